@@ -45,3 +45,8 @@ class Decoded:
 
     def __len__(self) -> int:
         return len(self.offset)
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> Decoded:
+        """Returns some of the rows: True for each row to take."""
+        columns = {name: values.filter(mask) for name, values in self.columns.items()}
+        return Decoded(columns, self.offset[mask], self.row[mask], self.timestamp_ms[mask])

@@ -35,6 +35,7 @@ class TableSchema:
 
     Args:
         deduplication_window: blocks whose hashes the table keeps; 0 for tables without it.
+        timezone: of the server, which reads and writes times without a time zone in it.
         is_replicated: the engine is of the Replicated family.
     """
 
@@ -42,6 +43,7 @@ class TableSchema:
     columns: tuple[Column, ...]
     is_replicated: bool = False
     deduplication_window: int = 0
+    timezone: str = "UTC"
 
     @cached_property
     def hash(self) -> str:

@@ -1,0 +1,21 @@
+"""Byte columns: parts of fetched data as Arrow columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from aggregator.formats.record_slice import Ints
+
+
+def taken(data: bytes | memoryview, begin: Ints, end: Ints) -> pa.BinaryArray:
+    """Returns a copy of data[begin:end] for each pair of positions; the pairs ascend."""
+    count = len(begin)
+    if not count:
+        return pa.array([], pa.binary())
+    # Every other slice between these limits is one of the parts.
+    limits = np.column_stack((begin, end)).ravel().astype(np.int32)
+    slices = pa.BinaryArray.from_buffers(
+        pa.binary(), 2 * count - 1, [None, pa.py_buffer(limits), pa.py_buffer(data)]
+    )
+    return slices.take(pa.array(np.arange(0, 2 * count, 2)))

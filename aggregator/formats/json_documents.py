@@ -1,0 +1,41 @@
+"""JSON documents: a record holds an object, which is a row, or an array of objects, its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from aggregator.formats.column_values import column_values, reason
+from aggregator.formats.decoded_rows import decoded_rows, loaded_types
+from aggregator.formats.json_lines import json_lines
+from aggregator.formats.json_reader import JsonReader
+from aggregator.formats.record_slice import RecordSlice
+from aggregator.tables.decoded import Decoded
+from aggregator.tables.table_schema import TableSchema
+
+
+def decode(slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
+    """Returns the rows of a table's records.
+
+    A null value holds no row. A field that the table does not have is ignored; null is the same as
+    a missing field. The first of repeated fields counts. A record with one bad row is dead.
+    """
+    documents, dead = json_lines(slices)
+    read = _reader(schema).read(documents)
+    dead.update(read.refused)
+    columns = {}
+    for name, kind in loaded_types(schema).items():
+        if name not in read.columns:
+            continue
+        columns[name], bad = column_values(kind, read.columns[name], schema.timezone)
+        for at in np.flatnonzero(bad).tolist():
+            why = reason(name, kind, read.columns[name], at)
+            dead.setdefault(int(read.documents.record[at]), why)
+    return decoded_rows(slices, schema, columns, read.documents.record, read.documents.row, dead)
+
+
+@lru_cache(maxsize=256)
+def _reader(schema: TableSchema) -> JsonReader:
+    return JsonReader(loaded_types(schema))

@@ -1,0 +1,175 @@
+"""Time texts: dates and times as ClickHouse reads them, turned into its numbers.
+
+    Date        2013-01-31
+    DateTime    2013-01-31 23:59:59, also with T between them, and with Z or an offset behind them;
+                or seconds since 1970
+    DateTime64  the same, with a fraction; or ticks since 1970 (above 10**9 * scale)
+
+A time without an offset is in the column's time zone, else in the server's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from aggregator.formats.record_slice import Ints
+from aggregator.tables.column_type import ColumnType
+from aggregator.tables.value_limits import limits_of
+
+Flags = npt.NDArray[np.bool_]
+
+_SECONDS_PER_DAY = 86_400
+_TICKS_FROM = 1_000_000_000
+_RANGES = {
+    "Date": (0, 2**16 - 1),
+    # 1900-01-01 to 2299-12-31, as ClickHouse has it.
+    "Date32": (-25_567, 120_529),
+    "DateTime": (0, 2**32 - 1),
+    "DateTime64": (-(2**63), 2**63 - 1),
+}
+_WIDTHS = {"Date": np.uint16, "Date32": np.int32, "DateTime": np.uint32, "DateTime64": np.int64}
+_GENERAL = (
+    r"^(?P<day>\d{4}-\d\d-\d\d)(?:[ T](?P<clock>\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d{1,9}))?"
+    r"(?P<offset>Z|[+-]\d\d:?\d\d)?)?$"
+)
+_NUMBER = r"^(-?\d{1,18})(?:\.(\d{1,9}))?$"
+
+
+def times(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[pa.Array, Flags]:
+    """Returns the numbers of these texts (null where there is none), and True for each bad one.
+
+    Args:
+        texts: a column of large strings.
+        timezone: of the server.
+    """
+    number = np.zeros(len(texts), np.int64)
+    is_text = np.asarray(texts.is_valid())
+    rest = is_text.copy()
+    length = 10 if kind.base in ("Date", "Date32") else 19
+    plain = np.flatnonzero(is_text & (np.diff(limits_of(texts)) == length))
+    seconds, is_good = _plain(texts, plain, length)
+    if kind.base in ("DateTime", "DateTime64"):
+        seconds, is_known = _to_utc(seconds, kind.timezone or timezone)
+        is_good &= is_known
+        ticks = seconds * 10**kind.scale
+    else:
+        ticks = seconds // _SECONDS_PER_DAY
+    number[plain[is_good]] = ticks[is_good]
+    rest[plain[is_good]] = False
+    if rest.any():
+        others = np.flatnonzero(rest)
+        number[others], rest[others] = _others(kind, texts.take(pa.array(others)), timezone)
+    least, most = _RANGES[kind.base]
+    bad = rest | (is_text & ((number < least) | (number > most)))
+    return pa.array(np.where(bad, 0, number).astype(_WIDTHS[kind.base]), mask=~is_text), bad
+
+
+def _plain(texts: pa.Array, which: Ints, length: int) -> tuple[Ints, Flags]:
+    """Returns the seconds of texts `YYYY-MM-DD hh:mm:ss` of this length, and True for good ones."""
+    octets = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+    begin = limits_of(texts)[which]
+    # One row for each place in the text.
+    text = octets[begin + np.arange(length)[:, np.newaxis]]
+    digits = (text - np.uint8(ord("0"))).astype(np.uint8)
+    is_digit = digits < 10
+    places = [place for place in range(length) if place not in (4, 7, 10, 13, 16)]
+    good = is_digit[places].all(axis=0) & (text[4] == ord("-")) & (text[7] == ord("-"))
+    if length > 10:
+        good &= ((text[10] == ord(" ")) | (text[10] == ord("T"))) & (text[13] == ord(":"))
+        good &= text[16] == ord(":")
+    value = digits.astype(np.int64)
+    year = value[0] * 1000 + value[1] * 100 + value[2] * 10 + value[3]
+    month, day = value[5] * 10 + value[6], value[8] * 10 + value[9]
+    days, is_day = _days(year, month, day)
+    seconds = days * _SECONDS_PER_DAY
+    if length > 10:
+        hour, minute = value[11] * 10 + value[12], value[14] * 10 + value[15]
+        second = value[17] * 10 + value[18]
+        seconds += hour * 3600 + minute * 60 + second
+        good &= (hour < 24) & (minute < 60) & (second < 60)
+    return seconds, good & is_day
+
+
+def _days(year: Ints, month: Ints, day: Ints) -> tuple[Ints, Flags]:
+    """Returns the days since 1970 of dates, and True for those that exist; 0000-00-00 is 0."""
+    months = (year - 1970) * 12 + month - 1
+    is_month = (month >= 1) & (month <= 12) & (year > 0)
+    first = np.where(is_month, months, 0).astype("datetime64[M]")
+    begin = first.astype("datetime64[D]").astype(np.int64)
+    size = (first + 1).astype("datetime64[D]").astype(np.int64) - begin
+    is_day = is_month & (day >= 1) & (day <= size)
+    is_zero = (year == 0) & (month == 0) & (day == 0)
+    return np.where(is_day, begin + day - 1, 0), is_day | is_zero
+
+
+def _to_utc(seconds: Ints, timezone: str) -> tuple[Ints, Flags]:
+    """Returns local times in UTC, and False for those that a change of the clock leaves out."""
+    if timezone in ("UTC", "Etc/UTC", "GMT") or not len(seconds):
+        return seconds, np.ones(len(seconds), np.bool_)
+    local = pl.from_epoch(pl.Series(seconds), time_unit="s").dt.cast_time_unit("ms")
+    zoned = local.dt.replace_time_zone(timezone, ambiguous="earliest", non_existent="null")
+    utc = zoned.dt.epoch("s")
+    # 1970-01-01 00:00:00 stands for 0000-00-00 and is never before 1970.
+    return np.maximum(utc.fill_null(0).to_numpy(), 0), utc.is_not_null().to_numpy()
+
+
+def _others(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[Ints, Flags]:
+    """Returns the numbers of texts in any other accepted form, and True for the bad ones."""
+    series = pl.Series("text", texts)
+    if kind.base in ("Date", "Date32"):
+        return np.zeros(len(series), np.int64), np.ones(len(series), np.bool_)
+    parts = series.str.extract_groups(_GENERAL).struct.unnest()
+    plain = (parts["day"] + " " + parts["clock"].fill_null("00:00:00")).to_arrow(
+        compat_level=pl.CompatLevel.oldest()
+    )
+    is_time = np.asarray(plain.is_valid())
+    seconds, is_good = np.zeros(len(series), np.int64), np.zeros(len(series), np.bool_)
+    which = np.flatnonzero(is_time)
+    seconds[which], is_good[which] = _plain(plain, which, 19)
+    shift = _offset_seconds(parts["offset"])
+    here = np.asarray(parts["offset"].is_null())
+    local, is_known = _to_utc(seconds, kind.timezone or timezone)
+    seconds = np.where(here, local, seconds - shift)
+    is_good &= ~here | is_known
+    fraction, is_exact = _fraction(parts["fraction"], kind)
+    ticks = seconds * 10**kind.scale + fraction
+    number, is_number = _epoch(series, kind)
+    is_good = (is_good & is_exact) | is_number
+    return np.where(is_number, number, ticks), ~is_good
+
+
+def _offset_seconds(offset: pl.Series) -> Ints:
+    """Returns the seconds of offsets such as +02:00; 0 for Z and for none."""
+    parts = offset.str.extract_groups(r"^([+-])(\d\d):?(\d\d)$").struct.unnest()
+    hours, minutes = (parts.to_series(at).cast(pl.Int64).fill_null(0) for at in (1, 2))
+    sign = (parts.to_series(0) == "-").fill_null(False).cast(pl.Int64) * -2 + 1
+    seconds: Ints = (sign * (hours * 3600 + minutes * 60)).to_numpy()
+    return seconds
+
+
+def _fraction(digits: pl.Series, kind: ColumnType) -> tuple[Ints, Flags]:
+    """Returns digits behind the point as ticks, and False where they need a finer scale."""
+    nanos = digits.fill_null("0").str.pad_end(9, "0").cast(pl.Int64).to_numpy()
+    unit = 10 ** (9 - kind.scale)
+    if kind.base == "DateTime":
+        return np.zeros(len(nanos), np.int64), np.asarray(digits.is_null())
+    return nanos // unit, np.ones(len(nanos), np.bool_)
+
+
+def _epoch(series: pl.Series, kind: ColumnType) -> tuple[Ints, Flags]:
+    """Returns the ticks of numbers, and False for texts that are no such number."""
+    parts = series.str.extract_groups(_NUMBER).struct.unnest()
+    whole = parts.to_series(0).cast(pl.Int64)
+    is_number = np.asarray(whole.is_not_null())
+    value = whole.fill_null(0).to_numpy()
+    fraction, is_exact = _fraction(parts.to_series(1), kind)
+    if kind.base == "DateTime":
+        return value, is_number & is_exact
+    is_ticks = np.abs(value) >= _TICKS_FROM * max(kind.scale, 1)
+    limit = (2**63 - 1) // 10**kind.scale
+    seconds = np.clip(value, -limit, limit) * 10**kind.scale
+    seconds += np.where(value < 0, -fraction, fraction)
+    return np.where(is_ticks & (kind.scale > 0), value, seconds), is_number

@@ -1,0 +1,139 @@
+"""Column defaults: the value of a column that a record does not hold.
+
+A missing value and a null are the same. `now()` and `today()` are the record's timestamp, so that a
+block that is rebuilt is the same block. Other expressions are evaluated by the server, which does
+so only for a column that the whole block leaves out.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aggregator.tables.column_type import NUMBERS, TIMES, ColumnType, column_type
+from aggregator.tables.decoded import Ints
+from aggregator.tables.table_schema import Column
+
+_CONVERSIONS = (
+    re.compile(r"CAST\((?P<inside>.*)\s+AS\s+[\w() ,']+\)", re.IGNORECASE | re.DOTALL),
+    re.compile(r"(?:_?CAST)\((?P<inside>.*),\s*'[^']*'\)", re.IGNORECASE | re.DOTALL),
+    re.compile(r"to(?:U?Int|Float|Date|String)\w*\((?P<inside>.*)\)", re.DOTALL),
+    re.compile(r"\((?P<inside>.*)\)", re.DOTALL),
+)
+_RECORD_TIME = re.compile(r"(?:now|now64|today)\(\d*\)", re.IGNORECASE)
+_STRING = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_MS_PER_DAY = 86_400_000
+
+
+def is_left_to_server(column: Column) -> bool:
+    """Returns True if only the server can evaluate the column's default."""
+    expression = _unwrapped(column.default_expression)
+    return not is_record_time(column) and _literal(column.type, expression) is None
+
+
+def is_record_time(column: Column) -> bool:
+    """Returns True if the column's default is the time of the record."""
+    is_time = column_type(column.type).base in TIMES
+    return is_time and _RECORD_TIME.fullmatch(_unwrapped(column.default_expression)) is not None
+
+
+def filled(column: Column, values: pa.Array, timestamp_ms: Ints, timezone: str) -> pa.Array:
+    """Returns the values with defaults instead of nulls; NULL stays where it is the default.
+
+    Args:
+        timestamp_ms: of the record of each row.
+        timezone: of the server.
+    """
+    if not values.null_count:
+        return values
+    kind = column_type(column.type)
+    if is_record_time(column):
+        return pc.fill_null(values, _record_time(kind, timestamp_ms, timezone))
+    default = _literal(column.type, _unwrapped(column.default_expression))
+    if default is None:
+        default = zero(kind)
+    # A missing array needs no value: its length is 0.
+    return pc.fill_null(values, default) if default.is_valid and not kind.element else values
+
+
+def zero(kind: ColumnType) -> pa.Scalar:
+    """Returns the value that a type has by default."""
+    if kind.is_nullable:
+        return pa.scalar(None, kind.arrow)
+    return bare_zero(kind)
+
+
+def bare_zero(kind: ColumnType) -> pa.Scalar:
+    """Returns the default of the type without Nullable."""
+    if kind.element is not None:
+        return pa.scalar([], kind.arrow)
+    if kind.values:
+        return pa.scalar(min(number for _, number in kind.values), kind.arrow)
+    if pa.types.is_fixed_size_binary(kind.arrow):
+        return pa.scalar(bytes(kind.arrow.byte_width), kind.arrow)
+    if pa.types.is_large_binary(kind.arrow):
+        return pa.scalar(b"", kind.arrow)
+    return pa.scalar(Decimal(0) if kind.base == "Decimal" else 0, kind.arrow)
+
+
+def _unwrapped(expression: str) -> str:
+    """Returns the expression without conversions around it."""
+    expression = expression.strip()
+    for conversion in _CONVERSIONS:
+        found = conversion.fullmatch(expression)
+        if found:
+            return _unwrapped(found["inside"])
+    return expression
+
+
+def _record_time(kind: ColumnType, timestamp_ms: Ints, timezone: str) -> pa.Array:
+    # A record without a timestamp has -1.
+    moment = np.maximum(timestamp_ms, 0)
+    if kind.base == "DateTime":
+        return pa.array(np.minimum(moment // 1000, 2**32 - 1).astype(np.uint32))
+    if kind.base == "DateTime64":
+        power = kind.scale - 3
+        ticks = moment * 10**power if power >= 0 else moment // 10**-power
+        return pa.array(ticks)
+    local = pc.local_timestamp(pa.array(moment, pa.timestamp("ms", tz=str(ZoneInfo(timezone)))))
+    days = np.asarray(local.cast(pa.int64())) // _MS_PER_DAY
+    width = np.uint16 if kind.base == "Date" else np.int32
+    return pa.array(np.minimum(days, np.iinfo(width).max).astype(width))
+
+
+@lru_cache(maxsize=4096)
+def _literal(type_name: str, expression: str) -> pa.Scalar | None:
+    """Returns the value of a constant expression; None for any other."""
+    kind = column_type(type_name)
+    if not expression:
+        return zero(kind)
+    if expression.upper() == "NULL" and kind.is_nullable:
+        return pa.scalar(None, kind.arrow)
+    string = _STRING.fullmatch(expression)
+    try:
+        if string and "\\" not in string[1]:
+            return _of_string(kind, string[1])
+        if kind.base == "Decimal":
+            return pa.scalar(Decimal(expression), kind.arrow)
+        if kind.base in NUMBERS:
+            number = float(expression) if kind.base.startswith("Float") else int(expression)
+            return pa.scalar(number, kind.arrow)
+    except (ValueError, InvalidOperation, pa.ArrowInvalid, OverflowError):
+        return None
+    return None
+
+
+def _of_string(kind: ColumnType, text: str) -> pa.Scalar | None:
+    if kind.base == "String":
+        return pa.scalar(text.encode(), kind.arrow)
+    if kind.values and text in dict(kind.values):
+        return pa.scalar(dict(kind.values)[text], kind.arrow)
+    if kind.base == "FixedString":
+        return pa.scalar(text.encode().ljust(kind.length, b"\0"), kind.arrow)
+    return None
