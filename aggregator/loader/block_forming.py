@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -24,11 +24,14 @@ from typing import Any, Protocol
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.intent import TableRange
 from aggregator.loader.assignment import LoaderAssignment
+from aggregator.loader.block_loading import TableChanged
 from aggregator.loader.dead_letters import dead_letters
+from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.partition_progress import Draft, SealRule
 from aggregator.loader.receipts import BlockReceipt
+from aggregator.store.shard_store import CannotBeRecognized
 from aggregator.tables.decoded import DeadRecord, Decoded
 from aggregator.tables.table_schema import TableSchema
 from balancer.plan import TopicPartition
@@ -44,26 +47,30 @@ TABLE_MISSING_SECONDS = 1.0
 
 
 class BlockStore(Protocol):
-    """Tables of the shard that a topic belongs to."""
+    """Tables of the shards that the topics belong to."""
 
-    async def schema(self, topic: str, table: str) -> TableSchema | None:
-        """Returns the schema of a table as last read; None: there is no such table."""
+    async def schema(self, topic: str, table: str, *, is_fresh: bool = False) -> TableSchema | None:
+        """Returns the schema of a table; None: there is no such table.
+
+        Args:
+            is_fresh: reads the table's columns now.
+        """
 
     async def decode(
-        self, topic: str, slices: tuple[RecordSlice, ...], schema: TableSchema
+        self, topic: str, slices: Sequence[RecordSlice], schema: TableSchema
     ) -> Decoded:
         """Decodes the records of one block."""
 
-    async def load(
-        self,
-        place: TopicPartition,
-        decoded: Decoded,
-        schema: TableSchema,
-        block: TableRange,
-        *,
-        is_replayed: bool,
-    ) -> None:
-        """Returns once the block is stored for good, as often as it has to be sent."""
+    async def load(self, place: TopicPartition, block: FormedBlock, *, is_doubtful: bool) -> None:
+        """Returns once the block is stored for good, as often as it has to be sent.
+
+        Args:
+            is_doubtful: the block may have been sent before.
+
+        Raises:
+            TableChanged: the table has other columns than the block, or is gone.
+            CannotBeRecognized: nobody can tell whether the block is stored.
+        """
 
 
 @dataclass(eq=False)
@@ -158,15 +165,34 @@ class BlockForming:
         try:
             await self.committer.commit(partition, letters)
             partition.dead_letters += len(letters)
-            block = TableRange(draft.begin, draft.end, draft.records, "", now_ms)
-            await self._send(partition, draft, decoded, schema, block, is_replayed=False)
+            block = TableRange(
+                draft.begin, draft.end, draft.records, schema.hash if schema else "", now_ms
+            )
+            await self._send(partition, draft, decoded, schema, block)
         finally:
             partition.loading_bytes -= size
 
     async def _replay(self, partition: HeldPartition, draft: Draft[RecordSlice]) -> None:
         place, block = partition.partition, draft.replayed
         assert block is not None
-        schema = await self._schema_of_replayed(place, draft.table, block)
+        order = self.assignment.orders.skipped(
+            self.assignment.cluster, *place, draft.table, block.begin, block.end
+        )
+        if order is not None:
+            log.warning(
+                "event=replay-skipped %s %s-%d table=%s offsets=%d-%d records=%d by=%s: %s",
+                self.assignment.log_fields,
+                *place,
+                draft.table,
+                block.begin,
+                block.end,
+                draft.records,
+                order.who,
+                order.why,
+            )
+            partition.progress.loaded(draft.table)
+            return
+        schema = await self._schema_of_sent(place, draft.table, block)
         decoded = await self._decode(place, draft, schema)
         if draft.records != block.records:
             log.warning(
@@ -180,12 +206,12 @@ class BlockForming:
                 draft.records,
                 block.records,
             )
-        await self._send(partition, draft, decoded, schema, block, is_replayed=True)
+        await self._send(partition, draft, decoded, schema, block)
 
-    async def _schema_of_replayed(
+    async def _schema_of_sent(
         self, place: TopicPartition, table: str, block: TableRange
     ) -> TableSchema | None:
-        """Returns the schema of a table whose block is loaded again; waits for a dropped table.
+        """Returns the schema of a table whose block may have been sent; waits for a dropped table.
 
         A block without a schema had only dead letters.
         """
@@ -215,18 +241,38 @@ class BlockForming:
         decoded: Decoded,
         schema: TableSchema | None,
         block: TableRange,
-        *,
-        is_replayed: bool,
     ) -> None:
-        if len(decoded) and schema:
-            await self.store.load(
-                partition.partition, decoded, schema, block, is_replayed=is_replayed
-            )
+        place, is_replayed = partition.partition, draft.replayed is not None
+        is_doubtful = is_replayed
+        while len(decoded) and schema:
+            is_as_intended = draft.records == block.records and schema.hash == block.schema
+            formed = FormedBlock(draft.table, block, decoded, schema, is_as_intended)
+            try:
+                await self.store.load(place, formed, is_doubtful=is_doubtful)
+                break
+            except TableChanged as changed:
+                log.warning(
+                    "event=table-changed %s %s-%d table=%s: %s",
+                    self.assignment.log_fields,
+                    *place,
+                    draft.table,
+                    changed,
+                )
+            except CannotBeRecognized as error:
+                partition.loss_to_park = Loss(
+                    LossKind.BLOCK_DOUBTFUL, block.begin, block.end, str(error)
+                )
+                return
+            is_doubtful = True
+            await asyncio.sleep(TABLE_MISSING_SECONDS)
+            await self.store.schema(place.topic, draft.table, is_fresh=True)
+            schema = await self._schema_of_sent(place, draft.table, block)
+            decoded = await self._decode(place, draft, schema)
         partition.progress.loaded(draft.table)
         partition.rows += len(decoded)
         self.loaded(
             BlockReceipt(
-                place=partition.partition,
+                place=place,
                 table=draft.table,
                 begin=block.begin,
                 end=block.end,

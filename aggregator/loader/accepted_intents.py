@@ -1,0 +1,100 @@
+"""Accepted intents: where a parked partition goes on once its loss is accepted. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from aggregator.intents.intent import Intent, TableRange
+from replicator.kafka.client.custody import Custody
+from replicator.kafka.client.loss import LossKind
+
+GOES_ON = frozenset({LossKind.RECORDS_REFUSED})
+"""Losses of which nothing is skipped: the operator has mended the table or the settings."""
+STARTS_ANEW = frozenset({LossKind.SOURCE_RECREATED, LossKind.SOURCE_DELETED})
+
+
+class NoRestart(Exception):
+    """It is not known where to go on. Name an offset with --restart-at."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogToday:
+    """The partition's log as it is now."""
+
+    topic_id: UUID
+    start: int
+    end: int
+
+
+def accepted(
+    intent: Intent | None, today: LogToday, free_id: str, restart_at: int | None = None
+) -> Intent:
+    """Returns the intent that goes on behind an accepted loss.
+
+    Counting begins anew there; the number of accepted losses tells the verifier why.
+
+    Args:
+        intent: as it is parked; None for an intent that is gone.
+        free_id: transactional id of intents that nobody holds.
+        restart_at: offset to go on at, in the place of the end of the loss.
+
+    Raises:
+        NoRestart: the loss has no end, and no offset was named.
+    """
+    if intent is None:
+        if restart_at is None:
+            raise NoRestart("its intent is gone, so nobody knows what is loaded")
+        return Intent(
+            custody=Custody.RELEASED,
+            offset=restart_at,
+            reference=restart_at,
+            transactional_id=free_id,
+            topic_id=today.topic_id,
+            losses=1,
+        )
+    offset = _offset(intent, today, restart_at)
+    tables = {} if _is_other_log(intent, today) else _behind(intent, offset)
+    return replace(
+        intent,
+        custody=Custody.RELEASED,
+        offset=offset,
+        tables=tables,
+        reference=offset,
+        count=sum(each.records for each in tables.values()),
+        holes=0,
+        up_to=None,
+        transactional_id=free_id,
+        topic_id=today.topic_id,
+        leader_epoch=-1,
+        losses=intent.losses + 1,
+        parked=None,
+    )
+
+
+def _offset(intent: Intent, today: LogToday, restart_at: int | None) -> int:
+    if restart_at is not None:
+        return restart_at
+    loss = intent.parked
+    if loss is None or loss.kind in GOES_ON:
+        return intent.offset
+    if loss.kind in STARTS_ANEW or _is_other_log(intent, today):
+        return today.start
+    if loss.kind in (LossKind.SOURCE_TRUNCATED, LossKind.SOURCE_WENT_BACK):
+        return min(intent.offset, today.end)
+    if loss.end is None:
+        raise NoRestart(f"{loss.kind.value}, without an end")
+    return max(intent.offset, loss.end, today.start)
+
+
+def _is_other_log(intent: Intent, today: LogToday) -> bool:
+    return intent.topic_id is not None and intent.topic_id != today.topic_id
+
+
+def _behind(intent: Intent, offset: int) -> dict[str, TableRange]:
+    """Returns what the intent says of offsets from the new one on."""
+    return {
+        table: replace(each, begin=max(each.begin, offset))
+        for table, each in intent.tables.items()
+        if each.end > offset
+    }

@@ -1,0 +1,228 @@
+"""Block loading: a block is sent again until it is stored for good."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import random
+import time
+from collections import Counter, defaultdict
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+
+from aggregator.store.block_attempts import BlockAttempts, Step
+from aggregator.store.insert_errors import ErrorClass, InsertProblem
+from aggregator.store.outgoing_block import OutgoingBlock
+from aggregator.store.recognition import Decision, Mask, Verdict
+from aggregator.store.retry import CONTENTION_CODES, RetryPolicy
+from aggregator.store.shard_store import NotStored, ShardStore
+from aggregator.tables.native_block import NativeBlock
+from replicator.runtime.report_once import ReportOnce
+from replicator.runtime.run_in_thread import run_in_thread
+
+log = logging.getLogger(__name__)
+
+PATIENCE_SECONDS = 10.0
+"""Time for which contention is nothing to report."""
+RELEASE_PART = 0.9
+"""Part of its parts to which a held table has to fall."""
+HOLD_SECONDS_MAX = 60.0
+"""Time after which a held table is tried again, whatever its parts."""
+DIGEST_DIGITS = 12
+
+
+class TableChanged(Exception):
+    """Table that is gone, or has other columns than the block. Read its schema again, form the
+    block again, and load it as one that may have been sent."""
+
+    def __init__(self, problem: InsertProblem) -> None:
+        super().__init__(problem.text)
+        self.problem = problem
+
+
+@dataclass(eq=False)
+class BlockLoading:
+    """Loads blocks into one shard.
+
+    Args:
+        slots: limits the inserts that run at the same time.
+        log_fields: fields of the loader in each log line.
+    """
+
+    store: ShardStore
+    policy: RetryPolicy
+    slots: asyncio.Semaphore
+    log_fields: str
+    errors: Counter[str] = field(init=False, default_factory=Counter)
+    """Number of errors by ClickHouse's code; "socket" for those of the connection."""
+    problems: dict[str, InsertProblem] = field(init=False, default_factory=dict)
+    """Problem of each table that cannot be loaded now."""
+    reports: ReportOnce = field(init=False, default_factory=ReportOnce)
+    """Trouble of each table that was logged."""
+    _held: dict[str, asyncio.Event] = field(init=False, default_factory=dict)
+    _turns: dict[str, asyncio.Lock] = field(
+        init=False, default_factory=lambda: defaultdict(asyncio.Lock)
+    )
+
+    def is_held(self, table: str) -> bool:
+        """Returns True while nothing is inserted into a table because it has too many parts."""
+        return table in self._held
+
+    async def load(self, block: OutgoingBlock, *, is_replayed: bool) -> None:
+        """Returns once the block is stored, on as many replicas as the quorum demands.
+
+        Args:
+            is_replayed: a predecessor may have sent the block.
+
+        Raises:
+            TableChanged: form the block again.
+            CannotBeRecognized: park the partition.
+        """
+        attempts = BlockAttempts(quorum=self.store.quorum, is_doubtful=is_replayed)
+        trouble = _Trouble(self, block)
+        looks = 0
+        native, digest, encoded = block.native, "", None
+        while (step := attempts.step) is not Step.DONE:
+            await self._released(block.name.table)
+            try:
+                if step is Step.LOOK:
+                    decision = await self._look(block, attempts, trouble)
+                    attempts.looked(decision)
+                    if decision.verdict is Verdict.LOOK_AGAIN:
+                        looks += 1
+                        trouble.wait(decision.why)
+                        await asyncio.sleep(self.policy.look_pause(looks, random.random()))
+                    continue
+                if attempts.lacking is not encoded:
+                    encoded = attempts.lacking
+                    native, digest = await self._encoded(block, encoded)
+                async with self._turn(block.name.table), self.slots:
+                    await run_in_thread(self.store.insert, block, native, digest)
+                attempts.acknowledged()
+            except NotStored as error:
+                attempts.failed(error.problem)
+                await self._after(error.problem, trouble)
+        trouble.end()
+
+    async def _look(
+        self, block: OutgoingBlock, attempts: BlockAttempts, trouble: _Trouble
+    ) -> Decision:
+        def look() -> Decision:
+            return self.store.look(
+                block,
+                is_same=block.is_as_intended and not attempts.was_split,
+                is_patient=trouble.seconds < self.store.insert_seconds,
+            )
+
+        async with self.slots:
+            return await run_in_thread(look)
+
+    @staticmethod
+    async def _encoded(block: OutgoingBlock, lacking: Mask | None) -> tuple[NativeBlock, str]:
+        if lacking is None:
+            return block.native, ""
+        digest = hashlib.sha256(lacking.tobytes()).hexdigest()[:DIGEST_DIGITS]
+        return await run_in_thread(block.rest, lacking), digest
+
+    def _turn(self, table: str) -> AbstractAsyncContextManager[object]:
+        """Returns the turn of a table: two quorum inserts into it would refuse each other."""
+        return self._turns[table] if self.store.quorum > 1 else nullcontext()
+
+    async def _after(self, problem: InsertProblem, trouble: _Trouble) -> None:
+        """Waits as long as the problem demands. Raises TableChanged."""
+        self.errors[str(problem.code or "socket")] += 1
+        trouble.begin(problem)
+        if problem.error_class is ErrorClass.REFRESH:
+            raise TableChanged(problem)
+        if problem.error_class is ErrorClass.HOLD_TABLE:
+            await self._hold(trouble.table)
+        else:
+            await asyncio.sleep(self.policy.pause(problem, trouble.failures, random.random()))
+
+    async def _released(self, table: str) -> None:
+        """Waits while the table is held."""
+        while (held := self._held.get(table)) is not None:
+            await held.wait()
+
+    async def _hold(self, table: str) -> None:
+        """Holds a table until merges have caught up.
+
+        Inserts that are refused meanwhile wait for the first one, which looks after the table.
+        """
+        if table in self._held:
+            return
+        released = self._held[table] = asyncio.Event()
+        try:
+            async with asyncio.timeout(HOLD_SECONDS_MAX):
+                most = parts = await self._parts(table)
+                while parts > most * RELEASE_PART:
+                    await asyncio.sleep(self.policy.pause_seconds_max)
+                    parts = await self._parts(table)
+                    most = max(parts, most)
+        except (NotStored, TimeoutError):
+            pass  # the next insert tells
+        finally:
+            del self._held[table]
+            released.set()
+
+    async def _parts(self, table: str) -> int:
+        return await run_in_thread(self.store.most_parts, table)
+
+
+@dataclass(eq=False)
+class _Trouble:
+    """Failures of one block in a row. Of a table, a log line tells each other class of error."""
+
+    loading: BlockLoading
+    block: OutgoingBlock
+    failures: int = 0
+    _last: InsertProblem | None = None
+    _since: float = field(default_factory=time.monotonic)
+
+    @property
+    def table(self) -> str:
+        return self.block.name.table
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the block was handed over."""
+        return time.monotonic() - self._since
+
+    def begin(self, problem: InsertProblem) -> None:
+        """Notes the failure of an insert."""
+        is_other = self._last is None or self._last.error_class is not problem.error_class
+        self.failures = 1 if is_other else self.failures + 1
+        self._last = self.loading.problems[self.table] = problem
+        if problem.code not in CONTENTION_CODES or self.seconds > PATIENCE_SECONDS:
+            self._report(problem.error_class.value, problem.text)
+
+    def wait(self, why: str) -> None:
+        """Notes that the table has to be looked at again."""
+        if self.seconds > PATIENCE_SECONDS:
+            self._report("look again", why)
+
+    def end(self) -> None:
+        """Notes that the block is stored."""
+        self.loading.problems.pop(self.table, None)
+        if self.loading.reports.settle(self.table):
+            log.info(
+                "event=insert-works %s block=%s: stored after %.1f s",
+                self.loading.log_fields,
+                self.block.name,
+                self.seconds,
+            )
+
+    def _report(self, action: str, text: str) -> None:
+        if not self.loading.reports.is_news(self.table, action):
+            return
+        is_stopped = action == ErrorClass.STOP.value
+        log.log(
+            logging.ERROR if is_stopped else logging.WARNING,
+            "event=%s %s block=%s: %s (%s)",
+            "insert-stopped" if is_stopped else "insert-waits",
+            self.loading.log_fields,
+            self.block.name,
+            text,
+            action,
+        )

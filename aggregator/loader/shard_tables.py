@@ -1,0 +1,144 @@
+"""Shard tables: the shards that a loader's topics belong to, with the schemas of their tables."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aggregator.formats.decoders import Decoder, decoder_of
+from aggregator.formats.record_slice import RecordSlice
+from aggregator.loader.assignment import LoaderAssignment
+from aggregator.loader.block_loading import BlockLoading
+from aggregator.loader.formed_block import FormedBlock
+from aggregator.store.block_name import BlockName
+from aggregator.store.outgoing_block import OutgoingBlock
+from aggregator.store.recognition import Identities
+from aggregator.store.retry import RetryPolicy
+from aggregator.store.shard_store import NotStored, ShardStore, StoreTimeouts
+from aggregator.tables.decoded import Decoded
+from aggregator.tables.native_block import native
+from aggregator.tables.table_schema import TableSchema
+from balancer.plan import TopicPartition
+from replicator.config.topology import Appliance
+from replicator.runtime.report_once import ReportOnce
+from replicator.runtime.run_in_thread import run_in_thread
+
+log = logging.getLogger(__name__)
+
+MISSING_SECONDS = 1.0
+"""Interval at which a table that is missing is looked for again: it may be new."""
+
+
+@dataclass(slots=True)
+class _Shard:
+    """A shard, and its schemas as last read."""
+
+    store: ShardStore
+    loading: BlockLoading
+    schemas: Mapping[str, TableSchema]
+    read_at: float
+    read_at_ms: int
+    lock: asyncio.Lock
+
+
+class ShardTables:
+    """Tables of a feed, by the topics of a loader."""
+
+    def __init__(self, appliance: Appliance, assignment: LoaderAssignment) -> None:
+        self._assignment = assignment
+        self._refresh_seconds = appliance.aggregator.refresh_seconds
+        self._skew_seconds = appliance.aggregator.skew_seconds
+        self._inserts_at_once = appliance.aggregator.inserts_at_once
+        self._slots = asyncio.Semaphore(self._inserts_at_once)
+        self._decoder: Decoder = decoder_of(assignment.feed)
+        self._shards: dict[int, _Shard] = {}
+        self._reports = ReportOnce()
+
+    async def schema(self, topic: str, table: str, *, is_fresh: bool = False) -> TableSchema | None:
+        """Returns the schema of a table; None: there is no such table.
+
+        Waits while no replica answers.
+        """
+        shard = self._shard(topic)
+        async with shard.lock:
+            age = time.monotonic() - shard.read_at
+            ordered_at_ms = self._assignment.orders.refreshed_at_ms(table)
+            is_old = age > self._refresh_seconds or (
+                ordered_at_ms is not None and shard.read_at_ms < ordered_at_ms
+            )
+            is_missing = table not in shard.schemas and age > MISSING_SECONDS
+            while is_fresh or is_old or is_missing:
+                try:
+                    shard.schemas = await run_in_thread(shard.store.schemas)
+                except NotStored as error:
+                    self._tell(topic, error)
+                    if not is_missing and not is_fresh:
+                        break  # the schemas that were read before still serve
+                    await asyncio.sleep(MISSING_SECONDS)
+                    continue
+                self._reports.settle(topic)
+                shard.read_at, shard.read_at_ms = time.monotonic(), time.time_ns() // 1_000_000
+                break
+            return shard.schemas.get(table)
+
+    async def decode(
+        self, topic: str, slices: Sequence[RecordSlice], schema: TableSchema
+    ) -> Decoded:
+        """Decodes the records of one block."""
+        return await run_in_thread(self._decoder, slices, schema)
+
+    async def load(self, place: TopicPartition, block: FormedBlock, *, is_doubtful: bool) -> None:
+        """Returns once the block is stored for good (see BlockStore.load)."""
+        shard = self._shard(place.topic)
+        outgoing = await run_in_thread(self._outgoing, place, block)
+        await shard.loading.load(outgoing, is_replayed=is_doubtful)
+
+    async def close(self) -> None:
+        """Ends the connections to all shards."""
+        for shard in self._shards.values():
+            await run_in_thread(shard.store.close)
+
+    def _outgoing(self, place: TopicPartition, block: FormedBlock) -> OutgoingBlock:
+        cluster, decoded, schema = self._assignment.cluster, block.decoded, block.schema
+        where = {"cluster": cluster, "topic": place.topic, "partition": place.partition}
+        return OutgoingBlock(
+            name=BlockName(
+                self._assignment.feed.name,
+                cluster,
+                *place,
+                block.table,
+                block.range.begin,
+                block.range.end,
+            ),
+            native=native(decoded, schema, **where),
+            identities=Identities(decoded.offset, decoded.row),
+            has_coordinates=schema.has_coordinates,
+            is_as_intended=block.is_as_intended,
+            sealed_at_ms=block.range.sealed_at_ms,
+            rest=lambda mask: native(decoded.where(mask), schema, **where),
+        )
+
+    def _shard(self, topic: str) -> _Shard:
+        feed = self._assignment.feed
+        number = feed.shard_number(topic)
+        assert number is not None, f"{topic} is not a topic of {feed.name}"
+        if number not in self._shards:
+            timeouts = StoreTimeouts(insert=feed.insert_timeout_seconds, skew=self._skew_seconds)
+            shard = feed.shards[number]
+            store = ShardStore(shard, timeouts, feed=feed.name, kept=self._inserts_at_once)
+            policy = RetryPolicy(
+                pause_seconds=feed.retry_seconds,
+                pause_seconds_max=feed.retry_seconds_max,
+                replicas=len(shard.replicas),
+            )
+            loading = BlockLoading(store, policy, self._slots, self._assignment.log_fields)
+            never = -self._refresh_seconds - MISSING_SECONDS
+            self._shards[number] = _Shard(store, loading, {}, never, 0, asyncio.Lock())
+        return self._shards[number]
+
+    def _tell(self, topic: str, error: NotStored) -> None:
+        if self._reports.is_news(topic, str(error)):
+            log.warning("event=schemas-unknown %s: %s", self._assignment.log_fields, error)

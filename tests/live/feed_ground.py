@@ -1,0 +1,310 @@
+"""A feed between real servers: its configuration, its driver in one cluster, its loaders, and the
+comparison of topic and tables."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from clickhouse_driver import Client
+from confluent_kafka import Consumer, Message
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+from confluent_kafka.admin import NewTopic
+
+from aggregator.driver.cluster_leadership import ClusterLeadership
+from aggregator.intents.intent import Intent
+from aggregator.intents.intent_store import IntentStore
+from aggregator.loader.assignment import LoaderAssignment
+from aggregator.loader.loader import load
+from balancer.plan import TopicPartition
+from deploy.lab.credentials import PASSWORD
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.process import Process
+from deploy.lab.redis import RedisServer
+from deploy.lab.traffic import Shape, TrafficRecord, send
+from deploy.lab.wait import until
+from replicator.config.cluster_name import ClusterName
+from replicator.config.names import dead_letter_topic
+from replicator.config.topology import Appliance
+from replicator.config.topology import load as load_config
+from replicator.kafka.client.cluster import Cluster
+from replicator.orders.feed_orders import FeedOrders
+from tests.live.loader_process import begin_as_told
+from tests.live.loop_thread import LoopThread
+from tests.live.replicas import ReplicatedDatabase
+
+COLUMNS = (
+    "id UInt64, name String, price Nullable(Float64), "
+    "_cluster String, _topic String, _partition UInt32, _offset UInt64, _row UInt32"
+)
+CLUSTER = ClusterName("east aggregate")
+LOADED_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row as it is in a table."""
+
+    partition: int
+    offset: int
+    row: int
+    id: int
+    name: str
+    price: float | None
+
+
+def documents(
+    count: int, *, first: int = 0, partitions: int = 1, table: str = ""
+) -> Iterator[TrafficRecord]:
+    """Yields JSON records; with a table they have a header that names it."""
+    for number in range(first, first + count):
+        price = None if number % 7 == 0 else number / 4
+        value = json.dumps({"id": number, "name": f"näme {number}", "price": price}).encode()
+        headers = [("table", table.encode())] if table else None
+        yield TrafficRecord(number % partitions, str(number).encode(), value, headers)
+
+
+class FeedGround:
+    """One feed of one cluster into the tables of one database.
+
+    Args:
+        settings: further lines of the feed's table.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        cluster: KafkaCluster,
+        redis: RedisServer,
+        database: ReplicatedDatabase,
+        *,
+        settings: str = "",
+        quorum: int = 2,
+        partitions: int = 1,
+    ) -> None:
+        self.feed = f"feed-{uuid.uuid4().hex[:8]}"
+        self.topic = f"docs_{uuid.uuid4().hex[:8]}"
+        self.cluster, self.database, self.partitions = cluster, database, partitions
+        self._directory = directory
+        (directory / "password").write_text(f"{PASSWORD}\n")
+        (directory / "password").chmod(0o600)
+        path = directory / f"{self.feed}.toml"
+        path.write_text(
+            f"""
+[regions.east]
+redis = "{redis.url}"
+regional.bootstrap = ["127.0.0.1:1"]
+aggregate.bootstrap = {json.dumps(cluster.bootstrap.split(","))}
+[feeds.{self.feed}]
+region = "east"
+clusters = ["east aggregate"]
+block_seconds = 0.1
+retry_seconds = 0.02
+{settings}
+[[feeds.{self.feed}.shards]]
+topics = ["docs_.*"]
+database = "{database.name}"
+replicas = {json.dumps(database.replicas.addresses())}
+password_file = "password"
+quorum = {quorum}
+"""
+        )
+        self.config = path
+        self.appliance: Appliance = load_config(path)
+        cluster.create_topics(NewTopic(self.topic, partitions))
+        self._loop = LoopThread()
+        feed = self.appliance.feed(self.feed)
+        self.leadership = ClusterLeadership(self.appliance, "east", CLUSTER, [feed])
+        self._loaders: list[Future[Any]] = []
+        self._processes: list[Process] = []
+        self._client: Cluster | None = None
+        self.version = 0
+        self.deadline_seconds = 600.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.kill()
+        for loader in self._loaders:
+            loader.cancel()
+        self._loop.settle()
+        self._loop.wait(self.leadership.close())
+        if self._client:
+            self._loop.wait(self._client.close())
+        self._loop.close()
+
+    # -- driver
+
+    def lead(self) -> None:
+        """Leads in the cluster: topics, term, adoption, first command."""
+        self._loop.wait(self.leadership.prepare())
+        self._loop.wait(self.leadership.acquire())
+        self._loop.wait(self.leadership.partitions())
+        self.publish()
+
+    def publish(self) -> None:
+        """Publishes the next plan: loaders of the one before end their epoch."""
+        self.version += 1
+
+        async def publish() -> None:
+            await self.leadership._term.publish(self.version)
+
+        self._loop.wait(publish())
+
+    # -- loaders
+
+    def assignment(self, number: int = 0, partitions: Iterable[int] | None = None, **more: Any):
+        numbers = range(self.partitions) if partitions is None else partitions
+        return LoaderAssignment(
+            feed=replace_feed(self.appliance, self.feed, more),
+            cluster=CLUSTER,
+            number=number,
+            partitions=tuple(TopicPartition(self.topic, at) for at in numbers),
+            orders=FeedOrders(feed=self.feed),
+            term=self.leadership.term,
+            plan_version=self.version,
+            deadline=time.time() + self.deadline_seconds,
+        )
+
+    def load(self, number: int = 0, partitions: Iterable[int] | None = None) -> Future[Any]:
+        """Starts a loader beside the test."""
+        found = self._loop.spawn(load(self.appliance, self.assignment(number, partitions)))
+        self._loaders.append(found)
+        return found
+
+    def load_apart(self, number: int = 0, partitions: Iterable[int] | None = None) -> Process:
+        """Starts a loader in a process of its own."""
+        told = self._directory / f"told-{len(self._processes)}"
+        process = begin_as_told(told, self.appliance, self.assignment(number, partitions))
+        self._processes.append(process)
+        return process
+
+    def raise_failures(self) -> None:
+        """Raises the error of a loader that has failed beside the test."""
+        for loader in self._loaders:
+            if loader.done() and not loader.cancelled():
+                loader.result()
+
+    # -- records
+
+    def send(self, records: Iterable[TrafficRecord], shape: Shape = Shape()) -> int:  # noqa: B008
+        return send(self.cluster, self.topic, records, shape)
+
+    def intents(self) -> dict[int, Intent]:
+        """Returns the committed intents by partition."""
+
+        async def read() -> dict[TopicPartition, Intent]:
+            if self._client is None:
+                self._client = Cluster(CLUSTER, self.appliance.cluster(CLUSTER))
+                await self._client.open([self.topic])
+            places = [TopicPartition(self.topic, at) for at in range(self.partitions)]
+            return await IntentStore(self._client, self.feed).read(places)
+
+        return {place.partition: intent for place, intent in self._loop.wait(read()).items()}
+
+    def rows(self, table: str | None = None, replica: int = 0) -> list[Row]:
+        """Returns the rows of a table on one replica, by partition, offset and row."""
+        name = table or self.topic
+        query = (
+            f"SELECT _partition, _offset, _row, id, name, price FROM {name} "
+            f"WHERE _topic = '{self.topic}' ORDER BY _partition, _offset, _row"
+        )
+        with self.database.client(replica) as client:
+            return [Row(*row) for row in client.execute(query)]
+
+    def count(self, table: str | None = None, replica: int = 0) -> int:
+        with self.database.client(replica) as client:
+            return count(client, table or self.topic)
+
+    def wait_count(self, wanted: int, table: str | None = None, seconds: float = LOADED_SECONDS):
+        """Waits until a table has so many rows on every replica."""
+        replicas = range(len(self.database.replicas))
+
+        def is_loaded() -> bool:
+            self.raise_failures()
+            return all(self.count(table, each) >= wanted for each in replicas)
+
+        found = until(is_loaded, seconds)
+        counts = [self.count(table, each) for each in replicas]
+        assert found, f"{table or self.topic}: {counts} of {wanted} rows, intents {self.intents()}"
+
+    def wanted(self) -> list[Row]:
+        """Returns the rows that the topic's records stand for."""
+        return [
+            Row(partition, offset, 0, each["id"], each["name"], each["price"])
+            for partition, found in sorted(dump_values(self.cluster, self.topic).items())
+            for offset, each in found
+        ]
+
+    def assert_exact(self, table: str | None = None) -> None:
+        """Compares a table on every replica with the topic."""
+        wanted = self.wanted()
+        self.wait_count(len(wanted), table)
+        for replica in range(len(self.database.replicas)):
+            found = self.rows(table, replica)
+            assert len(found) == len({(r.partition, r.offset, r.row) for r in found})
+            assert found == wanted, f"replica {replica}"
+
+    def dead_letters(self) -> list[tuple[bytes | None, dict[str, bytes | None]]]:
+        """Returns value and headers of each committed dead letter."""
+        return [
+            (message.value(), dict(message.headers() or []))
+            for message in committed(self.cluster, dead_letter_topic(self.feed))
+        ]
+
+
+def replace_feed(appliance: Appliance, name: str, changes: dict[str, Any]):
+    return appliance.feed(name).model_copy(update=changes) if changes else appliance.feed(name)
+
+
+def count(client: Client, table: str) -> int:
+    return client.execute(f"SELECT count() FROM {table}")[0][0]
+
+
+def dump_values(cluster: KafkaCluster, topic: str) -> dict[int, list[tuple[int, dict[str, Any]]]]:
+    """Returns the committed documents by partition, with their offsets; not those without value."""
+    found: dict[int, list[tuple[int, dict[str, Any]]]] = {}
+    for message in committed(cluster, topic):
+        if message.value():
+            value = json.loads(message.value())
+            found.setdefault(message.partition(), []).append((message.offset(), value))
+    return found
+
+
+def committed(cluster: KafkaCluster, topic: str) -> Iterator[Message]:
+    """Yields all committed records of a topic, in the order of each partition."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": "comparison",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    try:
+        numbers = sorted(consumer.list_topics(topic, 30).topics[topic].partitions)
+        consumer.assign([KafkaTopicPartition(topic, number, 0) for number in numbers])
+        left = set(numbers)
+        while left:
+            message = consumer.poll(30)
+            assert message is not None, f"{topic} is silent"
+            if message.error():
+                left.discard(message.partition())
+            else:
+                yield message
+    finally:
+        consumer.close()
+
+
+def lines_of(processes: Sequence[Process]) -> str:
+    return "\n".join(process.log.read_text() for process in processes)
