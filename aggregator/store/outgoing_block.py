@@ -1,0 +1,33 @@
+"""Outgoing block: one block of a table as it is inserted, with what recognizes its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aggregator.store.block_name import BlockName
+from aggregator.store.recognition import Identities, Mask
+from aggregator.tables.native_block import NativeBlock
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class OutgoingBlock:
+    """Block of one table, from one partition.
+
+    Args:
+        native: all rows, encoded.
+        identities: of the rows, in the order of `native`.
+        has_coordinates: the table has columns that hold these identities.
+        is_as_intended: records and schema are those of the intent, so that a repeat of the block
+            that a predecessor sent is the same block.
+        sealed_at_ms: Unix time before which the block was not sent.
+        rest: encodes some of the rows: True for each row to take.
+    """
+
+    name: BlockName
+    native: NativeBlock
+    identities: Identities
+    has_coordinates: bool
+    is_as_intended: bool
+    sealed_at_ms: int
+    rest: Callable[[Mask], NativeBlock]

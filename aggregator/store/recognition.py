@@ -1,0 +1,217 @@
+"""Recognition: the rows of a block that a table already has, found by their coordinates.
+
+A block that may have been sent before is not simply sent again: the deduplication window may have
+passed, and the rebuilt block may be another one. The table is asked first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+from clickhouse_driver import Client
+
+from aggregator.store.block_name import BlockName
+from aggregator.store.identifier import quoted
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+PARTS_EXCLUDED_MAX = 2000
+"""Names of parts that one query may list: its text has a limit of 256 KiB."""
+OLD_PARTS = """
+SELECT name FROM system.parts
+WHERE database = %(database)s AND table = %(table)s AND active
+AND modification_time < toDateTime(%(before_s)s) ORDER BY rows DESC LIMIT %(most)s
+"""
+ROWS = """
+SELECT toInt64(_offset), toInt64(_row) FROM {table}
+WHERE _cluster = %(cluster)s AND _topic = %(topic)s AND _partition = %(partition)s
+AND _offset >= %(begin)s AND _offset < %(end)s
+"""
+RUNNING = """
+SELECT count() FROM system.processes
+WHERE query_id = %(name)s OR startsWith(query_id, concat(%(name)s, '-rest-'))
+"""
+REPLICA = """
+SELECT inserts_in_queue, log_pointer, log_max_index, is_session_expired, zookeeper_path
+FROM system.replicas WHERE database = %(database)s AND table = %(table)s
+"""
+ENTRIES = "SELECT count() FROM system.zookeeper WHERE path = %(path)s"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Identities:
+    """Identities of rows of one partition: the record's offset and the row's number in it."""
+
+    offset: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    row: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+    def among(self, others: Identities) -> Mask:
+        """Returns for each row True if it is one of the others."""
+        offsets = np.unique(others.offset)
+        if not len(offsets) or not len(self):
+            return np.zeros(len(self), np.bool_)
+        # Numbers of rows take 32 bits, and numbers of offsets fewer than 31.
+        at = np.minimum(np.searchsorted(offsets, self.offset), len(offsets) - 1)
+        known = np.searchsorted(offsets, others.offset) << 32 | others.row
+        are_among: Mask = (offsets[at] == self.offset) & np.isin(at << 32 | self.row, known)
+        return are_among
+
+
+class Verdict(StrEnum):
+    """Next step with a block that may have been sent before."""
+
+    DONE = "done"
+    """The table has all rows, on as many replicas as the quorum demands."""
+    INSERT = "insert"
+    """The block is inserted as it is."""
+    INSERT_REST = "insert the rest"
+    """The rows that the table lacks are inserted."""
+    LOOK_AGAIN = "look again"
+    """It is not known yet which rows the table will have."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplicaSight:
+    """Rows of a block's range that a replica has.
+
+    Args:
+        is_complete: the replica had every part that was committed when the look began.
+    """
+
+    rows: Identities
+    is_complete: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sight:
+    """Look at a table on all replicas.
+
+    Args:
+        silent: number of replicas that did not answer.
+        is_running: an insert of the block ran on a replica when the look began.
+    """
+
+    replicas: tuple[ReplicaSight, ...]
+    silent: int = 0
+    is_running: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """Verdict about a block.
+
+    Args:
+        lacking: for INSERT_REST, True for each row to insert.
+        why: for LOOK_AGAIN, for the log.
+    """
+
+    verdict: Verdict
+    lacking: Mask = field(default_factory=lambda: np.empty(0, np.bool_))
+    why: str = ""
+
+
+def decide(
+    block: Identities, sight: Sight, *, quorum: int, is_deduplicated: bool, is_patient: bool
+) -> Decision:
+    """Returns the next step with a block that may have been sent before.
+
+    Args:
+        quorum: replicas that must have a row before it counts as stored.
+        is_deduplicated: the block is the same that may have been sent, and the table recognizes it.
+        is_patient: a silent replica may still execute an insert of the block.
+    """
+    copies = np.zeros(len(block), np.int64)
+    for replica in sight.replicas:
+        copies += block.among(replica.rows)
+    if (copies >= max(quorum, 1)).all():
+        return Decision(Verdict.DONE)
+    if sight.is_running:
+        return Decision(Verdict.LOOK_AGAIN, why="an earlier insert of the block still runs")
+    if ((copies > 0) & (copies < quorum)).any():
+        return Decision(Verdict.LOOK_AGAIN, why="rows of the block wait for their quorum")
+    if not is_deduplicated:
+        # Another block than the one that may have been sent would not be recognized as its repeat.
+        if sight.silent and is_patient:
+            return Decision(
+                Verdict.LOOK_AGAIN,
+                why=f"{sight.silent} silent replicas may execute an earlier insert of the block",
+            )
+        if not any(replica.is_complete for replica in sight.replicas):
+            return Decision(
+                Verdict.LOOK_AGAIN,
+                why="no replica has all parts yet, and one of them may hold rows of the block",
+            )
+    if not copies.any():
+        return Decision(Verdict.INSERT)
+    return Decision(Verdict.INSERT_REST, copies == 0)
+
+
+def rows_present(
+    client: Client,
+    database: str,
+    name: BlockName,
+    *,
+    since_ms: int,
+) -> Identities:
+    """Returns the rows of a block's range that the server has. Raises the errors of the driver.
+
+    Rows that wait for their quorum are among them. Reads with select_sequential_consistency leave
+    out more than those: 18.16 looks at the last quorum block only, so that a replica which took
+    that one answers without earlier ones that it lacks; and rows inserted without a quorum are
+    hidden.
+
+    Args:
+        since_ms: Unix time by the server's clock before which no row of the block was inserted.
+    """
+    table = {"database": database, "table": name.table}
+    # Old parts are excluded, not new ones included: a part that is merged meanwhile has a new name.
+    # Their names are listed, as 18.16 reads every part when `_part` is compared with a query.
+    old = client.execute(
+        OLD_PARTS, {**table, "before_s": since_ms // 1000 - 1, "most": PARTS_EXCLUDED_MAX}
+    )
+    query = ROWS.format(table=quoted(database, name.table).replace("%", "%%"))
+    parameters: dict[str, object] = {
+        "cluster": name.cluster,
+        "topic": name.topic,
+        "partition": name.partition,
+        "begin": name.begin,
+        "end": name.end,
+    }
+    if old:
+        query += "AND _part NOT IN %(old)s"
+        parameters["old"] = tuple(part for (part,) in old)
+    columns = client.execute(query, parameters, columnar=True)
+    if not columns:
+        return Identities()
+    offset, row = columns
+    return Identities(np.array(offset, np.int64), np.array(row, np.int64))
+
+
+def is_running(client: Client, name: BlockName) -> bool:
+    """Returns True if the server executes an insert of the block, or of a part of it."""
+    [(count,)] = client.execute(RUNNING, {"name": str(name)})
+    return bool(count)
+
+
+def is_complete(client: Client, database: str, table: str) -> bool:
+    """Returns True if the server has every part of a table that was committed before the call.
+
+    That a part is committed stands in a log in ZooKeeper, which each replica copies into its queue.
+    """
+    found = client.execute(REPLICA, {"database": database, "table": table})
+    if not found:
+        return True  # not replicated
+    [(inserts_in_queue, pointer, last, is_expired, path)] = found
+    if inserts_in_queue or is_expired:
+        return False
+    if pointer == last == 0:
+        # Both are 0 for an empty log, and for a log of one entry that is not copied yet.
+        return bool(client.execute(ENTRIES, {"path": f"{path}/log"}) == [(0,)])
+    return bool(pointer > last)

@@ -1,0 +1,116 @@
+"""Schema reader: tables of a database as ClickHouse describes them, from 18.16 on."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from clickhouse_driver import Client
+
+from aggregator.store.server_features import ServerFeatures, read_features
+from aggregator.tables.table_schema import Column, TableSchema
+
+VIEWS = frozenset(["View", "MaterializedView", "LiveView", "WindowView"])
+HAS_POSITION = """
+SELECT count() FROM system.columns
+WHERE database = 'system' AND table = 'columns' AND name = 'position'
+"""
+COLUMNS = """
+SELECT table, name, type, default_kind, default_expression FROM system.columns
+WHERE database = %(database)s
+"""
+TABLES = """
+SELECT name, engine, engine_full, partition_key FROM system.tables WHERE database = %(database)s
+"""
+WINDOWS = "SELECT name, value FROM system.{table} WHERE name LIKE '%%deduplication_window%%'"
+WINDOW = "replicated_deduplication_window"
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """Facts about a table that inserts and `sluice aggregate check` need.
+
+    Args:
+        partition_key: expression; empty for a table of one partition.
+        window_seconds: time for which a replicated table keeps the hashes of blocks; None for
+            other tables.
+    """
+
+    schema: TableSchema
+    engine: str
+    partition_key: str = ""
+    window_seconds: int | None = None
+
+
+def read_schemas(client: Client, database: str) -> dict[str, TableSchema]:
+    """Returns the schemas of a database's tables. Raises the errors of the driver."""
+    return {name: facts.schema for name, facts in read_tables(client, database).items()}
+
+
+def read_tables(
+    client: Client, database: str, features: ServerFeatures | None = None
+) -> dict[str, TableFacts]:
+    """Returns the tables of a database, without views. Raises the errors of the driver."""
+    found = features or read_features(client)
+    parameters = {"database": database}
+    [(has_position,)] = client.execute(HAS_POSITION)
+    # 18.16 returns the columns of a table in their order, and has no other sign of it.
+    order = " ORDER BY table, position" if has_position else ""
+    columns = defaultdict(list)
+    for table, *column in client.execute(COLUMNS + order, parameters):
+        columns[table].append(Column(*column))
+    defaults = _window_defaults(client, found)
+    timezone = client.connection.server_info.get_timezone() or "UTC"
+    return {
+        name: _facts(
+            TableSchema(name, tuple(columns[name]), timezone=timezone),
+            engine,
+            engine_full,
+            partition_key,
+            defaults,
+        )
+        for name, engine, engine_full, partition_key in client.execute(TABLES, parameters)
+        if engine not in VIEWS and not name.startswith(".inner")
+    }
+
+
+def _window_defaults(client: Client, features: ServerFeatures) -> dict[str, int]:
+    """Returns the server's own values of settings that a table does not have."""
+    defaults: dict[str, int] = {}
+    # Newer servers have other values for the Replicated engines.
+    for table in ("merge_tree_settings", "replicated_merge_tree_settings"):
+        if table in features.system_tables:
+            for name, value in client.execute(WINDOWS.format(table=table), {}):
+                defaults[name] = int(value)
+    return defaults
+
+
+def _facts(
+    schema: TableSchema,
+    engine: str,
+    engine_full: str,
+    partition_key: str,
+    defaults: Mapping[str, int],
+) -> TableFacts:
+    is_replicated = engine.startswith("Replicated")
+    windows = {**defaults, **_own_windows(engine_full)}
+    window = windows.get(WINDOW if is_replicated else f"non_{WINDOW}", 0)
+    return TableFacts(
+        schema=replace(
+            schema,
+            is_replicated=is_replicated,
+            deduplication_window=window if engine.endswith("MergeTree") else 0,
+        ),
+        engine=engine,
+        partition_key="" if partition_key == "tuple()" else partition_key,
+        window_seconds=windows.get(f"{WINDOW}_seconds") if is_replicated else None,
+    )
+
+
+def _own_windows(engine_full: str) -> dict[str, int]:
+    """Returns the deduplication windows that a table's engine names among its SETTINGS."""
+    settings = engine_full.rpartition(" SETTINGS ")[2]
+    found = re.findall(r"\b((?:non_)?replicated_deduplication_window\w*)\s*=\s*'?(\d+)", settings)
+    return {name: int(value) for name, value in found}

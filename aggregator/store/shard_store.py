@@ -1,0 +1,265 @@
+"""Shard store: the replicas of one ClickHouse shard. All calls block, and may come from threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from clickhouse_driver.errors import Error
+
+from aggregator.store.block_memory import read_block_memory
+from aggregator.store.insert_errors import ErrorClass, InsertProblem, classified
+from aggregator.store.insertion import InsertFailed, InsertOptions, insert
+from aggregator.store.outgoing_block import OutgoingBlock
+from aggregator.store.part_counts import most_parts
+from aggregator.store.recognition import (
+    Decision,
+    ReplicaSight,
+    Sight,
+    Verdict,
+    decide,
+    is_complete,
+    is_running,
+    rows_present,
+)
+from aggregator.store.replica import Connected, Replica
+from aggregator.store.replica_choice import ReplicaChoice
+from aggregator.store.schema_reader import TableFacts, read_tables
+from aggregator.tables.native_block import NativeBlock
+from aggregator.tables.table_schema import COORDINATES, TableSchema
+from replicator.clickhouse.errors import ClientSetup
+from replicator.clickhouse.server import ClickHouse
+from replicator.config.feed_settings import Shard
+from replicator.config.security import read_secret
+
+T = TypeVar("T")
+DRIVER_ERRORS = (Error, OSError, EOFError)
+
+
+class NotStored(Exception):
+    """Insert or query that failed. `problem` says what to do: see ErrorClass."""
+
+    def __init__(self, problem: InsertProblem) -> None:
+        super().__init__(problem.text)
+        self.problem = problem
+
+
+class CannotBeRecognized(Exception):
+    """Block that may be stored or not, which nothing can tell. Park its partition.
+
+    The table has no coordinate columns, and its deduplication window does not reach back to the
+    block.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreTimeouts:
+    """Timeouts of a store in seconds.
+
+    Args:
+        insert: for each wait for a server, quorum included.
+        away: time for which a replica that failed is used only if all others failed too.
+        skew: largest difference between our clock and those of the servers.
+    """
+
+    insert: float
+    away: float = 10.0
+    skew: float = 10.0
+
+
+class ShardStore:
+    """Tables of one shard, on its replicas.
+
+    Args:
+        kept: connections per replica that stay open while nobody uses them.
+    """
+
+    def __init__(self, shard: Shard, timeouts: StoreTimeouts, *, feed: str, kept: int) -> None:
+        self.database = shard.database
+        self.quorum = shard.quorum
+        self._timeouts = timeouts
+        self.insert_seconds = timeouts.insert
+        self._setup = ClientSetup(
+            f"feeds.{feed}.shards.replicas", f"feeds.{feed}.shards.password_file"
+        )
+        password = read_secret(shard.password_file) if shard.password_file else ""
+        self.replicas = tuple(
+            Replica(
+                ClickHouse(
+                    replace(address, database=shard.database),
+                    self._setup,
+                    "blocks wait",
+                    password=password,
+                    ca_file=shard.ca_file,
+                    timeout_seconds=timeouts.insert,
+                ),
+                kept=kept,
+            )
+            for address in shard.replicas
+        )
+        self._choice = ReplicaChoice(len(self.replicas), timeouts.away)
+        self._tables: Mapping[str, TableFacts] = {}
+
+    def close(self) -> None:
+        """Ends all connections; calls of other threads that wait for an answer fail."""
+        for replica in self.replicas:
+            replica.close()
+
+    # -- tables
+
+    def schemas(self) -> dict[str, TableSchema]:
+        """Returns the schemas of the database's tables, as one replica has them now.
+
+        Raises NotStored.
+        """
+        return {name: facts.schema for name, facts in self.tables().items()}
+
+    def tables(self) -> Mapping[str, TableFacts]:
+        """Returns the tables of the database, as one replica has them now. Raises NotStored."""
+        self._tables = self._asked(lambda it: read_tables(it.client, self.database, it.features))
+        return self._tables
+
+    def most_parts(self, table: str) -> int:
+        """Returns the number of parts in the table's partition that has most. Raises NotStored."""
+        return self._asked(lambda it: most_parts(it.client, self.database, table))
+
+    # -- blocks
+
+    def insert(self, block: OutgoingBlock, native: NativeBlock, rest: str = "") -> None:
+        """Inserts a block, or a part of it, into one replica: one attempt.
+
+        Args:
+            native: rows to insert: those of the block, or the rest.
+            rest: digest that names the rest; empty for the whole block.
+
+        Raises NotStored.
+        """
+        name = block.name
+        facts = self._tables.get(name.table)
+        query_id = name.rest(rest) if rest else str(name)
+        options = InsertOptions(
+            query_id=query_id,
+            quorum=self.quorum,
+            token=query_id,
+            timeout_seconds=self._timeouts.insert,
+        )
+
+        def one_insert(it: Connected) -> None:
+            insert(it.client, it.features, self.database, name.table, native, options)
+
+        self._asked(one_insert, is_one_part=facts is not None and not facts.partition_key)
+
+    def look(self, block: OutgoingBlock, *, is_same: bool, is_patient: bool) -> Decision:
+        """Returns what to do with a block that an earlier insert may have stored.
+
+        Args:
+            is_same: the block is the one that may have been sent before.
+            is_patient: a silent replica may still execute an insert of the block.
+
+        Raises:
+            NotStored: no replica answers.
+            CannotBeRecognized: park the partition.
+        """
+        name = block.name
+        # An insert that ends after this question has committed its parts before the next ones.
+        running, silent = self._everywhere(lambda it: is_running(it.client, name))
+        if not block.has_coordinates:
+            return self._look_without_coordinates(block, any(running), is_same=is_same)
+        since_ms = self._since_ms(block)
+
+        def replica_sight(it: Connected) -> ReplicaSight:
+            # Completeness first: rows are read from parts that the answer is about.
+            complete = is_complete(it.client, self.database, name.table)
+            rows = rows_present(it.client, self.database, name, since_ms=since_ms)
+            return ReplicaSight(rows, complete)
+
+        sights, still_silent = self._everywhere(replica_sight)
+        sight = Sight(tuple(sights), max(silent, still_silent), any(running))
+        return decide(
+            block.identities,
+            sight,
+            quorum=self.quorum,
+            is_deduplicated=is_same and self._recognizes(block),
+            is_patient=is_patient,
+        )
+
+    def _look_without_coordinates(
+        self, block: OutgoingBlock, is_executed: bool, *, is_same: bool
+    ) -> Decision:
+        if is_executed:
+            return Decision(Verdict.LOOK_AGAIN, why="an earlier insert of the block still runs")
+        if is_same and self._recognizes(block):
+            return Decision(Verdict.INSERT)
+        raise CannotBeRecognized(
+            f"{block.name.table} lacks some of the columns {', '.join(COORDINATES)}, and its "
+            "deduplication window does not reach back to the block"
+        )
+
+    def _recognizes(self, block: OutgoingBlock) -> bool:
+        """Returns True if a repeat of the block would be recognized by its hash or token."""
+        facts = self._tables.get(block.name.table)
+        if facts is None or facts.window_seconds is None:
+            return False
+        window, window_seconds = facts.schema.deduplication_window, facts.window_seconds
+        memory = self._asked(
+            lambda it: read_block_memory(
+                it.client,
+                self.database,
+                block.name.table,
+                window=window,
+                window_seconds=window_seconds,
+            )
+        )
+        now_ms = time.time_ns() // 1_000_000
+        return memory is not None and memory.reaches(self._since_ms(block), now_ms)
+
+    def _since_ms(self, block: OutgoingBlock) -> int:
+        return block.sealed_at_ms - round(self._timeouts.skew * 1000)
+
+    # -- replicas
+
+    def _asked(self, ask: Callable[[Connected], T], *, is_one_part: bool = True) -> T:
+        """Returns the answer of the replica that is chosen now. Raises NotStored."""
+        at = self._choice.best(time.monotonic())
+        try:
+            answer = self._asked_of(self.replicas[at], ask, is_one_part=is_one_part)
+        except NotStored as error:
+            if error.problem.leaves_replica:
+                self._choice.failed(at, time.monotonic())
+            raise
+        self._choice.worked(at)
+        return answer
+
+    def _everywhere(self, ask: Callable[[Connected], T]) -> tuple[list[T], int]:
+        """Returns the answers of all replicas that answer, and the number of the silent ones.
+
+        Raises NotStored if none answers, or if one refuses.
+        """
+        answers: list[T] = []
+        silent: list[NotStored] = []
+        for replica in self.replicas:
+            try:
+                answers.append(self._asked_of(replica, ask))
+            except NotStored as error:
+                if error.problem.error_class in (ErrorClass.REFRESH, ErrorClass.STOP):
+                    raise
+                silent.append(error)
+        if not answers:
+            raise silent[-1]
+        return answers, len(silent)
+
+    def _asked_of(
+        self, replica: Replica, ask: Callable[[Connected], T], *, is_one_part: bool = True
+    ) -> T:
+        was_sent = False
+        try:
+            with replica.connected() as it:
+                return ask(it)
+        except InsertFailed as error:
+            was_sent, cause = error.was_sent, error.error
+        except DRIVER_ERRORS as error:
+            cause = error
+        problem = classified(cause, was_sent=was_sent, is_one_part=is_one_part, setup=self._setup)
+        raise NotStored(replace(problem, text=f"{replica}: {problem.text}")) from cause

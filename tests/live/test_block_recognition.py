@@ -1,0 +1,316 @@
+"""A block that may be stored already is looked for by its coordinates, and stored once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextlib import contextmanager, suppress
+
+import numpy as np
+import pytest
+
+from aggregator.loader.block_loading import BlockLoading, TableChanged
+from aggregator.store.block_memory import read_block_memory
+from aggregator.store.recognition import Verdict, is_complete, rows_present
+from aggregator.store.retry import RetryPolicy
+from aggregator.store.shard_store import CannotBeRecognized, NotStored
+from tests.live.stored import COLUMNS, block_of, decoded, store_of
+
+pytestmark = pytest.mark.stores
+
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def flights(replicated_database):
+    """A database with the table `flights`, which remembers two blocks only."""
+    replicated_database.create_table(
+        "flights",
+        COLUMNS,
+        order_by="text",
+        partition_by="day",
+        settings={"replicated_deduplication_window": 2},
+    )
+    return replicated_database
+
+
+@pytest.fixture
+def make_store(flights, tmp_path):
+    """`make_store(quorum=2)`: a store of all replicas."""
+    made = []
+
+    def make(quorum=2, **options):
+        addresses = options.pop("addresses", flights.replicas.addresses())
+        made.append(store_of(addresses, flights.name, tmp_path, quorum=quorum, **options))
+        made[-1].tables()
+        return made[-1]
+
+    yield make
+    for store in made:
+        store.close()
+
+
+def loading_of(store) -> BlockLoading:
+    policy = RetryPolicy(pause_seconds=0.05, pause_seconds_max=0.5, replicas=len(store.replicas))
+    return BlockLoading(store, policy, asyncio.Semaphore(4), "feed=flights")
+
+
+async def load(store, block, *, is_replayed=True) -> BlockLoading:
+    loading = loading_of(store)
+    async with asyncio.timeout(30):
+        await loading.load(block, is_replayed=is_replayed)
+    return loading
+
+
+def look(store, block, *, is_same=True, is_patient=False):
+    return store.look(block, is_same=is_same, is_patient=is_patient)
+
+
+@contextmanager
+def without_fetches(database, *replicas):
+    """Keeps replicas from fetching parts of `flights`."""
+    for replica in replicas:
+        with database.client(replica) as client:
+            client.execute("SYSTEM STOP FETCHES flights")
+    try:
+        yield
+    finally:
+        for replica in replicas:
+            with database.client(replica) as client:
+                client.execute("SYSTEM START FETCHES flights")
+        wake(database)
+
+
+def wake(database):
+    """Wakes replicas that sleep for ten seconds since a fetch failed, by a new entry for them."""
+    with database.client(leader(database, "flights")) as client:
+        client.execute("INSERT INTO flights (day) VALUES", [(77,)])
+        client.execute("ALTER TABLE flights DROP PARTITION 77")
+
+
+def leader(database, table) -> int:
+    """Returns the replica that has to be asked for merges and drops."""
+    question = "SELECT is_leader FROM system.replicas WHERE database = currentDatabase()"
+    [first, *_] = [at for at in range(3) if database.ask(at, f"{question} AND table = '{table}'")]
+    return first
+
+
+def test_rows_are_found_by_their_coordinates_and_old_parts_are_not_read(flights, make_store):
+    store = make_store()
+    schema = store.schemas()["flights"]
+    for begin in (0, 100):
+        store.insert(*whole(block_of(schema, decoded(range(begin, begin + 50), days=3))))
+    block = block_of(schema, decoded(range(40, 120), days=3))
+    now_ms = time.time_ns() // 1_000_000
+    with flights.client() as client:
+        found = rows_present(client, flights.name, block.name, since_ms=now_ms - HOUR_MS)
+        assert sorted(found.offset.tolist()) == [*range(40, 50), *range(100, 120)]
+        assert block.identities.among(found).sum() == 30
+        none = rows_present(client, flights.name, block.name, since_ms=now_ms + HOUR_MS)
+        assert len(none) == 0
+        assert client.last_query.progress.rows in (0, None)
+
+
+async def test_a_block_that_was_stored_is_recognized_long_after_its_window(flights, make_store):
+    store = make_store()
+    schema = store.schemas()["flights"]
+    block = block_of(schema, decoded(range(100), days=3))
+    await load(store, block, is_replayed=False)
+    for number in range(4):
+        await load(store, block_of(schema, decoded([1000 + number])), is_replayed=False)
+    flights.counts("flights")
+    assert look(store, block).verdict is Verdict.DONE
+    await load(store, block)
+    assert flights.counts("flights") == [104, 104, 104]
+
+
+async def test_only_the_rows_that_the_table_lacks_are_loaded(flights, make_store):
+    store = make_store()
+    schema = store.schemas()["flights"]
+    block = block_of(schema, decoded(range(100), days=3))
+    part = [offset for offset in range(100) if offset % 3 == 1]
+    await load(store, block_of(schema, decoded(part, days=3)), is_replayed=False)
+    flights.counts("flights")
+    decision = look(store, block)
+    assert decision.verdict is Verdict.INSERT_REST
+    assert np.flatnonzero(~decision.lacking).tolist() == part
+    await load(store, block)
+    assert (
+        flights.on_each("SELECT uniqExact(_offset) * 1000 + count() FROM flights", "flights")
+        == [100_100] * 3
+    )
+
+
+async def test_a_block_is_loaded_again_under_another_schema_without_a_duplicate(
+    flights, make_store
+):
+    store = make_store()
+    schema = store.schemas()["flights"]
+    await load(store, block_of(schema, decoded(range(100), days=3)), is_replayed=False)
+    with flights.client() as client:
+        client.execute("ALTER TABLE flights ADD COLUMN tail String DEFAULT 'N0'")
+        client.execute("ALTER TABLE flights DROP COLUMN number")
+    rows = decoded(range(110), days=3)
+    with pytest.raises(TableChanged):
+        await load(store, block_of(schema, rows, is_as_intended=False))
+    await load(store, block_of(store.schemas()["flights"], rows, is_as_intended=False))
+    assert flights.counts("flights") == [110, 110, 110]
+
+
+async def test_an_acknowledged_repeat_counts_only_once_the_quorum_has_the_rows(flights, make_store):
+    store = make_store(insert_seconds=2.0)
+    block = block_of(store.schemas()["flights"], decoded(range(10)))
+    with without_fetches(flights, 1, 2):
+        with pytest.raises(NotStored):
+            store.insert(*whole(block))
+        decision = look(store, block)
+        assert (decision.verdict, decision.why) == (
+            Verdict.LOOK_AGAIN,
+            "rows of the block wait for their quorum",
+        )
+        loading = asyncio.create_task(load(store, block))
+        done, _ = await asyncio.wait([loading], timeout=1.0)
+        assert not done
+    await loading
+    assert flights.counts("flights") == [10, 10, 10]
+
+
+async def test_a_block_with_an_open_quorum_is_stored_once_by_the_loader_that_sent_it(
+    flights, make_store
+):
+    store = make_store(insert_seconds=1.0)
+    block = block_of(store.schemas()["flights"], decoded(range(10), days=3))
+    loading = loading_of(store)
+    with without_fetches(flights, 1, 2):
+        task = asyncio.create_task(loading.load(block, is_replayed=False))
+        await until(lambda: loading.errors["319"])
+    async with asyncio.timeout(30):
+        await task
+    assert not loading.problems
+    assert flights.counts("flights") == [10, 10, 10]
+
+
+async def test_an_insert_that_still_runs_is_waited_for(flights, make_store):
+    store = make_store(insert_seconds=4.0)
+    block = block_of(store.schemas()["flights"], decoded(range(10)))
+    with without_fetches(flights, 1, 2):
+        predecessor = make_store(insert_seconds=4.0)
+        thread = threading.Thread(target=attempted, args=(predecessor, block))
+        thread.start()
+        await until(lambda: look(store, block).why == "an earlier insert of the block still runs")
+        # Also where the block is formed otherwise than the predecessor formed it.
+        other = block_of(
+            store.schemas()["flights"], decoded(range(12)), end=10, is_as_intended=False
+        )
+        assert look(store, other).verdict is Verdict.LOOK_AGAIN
+    thread.join()
+    await load(store, block)
+    assert flights.counts("flights") == [10, 10, 10]
+
+
+async def test_a_replica_that_lacks_parts_proves_no_absence(flights, make_store):
+    store = make_store(quorum=0)
+    schema = store.schemas()["flights"]
+    stored = block_of(schema, decoded(range(10)))
+    with without_fetches(flights, 1, 2):
+        store.insert(*whole(stored))
+        last = make_store(quorum=0, addresses=flights.replicas.addresses()[2:])
+        await until(lambda: queued(flights, 2))
+        other = block_of(schema, decoded(range(12)), is_as_intended=False)
+        decision = look(last, other, is_same=False)
+        assert decision.verdict is Verdict.LOOK_AGAIN and "no replica has all parts" in decision.why
+        # The very block is recognized by its hash, so it may be sent.
+        assert look(last, stored).verdict is Verdict.INSERT
+    await load(last, other)
+    assert flights.counts("flights") == [12, 12, 12]
+
+
+async def test_an_empty_table_is_complete(flights):
+    with flights.client() as client:
+        await until(lambda: is_complete(client, flights.name, "flights"))
+
+
+async def test_without_coordinates_a_block_is_repeated_only_within_the_window(flights, make_store):
+    flights.create_table(
+        "bare",
+        "day UInt8, text String, number Nullable(Int64)",
+        order_by="text",
+        settings={"replicated_deduplication_window": 4},
+    )
+    store = make_store()
+    schema = store.schemas()["bare"]
+    blocks = [
+        block_of(schema, decoded(range(10 * n, 10 * n + 10)), sealed_at_ms=now_ms() - 60_000)
+        for n in range(8)
+    ]
+    for block in blocks[:2]:
+        await load(store, block, is_replayed=False)
+    await load(store, blocks[1])
+    assert flights.counts("bare") == [20, 20, 20]
+    with pytest.raises(CannotBeRecognized, match="lacks some of the columns _cluster, _topic"):
+        look(store, blocks[1], is_same=False)
+    for block in blocks[2:]:
+        await load(store, block, is_replayed=False)
+    with flights.client() as client:
+        await until(
+            lambda: (
+                not read_block_memory(
+                    client, flights.name, "bare", window=4, window_seconds=3600
+                ).reaches(now_ms() - 62_000, now_ms())
+            )
+        )
+    with pytest.raises(CannotBeRecognized):
+        look(store, blocks[1])
+
+
+async def test_a_table_that_is_full_is_held_until_merges_have_caught_up(flights, make_store):
+    flights.create_table(
+        "full",
+        COLUMNS,
+        order_by="_offset",
+        settings={"parts_to_throw_insert": 4, "parts_to_delay_insert": 3},
+    )
+    store = make_store(quorum=0)
+    schema = store.schemas()["full"]
+    loading = loading_of(store)
+    flights.execute("SYSTEM STOP MERGES full")
+    blocks = [block_of(schema, decoded([number])) for number in range(8)]
+    tasks = [asyncio.create_task(loading.load(block, is_replayed=False)) for block in blocks]
+    await until(lambda: loading.is_held("full"))
+    before = loading.errors["252"]
+    await asyncio.wait(tasks, timeout=1.0)
+    assert loading.is_held("full")
+    assert loading.errors["252"] <= before + len(blocks)
+    flights.execute("SYSTEM START MERGES full")
+    with flights.client(leader(flights, "full")) as client:
+        client.execute("OPTIMIZE TABLE full")
+    async with asyncio.timeout(30):
+        await asyncio.gather(*tasks)
+    assert not loading.is_held("full")
+    assert flights.counts("full") == [8, 8, 8]
+
+
+def whole(block):
+    return block, block.native
+
+
+def attempted(store, block):
+    with suppress(NotStored):
+        store.insert(*whole(block))
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def queued(database, replica) -> bool:
+    query = "SELECT inserts_in_queue FROM system.replicas WHERE database = currentDatabase()"
+    return database.ask(replica, f"{query} AND table = 'flights'") > 0
+
+
+async def until(holds, timeout_seconds: float = 20.0) -> None:
+    """Waits for a condition of the servers, which nothing announces."""
+    async with asyncio.timeout(timeout_seconds):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
