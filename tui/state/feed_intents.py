@@ -21,8 +21,9 @@ def loaded_partitions(
     feed: Feed, cluster: ClusterName, topics: Iterable[Topic]
 ) -> tuple[FeedPartition, ...]:
     """Returns the partitions that a feed loads, of the topics of a cluster."""
+    # YAML takes no subclass of str.
     return tuple(
-        FeedPartition(cluster, topic.name, number)
+        FeedPartition(str(cluster), topic.name, number)
         for topic in topics
         if not topic.is_internal and feed.shard_number(topic.name) is not None
         for number in range(topic.partitions)
@@ -50,7 +51,7 @@ def read_intents(
     except TimeoutError:
         text = f"{cluster}: reading the intents took longer than {timeout_seconds:g} s"
         raise Unreachable(text) from None
-    return {FeedPartition(cluster, *partition): intent for partition, intent in found.items()}
+    return {FeedPartition(str(cluster), *partition): intent for partition, intent in found.items()}
 
 
 async def _read(

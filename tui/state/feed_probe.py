@@ -24,7 +24,8 @@ from tui.state.balance_client import BalanceClient
 from tui.state.feed_intents import loaded_partitions, read_intents
 from tui.state.feed_status import FeedFacts, FeedStatus, TableState, feed_status
 from tui.state.problems import Answer, answer_or_none
-from tui.state.table_probe import ShardServers
+from tui.state.shard_servers import ShardServers
+from tui.state.table_probe import table_states
 
 THREADS_MAX = 16
 
@@ -110,7 +111,9 @@ class FeedProbe:
         def ask() -> tuple[dict[FeedPartition, Intent], dict[FeedPartition, int]]:
             intents = read_intents(cluster, settings, feed, partitions, self._timeout_seconds)
             ends = admin.offsets([(each.topic, each.partition) for each in partitions], "latest")
-            return intents, {FeedPartition(cluster, *place): end for place, end in ends.items()}
+            return intents, {
+                FeedPartition(str(cluster), *place): end for place, end in ends.items()
+            }
 
         return self._answer(cluster, ask)
 
@@ -125,7 +128,7 @@ class FeedProbe:
 
     def _tables(self, feed: Feed, number: int) -> dict[str, TableState] | None:
         shard = ShardServers(feed, number, self._timeout_seconds)
-        return self._answer(_shard(feed, number), shard.tables)
+        return self._answer(_shard(feed, number), partial(table_states, shard))
 
     def _order_log(self, region: str) -> OrderLog | None:
         client = BalanceClient(self._appliance, region, self._timeout_seconds)

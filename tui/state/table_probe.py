@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from clickhouse_driver import Client
 
 from aggregator.store.schema_reader import TableFacts, read_tables
-from replicator.clickhouse.errors import ClientSetup
-from replicator.clickhouse.server import ClickHouse
-from replicator.config.feed_settings import Feed
-from replicator.config.security import read_secret
 from replicator.runtime.store_errors import StoreUnreachable
 from tui.state.feed_status import TableState
+from tui.state.shard_servers import ShardServers
 
 LOOK_BACK_SECONDS = 60
 """Time over which the rate of blocks is taken. Replaced parts stay visible for eight minutes."""
@@ -28,40 +23,16 @@ SELECT table, max(active_parts), sum(blocks) FROM (
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ShardServers:
-    """Servers of one shard of a feed, as the configuration names them."""
-
-    feed: Feed
-    number: int
-    timeout_seconds: float
-
-    def servers(self) -> list[ClickHouse]:
-        """Returns the replicas in the order in which loaders try them."""
-        shard = self.feed.shards[self.number]
-        where = f"feeds.{self.feed.name}.shards[{self.number}]"
-        return [
-            ClickHouse(
-                address,
-                ClientSetup(f"{where}.replicas", f"{where}.password_file"),
-                meanwhile="the state of its tables is unknown",
-                password=read_secret(shard.password_file) if shard.password_file else "",
-                ca_file=shard.ca_file,
-                timeout_seconds=self.timeout_seconds,
-            )
-            for address in shard.replicas
-        ]
-
-    def tables(self) -> dict[str, TableState]:
-        """Returns the tables of the first replica that answers. Raises StoreUnreachable."""
-        problems: list[str] = []
-        for server in self.servers():
-            try:
-                with server.connected() as client:
-                    return read_states(client, self.feed.shards[self.number].database)
-            except StoreUnreachable as problem:
-                problems.append(str(problem))
-        raise StoreUnreachable("; ".join(problems))
+def table_states(shard: ShardServers) -> dict[str, TableState]:
+    """Returns the tables of the first replica that answers. Raises StoreUnreachable."""
+    problems: list[str] = []
+    for server in shard.servers():
+        try:
+            with server.connected() as client:
+                return read_states(client, server.address.database)
+        except StoreUnreachable as problem:
+            problems.append(str(problem))
+    raise StoreUnreachable("; ".join(problems))
 
 
 def read_states(client: Client, database: str) -> dict[str, TableState]:

@@ -15,6 +15,12 @@ def topic(name: str, partitions: int = 1, *, is_internal: bool = False) -> Topic
     return Topic(name, UUID(int=1), partitions, Configs({}), is_internal)
 
 
+def test_clusters_are_named_by_plain_texts_for_yaml():
+    feed = Feed.model_validate(ANY_FEED)
+    ((cluster, *_),) = loaded_partitions(feed, WEST, [topic("a")])
+    assert type(cluster) is str
+
+
 def test_only_partitions_of_topics_that_a_shard_has_are_loaded():
     shards = [{"topics": ["a.*"], "replicas": ["clickhouse://h"]}]
     feed = Feed.model_validate({**ANY_FEED, "shards": shards})

@@ -90,5 +90,33 @@ def status(
     return ExitCode.UNREACHABLE if found.problems else ExitCode.DONE
 
 
+@aggregate.command()
+@config_option
+@region_option
+@feeds_option
+@timeout_option(10.0)
+@output_option
+def check(
+    config: str, region: str | None, feeds: tuple[str, ...], timeout: float, output: str
+) -> int:
+    """Ask the servers whether feeds can be loaded, each record once. Changes nothing.
+
+    Every replica is asked for its version, the columns, defaults and engines of the tables, their
+    deduplication windows, the quorum, and the rights of the user; an insert of no rows is made into
+    each table. Exits with 4 when there is a mistake, and with 3 when a server could not be reached.
+    """
+    from replicator.config.topology import load
+    from tui.cli.views.feed_check_view import as_text, as_values
+    from tui.state.feed_check import check_feeds
+    from tui.state.feed_selection import selected_feeds
+
+    appliance = load(config)
+    found = check_feeds(appliance, selected_feeds(appliance, region, feeds), timeout)
+    emit(output, as_values(found), lambda: as_text(found))
+    if found.mistakes:
+        return ExitCode.REFUSED
+    return ExitCode.UNREACHABLE if found.problems else ExitCode.DONE
+
+
 for order in (freeze, resume, refresh_schema, skip_replay):
     aggregate.add_command(order)

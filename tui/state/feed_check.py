@@ -1,0 +1,138 @@
+"""Check of feeds on their servers: asks all replicas and clusters. Blocking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from clickhouse_driver import Client
+from clickhouse_driver.errors import ServerException
+
+from aggregator.store.identifier import quoted
+from aggregator.store.schema_reader import TableFacts, read_tables
+from aggregator.store.server_features import read_features
+from replicator.clickhouse.errors import reason
+from replicator.clickhouse.server import ClickHouse
+from replicator.config.cluster_name import ClusterName
+from replicator.config.feed_settings import Feed
+from replicator.config.topology import Appliance
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.topic import Topic
+from tui.state.feed_findings import Finding, ReplicaFacts, Replication, ShardFacts, findings
+from tui.state.feed_intents import loaded_partitions
+from tui.state.problems import answer_or_none
+from tui.state.shard_servers import ShardServers
+
+THREADS_MAX = 16
+REPLICATION = """
+SELECT table, zookeeper_path, replica_name, active_replicas, is_readonly FROM system.replicas
+WHERE database = %(database)s
+"""
+LOOKS = ("system.parts", "system.processes")
+"""System tables by which loaders recognize blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedCheck:
+    """Result of a check.
+
+    Args:
+        problems: servers that gave no answer.
+    """
+
+    feeds: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def mistakes(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.is_mistake)
+
+
+def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: float) -> FeedCheck:
+    """Checks feeds on their servers; an unreachable one becomes a problem.
+
+    For each table an insert of no rows is made: it needs the rights of an insert, and stores
+    nothing.
+    """
+    problems: list[str] = []
+    clusters = list(dict.fromkeys(cluster for feed in feeds for cluster in feed.clusters))
+    with ThreadPoolExecutor(THREADS_MAX) as threads:
+        admins = [Admin(name, appliance.cluster(name), timeout_seconds) for name in clusters]
+        listed = threads.map(lambda it: answer_or_none(it.topics, problems.append), admins)
+        topics = dict(zip(clusters, listed, strict=True))
+        shards = [(feed, number) for feed in feeds for number in range(len(feed.shards))]
+        facts = threads.map(
+            lambda it: _shard_facts(it[0], it[1], topics, timeout_seconds, problems), shards
+        )
+        outage_seconds = appliance.aggregator.stale_seconds
+        found = [finding for each in facts for finding in findings(each, outage_seconds)]
+    return FeedCheck(
+        tuple(feed.name for feed in feeds),
+        tuple(dict.fromkeys(found)),
+        tuple(dict.fromkeys(problems)),
+    )
+
+
+def _shard_facts(
+    feed: Feed,
+    number: int,
+    topics: dict[ClusterName, list[Topic] | None],
+    timeout_seconds: float,
+    problems: list[str],
+) -> ShardFacts:
+    counts: dict[str, int] | None = {}
+    for cluster in feed.clusters:
+        found = topics[cluster]
+        if found is None or counts is None:
+            counts = None
+            continue
+        for partition in loaded_partitions(feed, cluster, found):
+            if feed.shard_number(partition.topic) == number:
+                counts[partition.topic] = counts.get(partition.topic, 0) + 1
+    servers = ShardServers(feed, number, timeout_seconds).servers()
+    asked = ShardFacts(feed, number, counts, ())
+    answers = [
+        answer_or_none(partial(_replica_facts, server, asked), problems.append)
+        for server in servers
+    ]
+    return ShardFacts(feed, number, counts, tuple(each for each in answers if each))
+
+
+def _replica_facts(server: ClickHouse, asked: ShardFacts) -> ReplicaFacts:
+    """Asks one replica. Raises StoreUnreachable."""
+    database = asked.shard.database
+    with server.connected() as client:
+        features = read_features(client)
+        tables = read_tables(client, database, features)
+        rows = client.execute(REPLICATION, {"database": database})
+        return ReplicaFacts(
+            address=str(server.address),
+            version=features.version,
+            tables=tables,
+            replication={
+                table: Replication(path, replica, active, bool(is_readonly))
+                for table, path, replica, active, is_readonly in rows
+            },
+            refused=dict(_refusals(client, database, tables, asked.tables)),
+        )
+
+
+def _refusals(
+    client: Client, database: str, tables: dict[str, TableFacts], wanted: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Yields what the user may not do, with the reason."""
+    queries = {f"reading {name}": f"SELECT 1 FROM {name} LIMIT 1" for name in LOOKS}
+    for table in wanted or sorted(tables):
+        if table in tables and tables[table].engine.endswith("MergeTree"):
+            name = quoted(database, table)
+            queries[f"reading {database}.{table}"] = f"SELECT * FROM {name} LIMIT 0"
+            insert = f"INSERT INTO {name} SELECT * FROM {name} WHERE 0"
+            queries[f"an insert into {database}.{table}"] = insert
+    for what, query in queries.items():
+        try:
+            client.execute(query)
+        except ServerException as error:
+            yield what, reason(error)
