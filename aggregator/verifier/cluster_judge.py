@@ -1,0 +1,284 @@
+"""Judge of one cluster: keeps the histories of its entries, and judges what is read. No I/O."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from aggregator.verifier.entry_rules import HeldRecord
+from aggregator.verifier.epoch_history import EpochHistory, Producer
+from aggregator.verifier.finding import Finding, Kind, Weight
+from aggregator.verifier.group_commit import GroupCommit
+from aggregator.verifier.merge import TimedMerge
+from aggregator.verifier.owners import Owner, Owners, Subject
+from aggregator.verifier.partition_history import History, judge, restored, stale
+from replicator.config.cluster_name import ClusterName
+from replicator.config.names import OWN_PREFIX
+from replicator.kafka.client.custody import Custody
+from replicator.kafka.protocol.commit_record import Commit
+from replicator.kafka.tail.tail_position import Portion, TailPosition, Version
+
+LOOK_BACK_RECORDS = 1_000_000
+"""Records of a log that are read again at a start, so that the last entries are seen again."""
+
+IsGone = Callable[[str, UUID | None], bool]
+"""Returns True if a topic with this id is known to exist no more."""
+
+
+class Judgement(NamedTuple):
+    """Findings about one entry, with the entry before it.
+
+    Args:
+        at_ms: commit time; of a deletion or a stale entry, the time at which it was noticed.
+    """
+
+    subject: Subject
+    at_ms: int
+    before: Commit | None
+    after: Commit | None
+    findings: tuple[Finding, ...]
+
+
+class Stored(NamedTuple):
+    """History of a partition as it is kept over restarts.
+
+    Args:
+        log: partition of `__consumer_offsets`.
+    """
+
+    group: str
+    topic: str
+    partition: int
+    log: int
+    version: Version
+    commit: Commit | None
+    gap_at: int | None
+
+
+class _Key(NamedTuple):
+    group: str
+    topic: str
+    partition: int
+
+
+class _Holding(NamedTuple):
+    """Held entry, on its way through the merge of all logs."""
+
+    subject: Subject
+    commit: Commit
+    transactional_id: str
+    producer: Producer
+
+
+@dataclass(slots=True)
+class ClusterJudge:
+    """Judges the entries of one cluster.
+
+    Args:
+        owners: by group; commits of other groups are not looked at.
+        skew_ms: largest difference between the clocks of brokers.
+        is_gone: asks the cluster; a deleted topic takes its entries along.
+    """
+
+    cluster: ClusterName
+    owners: Owners
+    skew_ms: int
+    is_gone: IsGone = lambda topic, topic_id: False
+    positions: dict[int, TailPosition] = field(default_factory=dict)
+    """Position up to which each partition of `__consumer_offsets` is judged."""
+    judged: int = 0
+    """Entries that were judged, right or wrong."""
+    kinds: Counter[tuple[Kind, Weight]] = field(default_factory=Counter)
+    caught_up_ms: dict[int, int] = field(default_factory=dict)
+    """By partition of the log: everything that was committed at this time is judged."""
+    _histories: dict[_Key, History[Any]] = field(default_factory=dict)
+    _logs: dict[_Key, int] = field(default_factory=dict)
+    _merge: TimedMerge[_Holding] = field(init=False)
+    _epochs: EpochHistory = field(init=False)
+    _stale: set[_Key] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._merge = TimedMerge((), self.skew_ms)
+        self._epochs = EpochHistory(self.skew_ms)
+
+    # -- over restarts
+
+    def restore(self, positions: Mapping[int, TailPosition], stored: list[Stored]) -> None:
+        """Takes over what an earlier verifier knew; each entry has to be seen again."""
+        self.positions = dict(positions)
+        for each in stored:
+            owner = self.owners.get(each.group)
+            if owner is None:
+                continue
+            key = _Key(each.group, each.topic, each.partition)
+            history = restored(owner.rules, each.version, each.commit, each.gap_at)
+            self._note(key, each.log, history)
+            entry = history.entry
+            if entry and each.commit and entry.custody is Custody.HELD:
+                producer = Producer(entry.producer_id, entry.epoch)
+                self._epochs.judge(entry.transactional_id, producer, each.commit.at_ms)
+
+    def stored(self) -> list[Stored]:
+        """Returns what a later verifier needs to know."""
+        return [
+            Stored(*key, self._logs[key], each.version, each.commit, each.gap_at)
+            for key, each in self._histories.items()
+        ]
+
+    def begins(self) -> dict[int, TailPosition]:
+        """Returns the positions from which to read: those of the last entries of each log."""
+        first = {number: position.offset for number, position in self.positions.items()}
+        for key, each in self._histories.items():
+            number, (era, offset) = self._logs[key], each.version
+            position = self.positions.get(number)
+            if position is None or era != position.era:
+                continue
+            if position.offset - offset <= LOOK_BACK_RECORDS:
+                first[number] = min(first[number], offset)
+        return {
+            number: position._replace(offset=first[number], leader_epoch=-1)
+            if first[number] < position.offset
+            else position
+            for number, position in self.positions.items()
+        }
+
+    # -- judging
+
+    def begin(self, positions: Mapping[int, TailPosition]) -> None:
+        """Notes that reading begins anew, at these positions of all partitions of the log.
+
+        The histories of another topic of that name are those of a former cluster.
+        """
+        known = {position.topic_id for position in self.positions.values()}
+        if known and known.isdisjoint(each.topic_id for each in positions.values()):
+            self._histories.clear()
+            self._logs.clear()
+            self.positions = {}
+        self._histories = {
+            key: replace(each, is_seen=False) for key, each in self._histories.items()
+        }
+        for number, position in positions.items():
+            known_to = self.positions.get(number)
+            if known_to is None or position.era != known_to.era:
+                self.positions[number] = position
+        self.caught_up_ms.clear()
+        self._merge = TimedMerge(positions, self.skew_ms)
+
+    def take(self, number: int, portion: Portion[GroupCommit]) -> Iterator[Judgement]:
+        """Yields the judgements with findings on what was read of one partition of the log."""
+        for version, record in portion.told:
+            found = self._judged(number, version, record)
+            if found is not None:
+                yield self._counted(found)
+        position = self.positions.get(number)
+        if position is None or portion.end[1:3] > position[1:3]:
+            self.positions[number] = portion.end
+        if portion.caught_up_ms is not None:
+            self.caught_up_ms[number] = portion.caught_up_ms
+            self._merge.reach(number, portion.caught_up_ms)
+        yield from self._judged_epochs(self._merge.take())
+
+    def end(self) -> Iterator[Judgement]:
+        """Yields the judgements that still waited for later entries."""
+        yield from self._judged_epochs(self._merge.rest())
+
+    def stale(self, now_ms: int, stale_ms: int) -> Iterator[Judgement]:
+        """Yields a judgement, once each, on every held entry that was not renewed.
+
+        Logs that are not read to their end hide newer entries, and are left out.
+        """
+        for key, each in self._histories.items():
+            caught_up_ms = self.caught_up_ms.get(self._logs[key])
+            if key in self._stale or caught_up_ms is None:
+                continue
+            if found := stale(each, min(now_ms, caught_up_ms), stale_ms):
+                self._stale.add(key)
+                judgement = Judgement(self._subject(key), now_ms, None, each.commit, (found,))
+                yield self._counted(judgement)
+
+    @property
+    def stale_count(self) -> int:
+        """Number of partitions whose held entry was not renewed."""
+        return len(self._stale)
+
+    @property
+    def partitions(self) -> int:
+        """Number of partitions with an entry."""
+        return sum(each.commit is not None for each in self._histories.values())
+
+    @property
+    def judged_to_ms(self) -> int | None:
+        """Time up to which every entry of the cluster is judged; None: not known."""
+        if not self.positions or len(self.caught_up_ms) < len(self.positions):
+            return None
+        return min(self.caught_up_ms.values())
+
+    def _judged(self, number: int, version: Version, record: GroupCommit) -> Judgement | None:
+        owner = self.owners.get(record.committed.group)
+        if owner is None or record.committed.topic.startswith(OWN_PREFIX):
+            return None
+        key, commit = _Key(*record.committed), record.commit
+        before = self._histories.get(key)
+        if record.flaw:
+            finding = Finding(Kind.UNREADABLE, record.flaw)
+            if before is None or before.version < version:
+                self._note(key, number, History(version, None, None))
+                return Judgement(self._subject(key), 0, _commit(before), None, (finding,))
+            return None
+        done = judge(owner.rules, before, version, commit)
+        self._note(key, number, done.history)
+        if not done.is_new:
+            return None
+        self._stale.discard(key)
+        self.judged += 1
+        entry = done.history.entry
+        if commit is not None and entry is not None and entry.custody is Custody.HELD:
+            self._hold(number, key, commit, entry)
+        findings = done.findings
+        if commit is None and before is not None:
+            findings = self._explained(owner, key, before, findings)
+        if not findings:
+            return None
+        at_ms = commit.at_ms if commit else record.at_ms
+        return Judgement(self._subject(key), at_ms, _commit(before), commit, findings)
+
+    def _note(self, key: _Key, number: int, history: History[Any]) -> None:
+        self._histories[key], self._logs[key] = history, number
+
+    def _hold(self, number: int, key: _Key, commit: Commit, entry: HeldRecord) -> None:
+        producer = Producer(entry.producer_id, entry.epoch)
+        holding = _Holding(self._subject(key), commit, entry.transactional_id, producer)
+        self._merge.add(number, commit.at_ms, holding)
+
+    def _judged_epochs(self, released: Iterator[_Holding]) -> Iterator[Judgement]:
+        for each in released:
+            found = self._epochs.judge(each.transactional_id, each.producer, each.commit.at_ms)
+            if found is not None:
+                at_ms = each.commit.at_ms
+                yield self._counted(Judgement(each.subject, at_ms, None, each.commit, (found,)))
+
+    def _explained(
+        self, owner: Owner, key: _Key, before: History[Any], findings: tuple[Finding, ...]
+    ) -> tuple[Finding, ...]:
+        """Returns findings about a deletion; the deletion of the topic deletes its entries too."""
+        topic_id = owner.rules.topic_id(before.entry) if before.entry else None
+        if findings and self.is_gone(key.topic, topic_id):
+            return tuple(
+                replace(each, text=f"{each.text} with its topic", weight=Weight.ACCEPTED)
+                for each in findings
+            )
+        return findings
+
+    def _counted(self, judgement: Judgement) -> Judgement:
+        self.kinds.update((each.kind, each.weight) for each in judgement.findings)
+        return judgement
+
+    def _subject(self, key: _Key) -> Subject:
+        return Subject(self.cluster, self.owners[key.group].name, key.topic, key.partition)
+
+
+def _commit(history: History[Any] | None) -> Commit | None:
+    return history.commit if history else None
