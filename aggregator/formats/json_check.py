@@ -6,6 +6,7 @@ searched for in all documents at once; only documents that look suspicious are d
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -23,9 +24,12 @@ from aggregator.tables.value_limits import limits_of
 
 _SURROGATE = re2.compile(rb"\\u[dD][89abcdefABCDEF]")
 _ESCAPED_KEY = re2.compile(rb'"[^"\\]*(?:\\.[^"\\]*)+"[ \t\r]*:[ \t\r]*[^" \t\rn]')
-# First bytes of the reader's text of a number, a boolean, an array or an object.
-_UNQUOTED = np.zeros(256, np.bool_)
-_UNQUOTED[list(b"-0123456789tf[{")] = True
+# The reader's text of a number, a boolean, an array or an object: first and last byte, and all.
+_BEGINS_UNQUOTED = np.zeros(256, np.bool_)
+_BEGINS_UNQUOTED[list(b"-0123456789tf[{")] = True
+_ENDS_UNQUOTED = np.zeros(256, np.bool_)
+_ENDS_UNQUOTED[list(b"0123456789e]}")] = True
+_UNQUOTED = r"^(-?[0-9].*|true|false|\[.*|\{.*)$"
 _INTEGERS = {
     "Int8": (-(2**7), 2**7 - 1),
     "Int16": (-(2**15), 2**15 - 1),
@@ -60,8 +64,12 @@ class JsonCheck:
         try:
             document.decode()
             found = self._decoder.decode(document)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            return str(error), frozenset()
+        except RecursionError:
+            # polars has a limit of its own.
+            return None, frozenset()
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            single = _first_fields(document)
+            return self.examine(single) if single else (str(error), frozenset())
         flags = set()
         for field, name in self._fields.items():
             value, kind = getattr(found, field), self._types[name]
@@ -93,12 +101,14 @@ class JsonCheck:
         return np.array(sorted(found), np.int64)
 
     def _patterns(self, text: bytes, columns: Mapping[str, pa.Array]) -> Iterator[Any]:
-        if b"\\u" in text:
+        # The search for one byte is much faster than that for two.
+        has_escapes = b"\\" in text
+        if has_escapes:
             yield _SURROGATE
         names = [name for name, values in columns.items() if self._may_be_unquoted(name, values)]
         if names:
             yield self._unquoted(names)
-            if b"\\" in text:
+            if has_escapes:
                 yield _ESCAPED_KEY
 
     def _may_be_unquoted(self, name: str, values: pa.Array) -> bool:
@@ -109,9 +119,11 @@ class JsonCheck:
         if not kind.is_text or not len(values):
             return False
         limits = limits_of(values)
+        which = np.flatnonzero(np.diff(limits))
         octets = np.frombuffer(values.buffers()[2] or b"", np.uint8)
-        begin = limits[:-1][np.diff(limits) > 0]
-        return bool(_UNQUOTED[octets[begin]].any())
+        begin, end = octets[limits[which]], octets[limits[which + 1] - 1]
+        maybe = values.take(pa.array(which[_BEGINS_UNQUOTED[begin] & _ENDS_UNQUOTED[end]]))
+        return bool(pc.any(pc.match_substring_regex(maybe, _UNQUOTED)).as_py())
 
     def _unquoted(self, names: Sequence[str]) -> Any:
         """Returns a pattern of values of these fields that are neither text nor null."""
@@ -123,6 +135,24 @@ class JsonCheck:
             for value in [array if self._types[name].element else rb'[^" \t\rn]']
         ]
         return re2.compile(b"|".join(choices))
+
+
+def _first_fields(document: bytes) -> bytes | None:
+    """Returns a document without repeated fields, of which polars reads the first; None if it has
+    none."""
+    has_repeated = False
+
+    def first(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal has_repeated
+        fields = dict(reversed(pairs))
+        has_repeated |= len(fields) < len(pairs)
+        return fields
+
+    try:
+        found = json.loads(document, object_pairs_hook=first)
+    except (ValueError, RecursionError):
+        return None
+    return json.dumps(found).encode() if has_repeated else None
 
 
 def _value_of(kind: ColumnType) -> Any:

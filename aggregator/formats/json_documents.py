@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -12,8 +13,11 @@ from aggregator.formats.decoded_rows import decoded_rows, loaded_types
 from aggregator.formats.json_lines import json_lines
 from aggregator.formats.json_reader import JsonReader
 from aggregator.formats.record_slice import RecordSlice
+from aggregator.tables.column_type import ColumnType
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.table_schema import TableSchema
+
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
 
 def decode(slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
@@ -21,12 +25,13 @@ def decode(slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
 
     A null value holds no row. A field that the table does not have is ignored; null is the same as
     a missing field. The first of repeated fields counts. A record with one bad row is dead.
+    Columns whose names JSON writes with escapes get their default.
     """
     documents, dead = json_lines(slices)
     read = _reader(schema).read(documents)
     dead.update(read.refused)
     columns = {}
-    for name, kind in loaded_types(schema).items():
+    for name, kind in _types(schema).items():
         if name not in read.columns:
             continue
         columns[name], bad = column_values(kind, read.columns[name], schema.timezone)
@@ -38,4 +43,11 @@ def decode(slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
 
 @lru_cache(maxsize=256)
 def _reader(schema: TableSchema) -> JsonReader:
-    return JsonReader(loaded_types(schema))
+    return JsonReader(_types(schema))
+
+
+@lru_cache(maxsize=256)
+def _types(schema: TableSchema) -> dict[str, ColumnType]:
+    # msgspec has no fields with such names.
+    types = loaded_types(schema)
+    return {name: types[name] for name in types if not _ESCAPED.search(name)}

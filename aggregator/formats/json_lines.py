@@ -85,10 +85,11 @@ def json_lines(slices: Sequence[RecordSlice]) -> tuple[JsonLines, dict[int, str]
         records += len(each)
     if len(parts) == 1:
         return parts[0], reasons
-    return _joined(parts), reasons
+    return joined(parts), reasons
 
 
-def _joined(parts: Sequence[JsonLines]) -> JsonLines:
+def joined(parts: Sequence[JsonLines]) -> JsonLines:
+    """Returns the documents of all parts."""
     return JsonLines(
         pa.concat_arrays([part.lines for part in parts]) if parts else pa.array([], pa.binary()),
         np.concatenate([part.record for part in parts] or [np.empty(0, np.int64)]),
@@ -107,7 +108,7 @@ def _of_slice(records: RecordSlice) -> tuple[JsonLines, dict[int, str]]:
     is_object = _has_brackets(octets, begin, end, b"{}")
     objects = _objects(records, which[is_object], begin[is_object], end[is_object])
     arrays, reasons = _arrays(records.data, which[~is_object], begin[~is_object], end[~is_object])
-    both = _joined((objects, arrays))
+    both = joined((objects, arrays))
     return both.at(np.argsort(both.record, kind="stable")), reasons
 
 
@@ -129,8 +130,12 @@ def _lined(lines: pa.BinaryArray) -> pa.BinaryArray:
     """Writes a newline over the last byte of each value, in place, and a tab over others."""
     if len(lines):
         octets = np.frombuffer(lines.buffers()[2], np.uint8)
-        octets[octets == _NEWLINE] = _TAB
-        octets[limits_of(lines)[1:] - 1] = _NEWLINE
+        ends = limits_of(lines)[1:] - 1
+        octets[ends] = _NEWLINE
+        is_newline = octets == _NEWLINE
+        if np.count_nonzero(is_newline) > len(lines):
+            octets[is_newline] = _TAB
+            octets[ends] = _NEWLINE
     return lines
 
 

@@ -1,13 +1,13 @@
 """JSON reader: documents as columns by polars, and which documents cannot be read.
 
-Most blocks are read at once. If polars refuses a block, each of its documents is examined, and the
-rest is read by halves until each refused one is found. A UInt8 column may hold booleans; documents
-that do are read apart from those that hold numbers.
+Most blocks are read at once. A block that polars refuses is read by halves. In a small one each
+document is examined, and the rest is read by halves until each refused one is found. A UInt8 column
+may hold booleans; documents that do are read apart from those that hold numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,10 +15,13 @@ import polars as pl
 import pyarrow as pa
 
 from aggregator.formats.json_check import JsonCheck
-from aggregator.formats.json_lines import JsonLines
+from aggregator.formats.json_lines import JsonLines, joined
 from aggregator.formats.record_slice import Ints
 from aggregator.tables.column_type import ColumnType
 from aggregator.tables.value_limits import limits_of
+
+EXAMINED_MAX = 2048
+"""Documents that are examined one by one if polars refuses them."""
 
 _REFUSALS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _NUMBERS: dict[str, type[pl.DataType]] = {
@@ -65,14 +68,30 @@ class JsonReader:
 
     def read(self, documents: JsonLines) -> JsonColumns:
         """Returns the documents as columns."""
+        parts = list(self._parts(documents))
+        return parts[0] if len(parts) == 1 else _joined(parts)
+
+    def _parts(self, documents: JsonLines) -> Iterator[JsonColumns]:
+        """Yields parts of the documents, in order, each of which polars read or was examined."""
         if not len(documents):
-            return JsonColumns(documents, {})
+            return
         text = documents.text()
         try:
             frame = self._frame(text, len(documents), self._flags_of_first(documents))
         except _REFUSALS:
-            return self._examined(documents)
-        columns = _arrow(frame)
+            if len(documents) <= EXAMINED_MAX:
+                yield self._examined(documents)
+                return
+            middle = len(documents) // 2
+            yield from self._parts(documents.between(0, middle))
+            yield from self._parts(documents.between(middle, len(documents)))
+        else:
+            yield self._unsuspicious(documents, text, _arrow(frame))
+
+    def _unsuspicious(
+        self, documents: JsonLines, text: bytes, columns: Mapping[str, pa.Array]
+    ) -> JsonColumns:
+        """Returns the documents without those that polars should have refused."""
         begins = limits_of(documents.lines)[:-1]
         which = self._check.suspicious(text, begins - begins[0], columns)
         refused = {}
@@ -159,6 +178,20 @@ def _arrow(frame: pl.DataFrame) -> dict[str, pa.Array]:
         for each in frame.iter_columns()
         if each.null_count() < len(each) and each.name != _NO_COLUMN
     }
+
+
+def _joined(parts: Sequence[JsonColumns]) -> JsonColumns:
+    types = {name: values.type for part in parts for name, values in part.columns.items()}
+    columns = {
+        name: pa.concat_arrays(
+            [part.columns.get(name, pa.nulls(len(part.documents), kind)) for part in parts]
+        )
+        for name, kind in types.items()
+    }
+    refused: dict[int, str] = {}
+    for part in reversed(parts):
+        refused.update(part.refused)
+    return JsonColumns(joined([part.documents for part in parts]), columns, refused)
 
 
 def _by_record(documents: JsonLines, refused: Mapping[int, str]) -> dict[int, str]:

@@ -10,6 +10,8 @@ A time without an offset is in the column's time zone, else in the server's.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -18,10 +20,13 @@ import pyarrow as pa
 from aggregator.formats.record_slice import Ints
 from aggregator.tables.column_type import ColumnType
 from aggregator.tables.value_limits import limits_of
+from replicator.batches.varints import Octets
 
 Flags = npt.NDArray[np.bool_]
+_Int32s = npt.NDArray[np.int32]
 
 _SECONDS_PER_DAY = 86_400
+_MONTHS = 14
 _TICKS_FROM = 1_000_000_000
 _RANGES = {
     "Date": (0, 2**16 - 1),
@@ -50,7 +55,7 @@ def times(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[pa.Array, F
     rest = is_text.copy()
     length = 10 if kind.base in ("Date", "Date32") else 19
     plain = np.flatnonzero(is_text & (np.diff(limits_of(texts)) == length))
-    seconds, is_good = _plain(texts, plain, length)
+    seconds, is_good = _plain(_at(texts, plain), length)
     if kind.base in ("DateTime", "DateTime64"):
         seconds, is_known = _to_utc(seconds, kind.timezone or timezone)
         is_good &= is_known
@@ -67,42 +72,63 @@ def times(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[pa.Array, F
     return pa.array(np.where(bad, 0, number).astype(_WIDTHS[kind.base]), mask=~is_text), bad
 
 
-def _plain(texts: pa.Array, which: Ints, length: int) -> tuple[Ints, Flags]:
-    """Returns the seconds of texts `YYYY-MM-DD hh:mm:ss` of this length, and True for good ones."""
-    octets = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
-    begin = limits_of(texts)[which]
+def _at(texts: pa.Array, which: Ints) -> pa.Array:
+    return texts if len(which) == len(texts) else texts.take(pa.array(which))
+
+
+def _plain(texts: pa.Array, length: int) -> tuple[Ints, Flags]:
+    """Returns the seconds of texts `YYYY-MM-DD hh:mm:ss`, or the day only, and True for good ones.
+
+    Args:
+        length: of each of the texts, of which none is null.
+    """
+    limits = limits_of(texts)
+    octets = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[limits[0] : limits[-1]]
     # One row for each place in the text.
-    text = octets[begin + np.arange(length)[:, np.newaxis]]
-    digits = (text - np.uint8(ord("0"))).astype(np.uint8)
-    is_digit = digits < 10
+    text = np.ascontiguousarray(octets.reshape(-1, length).T)
+    digits = text - np.uint8(ord("0"))
     places = [place for place in range(length) if place not in (4, 7, 10, 13, 16)]
-    good = is_digit[places].all(axis=0) & (text[4] == ord("-")) & (text[7] == ord("-"))
+    good = (digits[places] < 10).all(axis=0) & (text[4] == ord("-")) & (text[7] == ord("-"))
     if length > 10:
         good &= ((text[10] == ord(" ")) | (text[10] == ord("T"))) & (text[13] == ord(":"))
         good &= text[16] == ord(":")
-    value = digits.astype(np.int64)
-    year = value[0] * 1000 + value[1] * 100 + value[2] * 10 + value[3]
-    month, day = value[5] * 10 + value[6], value[8] * 10 + value[9]
-    days, is_day = _days(year, month, day)
-    seconds = days * _SECONDS_PER_DAY
+    if not good.all():
+        digits = np.where(good, digits, 0)
+    year = (digits[0] * 10 + digits[1]).astype(np.int32) * 100 + (digits[2] * 10 + digits[3])
+    days, is_day = _days(year, digits[5] * 10 + digits[6], digits[8] * 10 + digits[9])
+    good &= is_day
+    seconds = days.astype(np.int64) * _SECONDS_PER_DAY
     if length > 10:
-        hour, minute = value[11] * 10 + value[12], value[14] * 10 + value[15]
-        second = value[17] * 10 + value[18]
-        seconds += hour * 3600 + minute * 60 + second
+        hour, minute = digits[11] * 10 + digits[12], digits[14] * 10 + digits[15]
+        second = digits[17] * 10 + digits[18]
         good &= (hour < 24) & (minute < 60) & (second < 60)
-    return seconds, good & is_day
+        seconds += hour.astype(np.int32) * 3600 + minute.astype(np.int32) * 60 + second
+    return seconds, good
 
 
-def _days(year: Ints, month: Ints, day: Ints) -> tuple[Ints, Flags]:
+def _days(year: _Int32s, month: Octets, day: Octets) -> tuple[_Int32s, Flags]:
     """Returns the days since 1970 of dates, and True for those that exist; 0000-00-00 is 0."""
-    months = (year - 1970) * 12 + month - 1
-    is_month = (month >= 1) & (month <= 12) & (year > 0)
-    first = np.where(is_month, months, 0).astype("datetime64[M]")
-    begin = first.astype("datetime64[D]").astype(np.int64)
-    size = (first + 1).astype("datetime64[D]").astype(np.int64) - begin
-    is_day = is_month & (day >= 1) & (day <= size)
-    is_zero = (year == 0) & (month == 0) & (day == 0)
-    return np.where(is_day, begin + day - 1, 0), is_day | is_zero
+    first, size = _calendar()
+    at = year * _MONTHS + np.minimum(month, _MONTHS - 1)
+    return first[at] + day, ((day - np.uint8(1)) < size[at]) | ((at == 0) & (day == 0))
+
+
+@cache
+def _calendar() -> tuple[_Int32s, Octets]:
+    """Returns the day before each month of the years 0 to 9999, and the month's number of days.
+
+    A year has 14 places: months 0 and 13 have no days.
+    """
+    years = (np.arange(10_000) - 1970)[:, np.newaxis] * 12 + np.arange(-1, _MONTHS - 1)
+    begin = years.astype("datetime64[M]").astype("datetime64[D]").astype(np.int32)
+    end = (years + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int32)
+    size = (end - begin).astype(np.uint8)
+    size[:, [0, -1]] = 0
+    # There is no year 0; its date 0000-00-00 is the day 0.
+    size[0] = 0
+    first = begin - 1
+    first[0, 0] = 0
+    return first.ravel(), size.ravel()
 
 
 def _to_utc(seconds: Ints, timezone: str) -> tuple[Ints, Flags]:
@@ -128,7 +154,7 @@ def _others(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[Ints, Fla
     is_time = np.asarray(plain.is_valid())
     seconds, is_good = np.zeros(len(series), np.int64), np.zeros(len(series), np.bool_)
     which = np.flatnonzero(is_time)
-    seconds[which], is_good[which] = _plain(plain, which, 19)
+    seconds[which], is_good[which] = _plain(_at(plain, which), 19)
     shift = _offset_seconds(parts["offset"])
     here = np.asarray(parts["offset"].is_null())
     local, is_known = _to_utc(seconds, kind.timezone or timezone)

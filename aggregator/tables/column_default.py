@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aggregator.tables.column_type import NUMBERS, TIMES, ColumnType, column_type
+from aggregator.tables.column_type import NUMBERS, TIMES, ColumnType, UnsupportedType, column_type
 from aggregator.tables.decoded import Ints
 from aggregator.tables.table_schema import Column
 
@@ -33,8 +33,11 @@ _MS_PER_DAY = 86_400_000
 
 def is_left_to_server(column: Column) -> bool:
     """Returns True if only the server can evaluate the column's default."""
-    expression = _unwrapped(column.default_expression)
-    return not is_record_time(column) and _literal(column.type, expression) is None
+    try:
+        literal = _literal(column.type, _unwrapped(column.default_expression))
+    except UnsupportedType:
+        return True
+    return literal is None and not is_record_time(column)
 
 
 def is_record_time(column: Column) -> bool:
