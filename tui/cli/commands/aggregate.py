@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tui.cli.commands.aggregate_losses import accept_loss
 from tui.cli.commands.aggregate_orders import freeze, refresh_schema, resume, skip_replay
 from tui.cli.exit_codes import ExitCode
 from tui.cli.options import (
@@ -118,5 +119,5 @@ def check(
     return ExitCode.UNREACHABLE if found.problems else ExitCode.DONE
 
 
-for order in (freeze, resume, refresh_schema, skip_replay):
-    aggregate.add_command(order)
+for command in (freeze, resume, refresh_schema, skip_replay, accept_loss):
+    aggregate.add_command(command)

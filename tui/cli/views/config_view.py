@@ -32,6 +32,7 @@ def as_values(
         "regions": sorted(appliance.regions),
         "routes": [route.name for route in appliance.routes],
         "topics": {"allow": list(appliance.topics.allow), "deny": list(appliance.topics.deny)},
+        "feeds": sorted(appliance.feeds),
     }
     if connections is not None:
         values["clusters"] = [asdict(each) for each in connections]
@@ -49,6 +50,8 @@ def as_text(appliance: Appliance, connections: Sequence[Connection] | None = Non
     ]
     routes = ", ".join(route.name for route in appliance.routes)
     text = f"ok\n{table(('REGION', 'REGIONAL', 'AGGREGATE'), rows)}\nroutes: {routes}"
+    if appliance.feeds:
+        text += f"\nfeeds: {', '.join(sorted(appliance.feeds))}"
     if connections is None:
         return text
     clusters = [(each.cluster, each.cluster_id, each.problem) for each in connections]

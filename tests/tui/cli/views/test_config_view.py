@@ -1,6 +1,7 @@
 """Output of a configuration check."""
 
 from replicator.config.topology import load
+from tests.replicator.config.test_feed_contradictions import feed
 from tests.tui.cli.commands.test_replicate import CONFIG
 from tui.cli.views.config_view import as_text, as_values
 from tui.state.connections import Connection
@@ -25,3 +26,11 @@ def test_a_configuration_is_summed_up_below_its_connections(assert_snapshot, tmp
         "cluster_id": None,
         "problem": "no answer",
     }
+
+
+def test_feeds_are_named(tmp_path):
+    file = tmp_path / "appliance.toml"
+    file.write_text(CONFIG + feed())
+    appliance = load(file)
+    assert as_text(appliance).splitlines()[-1] == "feeds: flights"
+    assert as_values("f", appliance)["feeds"] == ["flights"]
