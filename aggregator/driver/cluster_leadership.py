@@ -100,6 +100,8 @@ class ClusterLeadership:
         Raises:
             TermSuperseded, Fenced: a newer driver leads.
         """
+        # Before the first command of this driver, that of the driver before is the last one.
+        await self._publish_next()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._term.keep_checking())
             tasks.create_task(self._keep_publishing())
@@ -124,11 +126,15 @@ class ClusterLeadership:
 
     async def _keep_publishing(self) -> None:
         while True:
-            await self._changed.wait()
-            self._changed.clear()
-            version, stop = self._wanted
-            await self._term.publish(version, stop=stop)
-            self.last_version = version
+            await self._publish_next()
+
+    async def _publish_next(self) -> None:
+        """Waits until another command is wanted, and publishes it."""
+        await self._changed.wait()
+        self._changed.clear()
+        version, stop = self._wanted
+        await self._term.publish(version, stop=stop)
+        self.last_version = version
 
     # -- partitions
 

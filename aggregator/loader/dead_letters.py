@@ -17,7 +17,9 @@ from replicator.kafka.client.fenced_committer import FencedCommitter, Identity
 from replicator.kafka.protocol.error_codes import named
 from replicator.kafka.protocol.produce import ProduceRequest, outcomes
 
-BATCH_BYTES = 1 << 20
+BATCH_BYTES = 8 << 20
+"""A transaction that is repeated sends the same batches again. Of each partition the broker
+recognizes five."""
 HEADER_PREFIX = "sluice."
 PARTITIONS = 4
 """Partitions of a feed's topic of dead letters."""

@@ -108,7 +108,7 @@ block_seconds = 0.1
 retry_seconds = 0.02
 {settings}
 [[feeds.{self.feed}.shards]]
-topics = ["docs_.*"]
+topics = ["{self.topic}"]
 database = "{database.name}"
 replicas = {json.dumps(database.replicas.addresses())}
 password_file = "password"

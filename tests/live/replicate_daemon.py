@@ -27,13 +27,23 @@ START_SECONDS = 150.0
 
 
 class ReplicateDaemon:
-    """A run of the daemon, with its output in a log file."""
+    """A run of the daemon, with its output in a log file.
+
+    Args:
+        subcommand: another daemon that runs on Spark.
+    """
 
     def __init__(
-        self, config: Path, region: str, number: int, master: str, conf: Sequence[str] = ()
+        self,
+        config: Path,
+        region: str,
+        number: int,
+        master: str,
+        conf: Sequence[str] = (),
+        subcommand: str = "replicate",
     ) -> None:
         self.log = config.parent / f"daemon-{number}.log"
-        command = [sys.executable, "-c", PROGRAM, "replicate"]
+        command = [sys.executable, "-c", PROGRAM, subcommand]
         command += ["--config", str(config), "--region", region, "--master", master]
         command += [word for setting in conf for word in ("--conf", setting)]
         with self.log.open("w") as log:

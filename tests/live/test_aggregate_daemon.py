@@ -1,0 +1,74 @@
+"""`sluice aggregate` as operators run it: a process of its own, with real Spark below it."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from deploy.lab.traffic import Shape
+from deploy.lab.wait import until
+from replicator.kafka.client.custody import Custody
+from tests.live.feed_ground import COLUMNS, FeedGround, documents
+from tests.live.replicate_daemon import ReplicateDaemon, is_alive
+
+
+@pytest.fixture
+def feed(tmp_path, aggregate, redis, replicated_database, opened):
+    ground = opened.enter_context(
+        FeedGround(tmp_path, aggregate, redis, replicated_database, partitions=4)
+    )
+    replicated_database.create_table(ground.topic, COLUMNS, order_by="(_offset, _row)")
+    return ground
+
+
+@pytest.fixture
+def start(feed):
+    """`start()`: a run of the daemon for the feed."""
+    started: list[ReplicateDaemon] = []
+
+    def start() -> ReplicateDaemon:
+        daemon = ReplicateDaemon(
+            feed.config, "east", len(started), "local[2,8]", subcommand="aggregate"
+        )
+        started.append(daemon)
+        return daemon
+
+    yield start
+    for daemon in started:
+        daemon.kill()
+
+
+def test_the_daemon_loads_survives_kills_of_its_parts_and_stops_on_sigterm(feed, start):
+    sent = feed.send(documents(4000, partitions=4), Shape(batch_records=50))
+    daemon = start()
+    daemon.hear(r"event=plan version=\d+ partitions=4")
+    feed.wait_count(sent)
+    victim = next(iter(daemon.workers()))
+    sent += feed.send(documents(4000, first=sent, partitions=4), Shape(batch_records=50))
+    victim.kill()
+    sent += feed.send(documents(1000, first=sent, partitions=4))
+    feed.assert_exact()
+    daemon.family()
+    daemon.process.send_signal(signal.SIGKILL)
+    sent += feed.send(documents(2000, first=sent, partitions=4))
+    assert until(lambda: not any(map(is_alive, daemon.family())), 30)
+    again = start()
+    again.hear(r"event=plan version=\d+ partitions=4")
+    feed.assert_exact()
+    again.signal(signal.SIGTERM)
+    assert again.ended() == 0
+    assert {intent.custody for intent in feed.intents().values()} == {Custody.RELEASED}
+    assert not any(intent.tables for intent in feed.intents().values())
+
+
+def test_a_second_daemon_takes_the_feeds_over_and_the_first_ends_with_8(feed, start):
+    first = start()
+    first.hear(r"event=plan version=\d+ partitions=4")
+    sent = feed.send(documents(500, partitions=4))
+    feed.wait_count(sent)
+    second = start()
+    second.hear(r"event=plan version=\d+ partitions=4")
+    assert first.ended() == 8
+    feed.send(documents(500, first=sent, partitions=4))
+    feed.assert_exact()
