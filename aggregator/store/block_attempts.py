@@ -47,6 +47,8 @@ class BlockAttempts:
     _acknowledgements: int = 0
     _is_known: bool = False
     """The table was looked at since the last insert that may have stored something."""
+    _needs_memory: bool = False
+    """The next insert relies on the table's memory of blocks, which becomes shorter by the time."""
     _is_done: bool = False
 
     @property
@@ -66,6 +68,7 @@ class BlockAttempts:
         if not _equal(lacking, self.lacking):
             self._acknowledgements = 0
         self.lacking, self._is_known = lacking, True
+        self._needs_memory = bool(decision.why)
         self.was_split |= lacking is not None
 
     def acknowledged(self) -> None:
@@ -78,8 +81,8 @@ class BlockAttempts:
     def failed(self, problem: InsertProblem) -> None:
         """Takes in the failure of an insert."""
         self._acknowledgements = 0
-        if problem.may_be_stored:
-            self.is_doubtful, self._is_known = True, False
+        self.is_doubtful |= problem.may_be_stored
+        self._is_known &= not (problem.may_be_stored or self._needs_memory)
 
 
 def _equal(one: Mask | None, other: Mask | None) -> bool:

@@ -94,13 +94,22 @@ class Sight:
     """Look at a table on all replicas.
 
     Args:
-        silent: number of replicas that did not answer.
         is_running: an insert of the block ran on a replica when the look began.
+        silent: number of replicas that did not answer, and may execute an insert of the block.
     """
 
     replicas: tuple[ReplicaSight, ...]
-    silent: int = 0
     is_running: bool = False
+    silent: int = 0
+
+    @property
+    def doubt(self) -> str:
+        """Reason why rows that were not seen may be in the table all the same; or empty."""
+        if self.silent:
+            return f"{self.silent} silent replicas may execute an earlier insert of the block"
+        if not any(replica.is_complete for replica in self.replicas):
+            return "no replica has all parts yet, and one of them may hold rows of the block"
+        return ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +118,7 @@ class Decision:
 
     Args:
         lacking: for INSERT_REST, True for each row to insert.
-        why: for LOOK_AGAIN, for the log.
+        why: reason to LOOK_AGAIN, or doubt in spite of which the same block may be inserted.
     """
 
     verdict: Verdict
@@ -117,15 +126,12 @@ class Decision:
     why: str = ""
 
 
-def decide(
-    block: Identities, sight: Sight, *, quorum: int, is_deduplicated: bool, is_patient: bool
-) -> Decision:
+def decide(block: Identities, sight: Sight, *, quorum: int, is_deduplicated: bool) -> Decision:
     """Returns the next step with a block that may have been sent before.
 
     Args:
         quorum: replicas that must have a row before it counts as stored.
         is_deduplicated: the block is the same that may have been sent, and the table recognizes it.
-        is_patient: a silent replica may still execute an insert of the block.
     """
     copies = np.zeros(len(block), np.int64)
     for replica in sight.replicas:
@@ -136,18 +142,10 @@ def decide(
         return Decision(Verdict.LOOK_AGAIN, why="an earlier insert of the block still runs")
     if ((copies > 0) & (copies < quorum)).any():
         return Decision(Verdict.LOOK_AGAIN, why="rows of the block wait for their quorum")
-    if not is_deduplicated:
+    if sight.doubt:
         # Another block than the one that may have been sent would not be recognized as its repeat.
-        if sight.silent and is_patient:
-            return Decision(
-                Verdict.LOOK_AGAIN,
-                why=f"{sight.silent} silent replicas may execute an earlier insert of the block",
-            )
-        if not any(replica.is_complete for replica in sight.replicas):
-            return Decision(
-                Verdict.LOOK_AGAIN,
-                why="no replica has all parts yet, and one of them may hold rows of the block",
-            )
+        verdict = Verdict.INSERT if is_deduplicated else Verdict.LOOK_AGAIN
+        return Decision(verdict, why=sight.doubt)
     if not copies.any():
         return Decision(Verdict.INSERT)
     return Decision(Verdict.INSERT_REST, copies == 0)

@@ -176,13 +176,12 @@ class ShardStore:
             return ReplicaSight(rows, complete)
 
         sights, still_silent = self._everywhere(replica_sight)
-        sight = Sight(tuple(sights), max(silent, still_silent), any(running))
+        sight = Sight(tuple(sights), any(running), max(silent, still_silent) if is_patient else 0)
         return decide(
             block.identities,
             sight,
             quorum=self.quorum,
-            is_deduplicated=is_same and self._recognizes(block),
-            is_patient=is_patient,
+            is_deduplicated=is_same and bool(sight.doubt) and self._recognizes(block),
         )
 
     def _look_without_coordinates(
@@ -191,7 +190,7 @@ class ShardStore:
         if is_executed:
             return Decision(Verdict.LOOK_AGAIN, why="an earlier insert of the block still runs")
         if is_same and self._recognizes(block):
-            return Decision(Verdict.INSERT)
+            return Decision(Verdict.INSERT, why="the table has no coordinates to look for")
         raise CannotBeRecognized(
             f"{block.name.table} lacks some of the columns {', '.join(COORDINATES)}, and its "
             "deduplication window does not reach back to the block"

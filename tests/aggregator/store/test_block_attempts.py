@@ -1,0 +1,233 @@
+"""Whatever an insert ends with, each row of a block is in the table once when the block is done."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.store.block_attempts import BlockAttempts, Step
+from aggregator.store.insert_errors import ErrorClass, InsertProblem
+from aggregator.store.recognition import (
+    Decision,
+    Identities,
+    ReplicaSight,
+    Sight,
+    Verdict,
+    decide,
+)
+
+REPLICAS = 3
+UNKNOWN = InsertProblem(ErrorClass.SAME_AGAIN, 319, "", may_be_stored=True)
+REFUSED = InsertProblem(ErrorClass.SAME_AGAIN, 286, "", may_be_stored=False)
+INSERT, DONE = Decision(Verdict.INSERT), Decision(Verdict.DONE)
+
+
+def rest(*lacking: bool) -> Decision:
+    return Decision(Verdict.INSERT_REST, np.array(lacking))
+
+
+def attempts(*, quorum: int = 2, is_doubtful: bool = False) -> BlockAttempts:
+    return BlockAttempts(quorum=quorum, is_doubtful=is_doubtful)
+
+
+def test_a_new_block_is_sent_and_done_with_its_acknowledgement():
+    block = attempts()
+    assert block.step is Step.SEND
+    block.failed(REFUSED)
+    assert block.step is Step.SEND
+    block.acknowledged()
+    assert block.step is Step.DONE
+
+
+def test_a_block_that_may_be_stored_is_looked_for_before_it_is_sent_again():
+    block = attempts()
+    block.failed(UNKNOWN)
+    assert block.step is Step.LOOK
+    block.looked(INSERT)
+    assert block.step is Step.SEND
+    block.failed(REFUSED)
+    assert block.step is Step.SEND
+    block.failed(UNKNOWN)
+    assert block.step is Step.LOOK
+    block.looked(DONE)
+    assert block.step is Step.DONE
+
+
+def test_what_was_decided_by_the_memory_of_the_table_is_decided_again_after_each_failure():
+    block = attempts(is_doubtful=True)
+    block.looked(Decision(Verdict.INSERT, why="no replica has all parts yet"))
+    assert block.step is Step.SEND
+    block.failed(REFUSED)
+    assert block.step is Step.LOOK
+
+
+def test_one_acknowledgement_of_a_doubtful_block_is_not_believed_under_a_quorum():
+    block = attempts(is_doubtful=True)
+    for _ in range(2):
+        assert block.step is Step.LOOK
+        block.looked(INSERT)
+        block.acknowledged()
+    assert block.step is Step.DONE
+
+
+def test_without_a_quorum_an_acknowledgement_is_enough():
+    block = attempts(quorum=0, is_doubtful=True)
+    block.looked(INSERT)
+    block.acknowledged()
+    assert block.step is Step.DONE
+
+
+@pytest.mark.parametrize("second", [rest(False, True), INSERT])
+def test_two_acknowledgements_are_of_the_same_rows(second):
+    block = attempts(is_doubtful=True)
+    block.looked(rest(True, False))
+    block.acknowledged()
+    block.looked(second)
+    assert block.was_split
+    block.acknowledged()
+    assert block.step is Step.LOOK
+
+
+def test_a_look_that_tells_nothing_is_repeated():
+    block = attempts(is_doubtful=True)
+    block.looked(Decision(Verdict.LOOK_AGAIN))
+    assert block.step is Step.LOOK
+
+
+@dataclass
+class Part:
+    rows: tuple[int, ...]
+    replicas: set[int]
+
+
+@dataclass
+class Shard:
+    """Replicated table of several partitions, as ClickHouse keeps it."""
+
+    random: random.Random
+    quorum: int
+    partitions: int
+    parts: list[Part] = field(default_factory=list)
+    memory: set[tuple[int, ...]] = field(default_factory=set)
+    was_forgetful: bool = False
+    is_healthy: bool = False
+
+    def happens(self, probability: float = 0.3) -> bool:
+        return not self.is_healthy and self.random.random() < probability
+
+    @property
+    def has_open_quorum(self) -> bool:
+        return any(len(part.replicas) < self.quorum for part in self.parts)
+
+    def fetch(self) -> None:
+        for part in self.parts:
+            for replica in range(REPLICAS):
+                if not self.happens(0.6):
+                    part.replicas.add(replica)
+
+    def forget(self) -> None:
+        self.memory.clear()
+        self.was_forgetful = True
+
+    def insert(self, rows: list[int], meanwhile: list[int] | None = None) -> InsertProblem | None:
+        """Inserts rows; returns None if the client gets an acknowledgement.
+
+        Args:
+            meanwhile: rows that another client inserts after this insert was let in.
+        """
+        if self.happens():
+            return REFUSED
+        if self.quorum > 1 and self.has_open_quorum:
+            return REFUSED
+        if meanwhile is not None:
+            self._commit(meanwhile)
+        problem = self._commit(rows)
+        return UNKNOWN if self.happens() else problem
+
+    def _commit(self, rows: list[int]) -> InsertProblem | None:
+        for partition in range(self.partitions):
+            part = tuple(row for row in rows if row % self.partitions == partition)
+            if not part or part in self.memory:
+                continue
+            if self.happens():
+                return UNKNOWN
+            self.memory.add(part)
+            first = self.random.randrange(REPLICAS)
+            self.parts.append(Part(part, {first}))
+            if self.quorum > 1:
+                if self.happens():
+                    return UNKNOWN
+                self.parts[-1].replicas |= {(first + at) % REPLICAS for at in range(self.quorum)}
+        return None
+
+    def sight(self) -> Sight:
+        answering = [at for at in range(REPLICAS) if not self.happens()] or [0]
+        return Sight(
+            tuple(
+                ReplicaSight(
+                    identities(
+                        [r for part in self.parts if at in part.replicas for r in part.rows]
+                    ),
+                    all(at in part.replicas for part in self.parts),
+                )
+                for at in answering
+            ),
+            silent=REPLICAS - len(answering),
+        )
+
+
+def identities(rows: list[int]) -> Identities:
+    return Identities(np.array(rows, np.int64), np.zeros(len(rows), np.int64))
+
+
+@settings(max_examples=1000)
+@given(st.integers(), st.sampled_from([0, 1, 2, 3]), st.integers(1, 3), st.booleans())
+def test_every_row_is_stored_once_and_has_its_quorum(seed, quorum, partitions, is_repeated):
+    chance = random.Random(seed)
+    shard = Shard(chance, quorum, partitions)
+    intended = list(range(6))
+    # Compaction or a change of the schema: another block than the predecessor's.
+    is_same = chance.random() < 0.5 or not is_repeated
+    rows = intended if is_same else [row for row in range(8) if row not in (1, 2)]
+    # A predecessor that goes on sends the very block that is intended.
+    has_zombie = is_same and is_repeated and chance.random() < 0.5
+    if is_repeated:
+        for _ in range(chance.randrange(3)):
+            shard.insert(intended)
+    block = attempts(quorum=quorum, is_doubtful=is_repeated)
+    has_looked = False
+    for step in range(200):
+        if block.step is Step.DONE:
+            break
+        shard.is_healthy = step > 60
+        shard.fetch()
+        # The window passes while attempts fail, not between a look and the attempt after it.
+        if not has_looked and not has_zombie and shard.happens(0.2):
+            shard.forget()
+        if has_looked := block.step is Step.LOOK:
+            is_deduplicated = is_same and not block.was_split and not shard.was_forgetful
+            seen = shard.sight()
+            block.looked(
+                decide(identities(rows), seen, quorum=quorum, is_deduplicated=is_deduplicated)
+            )
+            continue
+        sent = [r for r, lacks in zip(rows, lacking(block, rows), strict=True) if lacks]
+        zombie = intended if has_zombie and shard.happens() else None
+        problem = shard.insert(sent, zombie)
+        if problem is None:
+            block.acknowledged()
+        else:
+            block.failed(problem)
+    assert block.step is Step.DONE
+    kept = [row for part in shard.parts for row in part.rows if row in rows]
+    assert sorted(kept) == sorted(rows)
+    assert all(len(part.replicas) >= quorum for part in shard.parts if set(part.rows) & set(rows))
+
+
+def lacking(block: BlockAttempts, rows: list[int]) -> list[bool]:
+    return [True] * len(rows) if block.lacking is None else block.lacking.tolist()

@@ -1,0 +1,16 @@
+"""A block has one name, whoever inserts it."""
+
+from __future__ import annotations
+
+from aggregator.store.block_name import BlockName
+
+NAME = BlockName("flights", "west regional", "air-traffic", 3, "departures", 10, 20)
+
+
+def test_the_name_tells_source_table_and_offsets():
+    assert str(NAME) == "sluice-flights-west.regional-air-traffic-3-departures-10-20"
+
+
+def test_a_part_of_the_block_has_a_name_of_its_own_that_begins_with_the_blocks():
+    assert NAME.rest("ab") == f"{NAME}-rest-ab"
+    assert NAME.rest("ab") != NAME.rest("cd")
