@@ -91,10 +91,10 @@ def _uuid(texts: pa.Array) -> tuple[pa.Array, Flags]:
 def _decimal(kind: ColumnType, texts: pa.Array) -> tuple[pa.Array, Flags]:
     """Returns decimal numbers; more digits behind the point than the scale has are cut off."""
     series = pl.Series(texts)
-    plain = series.str.contains(r"^-?\d{1,38}(\.\d*)?$").fill_null(False)
+    plain = series.str.contains(r"^-?[0-9]{1,38}(\.[0-9]*)?$").fill_null(False)
     whole_digits = kind.arrow.precision - kind.scale
-    cut = series.str.replace(rf"^(-?\d+)(?:\.(\d{{0,{kind.scale}}})\d*)?$", "$1.$2")
-    fits = cut.str.contains(rf"^-?0*\d{{0,{whole_digits}}}\.").fill_null(False)
+    cut = series.str.replace(rf"^(-?[0-9]+)(?:\.([0-9]{{0,{kind.scale}}})[0-9]*)?$", "$1.$2")
+    fits = cut.str.contains(rf"^-?0*[0-9]{{0,{whole_digits}}}\.").fill_null(False)
     good = plain & fits
     values = cut.zip_with(good, pl.Series([None], dtype=pl.String).new_from_index(0, len(cut)))
     column = values.str.strip_suffix(".").to_arrow(compat_level=pl.CompatLevel.oldest())

@@ -36,11 +36,13 @@ _RANGES = {
     "DateTime64": (-(2**63), 2**63 - 1),
 }
 _WIDTHS = {"Date": np.uint16, "Date32": np.int32, "DateTime": np.uint32, "DateTime64": np.int64}
+# polars takes digits of any script for \d.
 _GENERAL = (
-    r"^(?P<day>\d{4}-\d\d-\d\d)(?:[ T](?P<clock>\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d{1,9}))?"
-    r"(?P<offset>Z|[+-]\d\d:?\d\d)?)?$"
+    r"^(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:[ T](?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.(?P<fraction>[0-9]{1,9}))?"
+    r"(?P<offset>Z|[+-][0-9]{2}:?[0-9]{2})?)?$"
 )
-_NUMBER = r"^(-?\d{1,18})(?:\.(\d{1,9}))?$"
+_NUMBER = r"^(-?[0-9]{1,18})(?:\.([0-9]{1,9}))?$"
 
 
 def times(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[pa.Array, Flags]:
@@ -169,7 +171,7 @@ def _others(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[Ints, Fla
 
 def _offset_seconds(offset: pl.Series) -> Ints:
     """Returns the seconds of offsets such as +02:00; 0 for Z and for none."""
-    parts = offset.str.extract_groups(r"^([+-])(\d\d):?(\d\d)$").struct.unnest()
+    parts = offset.str.extract_groups(r"^([+-])([0-9]{2}):?([0-9]{2})$").struct.unnest()
     hours, minutes = (parts.to_series(at).cast(pl.Int64).fill_null(0) for at in (1, 2))
     sign = (parts.to_series(0) == "-").fill_null(False).cast(pl.Int64) * -2 + 1
     seconds: Ints = (sign * (hours * 3600 + minutes * 60)).to_numpy()

@@ -21,8 +21,8 @@ from aggregator.tables.decoded import Ints
 from aggregator.tables.table_schema import Column
 
 _CONVERSIONS = (
-    re.compile(r"CAST\((?P<inside>.*)\s+AS\s+[\w() ,']+\)", re.IGNORECASE | re.DOTALL),
-    re.compile(r"(?:_?CAST)\((?P<inside>.*),\s*'[^']*'\)", re.IGNORECASE | re.DOTALL),
+    re.compile(r"CAST\((?P<inside>.*)\s+AS\s+.+\)", re.IGNORECASE | re.DOTALL),
+    re.compile(r"(?:_?CAST)\((?P<inside>.*),\s*'(?:[^'\\]|\\.)*'\)", re.IGNORECASE | re.DOTALL),
     re.compile(r"to(?:U?Int|Float|Date|String)\w*\((?P<inside>.*)\)", re.DOTALL),
     re.compile(r"\((?P<inside>.*)\)", re.DOTALL),
 )
@@ -106,8 +106,9 @@ def _record_time(kind: ColumnType, timestamp_ms: Ints, timezone: str) -> pa.Arra
         return pa.array(ticks)
     local = pc.local_timestamp(pa.array(moment, pa.timestamp("ms", tz=str(ZoneInfo(timezone)))))
     days = np.asarray(local.cast(pa.int64())) // _MS_PER_DAY
-    width = np.uint16 if kind.base == "Date" else np.int32
-    return pa.array(np.minimum(days, np.iinfo(width).max).astype(width))
+    if kind.base == "Date":
+        return pa.array(np.clip(days, 0, 2**16 - 1).astype(np.uint16))
+    return pa.array(days.astype(np.int32))
 
 
 @lru_cache(maxsize=4096)

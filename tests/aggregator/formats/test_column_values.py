@@ -1,0 +1,60 @@
+"""Values of a reader as values of a column."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.formats.column_values import column_values, reason
+from aggregator.tables.column_type import column_type
+
+
+def read(kind, values, arrow):
+    found, bad = column_values(column_type(kind), pa.array(values, arrow), "UTC")
+    assert found.type == column_type(kind).arrow
+    return ["bad" if each else value for value, each in zip(found.to_pylist(), bad, strict=True)]
+
+
+@given(st.lists(st.none() | st.integers(-300, 300), max_size=5))
+def test_integers_out_of_range_are_bad(values):
+    expected = [each if each is None or -128 <= each <= 127 else "bad" for each in values]
+    assert read("Int8", values, pa.int32()) == expected
+
+
+def test_booleans_are_numbers():
+    assert read("UInt8", [True, None, False], pa.bool_()) == [1, None, 0]
+    assert read("Bool", [True], pa.bool_()) == [1]
+
+
+def test_floats_are_rounded():
+    assert read("Float32", [0.1, None], pa.float64()) == [pytest.approx(0.1, rel=1e-6), None]
+
+
+lists = st.lists(st.none() | st.lists(st.none() | st.integers(0, 400), max_size=3), max_size=4)
+
+
+@given(lists, st.booleans())
+def test_one_bad_element_makes_its_row_bad(values, nullable):
+    def cell(each):
+        if each is None:
+            return None
+        wrong = any((x is None and not nullable) or (x or 0) > 255 for x in each)
+        return "bad" if wrong else each
+
+    kind = "Array(Nullable(UInt8))" if nullable else "Array(UInt8)"
+    found = read(kind, values, pa.large_list(pa.uint32()))
+    assert found == [cell(each) for each in values]
+
+
+def test_a_slice_of_lists_is_read_as_it_is():
+    values = pa.array(
+        [["1970-01-02"], None, [], ["x"], ["1970-01-03"]], pa.large_list(pa.large_string())
+    )
+    found, bad = column_values(column_type("Array(Date)"), values[1:], "UTC")
+    assert found.to_pylist() == [None, [], [0], [2]]
+    assert bad.tolist() == [False, False, True, False]
+
+
+def test_the_reason_names_column_value_and_type():
+    kind = column_type("Date")
+    assert reason("day", kind, pa.array(["x"]), 0) == "day: 'x' is no Date"

@@ -1,0 +1,140 @@
+"""Defaults of columns."""
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from aggregator.tables.column_default import (
+    bare_zero,
+    filled,
+    is_left_to_server,
+    is_record_time,
+    zero,
+)
+from aggregator.tables.column_type import column_type
+from aggregator.tables.table_schema import Column
+
+NIGHT = 1_700_002_800_000 + 36_000_000
+"""2023-11-15 09:00 in UTC, 18:00 in Tokyo."""
+
+
+def column(kind, expression=""):
+    return Column("a", kind, "DEFAULT" if expression else "", expression)
+
+
+def missing(kind, expression="", *, timestamp_ms=NIGHT, timezone="UTC"):
+    """Returns the value instead of a missing one."""
+    values = pa.array([None], column_type(kind).arrow)
+    found = filled(column(kind, expression), values, np.array([timestamp_ms]), timezone)
+    return found[0].as_py()
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("UInt8", 0),
+        ("Float64", 0.0),
+        ("String", b""),
+        ("FixedString(2)", b"\0\0"),
+        ("UUID", bytes(16)),
+        ("Decimal(9, 2)", Decimal("0.00")),
+        ("Enum8('b' = 5, 'a' = -3)", -3),
+        ("Nullable(UInt8)", None),
+        ("DateTime", 0),
+    ],
+)
+def test_without_an_expression_a_missing_value_is_the_default_of_its_type(kind, expected):
+    assert missing(kind) == zero(column_type(kind)).as_py() == expected
+    assert not is_left_to_server(column(kind))
+
+
+def test_a_missing_array_is_empty():
+    assert bare_zero(column_type("Array(UInt8)")).as_py() == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "expected"),
+    [
+        ("UInt8", "5", 5),
+        ("Int8", "-5", -5),
+        ("Int8", "CAST(-5 AS Int8)", -5),
+        ("UInt8", "CAST(5, 'UInt8')", 5),
+        ("UInt64", "toUInt64(7)", 7),
+        ("Float64", "1.5", 1.5),
+        ("String", "'abc'", b"abc"),
+        ("String", "CAST('abc' AS String)", b"abc"),
+        ("FixedString(4)", "'ab'", b"ab\0\0"),
+        ("Enum8('b' = 5, 'a' = -3)", "'b'", 5),
+        ("Enum8('b' = 5)", "CAST('b' AS Enum8('b' = 5))", 5),
+        ("Enum8('b' = 5)", r"CAST('b', 'Enum8(\'b\' = 5)')", 5),
+        ("Decimal(9, 2)", "CAST(1.5, 'Decimal(9, 2)')", Decimal("1.50")),
+        ("Nullable(UInt8)", "7", 7),
+        ("Nullable(UInt8)", "NULL", None),
+    ],
+)
+def test_a_constant_is_filled_in(kind, expression, expected):
+    assert not is_left_to_server(column(kind, expression))
+    assert missing(kind, expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression"),
+    [
+        ("Date", "toDate(at)"),
+        ("UInt8", "a + b"),
+        ("UInt8", "toUInt8(a) + toUInt8(b)"),
+        ("UInt8", "(1) + (2)"),
+        ("UInt8", "300"),
+        ("UInt8", "'x'"),
+        ("String", "toString(5)"),
+        ("String", r"'a\'b'"),
+        ("String", "concat('a', 'b')"),
+        ("UUID", "generateUUIDv4()"),
+        ("UInt32", "now()"),
+        ("DateTime", "now() + 5"),
+        ("Array(UInt8)", "[1, 2]"),
+        ("Map(String, String)", ""),
+    ],
+)
+def test_other_expressions_are_left_to_the_server(kind, expression):
+    assert is_left_to_server(column(kind, expression))
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "expected"),
+    [
+        ("DateTime", "now()", NIGHT // 1000),
+        ("DateTime", "CAST(now() AS DateTime)", NIGHT // 1000),
+        ("DateTime64(3)", "now64(3)", NIGHT),
+        ("DateTime64(1)", "now64(1)", NIGHT // 100),
+        ("DateTime64(6)", "now64(6)", NIGHT * 1000),
+        ("Date", "today()", 19_676),
+        ("Date", "now()", 19_676),
+        ("Date", "toDate(now())", 19_676),
+        ("Date32", "today()", 19_676),
+    ],
+)
+def test_the_present_is_the_time_of_the_record(kind, expression, expected):
+    assert is_record_time(column(kind, expression))
+    assert not is_left_to_server(column(kind, expression))
+    assert missing(kind, expression) == expected
+
+
+def test_a_day_is_that_of_the_servers_time_zone():
+    late = 1_700_060_400_000  # 15:00 in UTC, midnight in Tokyo
+    assert missing("Date", "today()", timestamp_ms=late) == 19_676
+    assert missing("Date", "today()", timestamp_ms=late, timezone="Asia/Tokyo") == 19_677
+
+
+def test_a_record_without_a_timestamp_is_of_1970():
+    assert missing("DateTime", "now()", timestamp_ms=-1) == 0
+    assert missing("Date", "today()", timestamp_ms=-1, timezone="America/New_York") == 0
+
+
+def test_values_that_are_there_stay():
+    values = pa.array([5, None], pa.uint8())
+    found = filled(column("UInt8", "7"), values, np.array([0, 0]), "UTC")
+    assert found.to_pylist() == [5, 7]
+    assert filled(column("UInt8"), values[:1], np.array([0]), "UTC").to_pylist() == [5]

@@ -1,0 +1,84 @@
+"""Types of columns, from their names."""
+
+import pyarrow as pa
+import pytest
+
+from aggregator.tables.column_type import UnsupportedType, column_type
+
+
+@pytest.mark.parametrize(
+    ("name", "arrow"),
+    [
+        ("Int8", pa.int8()),
+        ("UInt64", pa.uint64()),
+        ("Float32", pa.float32()),
+        ("String", pa.large_binary()),
+        ("FixedString(16)", pa.binary(16)),
+        ("Date", pa.uint16()),
+        ("DateTime", pa.uint32()),
+        ("DateTime64(6, 'UTC')", pa.int64()),
+        ("UUID", pa.binary(16)),
+        ("Enum8('a' = 1)", pa.int8()),
+        ("Enum16('a' = 1000)", pa.int16()),
+        ("Decimal(10, 2)", pa.decimal128(10, 2)),
+        ("Decimal32(2)", pa.decimal128(9, 2)),
+        ("Decimal64(2)", pa.decimal128(18, 2)),
+        ("Decimal128(2)", pa.decimal128(38, 2)),
+        ("Bool", pa.uint8()),
+        ("Array(Array(Nullable(Int8)))", pa.large_list(pa.large_list(pa.int8()))),
+        ("LowCardinality(String)", pa.large_binary()),
+    ],
+)
+def test_a_type_has_the_arrow_type_of_what_the_server_stores(name, arrow):
+    found = column_type(name)
+    assert found.name == name
+    assert found.arrow == arrow
+    assert not found.is_nullable
+
+
+def test_nullable_and_low_cardinality_are_properties_of_the_type_within():
+    found = column_type("LowCardinality(Nullable(FixedString(2)))")
+    assert (found.is_nullable, found.is_low_cardinality, found.base) == (True, True, "FixedString")
+    assert column_type("Nullable(UInt8)").is_nullable
+    array = column_type("Array(Nullable(UInt8))")
+    assert array.element is not None
+    assert array.element.is_nullable and not array.is_nullable
+
+
+def test_times_have_their_zone_and_scale():
+    assert column_type("DateTime").timezone is None
+    assert column_type("DateTime('Europe/Berlin')").timezone == "Europe/Berlin"
+    found = column_type("DateTime64(6, 'Asia/Tokyo')")
+    assert (found.scale, found.timezone) == (6, "Asia/Tokyo")
+    assert (column_type("DateTime64(0)").scale, column_type("DateTime64(0)").timezone) == (0, None)
+
+
+def test_names_of_an_enum_may_hold_quotes_commas_and_brackets():
+    found = column_type(r"Enum8('a, \'b\' = 1' = -1, ')' = 2, 'tab\t\\' = 3)")
+    assert found.values == (("a, 'b' = 1", -1), (")", 2), ("tab\t\\", 3))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "Map(String, String)",
+        "Tuple(UInt8, String)",
+        "Nested(a UInt8)",
+        "AggregateFunction(sum, UInt64)",
+        "IPv4",
+        "UInt256",
+        "Decimal(76, 2)",
+        "Decimal(2, 3)",
+        "DateTime64(12)",
+        "DateTime64(3, UTC)",
+        "FixedString(x)",
+        "Enum8(a = 1)",
+        "Nullable(Array(UInt8))",
+        "Nullable(Nullable(UInt8))",
+        "Array(Map(String, String))",
+    ],
+)
+def test_a_type_that_cannot_be_loaded_is_named(name):
+    with pytest.raises(UnsupportedType, match="cannot be loaded"):
+        column_type(name)
