@@ -108,7 +108,7 @@ class Feed(Table):
     schemas: OwnedPath | None = None
     """Folder of Avro schemas by id (<id>.avsc), or of .proto files."""
     table_from: Literal["topic", "header"] = "topic"
-    """Where a record's table name is: its topic, or the header named by `header`."""
+    """Place of a record's table name: its topic, or the header named by `header`."""
     header: Annotated[str, Field(min_length=1)] = "table"
     start: Start = "earliest"
     """Start of a partition that was never loaded before."""
