@@ -76,7 +76,7 @@ def _offset(intent: Intent, today: LogToday, restart_at: int | None) -> int:
     if restart_at is not None:
         return restart_at
     loss = intent.parked
-    if loss is None or loss.kind in GOES_ON:
+    if loss is None or loss.kind in GOES_ON or loss.kind is LossKind.BLOCK_DOUBTFUL:
         return intent.offset
     if loss.kind in STARTS_ANEW or _is_other_log(intent, today):
         return today.start
@@ -92,9 +92,16 @@ def _is_other_log(intent: Intent, today: LogToday) -> bool:
 
 
 def _behind(intent: Intent, offset: int) -> dict[str, TableRange]:
-    """Returns what the intent says of offsets from the new one on."""
-    return {
-        table: replace(each, begin=max(each.begin, offset))
-        for table, each in intent.tables.items()
-        if each.end > offset
-    }
+    """Returns what the intent says of offsets from the new one on.
+
+    A doubtful block is left as it is: its table goes on behind it.
+    """
+    loss = intent.parked
+    doubtful = (loss.begin, loss.end) if loss and loss.kind is LossKind.BLOCK_DOUBTFUL else None
+    tables = {}
+    for table, each in intent.tables.items():
+        if (each.begin, each.end) == doubtful:
+            tables[table] = TableRange(each.end, each.end)
+        elif each.end > offset:
+            tables[table] = replace(each, begin=max(each.begin, offset))
+    return tables

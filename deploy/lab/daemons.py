@@ -15,7 +15,7 @@ SLUICE = Path(sys.executable).with_name("sluice")
 END_SECONDS_MAX = 60.0
 STATUS_SECONDS_MAX = 60.0
 
-Command = Literal["replicate", "offsets", "balance"]
+Command = Literal["replicate", "offsets", "balance", "aggregate"]
 COMMANDS: tuple[Command, ...] = ("replicate", "offsets", "balance")
 
 

@@ -1,0 +1,87 @@
+"""Intents behind accepted losses: nothing is skipped but what the loss names."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from aggregator.intents.intent import Intent, TableRange
+from aggregator.loader.accepted_intents import LogToday, NoRestart, accepted
+from replicator.kafka.client.custody import Custody
+from replicator.kafka.client.loss import Loss, LossKind
+
+OLD, NEW = UUID(int=1), UUID(int=2)
+
+
+def parked(kind, begin, end, **more):
+    intent = Intent(
+        custody=Custody.HELD,
+        offset=100,
+        tables={
+            "a": TableRange(100, 150, 50, "abcd", 5),
+            "b": TableRange(120, 120),
+            "c": TableRange(300, 300),
+        },
+        reference=40,
+        count=110,
+        transactional_id="loader",
+        topic_id=OLD,
+        leader_epoch=4,
+        losses=1,
+        **more,
+    )
+    return intent.park(Loss(kind, begin, end))
+
+
+def today(topic=OLD, start=0, end=1000):
+    return LogToday(topic, start, end)
+
+
+def test_behind_retention_the_log_start_is_next_and_later_markers_stay():
+    found = accepted(parked(LossKind.RETENTION_PASSED, 100, 200), today(start=200), "free")
+    assert found.offset == found.reference == 200
+    assert dict(found.tables) == {"c": TableRange(300, 300)}
+    assert (found.count, found.holes, found.losses, found.parked) == (0, 0, 2, None)
+    assert (found.custody, found.transactional_id) == (Custody.RELEASED, "free")
+
+
+def test_a_block_that_is_cut_by_the_loss_is_formed_of_what_is_left():
+    found = accepted(parked(LossKind.RETENTION_PASSED, 100, 130), today(start=130), "free")
+    assert found.tables["a"] == TableRange(130, 150, 50, "abcd", 5)
+
+
+def test_of_a_recreated_topic_everything_is_loaded():
+    found = accepted(parked(LossKind.SOURCE_RECREATED, 100, None), today(NEW, 7), "free")
+    assert (found.offset, found.topic_id, found.leader_epoch) == (7, NEW, -1)
+    assert not found.tables
+
+
+def test_refused_records_are_tried_again_at_the_same_offset():
+    found = accepted(parked(LossKind.RECORDS_REFUSED, 120, 121), today(), "free")
+    assert found.offset == 100
+    assert found.tables["a"].begin == 100
+
+
+def test_a_truncated_log_goes_on_at_its_end():
+    found = accepted(parked(LossKind.SOURCE_TRUNCATED, 80, 100), today(end=80), "free")
+    assert found.offset == 80
+
+
+def test_a_loss_without_an_end_needs_an_offset():
+    with pytest.raises(NoRestart):
+        accepted(parked(LossKind.SOURCE_CORRUPT, 100, None), today(), "free")
+    found = accepted(parked(LossKind.SOURCE_CORRUPT, 100, None), today(), "free", 140)
+    assert found.offset == 140
+
+
+def test_a_missing_intent_needs_an_offset():
+    with pytest.raises(NoRestart):
+        accepted(None, today(), "free")
+    assert accepted(None, today(), "free", 5).offset == 5
+
+
+def test_a_doubtful_block_is_left_as_it_is_and_its_table_goes_on_behind_it():
+    found = accepted(parked(LossKind.BLOCK_DOUBTFUL, 100, 150), today(), "free")
+    assert found.offset == 100
+    assert found.tables["a"] == TableRange(150, 150)
