@@ -8,16 +8,25 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[1]
 TESTS = CHECKOUT / "tests"
-PACKAGES = ("balancer", "replicator", "tui")
+PACKAGES = ("aggregator", "balancer", "replicator", "tui")
 ONLY_LIVE = """
+    aggregator/driver/: cluster_leadership daemon feed_leadership feed_source
+    aggregator/formats/: decoders record_slice
+    aggregator/intents/: intent_store
+    aggregator/loader/: acquisition assembly assignment block_forming block_loading dead_letters
+    aggregator/loader/: fetch_intake formed_block held_partition intent_committer loader
+    aggregator/loader/: loader_session loss_acceptance receipts reporting shard_tables
+    aggregator/store/: outgoing_block part_counts replica server_features shard_store
+    aggregator/tables/: decoded table_schema
+    aggregator/verifier/: alerts anomaly_board check commit_stream daemon finding topic_probe
     replicator/audit/: target_audit topic_progress
+    replicator/batches/: committed_records
     replicator/groups/copies/: runs_tailer
     replicator/groups/failover/: arrival source_copies source_facts target_logs
     replicator/groups/offset_sync/: peer_tending region_sync
     replicator/groups/resume/: assignment awaited_runs runs_reader
     replicator/kafka/admin/: topic_changes
-    replicator/kafka/client/: cluster custody open_transactions source_checks
-    replicator/kafka/client/: trouble_watch
+    replicator/kafka/client/: cluster custody open_transactions source_checks trouble_watch
     replicator/kafka/protocol/: fetch leader_epoch metadata offset_and_metadata produce producers
     replicator/kafka/protocol/: topic_id transactions
     replicator/kafka/tail/: consumer_offsets copy_store log_ends topic_tailer
@@ -33,7 +42,8 @@ ONLY_LIVE = """
     replicator/runtime/: redis_store
     replicator/spark/: driver_command epoch_source stream
     tui/actions/: map_rebuild plan_applying plan_making primary_regions
-    tui/state/: balance_client copies copies_probe loss_report route_probe
+    tui/state/: balance_client copies copies_probe loss_report pending_blocks route_probe
+    tui/state/: shard_servers
 """
 """Modules without a test file of their own name: edges, loops and wire formats that tests/live
 covers. Remove a module from the list when it gets such a file."""

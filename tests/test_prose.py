@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[1]
-FOLDERS = ("balancer", "replicator", "tui", "deploy", "bench", "tests")
+FOLDERS = ("aggregator", "balancer", "replicator", "tui", "deploy", "bench", "tests")
 REFUSED_FIRST_WORDS = frozenset(
     [
         "What",

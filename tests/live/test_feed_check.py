@@ -9,7 +9,8 @@ import pytest
 from deploy.lab.clickhouse import READER
 from deploy.lab.clickhouse_replicas import replicated_engine
 from tests.live.feed_ground import COLUMNS, FeedGround
-from tui.state.feed_check import FeedCheck, check_feeds
+from tui.state.feed_check import check_feeds
+from tui.state.feed_findings import FeedCheck
 
 TIMEOUT_SECONDS = 10.0
 

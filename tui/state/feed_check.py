@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 
 from clickhouse_driver import Client
@@ -20,7 +19,7 @@ from replicator.config.feed_settings import Feed
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.topic import Topic
-from tui.state.feed_findings import Finding, ReplicaFacts, Replication, ShardFacts, findings
+from tui.state.feed_findings import FeedCheck, ReplicaFacts, Replication, ShardFacts, findings
 from tui.state.feed_intents import loaded_partitions
 from tui.state.problems import answer_or_none
 from tui.state.shard_servers import ShardServers
@@ -32,23 +31,6 @@ WHERE database = %(database)s
 """
 LOOKS = ("system.parts", "system.processes")
 """System tables by which loaders recognize blocks."""
-
-
-@dataclass(frozen=True, slots=True)
-class FeedCheck:
-    """Result of a check.
-
-    Args:
-        problems: servers that gave no answer.
-    """
-
-    feeds: tuple[str, ...]
-    findings: tuple[Finding, ...]
-    problems: tuple[str, ...]
-
-    @property
-    def mistakes(self) -> tuple[Finding, ...]:
-        return tuple(finding for finding in self.findings if finding.is_mistake)
 
 
 def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: float) -> FeedCheck:

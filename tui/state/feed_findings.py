@@ -30,6 +30,23 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class FeedCheck:
+    """Result of a check.
+
+    Args:
+        problems: servers that gave no answer.
+    """
+
+    feeds: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def mistakes(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.is_mistake)
+
+
+@dataclass(frozen=True, slots=True)
 class Replication:
     """Replication of a table, as one replica describes it in system.replicas."""
 

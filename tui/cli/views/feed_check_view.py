@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tui.cli.views.table import joined, table
-from tui.state.feed_check import FeedCheck
+from tui.state.feed_findings import FeedCheck
 
 HEADS = ("WHERE", "KIND", "FINDING")
 

@@ -1,8 +1,7 @@
 """Output of `sluice aggregate check`."""
 
 from tui.cli.views.feed_check_view import as_text, as_values
-from tui.state.feed_check import FeedCheck
-from tui.state.feed_findings import Finding
+from tui.state.feed_findings import FeedCheck, Finding
 
 MISTAKE = Finding("air.flights", "is missing on one: its records are set aside")
 REMARK = Finding("air.delays", "recognizes 100 blocks", is_mistake=False)
