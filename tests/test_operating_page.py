@@ -33,7 +33,7 @@ def said_in(call: ast.Call) -> set[str]:
             f"event={part.value}"
             for each in chosen
             for part in (each.body, each.orelse)
-            if isinstance(part, ast.Constant)
+            if isinstance(part, ast.Constant) and isinstance(part.value, str)
         ]
     return {event for text in texts for event in EVENT.findall(text)}
 
