@@ -24,6 +24,7 @@ COMMANDS = {
     "status": "tui.cli.commands.status:status",
     "stream": "tui.cli.commands.stream:stream",
     "switchover": "tui.cli.commands.switchover:switchover",
+    "verify": "tui.cli.commands.verify:verify",
 }
 INTERRUPTED = 130
 

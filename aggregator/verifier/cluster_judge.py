@@ -32,7 +32,7 @@ class Judgement(NamedTuple):
     """Findings about one entry, with the entry before it.
 
     Args:
-        at_ms: commit time; of a deletion or a stale entry, the time at which it was noticed.
+        at_ms: time of the commit or deletion; of a stale entry, the time at which it was noticed.
     """
 
     subject: Subject
@@ -81,16 +81,19 @@ class ClusterJudge:
         owners: by group; commits of other groups are not looked at.
         skew_ms: largest difference between the clocks of brokers.
         is_gone: asks the cluster; a deleted topic takes its entries along.
+        since_ms: entries that were committed before are neither counted nor reported; the next ones
+            are compared with them.
     """
 
     cluster: ClusterName
     owners: Owners
     skew_ms: int
     is_gone: IsGone = lambda topic, topic_id: False
+    since_ms: int = 0
     positions: dict[int, TailPosition] = field(default_factory=dict)
     """Position up to which each partition of `__consumer_offsets` is judged."""
-    judged: int = 0
-    """Entries that were judged, right or wrong."""
+    judged: Counter[str] = field(default_factory=Counter)
+    """Entries that were judged, right or wrong, by owner."""
     kinds: Counter[tuple[Kind, Weight]] = field(default_factory=Counter)
     caught_up_ms: dict[int, int] = field(default_factory=dict)
     """By partition of the log: everything that was committed at this time is judged."""
@@ -205,9 +208,10 @@ class ClusterJudge:
         return len(self._stale)
 
     @property
-    def partitions(self) -> int:
-        """Number of partitions with an entry."""
-        return sum(each.commit is not None for each in self._histories.values())
+    def partitions(self) -> Counter[str]:
+        """Number of partitions with an entry, by owner."""
+        found = list(self._histories.items())
+        return Counter(self.owners[key.group].name for key, each in found if each.commit)
 
     @property
     def judged_to_ms(self) -> int | None:
@@ -226,23 +230,26 @@ class ClusterJudge:
             finding = Finding(Kind.UNREADABLE, record.flaw)
             if before is None or before.version < version:
                 self._note(key, number, History(version, None, None))
-                return Judgement(self._subject(key), 0, _commit(before), None, (finding,))
+                return Judgement(
+                    self._subject(key), record.at_ms, _commit(before), None, (finding,)
+                )
             return None
         done = judge(owner.rules, before, version, commit)
         self._note(key, number, done.history)
         if not done.is_new:
             return None
         self._stale.discard(key)
-        self.judged += 1
-        entry = done.history.entry
+        entry, at_ms = done.history.entry, commit.at_ms if commit else record.at_ms
         if commit is not None and entry is not None and entry.custody is Custody.HELD:
             self._hold(number, key, commit, entry)
+        if at_ms < self.since_ms:
+            return None
+        self.judged[owner.name] += 1
         findings = done.findings
         if commit is None and before is not None:
             findings = self._explained(owner, key, before, findings)
         if not findings:
             return None
-        at_ms = commit.at_ms if commit else record.at_ms
         return Judgement(self._subject(key), at_ms, _commit(before), commit, findings)
 
     def _note(self, key: _Key, number: int, history: History[Any]) -> None:
@@ -255,9 +262,9 @@ class ClusterJudge:
 
     def _judged_epochs(self, released: Iterator[_Holding]) -> Iterator[Judgement]:
         for each in released:
-            found = self._epochs.judge(each.transactional_id, each.producer, each.commit.at_ms)
-            if found is not None:
-                at_ms = each.commit.at_ms
+            at_ms = each.commit.at_ms
+            found = self._epochs.judge(each.transactional_id, each.producer, at_ms)
+            if found is not None and at_ms >= self.since_ms:
                 yield self._counted(Judgement(each.subject, at_ms, None, each.commit, (found,)))
 
     def _explained(

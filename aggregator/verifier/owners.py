@@ -14,6 +14,10 @@ from replicator.config.topology import Appliance
 from replicator.mirror.ledger import ledger
 
 
+class NothingJudged(Exception):
+    """A region has neither feeds nor routes into it. Name another region."""
+
+
 class Owner(NamedTuple):
     """Feed or route: its name for people, and the rules of its entries."""
 
@@ -59,3 +63,11 @@ def owners_of(appliance: Appliance, region: str) -> dict[ClusterName, Owners]:
             groups = found.setdefault(cluster, {})
             groups.update(dict.fromkeys(intent_store.groups_of(feed.name), owner))
     return dict(sorted(found.items()))
+
+
+def judged_clusters(appliance: Appliance, region: str) -> dict[ClusterName, Owners]:
+    """Returns the same as `owners_of`. Raises NothingJudged if there is nothing, UnknownRegion."""
+    found = owners_of(appliance, region)
+    if not found:
+        raise NothingJudged(f"region {region}: no feeds and no routes into it, so nothing to judge")
+    return found

@@ -33,6 +33,7 @@ MEANINGS = {
 
 # Exit codes of the expected errors. Classes are named by text, so that none has to be imported.
 EXIT_CODES = {
+    "aggregator.verifier.owners.NothingJudged": ExitCode.USAGE,
     "replicator.audit.route_topics.NotMirrored": ExitCode.USAGE,
     "replicator.config.mistakes.ConfigMistakes": ExitCode.USAGE,
     "replicator.config.topology.UnknownRegion": ExitCode.USAGE,

@@ -60,7 +60,8 @@ def test_a_judgement_holds_both_entries_and_names_its_partition():
     assert (found.before, found.after) == (commit(adopted()), commit(held(offset=11), 1_500))
     assert found.at_ms == 1_500
     assert kinds([found]) == [(Kind.GAP, Weight.ANOMALY)]
-    assert (judge.judged, judge.partitions) == (2, 1)
+    assert judge.judged == {"feed flights": 2}
+    assert judge.partitions == {"feed flights": 1}
     assert judge.kinds == {(Kind.GAP, Weight.ANOMALY): 1}
 
 
@@ -68,7 +69,7 @@ def test_feeds_and_routes_are_judged_by_their_own_rules():
     judge = new_judge()
     found = take(judge, 0, record(carried(), 0, group=ROUTE), record(carried(), 1, group=ROUTE))
     assert kinds(found) == [(Kind.UNSEEN, Weight.UNKNOWN)]
-    assert judge.partitions == 1
+    assert judge.partitions == {"route west>east": 1}
 
 
 def test_partitions_are_judged_each_by_itself():
@@ -82,14 +83,14 @@ def test_partitions_are_judged_each_by_itself():
         record(adopted(offset=50, reference=50), 3, topic="other"),
     )
     assert not found
-    assert judge.partitions == 3
+    assert judge.partitions == {"feed flights": 3}
 
 
 def test_own_topics_and_strange_groups_are_passed_over():
     judge = new_judge()
     strange = record(held(), 0, group="sluice.feed.strange.0")
     assert not take(judge, 0, strange, record(held(), 1, topic="sluice.plan"))
-    assert judge.partitions == 0
+    assert not judge.partitions
 
 
 def test_a_commit_in_a_format_of_tomorrow_is_unreadable():
@@ -242,7 +243,17 @@ def test_reading_anew_does_not_judge_what_was_judged():
     assert len(take(judge, 0, *records)) == 1
     judge.begin(judge.begins())
     assert not take(judge, 0, *records)
-    assert judge.judged == 2
+    assert judge.judged == {"feed flights": 2}
+
+
+def test_entries_before_the_time_asked_for_are_predecessors_only():
+    judge = new_judge(since_ms=2_000)
+    old = record(adopted(), 0), record(held(offset=12), 1, at_ms=1_999)
+    assert not take(judge, 0, *old)
+    found = take(judge, 0, record(held(offset=11), 2, at_ms=2_000))
+    assert kinds(found) == [(Kind.BACKWARD, Weight.ANOMALY)]
+    assert judge.judged == {"feed flights": 1}
+    assert judge.kinds == {(Kind.BACKWARD, Weight.ANOMALY): 1}
 
 
 def test_positions_never_go_back_while_old_records_are_read_again():

@@ -1,0 +1,157 @@
+"""Daemon `sluice verify` of one region: judges each committed entry as it comes.
+
+It writes nothing to Kafka and holds nothing. A second daemon of the region, or one that is killed
+at any point, does no harm: at most it reports something once more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry
+from typing_extensions import override
+
+from aggregator.verifier.alerts import Alerts
+from aggregator.verifier.anomaly_board import AnomalyBoard
+from aggregator.verifier.cluster_judge import ClusterJudge
+from aggregator.verifier.commit_stream import CommitStream, group_commits
+from aggregator.verifier.history_file import HistoryFile
+from aggregator.verifier.metrics import VerifierCollector
+from aggregator.verifier.owners import judged_clusters
+from aggregator.verifier.topic_probe import TopicProbe
+from replicator.config.topology import Appliance, load
+from replicator.kafka.admin.admin import Admin
+from replicator.runtime.daemon import Work, failure, run_until_stopped
+from replicator.runtime.exit_codes import Exit
+from replicator.runtime.logs import log_to_stderr
+from replicator.runtime.metrics_server import not_served, serve
+from replicator.runtime.private_files import FolderShared
+
+logger = logging.getLogger(__name__)
+
+END_SECONDS_MAX = 5.0
+
+
+def run(config: str | Path, region: str) -> int:
+    """Runs the daemon of a region until it is signalled to stop; returns the exit code.
+
+    Raises ConfigMistakes, UnknownRegion, NothingJudged, and nothing else that is foreseen. Servers
+    that are away are waited for.
+    """
+    log_to_stderr()
+    daemon = daemon_of(load(config), region)
+    exit_code = asyncio.run(run_until_stopped(daemon, region))
+    if daemon.is_cut_off:
+        logging.shutdown()
+        os._exit(exit_code)
+    return exit_code
+
+
+def daemon_of(appliance: Appliance, region: str) -> Daemon:
+    """Returns the daemon of a region with all its parts; servers may be away."""
+    settings = appliance.aggregator
+    alerts = Alerts(AnomalyBoard(appliance.region(region).redis_url(), region))
+    streams = []
+    for name, owners in judged_clusters(appliance, region).items():
+        cluster = appliance.cluster(name)
+        judge = ClusterJudge(
+            name,
+            owners,
+            int(settings.skew_seconds * 1000),
+            is_gone=TopicProbe(Admin(name, cluster)).is_gone,
+        )
+        streams.append(
+            CommitStream(
+                judge,
+                group_commits(judge, cluster),
+                stale_seconds=settings.stale_seconds,
+                file=HistoryFile(appliance.replicator.state_dir, region, name),
+                found=alerts.take,
+            )
+        )
+    registry = CollectorRegistry()
+    registry.register(VerifierCollector(streams, alerts))
+    port, address = settings.verifier_metrics_port, appliance.metrics.address
+    return Daemon(region, streams, alerts, lambda: serve(port, address, registry))
+
+
+class Part(Protocol):
+    """Part of the daemon that runs in a thread."""
+
+    @property
+    def name(self) -> str: ...
+
+    def run(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class Daemon(Work):
+    """Everything that runs for one region.
+
+    Args:
+        streams: of all clusters that are judged; each runs in a thread of its own.
+        serve_metrics: begins to serve metrics; returns the function that ends it.
+    """
+
+    def __init__(
+        self,
+        region: str,
+        streams: Sequence[CommitStream],
+        alerts: Alerts,
+        serve_metrics: Callable[[], Callable[[], None]],
+    ) -> None:
+        self._region = region
+        self._streams = streams
+        self._alerts = alerts
+        self._serve_metrics = serve_metrics
+        self._stop_metrics = not_served
+        self._threads: list[threading.Thread] = []
+
+    @override
+    async def run(self) -> None:
+        for stream in self._streams:
+            stream.restore()
+        logger.info("event=starting region=%s clusters=%d", self._region, len(self._streams))
+        self._stop_metrics = self._serve_metrics()
+        # Alerts end last: what the streams find until then still goes out.
+        parts: list[Part] = [*self._streams, self._alerts]
+        for part in parts:
+            self._start(part)
+        await asyncio.Event().wait()
+
+    @override
+    async def verdict(self, error: BaseException, stop: asyncio.Event) -> Exit:
+        return failure(error, {FolderShared: Exit.MISCONFIGURED, OSError: Exit.FAILED})
+
+    @override
+    async def wind_down(self, exit_code: Exit) -> None:
+        """Ends all parts. Those that do not end within END_SECONDS_MAX are left to run."""
+        end_at = time.monotonic() + END_SECONDS_MAX
+        for stream in self._streams:
+            stream.stop()
+        for thread in self._threads[:-1]:
+            thread.join(max(0.0, end_at - time.monotonic()))
+        self._alerts.stop()
+        for thread in self._threads[-1:]:
+            thread.join(max(0.0, end_at - time.monotonic()))
+        self._stop_metrics()
+        if left := [thread.name for thread in self._threads if thread.is_alive()]:
+            logger.warning("event=cut-off %s", ", ".join(left))
+
+    @property
+    def is_cut_off(self) -> bool:
+        """True once the daemon has ended although some of its parts run on."""
+        return any(thread.is_alive() for thread in self._threads)
+
+    def _start(self, part: Part) -> None:
+        thread = threading.Thread(target=part.run, name=part.name, daemon=True)
+        thread.start()
+        self._threads.append(thread)

@@ -1,0 +1,84 @@
+"""Output of `sluice verify check`: a table for people, and plain values for JSON and YAML."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from aggregator.verifier.alerts import row as judgement_values
+from aggregator.verifier.alerts import shown
+from aggregator.verifier.check import CheckResult
+from aggregator.verifier.cluster_judge import Judgement
+from aggregator.verifier.finding import Weight
+from replicator.audit.window import iso
+from tui.cli.views.table import instant, joined, table
+
+SCHEMA_VERSION = 1
+HEADS = ("CLUSTER", "OF", "PARTITIONS", "ENTRIES", "ANOMALIES", "ACCEPTED", "UNKNOWN")
+
+
+def as_values(found: CheckResult) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "region": found.region,
+        "since": iso(found.since_ms),
+        "problems": list(found.problems),
+        "rows": [
+            {
+                "cluster": str(row.cluster),
+                "of": row.owner,
+                "partitions": row.partitions,
+                "entries": row.entries,
+                **{weight.value: row.counts.get(weight, 0) for weight in Weight},
+            }
+            for row in found.rows
+        ],
+        "findings": [judgement_values(each) for each in found.judgements],
+    }
+
+
+def as_text(found: CheckResult) -> str:
+    """Formats the check as a table with the findings below it, each with both entries."""
+    parts = [f"{found.region}: entries committed since {iso(found.since_ms)}"]
+    cells = [
+        (
+            row.cluster,
+            row.owner,
+            row.partitions,
+            row.entries,
+            *(row.counts.get(weight, 0) for weight in Weight),
+        )
+        for row in found.rows
+    ]
+    parts.append(table(HEADS, cells))
+    told = [each for each in found.judgements if not _is_unknown(each)]
+    parts += [joined(_lines(each)) for each in told]
+    if remarks := list(_remarks(found)):
+        parts.append(joined(remarks))
+    return "\n\n".join(parts)
+
+
+def _lines(judgement: Judgement) -> Iterator[str]:
+    yield f"{judgement.subject} at {instant(judgement.at_ms)}"
+    for each in judgement.findings:
+        yield f"  {each.weight}: {each.kind}: {each}"
+    yield f"  before: {shown(judgement.before)}"
+    yield f"  after:  {shown(judgement.after)}"
+
+
+def _remarks(found: CheckResult) -> Iterator[str]:
+    unknown = [each for each in found.judgements if _is_unknown(each)]
+    reasons = Counter((each.subject.cluster, each.findings[0].text) for each in unknown)
+    for (cluster, reason), count in reasons.items():
+        example = next(
+            str(each.subject)
+            for each in unknown
+            if (each.subject.cluster, each.findings[0].text) == (cluster, reason)
+        )
+        yield f"not judged: {count} entries in {cluster}, such as {example}: {reason}"
+    yield from (f"problem: {text}" for text in found.problems)
+
+
+def _is_unknown(judgement: Judgement) -> bool:
+    return all(each.weight is Weight.UNKNOWN for each in judgement.findings)
