@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
@@ -26,8 +27,19 @@ from replicator.runtime.gather import gather_or_cancel
 
 NOT_ADOPTED = "the driver has not adopted it yet"
 NOT_SHOWN = "the cluster does not show the topic"
+GONE = (
+    "its intent is gone although it was adopted: name an offset to go on from "
+    "(sluice aggregate accept-loss --restart-at)"
+)
 BEATEN = "another loader was faster"
 BEATEN_SECONDS = (0.1, 2.0)
+
+
+class ParkedAt(NamedTuple):
+    """Reason why a partition is stopped, and the offset of its intent; None if that is gone."""
+
+    reason: str
+    offset: int | None
 
 
 @dataclass(slots=True)
@@ -41,7 +53,7 @@ class Acquired:
     """
 
     taken: dict[TopicPartition, tuple[Intent, int]] = field(default_factory=dict)
-    parked: dict[TopicPartition, str] = field(default_factory=dict)
+    parked: dict[TopicPartition, ParkedAt] = field(default_factory=dict)
     waiting: dict[TopicPartition, str] = field(default_factory=dict)
 
 
@@ -79,7 +91,7 @@ class Acquisition:
         by_id: dict[str, list[TopicPartition]] = {}
         for partition, intent in intents.items():
             if intent.parked:
-                acquired.parked[partition] = str(intent.parked)
+                acquired.parked[partition] = ParkedAt(str(intent.parked), intent.offset)
             elif self._source.topic(partition.topic) is None:
                 acquired.waiting[partition] = NOT_SHOWN
             else:
@@ -106,10 +118,7 @@ class Acquisition:
             witnessed = await self._store.witnessed(topic)
             for partition in some:
                 if partition.partition < witnessed:
-                    acquired.parked[partition] = (
-                        "its intent is gone although it was adopted: name an offset to go on from "
-                        "(sluice aggregate accept-loss --restart-at)"
-                    )
+                    acquired.parked[partition] = ParkedAt(GONE, None)
                 else:
                     acquired.waiting[partition] = NOT_ADOPTED
 
@@ -137,7 +146,7 @@ class Acquisition:
         await self._store.replace(holder, before, new)
         for partition, intent in new.items():
             if intent.parked:
-                acquired.parked[partition] = str(intent.parked)
+                acquired.parked[partition] = ParkedAt(str(intent.parked), intent.offset)
             else:
                 acquired.taken[partition] = intent, looked[partition].leader
 

@@ -63,13 +63,6 @@ class IntentCommitter:
         if intents:
             await self.store.release(self.committer, intents)
 
-    async def park(self, partition: HeldPartition) -> Intent:
-        """Commits the intent of a partition as parked for its loss."""
-        assert partition.loss_to_park is not None
-        intent = self._intent(partition).park(partition.loss_to_park)
-        await self.store.commit(self.committer, {partition.partition: intent})
-        return intent
-
     async def close(self) -> None:
         """Ends a running commit."""
         if self._running:
@@ -111,9 +104,11 @@ class IntentCommitter:
                 each.flushed_at = now
 
     def _intent(self, partition: HeldPartition) -> Intent:
-        return partition.progress.intent(
+        """Returns the partition's intent of now: as parked, once a loss was found."""
+        intent = partition.progress.intent(
             Custody.HELD,
             self.committer.producer_id,
             self.committer.epoch,
             self.committer.transactional_id,
         )
+        return intent.park(partition.loss_to_park) if partition.loss_to_park else intent

@@ -154,10 +154,11 @@ class LoaderSession:
                 )
                 self._freeze(self.partitions[partition])
             self.reader.changed.set()
-            for event, reasons in (("parked", acquired.parked), ("waiting", acquired.waiting)):
-                for partition, reason in reasons.items():
-                    self._tell(event, partition, reason)
-            self.reporting.stopped = {**acquired.parked, **acquired.waiting}
+            for partition, parked in acquired.parked.items():
+                self._tell("parked", partition, parked.reason)
+            for partition, reason in acquired.waiting.items():
+                self._tell("waiting", partition, reason)
+            self.reporting.parked = acquired.parked
             if acquired.parked or acquired.waiting:
                 await self.source.try_refresh()
                 await asyncio.sleep(ASK_AGAIN_SECONDS)
@@ -199,10 +200,11 @@ class LoaderSession:
         )
 
     async def _park(self, place: TopicPartition, partition: HeldPartition) -> None:
+        """Commits the intent as parked: a block that is under way is named by it."""
         await self.forming.drop(place)
-        intent = await self.intents.park(partition)
+        await self.intents.commit(partition)
         del self.partitions[place]
-        self._tell("parked", place, str(intent.parked))
+        self._tell("parked", place, str(partition.intent.parked))
 
     async def _follow(self) -> bool:
         """Reads the driver's command; sets `ending` when the epoch is over.

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from aggregator.loader.acquisition import ParkedAt
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.report_store import ReportStore
@@ -27,13 +28,13 @@ class Reporting:
 
     Args:
         partitions: of the loader.
-        stopped: partitions that are parked or wait, with the reason.
+        parked: partitions that wait for an operator.
     """
 
     assignment: LoaderAssignment
     partitions: Mapping[TopicPartition, HeldPartition]
     store: ReportStore
-    stopped: Mapping[TopicPartition, str] = field(default_factory=dict)
+    parked: Mapping[TopicPartition, ParkedAt] = field(default_factory=dict)
     _rows: Counter[TopicPartition] = field(init=False, default_factory=Counter)
     _reported_at: float = field(init=False, default_factory=time.monotonic)
     _began_at: float = field(init=False, default_factory=time.monotonic)
@@ -51,12 +52,32 @@ class Reporting:
         now = time.monotonic()
         seconds, self._reported_at = now - self._reported_at, now
         reports = [self._report(each, seconds) for each in self.partitions.values()]
+        reports += [
+            self._report_parked(place, each.reason, each.offset)
+            for place, each in self.parked.items()
+            if each.offset is not None
+        ]
         self._writing = run_in_thread(self._write, reports)
 
     def _write(self, reports: list[LoaderReport]) -> None:
         # Reports are for people, who see that these are old.
         with suppress(StoreUnreachable):
             self.store.write(reports)
+
+    def _report_parked(self, place: TopicPartition, reason: str, offset: int) -> LoaderReport:
+        return LoaderReport(
+            feed=self.assignment.feed.name,
+            loader=self.assignment.number,
+            cluster=self.assignment.cluster,
+            topic=place.topic,
+            partition=place.partition,
+            mode="parked",
+            position=offset,
+            offset=offset,
+            buffered_bytes=0,
+            parked=reason,
+            at_ms=time.time_ns() // 1_000_000,
+        )
 
     def _report(self, partition: HeldPartition, seconds: float) -> LoaderReport:
         place, progress = partition.partition, partition.progress

@@ -19,7 +19,7 @@ from aggregator.store.recognition import Identities
 from aggregator.store.retry import RetryPolicy
 from aggregator.store.shard_store import NotStored, ShardStore, StoreTimeouts
 from aggregator.tables.decoded import Decoded
-from aggregator.tables.native_block import native
+from aggregator.tables.native_block import NativeBlock, native
 from aggregator.tables.table_schema import TableSchema
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance
@@ -103,7 +103,12 @@ class ShardTables:
 
     def _outgoing(self, place: TopicPartition, block: FormedBlock) -> OutgoingBlock:
         cluster, decoded, schema = self._assignment.cluster, block.decoded, block.schema
-        where = {"cluster": cluster, "topic": place.topic, "partition": place.partition}
+
+        def encoded(rows: Decoded) -> NativeBlock:
+            return native(
+                rows, schema, cluster=cluster, topic=place.topic, partition=place.partition
+            )
+
         return OutgoingBlock(
             name=BlockName(
                 self._assignment.feed.name,
@@ -113,12 +118,12 @@ class ShardTables:
                 block.range.begin,
                 block.range.end,
             ),
-            native=native(decoded, schema, **where),
+            native=encoded(decoded),
             identities=Identities(decoded.offset, decoded.row),
             has_coordinates=schema.has_coordinates,
             is_as_intended=block.is_as_intended,
             sealed_at_ms=block.range.sealed_at_ms,
-            rest=lambda mask: native(decoded.where(mask), schema, **where),
+            rest=lambda mask: encoded(decoded.where(mask)),
         )
 
     def _shard(self, topic: str) -> _Shard:

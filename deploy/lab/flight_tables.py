@@ -10,8 +10,8 @@ from confluent_kafka import Consumer, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from deploy.lab import flights
-from deploy.lab.clickhouse import PASSWORD
 from deploy.lab.clickhouse_replicas import ClickHouseReplicas, replicated_engine
+from deploy.lab.credentials import PASSWORD
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.lab import Lab
 
@@ -86,7 +86,7 @@ def create_tables(replicas: ClickHouseReplicas) -> None:
 
 def count_rows(replicas: ClickHouseReplicas) -> int:
     """Returns the number of rows that every replica has, over all tables."""
-    counts = []
+    counts: list[int] = []
     for replica in replicas:
         with replica.client(DATABASE) as client:
             found = [client.execute(f"SELECT count() FROM {t.name}") for t in flights.TOPICS]
