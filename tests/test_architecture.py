@@ -10,7 +10,7 @@ CHECKOUT = Path(__file__).parents[1]
 TESTS = CHECKOUT / "tests"
 PACKAGES = ("aggregator", "balancer", "replicator", "tui")
 ONLY_LIVE = """
-    aggregator/driver/: cluster_leadership daemon feed_leadership feed_source
+    aggregator/driver/: cluster_leadership daemon feed_source
     aggregator/formats/: decoders record_slice
     aggregator/intents/: intent_store
     aggregator/loader/: acquisition assembly assignment block_forming block_loading dead_letters
