@@ -133,8 +133,12 @@ class ClusterLeadership:
         await self._changed.wait()
         self._changed.clear()
         version, stop = self._wanted
-        await self._term.publish(version, stop=stop)
-        self.last_version = version
+        await self.publish(version, stop=stop)
+
+    async def publish(self, plan_version: int, *, stop: bool = False) -> None:
+        """Publishes a command now. Raises Fenced."""
+        await self._term.publish(plan_version, stop=stop)
+        self.last_version = plan_version
 
     # -- partitions
 

@@ -154,10 +154,7 @@ quorum = {quorum}
         """Publishes the next plan: loaders of the one before end their epoch."""
         self.version += 1
 
-        async def publish() -> None:
-            await self.leadership._term.publish(self.version)
-
-        self._loop.wait(publish())
+        self._loop.wait(self.leadership.publish(self.version))
 
     # -- loaders
 
