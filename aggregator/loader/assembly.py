@@ -28,6 +28,8 @@ from replicator.kafka.client.reader import Reader
 from replicator.kafka.client.source_checks import SourceChecks
 
 MIB = 1 << 20
+RENEWED_PART = 0.3
+"""Part of the time after which the verifier reports an intent as stale, to its renewal."""
 PARTITION_BLOCKS = 3
 """Blocks that one partition buffers at most: one in flight, one that is full, one that fills."""
 
@@ -93,5 +95,6 @@ def assemble(
         forming=forming,
         intents=intents,
         reporting=Reporting(assignment, partitions, ReportStore(region.redis_url())),
+        renew_seconds=settings.stale_seconds * RENEWED_PART,
         close_store=tables.close,
     )

@@ -38,9 +38,6 @@ ASK_AGAIN_SECONDS = 1.0
 UPKEEP_SECONDS = 0.05
 REPORT_SECONDS = 1.0
 METADATA_SECONDS = 30.0
-RENEW_SECONDS = 600.0
-"""Interval at which the intents of idle partitions are committed again: brokers forget commits
-that are not renewed within offsets.retention.minutes."""
 RELEASE_SECONDS = 10.0
 PRODUCER_EPOCH_MAX = 32_000
 """Producer epoch before which the transactional id is rotated. Kafka's own end is 32 767; there the
@@ -58,6 +55,8 @@ class LoaderSession:
 
     Args:
         partitions: held by this session.
+        renew_seconds: interval at which the intents of idle partitions are committed again. Brokers
+            forget commits that are not renewed within offsets.retention.minutes.
         close_store: ends the connections to the shards.
     """
 
@@ -71,6 +70,7 @@ class LoaderSession:
     forming: BlockForming
     intents: IntentCommitter
     reporting: Reporting
+    renew_seconds: float
     close_store: Callable[[], Awaitable[None]]
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
@@ -187,7 +187,7 @@ class LoaderSession:
             has_read = progress.position > partition.intent.offset or partition.intent.tables
             if is_due and has_read and not progress.is_flushing:
                 progress.begin_flush()
-            if progress.is_flushed or now - partition.committed_at >= RENEW_SECONDS:
+            if progress.is_flushed or now - partition.committed_at >= self.renew_seconds:
                 due.append(partition)
         await gather_or_cancel(*map(self.intents.commit, due))
 

@@ -1,14 +1,14 @@
 """Native block: rows as columns of bytes, in ClickHouse's own format of blocks.
 
-block    [block info] number of columns, number of rows, columns
-column   name, type, [0: no custom serialization], state prefix, data
-numbers  little endian; a Date, DateTime, Enum or Decimal is a number
-String   length as varint, bytes
-Nullable a byte for each row, 1 for NULL, and the data with any value instead of NULL
-Array    end of each row's elements, 8 bytes each, and the data of all elements
-LowCardinality  prefix: version of its keys. Data: kind of index, number of keys, keys,
-         number of rows, index of each row's key; with Nullable, key 0 is NULL
-UUID     two numbers of 8 bytes each
+block    [block info] number of columns, number of rows, columns.
+column   name, type, [0: no custom serialization], state prefix, data.
+numbers  little endian; a Date, DateTime, Enum or Decimal is a number.
+String   length as varint, bytes.
+Nullable a byte for each row, 1 for NULL, and the data with any value instead of NULL.
+Array    end of each row's elements, 8 bytes each, and the data of all elements.
+LowCardinality  prefix: version of its keys. Data: kind of index, number of keys, keys, number of
+         rows, index of each row's key; with Nullable, key 0 is NULL.
+UUID     two numbers of 8 bytes each.
 """
 
 from __future__ import annotations

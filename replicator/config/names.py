@@ -89,7 +89,7 @@ def loader_id(feed: str, number: int) -> str:
 
 
 def unloaded_id(feed: str) -> str:
-    """Returns the transactional id of intents that no loader has held yet, or that were released."""
+    """Returns the transactional id of intents that no loader has held yet."""
     return f"sluice.feed.{feed}.free"
 
 

@@ -71,7 +71,7 @@ def documents(
 
 
 class FeedGround:
-    """One feed of one cluster into the tables of one database.
+    """Feed from one cluster into the tables of one database.
 
     Args:
         settings: further lines of the feed's table.

@@ -30,7 +30,7 @@ class LossKind(StrEnum):
     so it is tried once more after its acceptance."""
     TIMES_CHANGED = "target gave the records other timestamps"
     BLOCK_DOUBTFUL = "nobody can tell whether a block is stored"
-    """Of feeds: the table has no columns that identify rows, and its deduplication window passed."""
+    """Loss of a feed: the table has no columns that identify rows, and its window passed."""
     ENTRY_UNREADABLE = "ledger entry cannot be read"
     LEDGER_TURNED_BACK = "ledger entry is older than what was mirrored"
     WRITER_FORGOTTEN = "target forgot the writer before it was fenced"

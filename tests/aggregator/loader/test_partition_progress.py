@@ -227,12 +227,12 @@ def test_a_partition_replays_until_it_has_read_past_every_marker():
     life.commit()
     assert life.progress.mode is Mode.REPLAY or life.progress.in_flight
     life.begin()
-    assert life.progress.mode is Mode.REPLAY
-    assert not life.progress.begin_flush()
+    found = life.progress.mode, life.progress.begin_flush()
+    assert found == (Mode.REPLAY, False)
     life.log.read(life.progress, 5, life.now)
     life.replay()
-    assert life.progress.mode is Mode.CONSUME
-    assert life.progress.begin_flush()
+    found = life.progress.mode, life.progress.begin_flush()
+    assert found == (Mode.CONSUME, True)
 
 
 def test_records_behind_a_replayed_block_wait_for_the_next_one():
