@@ -11,7 +11,7 @@ import itertools
 import random
 import string
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -54,25 +54,32 @@ def fill(ground: Ground, load: Load) -> None:
     """Creates and fills the source topic. Raises RuntimeError if a batch is refused."""
     began_at = time.monotonic()
     make_topic(ground.source, load.topic)
-    asyncio.run(_fill(ground.source, load))
+    rounds = load.records // load.batch_records // PARTITIONS
+    asyncio.run(send_batches(ground.source, load.topic, rounds, _different_batches(load)))
     seconds = time.monotonic() - began_at
     say(f"loaded {load.topic}: {load.records:,} records in {seconds:.0f} s")
 
 
-async def _fill(cluster: KafkaCluster, load: Load) -> None:
+async def send_batches(
+    cluster: KafkaCluster, topic_name: str, rounds: int, different: Sequence[bytearray]
+) -> None:
+    """Sends batches to a topic, so many to each partition: one after another, again and again.
+
+    Raises RuntimeError if a batch is refused.
+    """
     settings = topology.KafkaCluster(bootstrap=tuple(cluster.bootstrap.split(",")))
     source = Cluster("source", settings, request_timeout_ms=60_000)
-    await source.open([load.topic])
+    await source.open([topic_name])
     try:
-        topic, leader = source.topic(load.topic), source.leader(load.topic, 0)
+        topic, leader = source.topic(topic_name), source.leader(topic_name, 0)
         assert topic is not None and leader is not None
-        batches = itertools.cycle(_different_batches(load))
+        batches = itertools.cycle(different)
         # The broker accepts one batch per partition in a request.
-        requests = iter(range(load.records // load.batch_records // PARTITIONS))
+        requests = iter(range(rounds))
         connections = [await source.connect(leader.node) for _ in range(CONNECTIONS)]
         await asyncio.gather(
             *(
-                _send(connection, load.topic, topic.id, requests, batches)
+                _send(connection, topic_name, topic.id, requests, batches)
                 for connection in connections
                 for _ in range(IN_FLIGHT)
             )

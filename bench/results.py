@@ -10,12 +10,18 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from deploy.lab.kafka import CHECKOUT
 
 FILE = CHECKOUT / "bench" / "results" / "replicate.json"
 KILLS_ONLY = ("duplicates_uncommitted", "duplicates_committed", "lost")
+
+
+class Figures(Protocol):
+    """Figures of one case and system."""
+
+    def to_json(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +45,7 @@ class Result:
         if self.case != "kills":
             for name in KILLS_ONLY:
                 del found[name]
-        return {name: _rounded(value) for name, value in found.items()}
+        return {name: rounded(value) for name, value in found.items()}
 
 
 def median(rounds: Sequence[Result]) -> Result:
@@ -74,7 +80,7 @@ def median(rounds: Sequence[Result]) -> Result:
 def keep(
     file: Path,
     case: str,
-    results: Sequence[Result],
+    results: Sequence[Figures],
     *,
     machine: Mapping[str, Any],
     run: Mapping[str, Any],
@@ -91,10 +97,10 @@ def keep(
     file.write_text(json.dumps(found, indent=2) + "\n")
 
 
-def _rounded(value: Any) -> Any:
-    """Rounds to four significant digits, which is more than the precision of the figures."""
+def rounded(value: Any) -> Any:
+    """Rounds floats to four significant digits, which is more than the precision of the figures."""
     if isinstance(value, float):
         return float(f"{value:.4g}")
     if isinstance(value, dict):
-        return {name: _rounded(inner) for name, inner in value.items()}
+        return {name: rounded(inner) for name, inner in value.items()}
     return value

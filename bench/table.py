@@ -1,4 +1,4 @@
-"""Writes the tables of bench/README.md from bench/results/replicate.json.
+"""Writes the tables of bench/README.md from bench/results.
 
 python -m bench.table
 """
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench import feed_table
 from bench.results import FILE
+from bench.table_cells import README, against, machine_line, met, number, ratio, replaced
 
-README = FILE.parents[1] / "README.md"
 BEGIN, END = "<!-- results: made by `python -m bench.table` -->", "<!-- end of results -->"
 PEER, STRICT_PEER, OURS = "mirrormaker2", "mirrormaker2_exactly_once", "sluice"
 
@@ -40,15 +41,13 @@ def main() -> None:
     if not FILE.exists():
         sys.exit(f"{FILE} is not there: run `make bench` first")
     write(FILE, README)
+    feed_table.main()
 
 
 def write(results: Path, readme: Path) -> None:
     """Puts the tables between the two marks of the README."""
-    text = readme.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
     found = json.loads(results.read_text())
-    readme.write_text(f"{before}{BEGIN}\n\n{tables(found)}\n{END}{after}")
+    readme.write_text(replaced(readme.read_text(), BEGIN, END, tables(found)))
 
 
 def tables(found: Mapping[str, Any]) -> str:
@@ -58,7 +57,7 @@ def tables(found: Mapping[str, Any]) -> str:
         "\n".join(_latency(rows)),
         "\n".join(_kills(rows)),
         "\n".join(_verdicts(rows)),
-        _machine(found["machine"], found["runs"]),
+        machine_line(found["machine"], found["runs"]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -74,11 +73,11 @@ def _throughput(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
             continue
         peer = rows.get((case, PEER), {})
         yield (
-            f"| {case} | {system} | {_number(row['records_per_second'])}"
+            f"| {case} | {system} | {number(row['records_per_second'])}"
             f" | {_times(row, peer, 'records_per_second')}"
-            f" | {_number(row['cpu_seconds_per_million'])}"
-            f" | {_part(row, peer)} | {_number(row.get('brokers_cpu_seconds_per_million'))}"
-            f" | {_number(row['peak_rss_mb'])} |"
+            f" | {number(row['cpu_seconds_per_million'])}"
+            f" | {_part(row, peer)} | {number(row.get('brokers_cpu_seconds_per_million'))}"
+            f" | {number(row['peak_rss_mb'])} |"
         )
 
 
@@ -90,9 +89,9 @@ def _latency(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
     yield "|---|---|--:|--:|--:|--:|"
     for row in chosen:
         yield (
-            f"| {row['case']} | {row['system']} | {_number(row['latency_ms']['p50'])}"
-            f" | {_number(row['latency_ms']['p99'])} | {_number(row['cpu_seconds_per_million'])}"
-            f" | {_number(row['peak_rss_mb'])} |"
+            f"| {row['case']} | {row['system']} | {number(row['latency_ms']['p50'])}"
+            f" | {number(row['latency_ms']['p99'])} | {number(row['cpu_seconds_per_million'])}"
+            f" | {number(row['peak_rss_mb'])} |"
         )
 
 
@@ -104,8 +103,8 @@ def _kills(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
     yield "|---|---|--:|--:|--:|"
     for row in chosen:
         yield (
-            f"| kills | {row['system']} | {_number(row['duplicates_uncommitted'])}"
-            f" | {_number(row['duplicates_committed'])} | {_number(row['lost'])} |"
+            f"| kills | {row['system']} | {number(row['duplicates_uncommitted'])}"
+            f" | {number(row['duplicates_committed'])} | {number(row['lost'])} |"
         )
 
 
@@ -113,64 +112,35 @@ def _verdicts(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
     """Yields for each aim whether it was met, or by how much it was missed."""
     for case, aim in AIMS.items():
         ours, peer = rows.get((case, OURS), {}), rows.get((case, PEER), {})
-        rate = _ratio(ours, peer, "records_per_second")
-        cpu = _ratio(peer, ours, "cpu_seconds_per_million")
+        rate = ratio(ours, peer, "records_per_second")
+        cpu = ratio(peer, ours, "cpu_seconds_per_million")
         if rate is not None and cpu is not None:
-            yield f"- {case}: {_against(f'{rate:.1f} times the rate', rate, aim.rate_times)};"
-            yield f"  {_against(f'1/{cpu:.1f} of the CPU', cpu, aim.cpu_part, '1/')}."
+            yield f"- {case}: {against(f'{rate:.1f} times the rate', rate, aim.rate_times)};"
+            yield f"  {against(f'1/{cpu:.1f} of the CPU', cpu, aim.cpu_part, '1/')}."
     ours_ms, peer_ms, strict_ms = (
         (rows.get(("latency2000", system), {}).get("latency_ms") or {}).get("p99")
         for system in (OURS, PEER, STRICT_PEER)
     )
     if ours_ms and peer_ms and strict_ms:
         yield (
-            f"- latency2000: p99 {_met(ours_ms <= peer_ms)}: {ours_ms:.1f} ms against"
-            f" {peer_ms:.1f} ms at least once; {_met(ours_ms <= strict_ms / 4)}:"
+            f"- latency2000: p99 {met(ours_ms <= peer_ms)}: {ours_ms:.1f} ms against"
+            f" {peer_ms:.1f} ms at least once; {met(ours_ms <= strict_ms / 4)}:"
             f" 1/{strict_ms / ours_ms:.1f} of exactly-once mode's {strict_ms:.1f} ms (aim 1/4)."
         )
     ours = rows.get(("kills", OURS), {})
     if ours.get("lost") is not None:
         faults = ours["duplicates_uncommitted"] + ours["duplicates_committed"] + ours["lost"]
-        yield f"- kills: aim {_met(faults == 0)}: {faults} duplicated or lost (aim 0)."
-
-
-def _against(what: str, value: float, aim: float, prefix: str = "") -> str:
-    missed = "" if value >= aim else f", by {1 - value / aim:.0%}"
-    return f"{what}, aim {prefix}{aim:g} {_met(value >= aim)}{missed}"
-
-
-def _met(is_met: bool) -> str:
-    return "met" if is_met else "**missed**"
-
-
-def _machine(machine: Mapping[str, Any], runs: Mapping[str, Any]) -> str:
-    described = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in machine.items())
-    whens = ", ".join(
-        f"{case} {run['at']} (load {run['load_average']}, rounds {run['rounds']})"
-        for case, run in runs.items()
-    )
-    return f"Machine: {described}.\n\nMeasured: {whens}."
-
-
-def _ratio(over: Row, under: Row, field: str) -> float | None:
-    high, low = over.get(field), under.get(field)
-    return high / low if high and low else None
+        yield f"- kills: aim {met(faults == 0)}: {faults} duplicated or lost (aim 0)."
 
 
 def _times(row: Row, peer: Row, field: str) -> str:
-    ratio = _ratio(row, peer, field)
-    return "-" if ratio is None else f"{ratio:.2f}x"
+    times = ratio(row, peer, field)
+    return "-" if times is None else f"{times:.2f}x"
 
 
 def _part(row: Row, peer: Row) -> str:
-    ratio = _ratio(peer, row, "cpu_seconds_per_million")
-    return "-" if ratio is None else f"1/{ratio:.1f}" if ratio >= 1 else f"{1 / ratio:.1f}x"
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.2f}"
+    part = ratio(peer, row, "cpu_seconds_per_million")
+    return "-" if part is None else f"1/{part:.1f}" if part >= 1 else f"{1 / part:.1f}x"
 
 
 if __name__ == "__main__":

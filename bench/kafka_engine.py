@@ -1,0 +1,107 @@
+"""Kafka engine of ClickHouse: a Kafka table and materialised views, inside of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from confluent_kafka import Consumer, TopicPartition
+
+from bench.feed_ground import FeedShard
+from bench.feed_load import COLUMNS, KIND, FeedLoad
+from bench.feed_system import SEAL_SECONDS, FeedOrder
+from bench.ground import PARTITIONS
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.process import Process
+
+CONSUMERS = 2
+
+
+class KafkaEngine:
+    """Kafka engine with as many consumers as cores.
+
+    With a quorum it has one consumer only: two would refuse each other's inserts.
+    """
+
+    def __init__(self, shard: FeedShard, order: FeedOrder) -> None:
+        self._shard, self._order = shard, order
+        self._group = f"engine-{shard.number}"
+        self._is_created = False
+
+    @property
+    def process(self) -> Process | None:
+        return None
+
+    def start(self) -> None:
+        """Starts the server after kill(); it goes on by itself."""
+        if self._is_created:
+            self._shard.servers[0].start()
+            self._shard.servers[0].wait_ready()
+            return
+        self._is_created = True
+        load, kafka = self._order.load, self._shard.ground.kafka
+        from_the_beginning(kafka, load.topic, self._group)
+        for table in load.tables:
+            self._shard.create_table(table, COLUMNS)
+        consumers = 1 if self._shard.quorum else CONSUMERS
+        settings = {
+            "kafka_broker_list": f"'{kafka.bootstrap}'",
+            "kafka_topic_list": f"'{load.topic}'",
+            "kafka_group_name": f"'{self._group}'",
+            "kafka_format": "'JSONEachRow'",
+            "kafka_row_delimiter": "'\\n'",
+            "kafka_num_consumers": str(consumers),
+        }
+        for query in statements(load, settings):
+            self._shard.execute(query)
+
+    def rows(self) -> int:
+        return self._shard.rows(self._order.load.tables)
+
+    def kill(self) -> None:
+        self._shard.servers[0].kill()
+
+    def stop(self) -> None:
+        """Leaves the end to the server's own."""
+
+
+def profile(order: FeedOrder, quorum: int) -> dict[str, object]:
+    """Returns the settings of the server's background threads, which insert what is read."""
+    found: dict[str, object] = {"input_format_skip_unknown_fields": 1}
+    if order.aim == "latency":
+        found["stream_flush_interval_ms"] = round(SEAL_SECONDS * 1000)
+    if quorum:
+        found["insert_quorum"] = quorum
+        found["insert_quorum_timeout"] = 60_000
+    return found
+
+
+def statements(load: FeedLoad, settings: dict[str, str]) -> Iterator[str]:
+    """Yields the queries that create the Kafka table and its views.
+
+    Reading begins with the first view of the Kafka table. So views into several tables come first,
+    upon a table that keeps nothing.
+    """
+    entry = load.tables[0]
+    columns = COLUMNS
+    if load.has_header:
+        entry, columns = "fan", f"{KIND} String, {COLUMNS}"
+        yield f"CREATE TABLE fan ({columns}) ENGINE = Null"
+        names = ", ".join(column.split()[0] for column in COLUMNS.split(", "))
+        for table in load.tables:
+            yield (
+                f"CREATE MATERIALIZED VIEW {table}_view TO {table} AS "
+                f"SELECT {names} FROM fan WHERE {KIND} = '{table}'"
+            )
+    named = ", ".join(f"{name} = {value}" for name, value in settings.items())
+    yield f"CREATE TABLE queue ({columns}) ENGINE = Kafka SETTINGS {named}"
+    yield f"CREATE MATERIALIZED VIEW queue_view TO {entry} AS SELECT * FROM queue"
+
+
+def from_the_beginning(kafka: KafkaCluster, topic: str, group: str) -> None:
+    """Commits offset 0 of each partition: without it the engine would begin at the end."""
+    consumer = Consumer({**kafka.librdkafka_options(), "group.id": group, "log_level": 0})
+    try:
+        offsets = [TopicPartition(topic, number, 0) for number in range(PARTITIONS)]
+        consumer.commit(offsets=offsets, asynchronous=False)
+    finally:
+        consumer.close()

@@ -1,0 +1,105 @@
+"""Sluice as in production: `sluice aggregate` with a configuration file and Spark."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bench.feed_ground import FeedShard
+from bench.feed_load import COLUMNS
+from bench.feed_system import FeedOrder
+from bench.sluice_run import OWN_PROGRAM
+from deploy.lab.credentials import PASSWORD
+from deploy.lab.kafka import CHECKOUT
+from deploy.lab.process import Process
+
+MASTER = "local[2,8]"
+COORDINATES = "_cluster String, _topic String, _partition UInt32, _offset UInt64, _row UInt32"
+WITHOUT_INTENTS = "bench.without_intents"
+STOP_SECONDS = 40.0
+CONFIGURATION = """\
+[regions.east]
+redis = "{redis}"
+regional.bootstrap = ["127.0.0.1:1"]
+aggregate.bootstrap = ["{kafka}"]
+
+[feeds.{feed}]
+region = "east"
+clusters = ["east aggregate"]
+table_from = "{table_from}"
+
+[[feeds.{feed}.shards]]
+topics = ["{topic}"]
+database = "default"
+replicas = [{replicas}]
+password_file = "password"
+quorum = {quorum}
+"""
+
+
+class SluiceFeed:
+    """A `sluice aggregate` process. A new feed name starts from nothing.
+
+    Args:
+        worker_module: module that Spark starts its Python workers with; empty: Spark's own.
+    """
+
+    def __init__(self, shard: FeedShard, order: FeedOrder, worker_module: str = "") -> None:
+        self._shard, self._order = shard, order
+        self._worker_module = worker_module
+        self._process: Process | None = None
+        load = order.load
+        addresses = [f'"{server.address()}"' for server in shard.servers]
+        self._configuration = CONFIGURATION.format(
+            redis=shard.ground.redis.url,
+            kafka=shard.ground.kafka.bootstrap,
+            feed=f"feed{shard.number}",
+            table_from="header" if load.has_header else "topic",
+            topic=load.topic,
+            replicas=", ".join(addresses),
+            quorum=shard.quorum,
+        )
+
+    @property
+    def process(self) -> Process | None:
+        return self._process
+
+    def start(self) -> None:
+        directory = self._shard.directory
+        file, password = directory / "appliance.toml", directory / "password"
+        if self._process is None:
+            for table in self._order.load.tables:
+                self._shard.create_table(table, f"{COLUMNS}, {COORDINATES}")
+            file.write_text(self._configuration)
+            password.write_text(f"{PASSWORD}\n")
+            password.chmod(0o600)
+        command = [os.fspath(OWN_PROGRAM), "aggregate", "--config", os.fspath(file)]
+        command += ["--region", "east", "--master", MASTER]
+        if self._worker_module:
+            command += ["--conf", f"spark.python.daemon.module={self._worker_module}"]
+        self._process = Process(
+            "sluice aggregate",
+            command,
+            self.log,
+            environment={"PYTHONPATH": os.fspath(CHECKOUT), "PYTHONSAFEPATH": "1"},
+        )
+
+    @property
+    def log(self) -> Path:
+        return self._shard.directory / "output.log"
+
+    def rows(self) -> int:
+        return self._shard.rows(self._order.load.tables)
+
+    def kill(self) -> None:
+        if self._process:
+            self._process.kill_family()
+
+    def stop(self) -> None:
+        if self._process:
+            self._process.stop(STOP_SECONDS)
+
+
+def without_intents(shard: FeedShard, order: FeedOrder) -> SluiceFeed:
+    """Returns a Sluice that sends blocks without committing their intents first."""
+    return SluiceFeed(shard, order, WITHOUT_INTENTS)

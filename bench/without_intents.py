@@ -1,0 +1,35 @@
+"""Python workers of Spark in which loaders commit no intents: what do the intents cost?
+
+Only for the bench: a killed loader of this kind loads records again or not at all.
+
+python -m bench.without_intents     (by Spark, with spark.python.daemon.module)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark import daemon
+
+from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.intent_committer import IntentCommitter
+from balancer.plan import TopicPartition
+
+
+async def _commit(
+    self: IntentCommitter, wanted: Mapping[TopicPartition, HeldPartition], _: Any
+) -> None:
+    """Does all that a commit does, except for the transaction."""
+    now = time.monotonic()
+    for each in wanted.values():
+        each.intent, each.committed_at = self._intent(each), now
+        if each.intent.up_to is not None:
+            each.progress.end_flush()
+            each.flushed_at = now
+
+
+if __name__ == "__main__":
+    IntentCommitter._commit = _commit  # type: ignore[method-assign]
+    daemon.manager()
