@@ -56,6 +56,7 @@ class Stored(NamedTuple):
     version: Version
     commit: Commit | None
     gap_at: int | None
+    accepted_at: int | None
 
 
 class _Key(NamedTuple):
@@ -96,7 +97,7 @@ class ClusterJudge:
     """Entries that were judged, right or wrong, by owner."""
     kinds: Counter[tuple[Kind, Weight]] = field(default_factory=Counter)
     caught_up_ms: dict[int, int] = field(default_factory=dict)
-    """By partition of the log: everything that was committed at this time is judged."""
+    """Time, by partition of the log, up to which everything that was committed is judged."""
     _histories: dict[_Key, History[Any]] = field(default_factory=dict)
     _logs: dict[_Key, int] = field(default_factory=dict)
     _merge: TimedMerge[_Holding] = field(init=False)
@@ -117,7 +118,9 @@ class ClusterJudge:
             if owner is None:
                 continue
             key = _Key(each.group, each.topic, each.partition)
-            history = restored(owner.rules, each.version, each.commit, each.gap_at)
+            history = restored(
+                owner.rules, each.version, each.commit, each.gap_at, each.accepted_at
+            )
             self._note(key, each.log, history)
             entry = history.entry
             if entry and each.commit and entry.custody is Custody.HELD:
@@ -127,7 +130,7 @@ class ClusterJudge:
     def stored(self) -> list[Stored]:
         """Returns what a later verifier needs to know."""
         return [
-            Stored(*key, self._logs[key], each.version, each.commit, each.gap_at)
+            Stored(*key, self._logs[key], each.version, each.commit, each.gap_at, each.accepted_at)
             for key, each in self._histories.items()
         ]
 

@@ -86,7 +86,7 @@ def custody_findings(before: HeldRecord, after: HeldRecord) -> Iterator[Finding]
         holder, releaser = _producer(before), _producer(after)
         if holder != releaser:
             yield Finding(Kind.CUSTODY, f"held by {holder}, and released by {releaser}")
-    if before.parked and not after.parked:
+    if before.parked and not after.parked and after.losses == before.losses:
         yield Finding(Kind.CUSTODY, f"went on although it is parked ({before.parked})")
     is_taken = before.custody is Custody.HELD and after.custody is Custody.HELD
     if is_taken and is_same_producer and after.epoch == before.epoch and not is_same_id:

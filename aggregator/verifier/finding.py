@@ -24,7 +24,7 @@ class Kind(StrEnum):
     RESTARTED = "restarted"
     """The entry of a partition that was never begun stands in place of one that was."""
     TURNED_BACK = "turned-back"
-    """A number that only grows went back: source or target offset, count, accepted losses."""
+    """A number that only grows went back: source or target offset, accepted losses."""
     EPOCH = "epoch"
     """The producer epoch of a transactional id went back: a fenced holder has written."""
     SEQUENCE = "sequence"

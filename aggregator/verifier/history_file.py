@@ -70,7 +70,8 @@ def _packed(positions: Mapping[int, TailPosition], stored: list[Stored]) -> dict
         "positions": {str(number): position for number, position in positions.items()},
         "entries": [
             [
-                *(each.group, each.topic, each.partition, each.log, each.version, each.gap_at),
+                *(each.group, each.topic, each.partition, each.log, each.version),
+                *(each.gap_at, each.accepted_at),
                 each.commit
                 and [
                     each.commit.offset,
@@ -98,7 +99,8 @@ def _unpacked(kept: Any) -> tuple[Positions, list[Stored]]:
             Version(*version),
             Commit(*commit) if commit else None,
             gap_at,
+            accepted_at,
         )
-        for group, topic, partition, log, version, gap_at, commit in kept["entries"]
+        for group, topic, partition, log, version, gap_at, accepted_at, commit in kept["entries"]
     ]
     return positions, stored

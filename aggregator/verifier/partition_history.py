@@ -16,6 +16,9 @@ from replicator.kafka.client.custody import Custody
 from replicator.kafka.protocol.commit_record import Commit
 from replicator.kafka.tail.tail_position import Version
 
+COUNTED = (Kind.GAP, Kind.SURPLUS)
+"""Findings that come from counting records."""
+
 PASSED = "entries before it were compacted away unread"
 FIRST_SEEN = "no entry before it was seen"
 BEHIND_UNREADABLE = "the entry before it cannot be read"
@@ -35,6 +38,8 @@ class History(Generic[E]):
             removed between it and the next one.
         gap_at: reference since which a gap was reported; None: none. Each entry up to the next
             reference shows the same gap again.
+        accepted_at: reference since which an operator accepted a loss; None: none. The count since
+            then cannot be right, because what was loaded before is not in it.
     """
 
     version: Version
@@ -42,6 +47,7 @@ class History(Generic[E]):
     entry: E | None
     is_seen: bool = True
     gap_at: int | None = None
+    accepted_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +81,28 @@ def judge(
         is_again = before is not None and _is_again(before.commit, commit)
         finding = Finding(Kind.UNREADABLE, str(error))
         return Judged(History(version, commit, None), True, () if is_again else (finding,))
-    findings = tuple(_findings(rules, before, entry))
-    reference, gap_at = rules.reference(entry), before.gap_at if before else None
+    reference = rules.reference(entry)
+    gap_at = before.gap_at if before else None
+    accepted_at = before.accepted_at if before else None
+    if before and before.entry and entry.losses > before.entry.losses:
+        accepted_at = reference
+    is_accepted = accepted_at is not None and accepted_at == reference
+    findings = tuple(
+        replace(each, weight=Weight.ACCEPTED) if is_accepted and each.kind in COUNTED else each
+        for each in _findings(rules, before, entry)
+    )
     if any(each.kind is Kind.GAP for each in findings):
         gap_at = reference
-    return Judged(History(version, commit, entry, gap_at=gap_at), True, findings)
+    history = History(version, commit, entry, gap_at=gap_at, accepted_at=accepted_at)
+    return Judged(history, True, findings)
 
 
 def restored(
-    rules: EntryRules[E], version: Version, commit: Commit | None, gap_at: int | None
+    rules: EntryRules[E],
+    version: Version,
+    commit: Commit | None,
+    gap_at: int | None,
+    accepted_at: int | None = None,
 ) -> History[E]:
     """Returns a history as it was stored; its record has to be seen again."""
     entry = None
@@ -92,7 +111,7 @@ def restored(
             entry = rules.decode(commit.offset, commit.metadata)
         except UnreadableRecord:
             entry = None
-    return History(version, commit, entry, is_seen=False, gap_at=gap_at)
+    return History(version, commit, entry, is_seen=False, gap_at=gap_at, accepted_at=accepted_at)
 
 
 def stale(history: History[E], now_ms: int, stale_ms: int) -> Finding | None:

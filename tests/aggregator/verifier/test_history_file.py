@@ -17,8 +17,8 @@ from tests.aggregator.verifier.entries import commit, held
 
 POSITIONS = {0: TailPosition("id", 0, 17, 4), 49: TailPosition("id", 2)}
 STORED = [
-    Stored("sluice.feed.flights.0", "topic", 3, 49, Version(0, 16), commit(held()), 5),
-    Stored("sluice.feed.flights.1", "topic", 4, 0, Version(2, 3), None, None),
+    Stored("sluice.feed.flights.0", "topic", 3, 49, Version(0, 16), commit(held()), 5, 4),
+    Stored("sluice.feed.flights.1", "topic", 4, 0, Version(2, 3), None, None, None),
 ]
 
 
@@ -59,7 +59,7 @@ def test_a_broken_file_is_named_and_all_is_read_anew(file, text, caplog):
 
 
 @pytest.mark.parametrize(
-    "entry", [[], ["g", "t", 0, 0, [0], None, None], ["g", "t", 0, 0, 5, 1, 1]]
+    "entry", [[], ["g", "t", 0, 0, [0], None, None, None], ["g", "t", 0, 0, 5, 1, 1, 1]]
 )
 def test_an_entry_that_is_cut_makes_the_file_a_broken_one(file, entry):
     file.read()

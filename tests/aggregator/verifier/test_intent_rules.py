@@ -38,9 +38,8 @@ def test_verdicts_become_findings_with_table_and_offsets(begin, end, kind):
     assert [(each.kind, each.begin, each.end) for each in found] == [(kind, begin, min(end, 20))]
 
 
-def test_a_gap_and_a_count_that_goes_back_are_found():
+def test_a_gap_is_found():
     assert kinds(held(), held(offset=11, count=11)) == [Kind.GAP]
-    assert kinds(held(), held(count=9)) == [Kind.TURNED_BACK]
 
 
 def test_a_forced_flush_that_does_not_balance_says_by_how_much():

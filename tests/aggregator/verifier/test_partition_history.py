@@ -117,6 +117,21 @@ def test_behind_the_forced_flush_the_next_gap_is_reported():
     assert kinds(after(held(), flush, clean, replace(clean, offset=13, count=1))) == GAP
 
 
+def test_until_the_next_forced_flush_an_accepted_loss_explains_what_is_not_counted():
+    """The operator drops a block; what other tables had loaded behind the offset is not counted."""
+    parked = held(offset=4, count=10).park(LOSS)
+    going_on = held(offset=4, reference=4, count=0, losses=1)
+    flush = replace(going_on, offset=10, count=2, up_to=10)
+    assert kinds(after(held(offset=4), parked, going_on)) == [
+        (Kind.LOSS, Weight.ACCEPTED),
+        (Kind.GAP, Weight.ACCEPTED),
+    ]
+    assert kinds(after(held(offset=4), parked, going_on, flush)) == [(Kind.GAP, Weight.ACCEPTED)]
+    clean = replace(flush, reference=10, count=0, up_to=None)
+    assert kinds(after(parked, going_on, flush, clean)) == []
+    assert kinds(after(parked, going_on, flush, clean, replace(clean, offset=12))) == GAP
+
+
 # -- reading anew
 
 
