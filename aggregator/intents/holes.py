@@ -45,6 +45,16 @@ class Holes:
                 break
         return self._before
 
+    def take_back(self, number: int) -> None:
+        """Counts so many of the holes that were noted last no longer."""
+        while number and self._ahead:
+            begin, length = self._ahead.pop()
+            taken = min(length, number)
+            number -= taken
+            if taken < length:
+                self._ahead.append((begin, length - taken))
+        self._before -= number
+
     def restart(self, reference: int) -> None:
         """Counts from a new reference, below which nothing is asked for any more."""
         self.up_to(reference)

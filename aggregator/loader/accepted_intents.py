@@ -11,6 +11,8 @@ from replicator.kafka.client.loss import LossKind
 
 GOES_ON = frozenset({LossKind.RECORDS_REFUSED})
 """Losses of which nothing is skipped: the operator has mended the table or the settings."""
+CUT_BACK = frozenset({LossKind.SOURCE_TRUNCATED, LossKind.SOURCE_WENT_BACK})
+"""Losses behind whose begin the log was written anew, or will be."""
 STARTS_ANEW = frozenset({LossKind.SOURCE_RECREATED, LossKind.SOURCE_DELETED})
 
 
@@ -61,7 +63,7 @@ def accepted(
         offset=offset,
         tables=tables,
         reference=offset,
-        count=sum(each.records for each in tables.values()),
+        count=0,
         holes=0,
         up_to=None,
         transactional_id=free_id,
@@ -80,8 +82,8 @@ def _offset(intent: Intent, today: LogToday, restart_at: int | None) -> int:
         return intent.offset
     if loss.kind in STARTS_ANEW or _is_other_log(intent, today):
         return today.start
-    if loss.kind in (LossKind.SOURCE_TRUNCATED, LossKind.SOURCE_WENT_BACK):
-        return min(intent.offset, today.end)
+    if loss.kind in CUT_BACK:
+        return max(today.start, min(intent.offset, loss.begin, today.end))
     if loss.end is None:
         raise NoRestart(f"{loss.kind.value}, without an end")
     return max(intent.offset, loss.end, today.start)
@@ -94,14 +96,24 @@ def _is_other_log(intent: Intent, today: LogToday) -> bool:
 def _behind(intent: Intent, offset: int) -> dict[str, TableRange]:
     """Returns what the intent says of offsets from the new one on.
 
-    A doubtful block is left as it is: its table goes on behind it.
+    A doubtful block is left as it is: its table goes on behind it. Records behind a cut are others
+    than those that were sealed.
     """
     loss = intent.parked
     doubtful = (loss.begin, loss.end) if loss and loss.kind is LossKind.BLOCK_DOUBTFUL else None
     tables = {}
     for table, each in intent.tables.items():
         if (each.begin, each.end) == doubtful:
-            tables[table] = TableRange(each.end, each.end)
-        elif each.end > offset:
+            each = TableRange(each.end, each.end)
+        if loss and loss.kind in CUT_BACK:
+            each = _below(each, loss.begin)
+        if each.end > offset:
             tables[table] = replace(each, begin=max(each.begin, offset))
     return tables
+
+
+def _below(block: TableRange, cut: int) -> TableRange:
+    """Returns what is left of a range below an offset."""
+    if block.begin >= cut:
+        return TableRange(cut, cut)
+    return replace(block, end=min(block.end, cut))

@@ -26,10 +26,11 @@ from aggregator.intents.intent import TableRange
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.block_loading import TableChanged
 from aggregator.loader.dead_letters import dead_letters
+from aggregator.loader.draft import Draft
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
-from aggregator.loader.partition_progress import Draft, SealRule
+from aggregator.loader.partition_progress import SealRule
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.store.shard_store import CannotBeRecognized
 from aggregator.tables.decoded import DeadRecord, Decoded

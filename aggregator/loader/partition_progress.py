@@ -12,13 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heappop, heappush
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic
 
 import numpy as np
 import numpy.typing as npt
 
 from aggregator.intents.holes import Holes
 from aggregator.intents.intent import Intent, TableRange, fits
+from aggregator.loader.draft import Draft, S, next_after
+from aggregator.loader.sealed_before import SealedBefore
 from replicator.kafka.client.custody import Custody
 
 Ints = npt.NDArray[np.int64]
@@ -26,22 +28,6 @@ Ints = npt.NDArray[np.int64]
 TABLE_NAME_RESERVE = "x" * 255
 """A table with the longest name that a file system allows: its block must fit in any case."""
 
-
-class Slice(Protocol):
-    """Records of one table, in offset order."""
-
-    @property
-    def offset(self) -> Ints:
-        """Offsets of the records, ascending."""
-
-    @property
-    def size_bytes(self) -> int: ...
-
-    def between(self, begin: int, end: int) -> Self:
-        """Returns the records with offsets from begin up to, not including, end."""
-
-
-S = TypeVar("S", bound=Slice)
 
 _LARGEST = TableRange(0, 1 << 40, 1 << 20, "0" * 8, 1 << 43)
 
@@ -61,29 +47,6 @@ class SealRule:
     bytes_max: int
     records_max: int
     age_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Draft(Generic[S]):
-    """Records of a block: offsets begin..end-1 of one table."""
-
-    table: str
-    begin: int
-    end: int
-    slices: tuple[S, ...]
-    replayed: TableRange | None = None
-    """The range of the intent that this block has to repeat."""
-
-    @property
-    def records(self) -> int:
-        return sum(len(each.offset) for each in self.slices)
-
-    def up_to(self, end: int) -> Draft[S]:
-        """Returns the part of the draft below an offset."""
-        slices = tuple(each.between(self.begin, end) for each in self.slices)
-        return Draft(
-            self.table, self.begin, end, tuple(each for each in slices if len(each.offset))
-        )
 
 
 @dataclass(slots=True)
@@ -136,6 +99,7 @@ class PartitionProgress(Generic[S]):
         self._reference = intent.up_to if intent.up_to is not None else intent.reference
         self._count = 0 if intent.up_to is not None else intent.count
         self._holes = Holes(intent.offset, 0 if intent.up_to is not None else intent.holes)
+        self._sealed_before = SealedBefore(intent)
         self._flush_to: int | None = None
         self._tables: dict[str, _Table[S]] = {
             name: _Table(each.begin, each, []) if not each.is_marker else _Table(each.begin)
@@ -158,16 +122,21 @@ class PartitionProgress(Generic[S]):
             by_table: the same records by table.
             now: seconds; the age of buffers counts from it.
         """
-        self._holes.add(offsets, next_offset)
         self.position = next_offset
+        again = []
         for name, part in by_table.items():
             table = self._tables.get(name)
             if table is None:
                 # Nothing of a table that is not named was ever loaded from here on.
                 table = self._tables[name] = _Table(self._intent.offset)
-            self._add(name, table, part, now)
+            later = self._add(name, table, part, now)
+            if later < len(part.offset):
+                again.append(part.offset[: -later or None])
+        self._holes.add(self._sealed_before.left_to_count(offsets, again), next_offset)
+        self._holes.take_back(self._sealed_before.vanished(next_offset))
 
-    def _add(self, name: str, table: _Table[S], part: S, now: float) -> None:
+    def _add(self, name: str, table: _Table[S], part: S, now: float) -> int:
+        """Returns the number of records that were not sealed before the takeover."""
         begin, end = table.loaded_to, next_after(part)
         if table.block is not None and table.replayed is not None:
             again = part.between(table.block.begin, table.block.end)
@@ -179,6 +148,7 @@ class PartitionProgress(Generic[S]):
             if not table.buffer:
                 heappush(self._waiting, (int(later.offset[0]), name))
             table.append(later, now)
+        return len(later.offset)
 
     # -- state
 
@@ -386,11 +356,6 @@ class PartitionProgress(Generic[S]):
         self._marked = {name for name in self._marked if self._tables[name].loaded_to > offset}
         markers = {name: self._tables[name].loaded_to for name in self._marked}
         return {name: TableRange(at, at) for name, at in markers.items()} | self.in_flight
-
-
-def next_after(part: Slice) -> int:
-    """Returns the offset behind the last record of a slice."""
-    return int(part.offset[-1]) + 1
 
 
 def _is_full(table: _Table[S], rule: SealRule, now: float) -> bool:

@@ -62,3 +62,13 @@ def test_a_restart_inside_a_hole_keeps_the_rest_of_it(log, data):
     reference = data.draw(st.integers(0, len(log)))
     holes.restart(reference)
     assert holes.up_to(len(log)) == naive(log, reference, len(log))
+
+
+def test_holes_that_are_taken_back_are_those_that_were_noted_last():
+    holes = Holes(0)
+    holes.add(np.array([2, 6], np.int64), 10)
+    assert holes.up_to(1) == 1
+    holes.take_back(4)
+    assert [holes.up_to(at) for at in (2, 6, 10)] == [2, 4, 4]
+    holes.take_back(1)
+    assert holes.up_to(10) == 3

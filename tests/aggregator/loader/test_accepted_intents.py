@@ -63,9 +63,27 @@ def test_refused_records_are_tried_again_at_the_same_offset():
     assert found.tables["a"].begin == 100
 
 
-def test_a_truncated_log_goes_on_at_its_end():
-    found = accepted(parked(LossKind.SOURCE_TRUNCATED, 80, 100), today(end=80), "free")
+@pytest.mark.parametrize("kind", [LossKind.SOURCE_TRUNCATED, LossKind.SOURCE_WENT_BACK])
+def test_a_truncated_log_goes_on_where_it_was_cut_and_everything_behind_is_new(kind):
+    found = accepted(parked(kind, 80, 100), today(end=80), "free")
     assert found.offset == 80
+    assert not found.tables
+
+
+def test_records_that_were_written_anew_behind_a_cut_are_loaded():
+    found = accepted(parked(LossKind.SOURCE_TRUNCATED, 80, 400), today(end=5000), "free")
+    assert found.offset == 80
+    assert not found.tables
+
+
+def test_what_was_sealed_below_a_cut_stays_sealed():
+    found = accepted(parked(LossKind.SOURCE_TRUNCATED, 130, 400), today(end=5000), "free")
+    assert found.offset == 100
+    assert dict(found.tables) == {
+        "a": TableRange(100, 130, 50, "abcd", 5),
+        "b": TableRange(120, 120),
+        "c": TableRange(130, 130),
+    }
 
 
 def test_a_loss_without_an_end_needs_an_offset():

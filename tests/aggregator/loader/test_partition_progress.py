@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 
 from aggregator.intents.intent import Intent, decode, encode, fits
 from aggregator.intents.verdicts import between, within
+from aggregator.loader.accepted_intents import LogToday, accepted
 from aggregator.loader.partition_progress import Mode, PartitionProgress, SealRule
 from replicator.kafka.client.custody import Custody
+from replicator.kafka.client.loss import Loss, LossKind
 
 RULE = SealRule(bytes_max=40, records_max=8, age_seconds=3.0)
 
@@ -65,6 +68,7 @@ class Life:
     blocks: dict = field(default_factory=dict)
     epoch: int = 0
     now: float = 0.0
+    is_compacted: bool = False
 
     def begin(self):
         """Takes the partition over: the new holder commits the same intent as its own."""
@@ -111,7 +115,7 @@ class Life:
     def replay(self):
         for draft in self.progress.replays():
             assert draft.replayed is not None
-            assert draft.records == draft.replayed.records
+            assert draft.records == draft.replayed.records or self.is_compacted
             self.store(draft)
             self.progress.loaded(draft.table)
 
@@ -133,6 +137,7 @@ def steps():
             st.tuples(st.just("die"), st.just(0)),
             st.tuples(st.just("flush"), st.just(0)),
             st.tuples(st.just("commit"), st.just(0)),
+            st.tuples(st.just("compact"), st.integers(0, 59)),
         ),
         max_size=40,
     )
@@ -144,7 +149,7 @@ logs = st.lists(st.sampled_from(["a", "b", "c", "d", None]), min_size=1, max_siz
 @given(logs, steps())
 @settings(max_examples=400)
 def test_every_record_is_stored_once_whatever_dies_and_the_verdicts_find_nothing(tables, history):
-    life = Life(Log(tables))
+    life = Life(Log([*tables]))
     life.begin()
     for what, amount in history:
         life.now += 1.0
@@ -167,9 +172,13 @@ def test_every_record_is_stored_once_whatever_dies_and_the_verdicts_find_nothing
             life.progress.begin_flush()
         elif what == "commit" and not life.progress.is_flushing:
             life.commit()
+        elif what == "compact" and amount < len(tables):
+            life.log.tables[amount] = None
+            life.is_compacted = True
     finish(life)
-    wanted = {(name, at) for at, name in enumerate(tables) if name is not None}
-    assert set(life.stored) == wanted
+    sent = {(name, at) for at, name in enumerate(tables) if name is not None}
+    left = {(name, at) for at, name in enumerate(life.log.tables) if name is not None}
+    assert left <= set(life.stored) <= sent
     assert set(life.stored.values()) <= {1}
     last = life.committed[-1]
     assert last.up_to == len(tables) == last.offset
@@ -263,3 +272,38 @@ def test_the_offset_stays_below_what_is_in_flight(loaded):
     life.commit()
     life.load(1 if loaded else 0)
     assert life.progress.offset == (8 if loaded else 0)
+
+
+def test_records_that_compaction_takes_from_a_replayed_block_are_no_surplus():
+    life = Life(Log(["a"] * 6 + ["b"]))
+    life.begin()
+    life.log.read(life.progress, 7, life.now)
+    life.now += 10
+    life.seal()
+    life.commit()
+    life.begin()
+    life.is_compacted = True
+    life.log.tables[2:4] = [None, None]
+    finish(life)
+    assert life.committed[-1].up_to == 7
+
+
+@pytest.mark.parametrize("lost_to", [0, 3, 5])
+@pytest.mark.parametrize("is_loaded", [True, False])
+def test_counting_goes_on_rightly_behind_an_accepted_loss(lost_to, is_loaded):
+    life = Life(Log(["b", *["a"] * 6, None, "c", "c"]))
+    life.begin()
+    life.log.read(life.progress, 7, life.now)
+    life.progress.seal(life.progress.draft("a", RULE), "abcd1234", 5)
+    life.commit()
+    if is_loaded:
+        life.progress.loaded("a")
+        life.commit()
+    kind = LossKind.RETENTION_PASSED if lost_to else LossKind.RECORDS_REFUSED
+    last = life.committed[-1].park(Loss(kind, 0, lost_to or 1))
+    topic = UUID(int=1)
+    life.committed = [accepted(last, LogToday(topic, lost_to, 10), "free")]
+    life.is_compacted = True
+    life.begin()
+    finish(life)
+    assert life.committed[-1].up_to == 10
