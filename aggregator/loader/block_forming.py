@@ -150,7 +150,10 @@ class BlockForming:
     async def _load(self, partition: HeldPartition, table: str) -> None:
         place, progress = partition.partition, partition.progress
         schema = await self.store.schema(place.topic, table)
-        draft, decoded = await self._decoded(place, progress.draft(table, self.rule), schema)
+        draft = progress.draft(table, self.rule)
+        if not draft.records:
+            return
+        draft, decoded = await self._decoded(place, draft, schema)
         if not progress.can_seal(draft):
             return
         letters = dead_letters(place, self.assignment.cluster, table, draft.slices, decoded.dead)

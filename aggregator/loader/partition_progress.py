@@ -231,7 +231,8 @@ class PartitionProgress(Generic[S]):
         """Returns the records to be sealed: all of the buffer, within the limits of one block.
 
         Without room in the intent they end before the next table's first record: then no marker
-        has to be named once they are loaded.
+        has to be named once they are loaded. The draft is empty if none may be sealed now: the
+        intent can have become full after the table was due.
         """
         state = self._tables[table]
         slices: list[S] = []
@@ -250,6 +251,8 @@ class PartitionProgress(Generic[S]):
             slices.append(each)
             size_bytes += each.size_bytes
             records += len(each.offset)
+        if not slices:
+            return Draft(table, self.position, self.position, ())
         return Draft(table, int(slices[0].offset[0]), next_after(slices[-1]), tuple(slices))
 
     def can_seal(self, draft: Draft[S]) -> bool:
@@ -257,6 +260,8 @@ class PartitionProgress(Generic[S]):
 
         Room for one block is kept for the table that holds back the offset.
         """
+        if not draft.records:
+            return False
         block = TableRange(draft.begin, draft.end, draft.records, "0" * 8, 1 << 43)
         named = {**self._named(), draft.table: block}
         if draft.begin > self.offset:

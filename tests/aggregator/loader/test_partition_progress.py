@@ -307,3 +307,18 @@ def test_counting_goes_on_rightly_behind_an_accepted_loss(lost_to, is_loaded):
     life.begin()
     finish(life)
     assert life.committed[-1].up_to == 10
+
+
+def test_a_table_that_was_due_before_the_intent_became_full_has_no_draft_yet():
+    tables = [f"table_with_a_very_long_name_{number * 7919 % 9973:04}" for number in range(400)]
+    life = Life(Log([*tables, tables[-1]]))
+    life.begin()
+    last = tables[-1]
+    life.log.read(life.progress, 400, life.now)
+    life.now += 4.0
+    assert last in life.progress.due(RULE, life.now)
+    life.seal()
+    assert life.progress.due(RULE, life.now) == []
+    draft = life.progress.draft(last, RULE)
+    assert draft.records == 0
+    assert not life.progress.can_seal(draft)
