@@ -156,13 +156,9 @@ class BlockForming:
         draft, decoded = await self._decoded(place, draft, schema)
         if not progress.can_seal(draft):
             return
-        letters = dead_letters(place, self.assignment.cluster, table, draft.slices, decoded.dead)
-        if letters and self.assignment.feed.dead_letters == "stop":
-            first = decoded.dead[0]
-            partition.loss_to_park = Loss(
-                LossKind.RECORDS_REFUSED, first.offset, first.offset + 1, first.reason
-            )
+        if self._stops_at(partition, decoded.dead):
             return
+        letters = dead_letters(place, self.assignment.cluster, table, draft.slices, decoded.dead)
         now_ms = time.time_ns() // 1_000_000
         progress.seal(draft, schema.hash if schema else "", now_ms)
         partition.loading_bytes += (size := sum(each.size_bytes for each in draft.slices))
@@ -198,6 +194,10 @@ class BlockForming:
             return
         schema = await self._schema_of_sent(place, draft.table, block)
         decoded = await self._decode(place, draft, schema)
+        # By the columns of then others may have been dead, and nobody knows which.
+        is_other = schema is not None and schema.hash != block.schema
+        if is_other and not await self._set_aside(partition, draft, decoded, told=set()):
+            return
         if draft.records != block.records:
             log.warning(
                 "event=block-changed %s %s-%d table=%s offsets=%d-%d records=%d intended=%d: "
@@ -219,10 +219,12 @@ class BlockForming:
 
         A block without a schema had only dead letters.
         """
+        if not block.schema:
+            return None
         is_told = False
         while True:
             schema = await self.store.schema(place.topic, table)
-            if schema is not None or not block.schema:
+            if schema is not None:
                 return schema
             if not is_told:
                 is_told = True
@@ -248,6 +250,7 @@ class BlockForming:
     ) -> None:
         place, is_replayed = partition.partition, draft.replayed is not None
         is_doubtful = is_replayed
+        told = {each.offset for each in decoded.dead}
         while len(decoded) and schema:
             is_as_intended = draft.records == block.records and schema.hash == block.schema
             formed = FormedBlock(draft.table, block, decoded, schema, is_as_intended)
@@ -272,6 +275,8 @@ class BlockForming:
             await self.store.schema(place.topic, draft.table, is_fresh=True)
             schema = await self._schema_of_sent(place, draft.table, block)
             decoded = await self._decode(place, draft, schema)
+            if not await self._set_aside(partition, draft, decoded, told):
+                return
         partition.progress.loaded(draft.table)
         partition.rows += len(decoded)
         self.loaded(
@@ -288,6 +293,41 @@ class BlockForming:
                 loaded_at_ms=time.time_ns() // 1_000_000,
             )
         )
+
+    async def _set_aside(
+        self,
+        partition: HeldPartition,
+        draft: Draft[RecordSlice],
+        decoded: Decoded,
+        told: set[int],
+    ) -> bool:
+        """Produces dead letters of records that the columns of now do not take.
+
+        Returns False if the partition is to be parked instead.
+
+        Args:
+            told: offsets of the block's records that are dead letters already; grows.
+        """
+        dead = [each for each in decoded.dead if each.offset not in told]
+        if self._stops_at(partition, dead):
+            return False
+        if dead:
+            place, cluster = partition.partition, self.assignment.cluster
+            letters = dead_letters(place, cluster, draft.table, draft.slices, dead)
+            await self.committer.commit(partition, letters)
+            partition.dead_letters += len(letters)
+            told |= {each.offset for each in dead}
+        return True
+
+    def _stops_at(self, partition: HeldPartition, dead: Sequence[DeadRecord]) -> bool:
+        """Returns True if the partition is to be parked for its dead records."""
+        if not dead or self.assignment.feed.dead_letters != "stop":
+            return False
+        first = dead[0]
+        partition.loss_to_park = Loss(
+            LossKind.RECORDS_REFUSED, first.offset, first.offset + 1, first.reason
+        )
+        return True
 
     async def _decoded(
         self, place: TopicPartition, draft: Draft[RecordSlice], schema: TableSchema | None

@@ -1,0 +1,119 @@
+"""Tables that change while a feed is loaded: columns come and go, tables are dropped and created
+again, and each record is in the table once, or is a dead letter."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from deploy.lab.traffic import Shape
+from deploy.lab.wait import until
+from tests.live.feed_ground import COLUMNS, FeedGround, documents
+from tests.live.feed_oracle import assert_exact, findings
+from tests.live.feed_steps import Step, begin_with_end
+from tests.live.test_feed_kills import await_death
+
+SMALL = Shape(batch_records=20)
+
+
+@pytest.fixture
+def make_feed(tmp_path, aggregate, redis, replicated_database, opened):
+    """`make_feed(has_table=False)`: a feed of one table, named as its topic."""
+
+    def make(*, has_table: bool = True, **options: object) -> FeedGround:
+        options.setdefault("settings", "reference_seconds = 1")
+        ground = opened.enter_context(
+            FeedGround(tmp_path, aggregate, redis, replicated_database, **options)
+        )
+        if has_table:
+            create(ground)
+        ground.lead()
+        return ground
+
+    return make
+
+
+def create(feed: FeedGround, columns: str = COLUMNS) -> None:
+    """Creates the feed's table."""
+    feed.database.create_table(feed.topic, columns, order_by="(_partition, _offset, _row)")
+
+
+def alter(feed: FeedGround, change: str) -> None:
+    """Alters the feed's table, and waits until every replica has done it."""
+    with feed.database.client(0, settings={"replication_alter_partitions_sync": 2}) as client:
+        client.execute(f"ALTER TABLE {feed.topic} {change}")
+
+
+def lettered(feed: FeedGround) -> list[int]:
+    """Returns the offsets of the dead letters."""
+    return sorted(int(headers["sluice.offset"]) for _, headers in feed.dead_letters())
+
+
+def test_columns_come_and_go_while_records_are_loaded(make_feed):
+    feed = make_feed()
+    feed.load()
+    sent = 0
+    for change in ("ADD COLUMN extra String", "DROP COLUMN extra", "ADD COLUMN more UInt8", ""):
+        for _ in range(5):
+            sent += feed.send(documents(60, first=sent), SMALL)
+            time.sleep(0.1)  # blocks are to be many
+        if change:
+            alter(feed, change)
+    assert_exact(feed)
+
+
+@pytest.mark.parametrize("step", [Step.INTENT_COMMITTED, Step.HALF_SENT, Step.STORED])
+@pytest.mark.parametrize("change", ["ADD COLUMN extra String DEFAULT 'x'", "DROP COLUMN spare"])
+def test_a_block_that_is_repeated_after_an_alter_is_stored_once(make_feed, step, change):
+    feed = make_feed(has_table=False)
+    create(feed, f"{COLUMNS}, spare Nullable(String)")
+    feed.send(documents(300), SMALL)
+    await_death(begin_with_end(feed, step))
+    alter(feed, change)
+    feed.load()
+    feed.send(documents(50, first=300))
+    assert_exact(feed)
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_records_that_a_changed_column_does_not_take_become_dead_letters(make_feed, is_seen):
+    feed = make_feed()
+    step = Step.INTENT_WANTED if is_seen else Step.INTENT_COMMITTED
+    feed.send(documents(300), SMALL)
+    await_death(begin_with_end(feed, step))
+    alter(feed, "MODIFY COLUMN id UInt8")
+    feed.load()
+    feed.wait_count(256)
+    assert until(lambda: len(lettered(feed)) >= 44, 30), lettered(feed)
+    assert lettered(feed) == list(range(256, 300))
+    assert [row.offset for row in feed.rows()] == list(range(256))
+    assert not findings(feed)
+
+
+def test_dead_letters_of_a_missing_table_do_not_become_rows_once_it_is_there(make_feed):
+    feed = make_feed(has_table=False)
+    feed.send(documents(40))
+    await_death(begin_with_end(feed, Step.INTENT_COMMITTED))
+    assert lettered(feed) == list(range(40))
+    create(feed)
+    feed.load()
+    feed.send(documents(10, first=40))
+    feed.wait_count(10)
+    assert [row.offset for row in feed.rows()] == list(range(40, 50))
+    assert lettered(feed) == list(range(40))
+    assert not findings(feed)
+
+
+def test_a_table_that_is_dropped_and_created_again_goes_on_with_what_is_in_flight(make_feed):
+    feed = make_feed()
+    feed.send(documents(300), SMALL)
+    await_death(begin_with_end(feed, Step.INTENT_COMMITTED))
+    feed.database.execute(f"DROP TABLE {feed.topic}")
+    loading = feed.load()
+    time.sleep(1.0)  # it looks for the table
+    assert not loading.done()
+    create(feed)
+    feed.send(documents(100, first=300), SMALL)
+    assert_exact(feed)
+    assert not feed.dead_letters()
