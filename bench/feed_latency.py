@@ -17,9 +17,9 @@ from clickhouse_driver.errors import ServerException
 from bench.feed_ground import FeedShard
 from bench.feed_producer import PacedProducer
 from bench.feed_system import FeedSystem
-from bench.feed_throughput import Cost
+from bench.feed_throughput import Cost, FeedWindow
 from bench.ground import say
-from bench.measure import START_SECONDS_MAX, NothingArrives, Window
+from bench.measure import START_SECONDS_MAX, NothingArrives
 
 RECORDS_PER_SECOND = 2000
 READ_SECONDS = 0.02
@@ -34,7 +34,7 @@ class FeedLatency:
     p50: float
     p99: float
     worst: float
-    window: Window
+    window: FeedWindow
 
 
 def measured(
@@ -75,12 +75,12 @@ def _probe(
         time.sleep(READ_SECONDS)
     reader.read_for(warm_seconds)
     cost = Cost(shard, system)
-    cpu, began_at, first = cost.cpu_seconds(), time.perf_counter(), producer.sent
+    begin, began_at, first = cost.read(producer.sent), time.perf_counter(), producer.sent
     while time.perf_counter() - began_at < seconds:
         reader.read_for(0.5)
         cost.look()
-    last, took = producer.sent, time.perf_counter() - began_at
-    window = Window(last - first, took, cost.cpu_seconds() - cpu, cost.peak_rss_mb)
+    last = producer.sent
+    window = cost.since(begin, cost.read(last))
     give_up_at = time.monotonic() + STRAGGLER_SECONDS_MAX
     while reader.low < last and time.monotonic() < give_up_at:
         reader.read_for(0.2)
@@ -88,7 +88,7 @@ def _probe(
 
 
 def _judged(
-    producer: PacedProducer, reader: _Reader, first: int, last: int, window: Window
+    producer: PacedProducer, reader: _Reader, first: int, last: int, window: FeedWindow
 ) -> FeedLatency:
     if reader.low < last:
         raise NothingArrives(f"row {reader.low} of {last} was never read")

@@ -76,12 +76,13 @@ def fill(cluster: KafkaCluster, load: FeedLoad) -> None:
     began_at = time.monotonic()
     make_topic(cluster, load.topic)
     rounds = load.records // BATCH_RECORDS // PARTITIONS
-    asyncio.run(send_batches(cluster, load.topic, rounds, list(_different_batches(load))))
+    asyncio.run(send_batches(cluster, load.topic, rounds, list(different_batches(load))))
     seconds = time.monotonic() - began_at
     say(f"loaded {load.topic}: {load.records:,} records in {seconds:.0f} s")
 
 
-def _different_batches(load: FeedLoad) -> Iterator[bytearray]:
+def different_batches(load: FeedLoad) -> Iterator[bytearray]:
+    """Yields batches of the load, each with offsets from 0."""
     rng = random.Random(load.topic)
     now_ms = int(time.time() * 1000)
     for batch in range(min(DIFFERENT_BATCHES, load.records // BATCH_RECORDS)):

@@ -19,7 +19,6 @@ from bench.measure import (
     WARM_SHARE,
     NothingArrives,
     Tree,
-    Window,
 )
 from deploy.lab.process import Process
 
@@ -28,42 +27,83 @@ BUSY_SHARE = 0.9
 """Part of the records at which the window ends: later some partitions have nothing left."""
 
 
+@dataclass(frozen=True, slots=True)
+class FeedWindow:
+    """A period of steady work."""
+
+    rows: int
+    seconds: float
+    loaders_cpu_seconds: float
+    """CPU time of the system's process tree beside the servers."""
+    servers_cpu_seconds: float
+    """CPU time of the ClickHouse servers."""
+    brokers_cpu_seconds: float
+    """CPU time of the Kafka broker; a part of no figure."""
+    peak_rss_mb: float = 0.0
+
+    @property
+    def rows_per_second(self) -> float:
+        return self.rows / self.seconds
+
+    @property
+    def cpu_seconds_per_million(self) -> float:
+        return (self.loaders_cpu_seconds + self.servers_cpu_seconds) / self.rows * 1e6
+
+    @property
+    def brokers_cpu_seconds_per_million(self) -> float:
+        return self.brokers_cpu_seconds / self.rows * 1e6
+
+
 class Cost:
     """CPU and memory of a system and its servers, and of the brokers apart from them."""
 
     def __init__(self, shard: FeedShard, system: FeedSystem) -> None:
-        processes = [server.process for server in shard.servers]
-        if system.process is not None:
-            processes.append(system.process)
-        self._trees = _trees(processes)
+        self._servers = _trees([server.process for server in shard.servers])
+        self._loaders = _trees([system.process] if system.process is not None else [])
         self._brokers = _trees(list(shard.ground.kafka.processes.values()))
 
-    def cpu_seconds(self) -> float:
-        return sum(tree.cpu_seconds() for tree in self._trees)
+    def servers_cpu_seconds(self) -> float:
+        return sum(tree.cpu_seconds() for tree in self._servers)
+
+    def loaders_cpu_seconds(self) -> float:
+        return sum(tree.cpu_seconds() for tree in self._loaders)
 
     def brokers_cpu_seconds(self) -> float:
         return sum(tree.cpu_seconds() for tree in self._brokers)
 
+    def read(self, rows: int) -> FeedWindow:
+        """Returns the cost so far; its seconds are those of a clock."""
+        return FeedWindow(
+            rows,
+            time.monotonic(),
+            self.loaders_cpu_seconds(),
+            self.servers_cpu_seconds(),
+            self.brokers_cpu_seconds(),
+        )
+
+    def since(self, begin: FeedWindow, end: FeedWindow) -> FeedWindow:
+        """Returns the window between two readings."""
+        return FeedWindow(
+            end.rows - begin.rows,
+            end.seconds - begin.seconds,
+            end.loaders_cpu_seconds - begin.loaders_cpu_seconds,
+            end.servers_cpu_seconds - begin.servers_cpu_seconds,
+            end.brokers_cpu_seconds - begin.brokers_cpu_seconds,
+            self.peak_rss_mb,
+        )
+
     def look(self) -> None:
         """Updates the peak; cheap when called often."""
-        for tree in self._trees:
+        for tree in (*self._servers, *self._loaders):
             tree.look()
 
     @property
     def peak_rss_mb(self) -> float:
-        return sum(tree.peak_rss_mb for tree in self._trees)
+        return sum(tree.peak_rss_mb for tree in (*self._servers, *self._loaders))
 
 
 def _trees(processes: Sequence[Process]) -> list[Tree]:
     return [Tree(process.pid) for process in processes]
-
-
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    at: float
-    rows: int
-    cpu_seconds: float
-    brokers_cpu_seconds: float
 
 
 class Arrivals:
@@ -92,7 +132,9 @@ class Arrivals:
         return rows != before
 
 
-def measured(shard: FeedShard, system: FeedSystem, records: int, *, seconds_max: float) -> Window:
+def measured(
+    shard: FeedShard, system: FeedSystem, records: int, *, seconds_max: float
+) -> FeedWindow:
     """Returns the steady window of a started system that has so many records to load.
 
     The window begins when a fifth of the rows has arrived, or 12 s after the first. It ends with
@@ -102,8 +144,8 @@ def measured(shard: FeedShard, system: FeedSystem, records: int, *, seconds_max:
     """
     cost, arrivals = Cost(shard, system), Arrivals(system)
     began_at, first_at = time.monotonic(), None
-    begin: _Mark | None = None
-    end: _Mark | None = None
+    begin: FeedWindow | None = None
+    end: FeedWindow | None = None
     while True:
         has_moved, now = arrivals.look(), time.monotonic()
         cost.look()
@@ -112,21 +154,14 @@ def measured(shard: FeedShard, system: FeedSystem, records: int, *, seconds_max:
                 first_at = now
                 say(f"  first rows after {now - began_at:.1f} s")
             is_warm = arrivals.rows >= records * WARM_SHARE or now - first_at > WARM_SECONDS_MAX
-            mark = _Mark(now, arrivals.rows, cost.cpu_seconds(), cost.brokers_cpu_seconds())
-            if begin is None and is_warm:
-                begin = mark
-            elif begin is not None:
-                end = mark
+            if begin is not None:
+                end = cost.read(arrivals.rows)
+            elif is_warm:
+                begin = cost.read(arrivals.rows)
         is_over = arrivals.rows >= records * BUSY_SHARE
-        if is_over or (begin is not None and now - begin.at >= seconds_max):
+        if is_over or (begin is not None and now - begin.seconds >= seconds_max):
             break
         time.sleep(LOOK_SECONDS)
     if begin is None or end is None:
         raise NothingArrives("too few records to measure anything: load more")
-    return Window(
-        end.rows - begin.rows,
-        end.at - begin.at,
-        end.cpu_seconds - begin.cpu_seconds,
-        cost.peak_rss_mb,
-        end.brokers_cpu_seconds - begin.brokers_cpu_seconds,
-    )
+    return cost.since(begin, end)

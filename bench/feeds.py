@@ -275,15 +275,16 @@ def _throughput(
 ) -> Measured:
     window = feed_throughput.measured(shard, loader, load.records, seconds_max=size.seconds_max)
     say(
-        f"  {window.records_per_second:,.0f} rows/s,"
+        f"  {window.rows_per_second:,.0f} rows/s,"
         f" {window.cpu_seconds_per_million:.2f} CPU s per million"
-        f" (broker {window.brokers_cpu_seconds_per_million:.2f}),"
+        f" (servers {window.servers_cpu_seconds / window.rows * 1e6:.2f},"
+        f" broker {window.brokers_cpu_seconds_per_million:.2f}),"
         f" {window.seconds:.1f} s, {window.peak_rss_mb:.0f} MB"
     )
     result = FeedResult(
         case=case,
         system=system,
-        rows_per_second=window.records_per_second,
+        rows_per_second=window.rows_per_second,
         cpu_seconds_per_million=window.cpu_seconds_per_million,
         brokers_cpu_seconds_per_million=window.brokers_cpu_seconds_per_million,
         peak_rss_mb=window.peak_rss_mb,
@@ -305,7 +306,7 @@ def _latency(
     result = FeedResult(
         case=case,
         system=system,
-        rows_per_second=found.window.records_per_second,
+        rows_per_second=found.window.rows_per_second,
         cpu_seconds_per_million=found.window.cpu_seconds_per_million,
         latency_ms={"p50": found.p50, "p99": found.p99},
         peak_rss_mb=found.window.peak_rss_mb,

@@ -29,7 +29,7 @@ _BEGINS_UNQUOTED = np.zeros(256, np.bool_)
 _BEGINS_UNQUOTED[list(b"-0123456789tf[{")] = True
 _ENDS_UNQUOTED = np.zeros(256, np.bool_)
 _ENDS_UNQUOTED[list(b"0123456789e]}")] = True
-_UNQUOTED = r"^(-?[0-9].*|true|false|\[.*|\{.*)$"
+_UNQUOTED = r"^(-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|\[.*|\{.*)$"
 _INTEGERS = {
     "Int8": (-(2**7), 2**7 - 1),
     "Int16": (-(2**15), 2**15 - 1),
@@ -119,10 +119,12 @@ class JsonCheck:
         if not kind.is_text or not len(values):
             return False
         limits = limits_of(values)
-        which = np.flatnonzero(np.diff(limits))
-        octets = np.frombuffer(values.buffers()[2] or b"", np.uint8)
-        begin, end = octets[limits[which]], octets[limits[which + 1] - 1]
-        maybe = values.take(pa.array(which[_BEGINS_UNQUOTED[begin] & _ENDS_UNQUOTED[end]]))
+        octets = np.frombuffer(values.buffers()[2] or b"\0", np.uint8)
+        # An empty text at the end has no byte of its own.
+        begin = octets[np.minimum(limits[:-1], len(octets) - 1)]
+        which = np.flatnonzero(_BEGINS_UNQUOTED[begin] & (np.diff(limits) > 0))
+        which = which[_ENDS_UNQUOTED[octets[limits[which + 1] - 1]]]
+        maybe = values.take(pa.array(which))
         return bool(pc.any(pc.match_substring_regex(maybe, _UNQUOTED)).as_py())
 
     def _unquoted(self, names: Sequence[str]) -> Any:

@@ -1,11 +1,16 @@
 """Dead letters: records that cannot be loaded, produced in the transaction of the intent that names
-their block. So each is there exactly once, also after a crash."""
+their block. So each is there exactly once, also after a crash.
+
+A block whose table was altered before it could be stored is decoded again, by the new columns. If a
+successor does that, it produces all dead letters of the block: some may be there already.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from aggregator.formats.record_slice import RecordSlice
@@ -47,28 +52,31 @@ def dead_letters(
 ) -> list[DeadLetter]:
     """Returns the dead letters of a block, with their coordinates and reasons as headers."""
     reasons = {each.offset: each.reason for each in dead}
-    found = []
+    offsets = np.array(list(reasons), np.int64)
+    found: list[DeadLetter] = []
+    if not reasons:
+        return found
     for part in slices:
-        for at, offset in enumerate(part.offset.tolist()):
-            if offset in reasons:
-                added = {
-                    "cluster": cluster,
-                    "topic": place.topic,
-                    "partition": str(place.partition),
-                    "offset": str(offset),
-                    "table": table,
-                    "reason": reasons[offset],
-                }
-                headers = [(f"{HEADER_PREFIX}{key}", text.encode()) for key, text in added.items()]
-                found.append(
-                    DeadLetter(
-                        place.partition % PARTITIONS,
-                        int(part.timestamp_ms[at]),
-                        part.key_at(at),
-                        part.value_at(at),
-                        (*part.headers_at(at), *headers),
-                    )
+        for at in np.flatnonzero(np.isin(part.offset, offsets)).tolist():
+            offset = int(part.offset[at])
+            added = {
+                "cluster": cluster,
+                "topic": place.topic,
+                "partition": str(place.partition),
+                "offset": str(offset),
+                "table": table,
+                "reason": reasons[offset],
+            }
+            headers = [(f"{HEADER_PREFIX}{key}", text.encode()) for key, text in added.items()]
+            found.append(
+                DeadLetter(
+                    place.partition % PARTITIONS,
+                    int(part.timestamp_ms[at]),
+                    part.key_at(at),
+                    part.value_at(at),
+                    (*part.headers_at(at), *headers),
                 )
+            )
     return found
 
 

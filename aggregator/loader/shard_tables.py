@@ -55,6 +55,7 @@ class ShardTables:
         self._slots = asyncio.Semaphore(self._inserts_at_once)
         self._decoder: Decoder = decoder_of(assignment.feed)
         self._shards: dict[int, _Shard] = {}
+        self._by_topic: dict[str, _Shard] = {}
         self._reports = ReportOnce()
 
     async def schema(self, topic: str, table: str, *, is_fresh: bool = False) -> TableSchema | None:
@@ -127,6 +128,12 @@ class ShardTables:
         )
 
     def _shard(self, topic: str) -> _Shard:
+        if (known := self._by_topic.get(topic)) is None:
+            # Asked for each block, and the patterns take longer than all else that is asked.
+            known = self._by_topic[topic] = self._matching(topic)
+        return known
+
+    def _matching(self, topic: str) -> _Shard:
         feed = self._assignment.feed
         number = feed.shard_number(topic)
         assert number is not None, f"{topic} is not a topic of {feed.name}"
