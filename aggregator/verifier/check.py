@@ -6,12 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from aggregator.verifier.cluster_judge import ClusterJudge, Judgement
 from aggregator.verifier.commit_stream import group_commits, judged_to_end
 from aggregator.verifier.finding import Weight
 from aggregator.verifier.owners import Owners, judged_clusters
+from aggregator.verifier.row_check import RowCheck, RowCount, RowResult
 from aggregator.verifier.topic_probe import TopicProbe
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
@@ -45,7 +46,8 @@ class CheckResult:
 
     Args:
         judgements: those with findings, by time.
-        problems: reasons why a cluster could not be read.
+        problems: reasons why a server could not be asked.
+        row_counts: of the tables, if rows were asked for.
     """
 
     region: str
@@ -53,9 +55,27 @@ class CheckResult:
     rows: tuple[OwnerRow, ...]
     judgements: tuple[Judgement, ...]
     problems: tuple[str, ...] = ()
+    row_counts: tuple[RowCount, ...] | None = None
 
-    def has(self, weight: Weight) -> bool:
+    @property
+    def has_anomaly(self) -> bool:
+        return self._has(Weight.ANOMALY) or any(it.is_different for it in self.row_counts or ())
+
+    @property
+    def has_unknown(self) -> bool:
+        return self._has(Weight.UNKNOWN) or any(it.doubts for it in self.row_counts or ())
+
+    def _has(self, weight: Weight) -> bool:
         return any(each.weight is weight for it in self.judgements for each in it.findings)
+
+
+@dataclass(slots=True)
+class _Judged:
+    """Judge of one cluster, its judgements, and the reason why they are not all there."""
+
+    judge: ClusterJudge
+    judgements: list[Judgement] = field(default_factory=list)
+    problem: str = ""
 
 
 class Check:
@@ -63,16 +83,24 @@ class Check:
 
     Args:
         since_ms: entries committed before are compared with, and not judged.
-        timeout_seconds: for each answer of a cluster.
+        timeout_seconds: for each answer of a server.
+        with_rows: compares the rows of all tables with the records as well.
     """
 
     def __init__(
-        self, appliance: Appliance, region: str, since_ms: int, timeout_seconds: float
+        self,
+        appliance: Appliance,
+        region: str,
+        since_ms: int,
+        timeout_seconds: float,
+        *,
+        with_rows: bool = False,
     ) -> None:
         self._appliance = appliance
         self._region = region
         self._since_ms = since_ms
         self._timeout_seconds = timeout_seconds
+        self._with_rows = with_rows
 
     def run(self) -> CheckResult:
         """Judges all clusters at once. Raises NothingJudged, UnknownRegion."""
@@ -80,20 +108,25 @@ class Check:
         with ThreadPoolExecutor(THREADS) as threads:
             found = list(threads.map(self._cluster, clusters, clusters.values()))
         judgements = sorted(
-            (each for _, some, _ in found for each in some), key=lambda each: each.at_ms
+            (each for it in found for each in it.judgements), key=lambda each: each.at_ms
         )
+        problems = [it.problem for it in found if it.problem]
+        counts: list[RowCount] | None = None
+        if self._with_rows:
+            counts = []
+            for result in map(self._compared, found):
+                counts += result.counts
+                problems += result.problems
         return CheckResult(
             self._region,
             self._since_ms,
-            tuple(row for rows, _, _ in found for row in rows),
+            tuple(row for it in found for row in _rows(it.judge, it.judgements)),
             tuple(judgements),
-            tuple(problem for _, _, problem in found if problem),
+            tuple(dict.fromkeys(problems)),
+            None if counts is None else tuple(counts),
         )
 
-    def _cluster(
-        self, name: ClusterName, owners: Owners
-    ) -> tuple[list[OwnerRow], list[Judgement], str]:
-        """Returns the rows and judgements of one cluster, and why they are not all there."""
+    def _cluster(self, name: ClusterName, owners: Owners) -> _Judged:
         settings, cluster = self._appliance.aggregator, self._appliance.cluster(name)
         judge = ClusterJudge(
             name,
@@ -102,16 +135,31 @@ class Check:
             is_gone=TopicProbe(Admin(name, cluster, self._timeout_seconds)).is_gone,
             since_ms=self._since_ms,
         )
-        found: list[Judgement] = []
-        problem = ""
+        done = _Judged(judge)
         try:
             tailer = group_commits(judge, cluster)
-            found.extend(judged_to_end(judge, tailer, self._timeout_seconds))
+            done.judgements.extend(judged_to_end(judge, tailer, self._timeout_seconds))
             now_ms = time.time_ns() // 1_000_000
-            found.extend(judge.stale(now_ms, int(settings.stale_seconds * 1000)))
+            done.judgements.extend(judge.stale(now_ms, int(settings.stale_seconds * 1000)))
         except (AdminError, LogUnreadable) as error:
-            problem = str(error)
-        return list(_rows(judge, found)), found, problem
+            done.problem = str(error)
+        return done
+
+    def _compared(self, judged: _Judged) -> RowResult:
+        """Returns the rows of all feeds that read a cluster."""
+        counts: list[RowCount] = []
+        problems: list[str] = []
+        cluster = judged.judge.cluster
+        for feed in self._appliance.feeds_of(self._region):
+            entries = judged.judge.entries(f"feed {feed.name}")
+            if cluster not in feed.clusters or not entries:
+                continue
+            found = RowCheck(
+                self._appliance, feed, cluster, entries, self._since_ms, self._timeout_seconds
+            ).run()
+            counts += found.counts
+            problems += found.problems
+        return RowResult(tuple(counts), tuple(problems))
 
 
 def _rows(judge: ClusterJudge, found: list[Judgement]) -> Iterator[OwnerRow]:

@@ -42,6 +42,17 @@ class Judgement(NamedTuple):
     findings: tuple[Finding, ...]
 
 
+class LastEntry(NamedTuple):
+    """Last entry of a partition.
+
+    Args:
+        first_offset: committed offset of the first entry that was seen.
+    """
+
+    entry: Any
+    first_offset: int
+
+
 class Stored(NamedTuple):
     """History of a partition as it is kept over restarts.
 
@@ -100,6 +111,7 @@ class ClusterJudge:
     """Time, by partition of the log, up to which everything that was committed is judged."""
     _histories: dict[_Key, History[Any]] = field(default_factory=dict)
     _logs: dict[_Key, int] = field(default_factory=dict)
+    _firsts: dict[_Key, int] = field(default_factory=dict)
     _merge: TimedMerge[_Holding] = field(init=False)
     _epochs: EpochHistory = field(init=False)
     _stale: set[_Key] = field(default_factory=set)
@@ -216,6 +228,14 @@ class ClusterJudge:
         found = list(self._histories.items())
         return Counter(self.owners[key.group].name for key, each in found if each.commit)
 
+    def entries(self, owner: str) -> dict[Subject, LastEntry]:
+        """Returns the readable entries of an owner's partitions."""
+        found = {}
+        for key, each in self._histories.items():
+            if each.entry is not None and self.owners[key.group].name == owner:
+                found[self._subject(key)] = LastEntry(each.entry, self._firsts[key])
+        return found
+
     @property
     def judged_to_ms(self) -> int | None:
         """Time up to which every entry of the cluster is judged; None: not known."""
@@ -257,6 +277,8 @@ class ClusterJudge:
 
     def _note(self, key: _Key, number: int, history: History[Any]) -> None:
         self._histories[key], self._logs[key] = history, number
+        if history.commit is not None:
+            self._firsts.setdefault(key, history.commit.offset)
 
     def _hold(self, number: int, key: _Key, commit: Commit, entry: HeldRecord) -> None:
         producer = Producer(entry.producer_id, entry.epoch)

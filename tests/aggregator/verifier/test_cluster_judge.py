@@ -278,3 +278,14 @@ def test_the_epochs_of_entries_that_were_restored_still_count():
     other = {"group": OTHER, "partition": 1}
     take(anew, 1, record(replace(held(), epoch=3), 0, at_ms=9_000, **other))
     assert (Kind.EPOCH, Weight.ANOMALY) in kinds([*anew.end()])
+
+
+def test_the_last_entries_of_a_feed_are_known_with_the_offset_first_seen():
+    judge = new_judge()
+    first = record(adopted(offset=4, reference=4), 0)
+    take(judge, 0, first, record(held(offset=9), 1), record(carried(), 2, group=ROUTE))
+    ((subject, last),) = judge.entries("feed flights").items()
+    assert (subject.topic, subject.partition) == ("topic", 0)
+    assert (last.entry, last.first_offset) == (held(offset=9), 4)
+    take(judge, 0, record(None, 3))
+    assert judge.entries("feed flights") == {}

@@ -52,14 +52,19 @@ def verify(ctx: click.Context, config: str | None, region: str | None) -> int:
     show_default=True,
     help="Judge what was committed since: 10m, 2h, 1d, or 2026-11-22T03:00:00Z.",
 )
+@click.option(
+    "--rows",
+    is_flag=True,
+    help="Compare the rows of every table and replica with the records as well.",
+)
 @timeout_option(15.0, "Seconds to wait for each answer of a server.")
 @output_option
-def check(config: str, region: str, since: str, timeout: float, output: str) -> int:
+def check(config: str, region: str, since: str, rows: bool, timeout: float, output: str) -> int:
     """Judge the history of a region's committed entries, once.
 
-    Exits with 0 when all of it is right; with 9 when there is an anomaly; with 3 when a cluster
-    could not be reached; with 5 when some entries could not be judged. docs/verify.md describes
-    each finding, and what is proved by none.
+    Exits with 0 when all of it is right; with 9 when there is an anomaly, or a row is missing,
+    surplus or doubled; with 3 when a server could not be reached; with 5 when not all could be
+    judged. docs/verify.md describes each finding, and what is proved by none.
     """
     from aggregator.verifier.check import Check
     from replicator.audit.window import BadWindow, instant
@@ -68,7 +73,7 @@ def check(config: str, region: str, since: str, timeout: float, output: str) -> 
 
     with usage_errors(BadWindow):
         since_ms = instant(since, int(time.time() * 1000))
-    found = Check(load(config), region, since_ms, timeout).run()
+    found = Check(load(config), region, since_ms, timeout, with_rows=rows).run()
     emit(output, as_values(found), lambda: as_text(found))
     say(*found.problems)
     return exit_code(found)
@@ -77,12 +82,10 @@ def check(config: str, region: str, since: str, timeout: float, output: str) -> 
 def exit_code(found: CheckResult) -> ExitCode:
     """Returns the exit code of the worst finding.
 
-    An anomaly outranks an unreachable cluster, and that outranks entries that were not judged.
+    An anomaly outranks an unreachable server, and that outranks what was not judged.
     """
-    from aggregator.verifier.finding import Weight
-
-    if found.has(Weight.ANOMALY):
+    if found.has_anomaly:
         return ExitCode.DIFFERENT
     if found.problems:
         return ExitCode.UNREACHABLE
-    return ExitCode.PARTLY_DONE if found.has(Weight.UNKNOWN) else ExitCode.DONE
+    return ExitCode.PARTLY_DONE if found.has_unknown else ExitCode.DONE

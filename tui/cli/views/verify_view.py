@@ -11,10 +11,15 @@ from aggregator.verifier.alerts import shown
 from aggregator.verifier.check import CheckResult
 from aggregator.verifier.cluster_judge import Judgement
 from aggregator.verifier.finding import Weight
+from aggregator.verifier.row_check import RowCount
 from replicator.audit.window import iso
 from tui.cli.views.table import instant, joined, table
 
 SCHEMA_VERSION = 1
+ROW_HEADS = (
+    *("FEED", "CLUSTER", "TOPIC", "TABLE", "REPLICA", "RECORDS' ROWS", "ROWS"),
+    *("MISSING", "SURPLUS", "DOUBLED", "CHANGED"),
+)
 HEADS = ("CLUSTER", "OF", "PARTITIONS", "ENTRIES", "ANOMALIES", "ACCEPTED", "UNKNOWN")
 
 
@@ -35,6 +40,27 @@ def as_values(found: CheckResult) -> dict[str, Any]:
             for row in found.rows
         ],
         "findings": [judgement_values(each) for each in found.judgements],
+        "tables": None
+        if found.row_counts is None
+        else [_count_values(each) for each in found.row_counts],
+    }
+
+
+def _count_values(count: RowCount) -> dict[str, Any]:
+    return {
+        "cluster": str(count.cluster),
+        "feed": count.feed,
+        "topic": count.topic,
+        "table": count.table,
+        "replica": count.replica,
+        "expected": count.expected,
+        "found": count.found,
+        "missing": count.missing,
+        "surplus": count.surplus,
+        "doubled": count.doubled,
+        "changed_chunks": count.changed,
+        "examples": list(count.examples),
+        "not_compared": list(count.doubts),
     }
 
 
@@ -52,11 +78,39 @@ def as_text(found: CheckResult) -> str:
         for row in found.rows
     ]
     parts.append(table(HEADS, cells))
+    if found.row_counts is not None:
+        parts.append(_row_table(found.row_counts))
     told = [each for each in found.judgements if not _is_unknown(each)]
     parts += [joined(_lines(each)) for each in told]
     if remarks := list(_remarks(found)):
         parts.append(joined(remarks))
     return "\n\n".join(parts)
+
+
+def _row_table(counts: tuple[RowCount, ...]) -> str:
+    if not counts:
+        return "no rows to compare"
+    cells = [
+        (
+            each.feed,
+            each.cluster,
+            each.topic,
+            each.table,
+            each.replica,
+            each.expected,
+            *(None if _is_unasked(each) else number for number in _differences(each)),
+        )
+        for each in counts
+    ]
+    return table(ROW_HEADS, cells)
+
+
+def _differences(count: RowCount) -> tuple[int, ...]:
+    return count.found, count.missing, count.surplus, count.doubled, count.changed
+
+
+def _is_unasked(count: RowCount) -> bool:
+    return bool(count.doubts) and not count.found and not count.is_different
 
 
 def _lines(judgement: Judgement) -> Iterator[str]:
@@ -77,6 +131,10 @@ def _remarks(found: CheckResult) -> Iterator[str]:
             if (each.subject.cluster, each.findings[0].text) == (cluster, reason)
         )
         yield f"not judged: {count} entries in {cluster}, such as {example}: {reason}"
+    for each in found.row_counts or ():
+        where = f"{each.feed} {each.topic} in {each.table} on {each.replica}"
+        yield from (f"{where}: {text}" for text in each.examples)
+        yield from (f"not compared: {where}: {text}" for text in each.doubts)
     yield from (f"problem: {text}" for text in found.problems)
 
 

@@ -1,11 +1,19 @@
 """`sluice verify` without servers: tests that end before one is contacted."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from aggregator.verifier.check import CheckResult
-from tests.tui.cli.views.test_verify_view import ANOMALY, LOSS, UNKNOWN
+from tests.tui.cli.views.test_verify_view import (
+    ANOMALY,
+    COUNT,
+    DIFFERENT,
+    LOSS,
+    UNASKED,
+    UNKNOWN,
+)
 from tui.cli.commands.verify import exit_code
 from tui.cli.exit_codes import ExitCode
 from tui.program import run
@@ -66,3 +74,18 @@ def test_a_region_without_feeds_and_routes_is_a_mistake(
 )
 def test_it_ends_with_the_worst_that_was_found(judgements, problems, code) -> None:
     assert exit_code(CheckResult("east", 0, (), judgements, problems)) is code
+
+
+@pytest.mark.parametrize(
+    ("counts", "code"),
+    [
+        ((), ExitCode.DONE),
+        ((COUNT,), ExitCode.DONE),
+        ((COUNT, UNASKED), ExitCode.PARTLY_DONE),
+        ((DIFFERENT, UNASKED), ExitCode.DIFFERENT),
+        ((replace(COUNT, surplus=1),), ExitCode.DIFFERENT),
+        ((replace(COUNT, changed=1),), ExitCode.DIFFERENT),
+    ],
+)
+def test_rows_that_differ_are_an_anomaly(counts, code) -> None:
+    assert exit_code(CheckResult("east", 0, (), (), (), counts)) is code

@@ -7,6 +7,7 @@ from aggregator.verifier.check import CheckResult, OwnerRow
 from aggregator.verifier.cluster_judge import Judgement
 from aggregator.verifier.finding import Finding, Kind, Weight
 from aggregator.verifier.owners import Subject
+from aggregator.verifier.row_check import RowCount
 from replicator.config.cluster_name import ClusterName
 from replicator.kafka.protocol.commit_record import Commit
 from tui.cli.views.verify_view import as_text, as_values
@@ -39,11 +40,33 @@ def test_a_clean_history_is_a_table_alone(assert_snapshot) -> None:
     assert_snapshot(as_text(CheckResult("east", 0, ROWS[:1], ())), "verify_clean")
 
 
+COUNT = RowCount(WEST, "flights", "departures", "departures", "ch-1:9000", expected=900, found=900)
+DIFFERENT = replace(
+    COUNT,
+    replica="ch-2:9000",
+    found=899,
+    missing=2,
+    doubled=1,
+    examples=["missing: partition 3, offsets 5..6", "doubled: partition 3, offsets 9"],
+)
+UNASKED = replace(COUNT, table="other", found=0, doubts=["the table has no coordinate columns"])
+
+
+def test_rows_have_a_line_for_each_table_and_replica(assert_snapshot) -> None:
+    counted = CheckResult("east", 0, ROWS[:1], (), (), (COUNT, DIFFERENT, UNASKED))
+    assert_snapshot(as_text(counted), "verify_rows")
+    (_, table, other) = as_values(counted)["tables"]
+    assert (table["expected"], table["found"], table["missing"]) == (900, 899, 2)
+    assert other["not_compared"] == ["the table has no coordinate columns"]
+    assert "no rows to compare" in as_text(replace(counted, row_counts=()))
+
+
 def test_values_are_for_programs() -> None:
     values = json.loads(json.dumps(as_values(replace(FOUND, judgements=(ANOMALY,)))))
     assert (values["schema_version"], values["region"]) == (1, "east")
     assert values["since"] == "1970-01-01T00:00:00Z"
     assert values["problems"] == ["north is away"]
+    assert values["tables"] is None
     assert values["rows"][1] == {
         "cluster": "west regional",
         "of": "feed flights",

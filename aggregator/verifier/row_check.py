@@ -1,0 +1,335 @@
+"""Row check: compares the rows of every replica with the records of the topics, by identity.
+
+The order of the requests prevents that late rows look missing: first the intents, which say up to
+which offset everything is loaded, then the tables, once a replica has all its parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from aggregator.intents.intent import Intent
+from aggregator.store.recognition import Identities
+from aggregator.store.replica import Replica
+from aggregator.store.shard_store import DRIVER_ERRORS, NotStored, ShardStore, StoreTimeouts
+from aggregator.tables.table_schema import TableSchema
+from aggregator.verifier.cluster_judge import LastEntry
+from aggregator.verifier.owners import Subject
+from aggregator.verifier.row_digest import Digest, chunks, difference, digest, ranges
+from aggregator.verifier.table_rows import (
+    Ranges,
+    TableDigests,
+    read_digests,
+    read_rows,
+    wait_complete,
+)
+from aggregator.verifier.topic_rows import NotRead, TopicRows
+from replicator.batches.batch import BrokenBatch
+from replicator.clickhouse.errors import reason
+from replicator.config.cluster_name import ClusterName
+from replicator.config.feed_settings import Feed
+from replicator.config.topology import Appliance
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Answered, Cluster
+from replicator.runtime.run_in_thread import run_in_thread
+
+EXAMINED_MAX = 20
+"""Chunks of a table on a replica that are compared row by row; more are only counted."""
+EXAMPLES_MAX = 5
+Entries = Mapping[Subject, LastEntry]
+
+
+@dataclass(slots=True)
+class RowCount:
+    """Rows of one topic in one table on one replica.
+
+    Args:
+        expected: rows that the records stand for.
+        missing, surplus, doubled: rows that differ.
+        changed: chunks whose columns differ from those of another replica.
+        doubts: reasons why something could not be compared.
+    """
+
+    cluster: ClusterName
+    feed: str
+    topic: str
+    table: str
+    replica: str
+    expected: int = 0
+    found: int = 0
+    missing: int = 0
+    surplus: int = 0
+    doubled: int = 0
+    changed: int = 0
+    examples: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    examined: int = 0
+
+    @property
+    def is_different(self) -> bool:
+        return bool(self.missing or self.surplus or self.doubled or self.changed)
+
+    def example(self, text: str) -> None:
+        if len(self.examples) < EXAMPLES_MAX:
+            self.examples.append(text)
+
+    def doubt(self, text: str) -> None:
+        if text not in self.doubts:
+            self.doubts.append(text)
+
+
+@dataclass(frozen=True, slots=True)
+class RowResult:
+    """Counts of all tables and replicas, and the reasons why servers could not be asked."""
+
+    counts: tuple[RowCount, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """Digests of one table on one replica, with the count to fill.
+
+    Args:
+        digests: None if the table cannot be compared there, for the reason `why`.
+    """
+
+    replica: Replica
+    count: RowCount
+    digests: TableDigests | None
+    why: str = ""
+
+
+class RowCheck:
+    """Check of one feed in one cluster. Blocking.
+
+    Args:
+        since_ms: records with this timestamp and later offsets are compared.
+        timeout_seconds: for each answer, and for replicas to catch up.
+    """
+
+    def __init__(
+        self,
+        appliance: Appliance,
+        feed: Feed,
+        cluster: ClusterName,
+        entries: Entries,
+        since_ms: int,
+        timeout_seconds: float,
+    ) -> None:
+        self._appliance = appliance
+        self._feed = feed
+        self._name = cluster
+        self._entries = entries
+        self._since_ms = since_ms
+        self._timeout_seconds = timeout_seconds
+        self._stores: dict[int, ShardStore] = {}
+        self._counts: list[RowCount] = []
+        self._problems: list[str] = []
+
+    def run(self) -> RowResult:
+        """Compares all topics that have intents."""
+        asyncio.run(self._run())
+        counts = sorted(
+            (each for each in self._counts if each.expected or each.found or each.doubts),
+            key=lambda each: (each.topic, each.table, each.replica),
+        )
+        return RowResult(tuple(counts), tuple(dict.fromkeys(self._problems)))
+
+    async def _run(self) -> None:
+        settings = self._appliance.cluster(self._name)
+        cluster = Cluster(self._name, settings, client_id="sluice-verify")
+        topics = sorted({subject.topic for subject in self._entries})
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                await cluster.open(topics)
+            reader = TopicRows(cluster, self._feed, self._timeout_seconds)
+            for topic in topics:
+                await self._topic(reader, topic)
+        except (Unreachable, Answered) as error:
+            self._problems.append(str(error))
+        except TimeoutError:
+            self._problems.append(f"{self._name}: no answer within {self._timeout_seconds:g} s")
+        except NotStored as error:
+            self._problems.append(str(error))
+        finally:
+            await cluster.close()
+            for store in self._stores.values():
+                await run_in_thread(store.close)
+
+    async def _topic(self, reader: TopicRows, topic: str) -> None:
+        store = self._store(topic)
+        if store is None:
+            return
+        bounds = await self._bounds(reader, topic)
+        schemas = await run_in_thread(store.schemas)
+        tables = {name: it for name, it in schemas.items() if self._may_have(topic, name)}
+        is_compacted = await run_in_thread(self._is_compacted, topic)
+        found: dict[str, list[_Found]] = {}
+        for name, schema in tables.items():
+            found[name] = [
+                await run_in_thread(self._look, store, replica, schema, topic, bounds)
+                for replica in store.replicas
+            ]
+        for partition, (begin, end) in bounds.items():
+            for number, first, last in chunks(begin, end):
+                try:
+                    rows = await reader.rows(topic, partition, first, last, tables)
+                except (NotRead, BrokenBatch, Answered) as error:
+                    for each in (each for some in found.values() for each in some):
+                        each.count.doubt(str(error))
+                    continue
+                for name, replicas in found.items():
+                    expected = rows.get(name, Identities())
+                    _compare_contents(replicas, partition, number)
+                    for each in replicas:
+                        place = partition, number
+                        bound = partition, first, last
+                        await self._compare(store, each, place, bound, expected, is_compacted)
+
+    async def _compare(
+        self,
+        store: ShardStore,
+        found: _Found,
+        place: tuple[int, int],
+        bound: tuple[int, int, int],
+        expected: Identities,
+        is_compacted: bool,
+    ) -> None:
+        """Compares one chunk of a table on one replica, row by row if its digest differs."""
+        count = found.count
+        count.expected += len(expected)
+        if found.digests is None:
+            if len(expected):
+                count.doubt(found.why)
+            return
+        had = found.digests.rows.get(place, Digest())
+        count.found += had.rows
+        if had == digest(expected):
+            return
+        partition, begin, end = bound
+        if count.examined >= EXAMINED_MAX:
+            count.doubt(f"more than {EXAMINED_MAX} chunks differ; the others were not examined")
+            return
+        count.examined += 1
+        rows = await run_in_thread(self._rows, store, found, partition, begin, end)
+        if rows is None:
+            return
+        differing = difference(expected, rows)
+        parts = {"missing": differing.missing, "doubled": differing.doubled}
+        count.missing += len(differing.missing)
+        count.doubled += len(differing.doubled)
+        if is_compacted and len(differing.surplus):
+            count.doubt(f"{len(differing.surplus)} rows of records that may be compacted away")
+        else:
+            parts["surplus"] = differing.surplus
+            count.surplus += len(differing.surplus)
+        for what, offsets in parts.items():
+            if len(offsets):
+                count.example(f"{what}: partition {partition}, offsets {ranges(offsets)}")
+
+    # -- threads
+
+    def _look(
+        self,
+        store: ShardStore,
+        replica: Replica,
+        schema: TableSchema,
+        topic: str,
+        bounds: Ranges,
+    ) -> _Found:
+        address = replica.server.address
+        name = f"{address.host}:{address.port}"
+        count = RowCount(self._name, self._feed.name, topic, schema.table, name)
+        self._counts.append(count)
+        if not schema.has_coordinates:
+            return _Found(replica, count, None, "the table has no coordinate columns")
+        try:
+            with replica.connected() as it:
+                client, database = it.client, store.database
+                if not wait_complete(client, database, schema.table, self._timeout_seconds):
+                    return _Found(replica, count, None, "the replica lacks parts of the table")
+                digests = read_digests(client, database, schema, self._name, topic, bounds)
+        except DRIVER_ERRORS as error:
+            self._problems.append(f"ClickHouse at {name}: {reason(error)}")
+            return _Found(replica, count, None, "the replica did not answer")
+        return _Found(replica, count, digests)
+
+    def _rows(
+        self, store: ShardStore, found: _Found, partition: int, begin: int, end: int
+    ) -> Identities | None:
+        count = found.count
+        try:
+            with found.replica.connected() as it:
+                return read_rows(
+                    it.client,
+                    store.database,
+                    count.table,
+                    self._name,
+                    count.topic,
+                    partition,
+                    begin,
+                    end,
+                )
+        except DRIVER_ERRORS as error:
+            self._problems.append(f"ClickHouse at {count.replica}: {reason(error)}")
+            return None
+
+    def _is_compacted(self, topic: str) -> bool:
+        """Returns True also if it is not known: then surplus rows prove nothing."""
+        admin = Admin(self._name, self._appliance.cluster(self._name), self._timeout_seconds)
+        try:
+            found = admin.topics([topic])
+        except AdminError:
+            return True
+        return not found or "compact" in found[0].configs.policies
+
+    # -- parts
+
+    def _store(self, topic: str) -> ShardStore | None:
+        number = self._feed.shard_number(topic)
+        if number is None:
+            return None
+        if number not in self._stores:
+            timeouts = StoreTimeouts(insert=self._timeout_seconds)
+            shard = self._feed.shards[number]
+            self._stores[number] = ShardStore(shard, timeouts, feed=self._feed.name, kept=1)
+        return self._stores[number]
+
+    async def _bounds(self, reader: TopicRows, topic: str) -> dict[int, tuple[int, int]]:
+        """Returns the offsets to compare: from the time asked for, up to what is loaded."""
+        bounds = {}
+        for subject, (entry, first) in sorted(self._entries.items()):
+            if subject.topic != topic or not isinstance(entry, Intent):
+                continue
+            begin = await reader.first_offset(topic, subject.partition, self._since_ms)
+            if self._feed.start != "earliest":
+                # Records before the start were never loaded.
+                begin = max(begin, first)
+            if begin < entry.offset:
+                bounds[subject.partition] = begin, entry.offset
+        return bounds
+
+    def _may_have(self, topic: str, table: str) -> bool:
+        return self._feed.table_from == "header" or table == topic
+
+
+def _compare_contents(found: list[_Found], partition: int, chunk: int) -> None:
+    """Notes that replicas with the same rows hold other columns of them."""
+    place = partition, chunk
+    held = [
+        (each, each.digests)
+        for each in found
+        if each.digests is not None and place in each.digests.contents
+    ]
+    for (one, before), (other, after) in pairwise(held):
+        is_same = before.rows[place] == after.rows[place]
+        if is_same and before.contents[place] != after.contents[place]:
+            other.count.changed += 1
+            where = f"partition {partition}, chunk {chunk}"
+            other.count.example(f"columns differ from those on {one.count.replica}: {where}")

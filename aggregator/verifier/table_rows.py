@@ -1,0 +1,122 @@
+"""Table rows: the rows of a topic that one replica of a table has, as digests and one by one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from clickhouse_driver import Client
+
+from aggregator.store.identifier import quoted
+from aggregator.store.recognition import Identities, is_complete
+from aggregator.tables.table_schema import TableSchema
+from aggregator.verifier.row_digest import CHUNK_OFFSETS, DIGEST_SQL, Digest
+
+POLL_SECONDS = 0.1
+OF_TOPIC = "_cluster = %(cluster)s AND _topic = %(topic)s"
+DIGESTS = """
+SELECT toInt64(_partition), toInt64(intDiv(_offset, {chunk})) AS chunk, count(), {digest}, {content}
+FROM {table} WHERE {of_topic} AND ({ranges}) GROUP BY _partition, chunk
+"""
+ROWS = """
+SELECT toInt64(_offset), toInt64(_row) FROM {table}
+WHERE {of_topic} AND _partition = %(partition)s AND _offset >= %(begin)s AND _offset < %(end)s
+"""
+
+Ranges = Mapping[int, tuple[int, int]]
+"""Offsets begin..end-1 of each partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableDigests:
+    """Digests of one table on one replica, by (partition, chunk).
+
+    Args:
+        contents: sums of hashes over all columns; equal on all replicas that hold the same rows.
+    """
+
+    rows: Mapping[tuple[int, int], Digest] = field(default_factory=dict)
+    contents: Mapping[tuple[int, int], int] = field(default_factory=dict)
+
+
+def wait_complete(client: Client, database: str, table: str, timeout_seconds: float) -> bool:
+    """Waits until the replica has every part that was committed; returns False if it does not.
+
+    A replica that lags has fewer rows than are stored, and select_sequential_consistency hides that
+    on old servers: 18.16 looks at the last quorum block only.
+    """
+    give_up_at = time.monotonic() + timeout_seconds
+    while not is_complete(client, database, table):
+        if time.monotonic() > give_up_at:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def read_digests(
+    client: Client,
+    database: str,
+    schema: TableSchema,
+    cluster: str,
+    topic: str,
+    ranges: Ranges,
+) -> TableDigests:
+    """Returns the digests of a topic's rows in a table. Raises the errors of the driver."""
+    bounds = " OR ".join(
+        f"(_partition = {int(partition)} AND _offset >= {int(begin)} AND _offset < {int(end)})"
+        for partition, (begin, end) in sorted(ranges.items())
+    )
+    query = DIGESTS.format(
+        chunk=CHUNK_OFFSETS,
+        digest=DIGEST_SQL,
+        content=_content(schema),
+        table=_escaped(quoted(database, schema.table)),
+        of_topic=OF_TOPIC,
+        ranges=bounds or "0",
+    )
+    found = client.execute(query, {"cluster": cluster, "topic": topic})
+    return TableDigests(
+        {(partition, chunk): Digest(count, total) for partition, chunk, count, total, _ in found},
+        {(partition, chunk): content for partition, chunk, _, _, content in found},
+    )
+
+
+def read_rows(
+    client: Client,
+    database: str,
+    table: str,
+    cluster: str,
+    topic: str,
+    partition: int,
+    begin: int,
+    end: int,
+) -> Identities:
+    """Returns the rows of a range of offsets. Raises the errors of the driver."""
+    query = ROWS.format(table=_escaped(quoted(database, table)), of_topic=OF_TOPIC)
+    parameters = {
+        "cluster": cluster,
+        "topic": topic,
+        "partition": partition,
+        "begin": begin,
+        "end": end,
+    }
+    columns = client.execute(query, parameters, columnar=True)
+    if not columns:
+        return Identities()
+    offset, row = columns
+    return Identities(np.array(offset, np.int64), np.array(row, np.int64))
+
+
+def _content(schema: TableSchema) -> str:
+    """Returns the expression of a hash over all columns; NULL is a value like any other."""
+    texts = (
+        f"ifNull(toString({_escaped(quoted(column.name))}), '\\\\N')" for column in schema.inserted
+    )
+    return f"sum(cityHash64({', '.join(texts)}))"
+
+
+def _escaped(text: str) -> str:
+    """Returns a text for a query whose parameters are inserted by Python's % operator."""
+    return text.replace("%", "%%")
