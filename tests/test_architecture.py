@@ -18,7 +18,8 @@ ONLY_LIVE = """
     aggregator/loader/: loader_session loss_acceptance receipts reporting shard_tables
     aggregator/store/: outgoing_block part_counts replica server_features shard_store
     aggregator/tables/: decoded table_schema
-    aggregator/verifier/: alerts anomaly_board check commit_stream daemon finding topic_probe
+    aggregator/verifier/: alerts anomaly_board check commit_stream daemon finding row_check
+    aggregator/verifier/: table_rows topic_probe topic_rows
     replicator/audit/: target_audit topic_progress
     replicator/batches/: committed_records
     replicator/groups/copies/: runs_tailer
