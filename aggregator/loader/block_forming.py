@@ -37,6 +37,7 @@ from aggregator.tables.decoded import DeadRecord, Decoded
 from aggregator.tables.table_schema import TableSchema
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss, LossKind
+from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
 
 log = logging.getLogger(__name__)
@@ -91,6 +92,7 @@ class BlockForming:
     loaded: Callable[[BlockReceipt], None]
     wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     """Set when there may be blocks to seal."""
+    _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
     _tasks: dict[tuple[TopicPartition, str], asyncio.Task[None]] = field(
         init=False, default_factory=dict
     )
@@ -165,6 +167,17 @@ class BlockForming:
         try:
             await self.committer.commit(partition, letters)
             partition.dead_letters += len(letters)
+            if decoded.dead and self._reports.is_news((place, table), decoded.dead[0].reason):
+                first = decoded.dead[0]
+                log.warning(
+                    "event=dead-letters %s %s-%d table=%s records=%d such as offset %d: %s",
+                    self.assignment.log_fields,
+                    *place,
+                    table,
+                    len(decoded.dead),
+                    first.offset,
+                    first.reason,
+                )
             block = TableRange(
                 draft.begin, draft.end, draft.records, schema.hash if schema else "", now_ms
             )
@@ -316,6 +329,17 @@ class BlockForming:
             letters = dead_letters(place, cluster, draft.table, draft.slices, dead)
             await self.committer.commit(partition, letters)
             partition.dead_letters += len(letters)
+            if decoded.dead and self._reports.is_news((place, table), decoded.dead[0].reason):
+                first = decoded.dead[0]
+                log.warning(
+                    "event=dead-letters %s %s-%d table=%s records=%d such as offset %d: %s",
+                    self.assignment.log_fields,
+                    *place,
+                    table,
+                    len(decoded.dead),
+                    first.offset,
+                    first.reason,
+                )
             told |= {each.offset for each in dead}
         return True
 

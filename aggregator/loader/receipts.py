@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from balancer.plan import TopicPartition
 
-TIME = pa.timestamp("ms", tz="UTC")
+TIME = pa.timestamp("us", tz="UTC")
+"""Spark's own resolution: it refuses rows of another one."""
 SCHEMA = pa.schema(
     [
         ("feed", pa.string()),
@@ -86,8 +87,8 @@ def to_arrow(
             "replayed": each.is_replayed,
             "loader": loader,
             "plan_version": plan_version,
-            "sealed_at": each.sealed_at_ms,
-            "ended_at": each.loaded_at_ms,
+            "sealed_at": each.sealed_at_ms * 1000,
+            "ended_at": each.loaded_at_ms * 1000,
         }
         for each in receipts
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 
+import pyarrow.dataset as dataset
 import pytest
 
 from deploy.lab.traffic import Shape
@@ -58,6 +59,12 @@ def test_the_daemon_loads_survives_kills_of_its_parts_and_stops_on_sigterm(feed,
     feed.assert_exact()
     again.signal(signal.SIGTERM)
     assert again.ended() == 0
+    assert not again.said("event=query-failed")
+    assert again.said(
+        r"event=blocks epoch=\d+ feed=\S+ cluster=east-aggregate table=\S+ blocks=[1-9]"
+    )
+    receipts = dataset.dataset(feed.config.parent / "receipts" / "aggregate").to_table()
+    assert set(receipts["table"].to_pylist()) == {feed.topic}
     assert {intent.custody for intent in feed.intents().values()} == {Custody.RELEASED}
     assert not any(intent.tables for intent in feed.intents().values())
 
