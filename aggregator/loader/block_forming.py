@@ -290,8 +290,11 @@ class BlockForming:
             decoded = await self._decode(place, draft, schema)
             if not await self._set_aside(partition, draft, decoded, told):
                 return
+        loaded_at_ms = time.time_ns() // 1_000_000
         partition.progress.loaded(draft.table)
         partition.rows += len(decoded)
+        if len(decoded):
+            partition.loaded_lag_ms = max(0, loaded_at_ms - int(decoded.timestamp_ms.max()))
         self.loaded(
             BlockReceipt(
                 place=place,
@@ -303,7 +306,7 @@ class BlockForming:
                 dead_letters=0 if is_replayed else len(decoded.dead),
                 is_replayed=is_replayed,
                 sealed_at_ms=block.sealed_at_ms,
-                loaded_at_ms=time.time_ns() // 1_000_000,
+                loaded_at_ms=loaded_at_ms,
             )
         )
 

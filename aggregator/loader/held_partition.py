@@ -43,6 +43,8 @@ class HeldPartition:
     """Bytes of sealed blocks that are not loaded yet."""
     dead_letters: int = 0
     rows: int = 0
+    loaded_lag_ms: int | None = None
+    """Age of the newest record of the block stored last, when it was stored; None: none yet."""
     progress: PartitionProgress[RecordSlice] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,6 +65,15 @@ class HeldPartition:
     @property
     def buffered_bytes(self) -> int:
         return self.progress.buffered_bytes + self.loading_bytes
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """Age of the records stored last, when they were stored; 0 once all that can be read is
+        stored."""
+        progress = self.progress
+        if self.source_end is not None and progress.offset >= self.source_end:
+            return 0.0
+        return None if self.loaded_lag_ms is None else self.loaded_lag_ms / 1000
 
     @property
     def is_fetching(self) -> bool:

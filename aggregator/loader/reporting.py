@@ -102,6 +102,7 @@ class Reporting:
             buffered_bytes=partition.buffered_bytes,
             tables=tables,
             rows_per_second=rows / seconds if seconds > 0 else None,
+            lag_seconds=partition.lag_seconds,
             dead_letters=partition.dead_letters,
             at_ms=now_ms,
         )

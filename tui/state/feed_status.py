@@ -16,6 +16,8 @@ from replicator.orders.order_records import FeedOrder
 from tui.state.snapshot import largest
 
 VERSION = 1
+LOADING = "loading"
+"""State of a table in a report, while its block is being loaded."""
 REPORT_FRESH_SECONDS = 15.0
 """Age up to which a report counts. Loaders report about once a second."""
 
@@ -237,7 +239,7 @@ def partition_view(partition: FeedPartition, facts: FeedFacts, now_ms: int) -> P
         rows_per_second=report.rows_per_second if report else None,
         dead_letters=report.dead_letters if report else None,
         loader=report.loader if report else None,
-        blocks=_blocks(intent, facts.tables.get(-1 if shard is None else shard), now_ms),
+        blocks=_blocks(intent, report, facts.tables.get(-1 if shard is None else shard), now_ms),
         custody="parked" if parked else intent.custody.value if intent else None,
         parked=parked,
         frozen=_frozen(partition, facts.orders, now_ms),
@@ -254,14 +256,29 @@ def _loaded_to(intent: Intent | None, report: LoaderReport | None) -> int | None
 
 
 def _blocks(
-    intent: Intent | None, tables: Mapping[str, TableState] | None, now_ms: int
+    intent: Intent | None,
+    report: LoaderReport | None,
+    tables: Mapping[str, TableState] | None,
+    now_ms: int,
 ) -> tuple[BlockView, ...] | None:
     if intent is None:
         return None
     return tuple(
         _block(table, block, (tables or {}).get(table), now_ms)
         for table, block in sorted(intent.blocks.items())
+        if not _is_stored(table, block, report)
     )
+
+
+def _is_stored(table: str, block: TableRange, report: LoaderReport | None) -> bool:
+    """Returns True if a report that is newer than the block says that it is not being loaded.
+
+    The intent names a block until the next intent is committed, which may take a minute.
+    """
+    if report is None or report.at_ms <= block.sealed_at_ms:
+        return False
+    state = report.tables.get(table)
+    return state is None or state.state != LOADING
 
 
 def _block(table: str, block: TableRange, state: TableState | None, now_ms: int) -> BlockView:

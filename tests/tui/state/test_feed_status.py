@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from aggregator.intents.intent import Intent, TableRange
-from aggregator.loader.reports import FeedPartition, LoaderReport
+from aggregator.loader.reports import FeedPartition, LoaderReport, TableReport
 from replicator.config.feed_settings import ANY_FEED, Feed
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
@@ -37,6 +37,7 @@ INTENT = Intent(
     transactional_id="sluice.feed.flights.0",
 )
 REPORT = LoaderReport(
+    tables={"flights": TableReport("loading", NOW_MS - 20_000)},
     feed="flights",
     loader=2,
     cluster=CLUSTER,
@@ -113,6 +114,13 @@ def test_only_blocks_that_may_have_been_sent_have_an_age():
     assert found.intent_age_seconds == 20.0
     none = first_of(replace(FACTS, intents={CLUSTER: {FIRST: replace(INTENT, tables={})}}))
     assert (none.blocks, none.intent_age_seconds) == ((), None)
+
+
+def test_a_block_that_its_loader_has_stored_is_no_longer_on_its_way():
+    stored = replace(REPORT, tables={})
+    assert first_of(replace(FACTS, reports={FIRST: stored})).blocks == ()
+    older = replace(stored, at_ms=INTENT.tables["flights"].sealed_at_ms - 1)
+    assert first_of(replace(FACTS, reports={FIRST: older})).blocks != ()
 
 
 @pytest.mark.parametrize(
