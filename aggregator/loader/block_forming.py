@@ -167,17 +167,7 @@ class BlockForming:
         try:
             await self.committer.commit(partition, letters)
             partition.dead_letters += len(letters)
-            if decoded.dead and self._reports.is_news((place, table), decoded.dead[0].reason):
-                first = decoded.dead[0]
-                log.warning(
-                    "event=dead-letters %s %s-%d table=%s records=%d such as offset %d: %s",
-                    self.assignment.log_fields,
-                    *place,
-                    table,
-                    len(decoded.dead),
-                    first.offset,
-                    first.reason,
-                )
+            self._log_dead(place, table, decoded.dead)
             block = TableRange(
                 draft.begin, draft.end, draft.records, schema.hash if schema else "", now_ms
             )
@@ -332,19 +322,22 @@ class BlockForming:
             letters = dead_letters(place, cluster, draft.table, draft.slices, dead)
             await self.committer.commit(partition, letters)
             partition.dead_letters += len(letters)
-            if decoded.dead and self._reports.is_news((place, table), decoded.dead[0].reason):
-                first = decoded.dead[0]
-                log.warning(
-                    "event=dead-letters %s %s-%d table=%s records=%d such as offset %d: %s",
-                    self.assignment.log_fields,
-                    *place,
-                    table,
-                    len(decoded.dead),
-                    first.offset,
-                    first.reason,
-                )
+            self._log_dead(place, draft.table, dead)
             told |= {each.offset for each in dead}
         return True
+
+    def _log_dead(self, place: TopicPartition, table: str, dead: Sequence[DeadRecord]) -> None:
+        """Logs dead letters whose reason is news."""
+        if dead and self._reports.is_news((place, table), dead[0].reason):
+            log.warning(
+                "event=dead-letters %s %s-%d table=%s records=%d such as offset %d: %s",
+                self.assignment.log_fields,
+                *place,
+                table,
+                len(dead),
+                dead[0].offset,
+                dead[0].reason,
+            )
 
     def _stops_at(self, partition: HeldPartition, dead: Sequence[DeadRecord]) -> bool:
         """Returns True if the partition is to be parked for its dead records."""
