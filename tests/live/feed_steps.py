@@ -67,6 +67,10 @@ class Ending:
     def __init__(self, step: Step, nth: int, number: signal.Signals) -> None:
         self._step, self._left, self._number = step, nth, number
 
+    def is_next(self, step: Step) -> bool:
+        """Returns True if the signal is sent when this step is reached once more."""
+        return step is self._step and self._left == 1
+
     def reach(self, step: Step) -> None:
         if step is self._step:
             self._left -= 1
@@ -118,13 +122,13 @@ def watch_inserts(ending: Ending) -> None:
     send = insertion._send
 
     def watched(connection: Any, block: NativeBlock) -> None:
-        if block.rows and ending._step is Step.HALF_SENT:
+        if block.rows and ending.is_next(Step.HALF_SENT):
             _send_half(connection, block)
             ending.reach(Step.HALF_SENT)
         send(connection, block)
         if not block.rows:
             ending.reach(Step.BLOCK_SENT)
-            if ending._step is Step.STORED:
+            if ending.is_next(Step.STORED):
                 select.select([connection.socket], [], [], 60)
                 ending.reach(Step.STORED)
 
