@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import math
 import random
 import time
 from collections import Counter, defaultdict
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 
+from aggregator.loader.pause_watch import PauseWatch
 from aggregator.store.block_attempts import BlockAttempts, Step
 from aggregator.store.insert_errors import ErrorClass, InsertProblem
 from aggregator.store.outgoing_block import OutgoingBlock
@@ -54,6 +56,7 @@ class BlockLoading:
     policy: RetryPolicy
     slots: asyncio.Semaphore
     log_fields: str
+    watch: PauseWatch = field(default_factory=PauseWatch)
     errors: Counter[str] = field(init=False, default_factory=Counter)
     """Number of errors by ClickHouse's code; "socket" for those of the connection."""
     problems: dict[str, InsertProblem] = field(init=False, default_factory=dict)
@@ -79,14 +82,28 @@ class BlockLoading:
             TableChanged: form the block again.
             CannotBeRecognized: park the partition.
         """
-        attempts = BlockAttempts(quorum=self.store.quorum, is_doubtful=is_replayed)
+        is_doubtful = is_replayed or self._is_late(block)
+        attempts = BlockAttempts(quorum=self.store.quorum, is_doubtful=is_doubtful)
         trouble = _Trouble(self, block)
+        async with self.watch.running():
+            await self._load(block, attempts, trouble)
+        trouble.end()
+
+    def _is_late(self, block: OutgoingBlock) -> bool:
+        """Returns True if so much time has passed since the block was sealed that a successor may
+        have sent it."""
+        age_seconds = time.time() - block.sealed_at_ms / 1000
+        return block.has_coordinates and age_seconds > self.watch.pause_seconds
+
+    async def _load(self, block: OutgoingBlock, attempts: BlockAttempts, trouble: _Trouble) -> None:
+        decided_at = time.monotonic()
         looks = 0
         native, digest, encoded = block.native, "", None
         while (step := attempts.step) is not Step.DONE:
             await self._released(block.name.table)
             try:
                 if step is Step.LOOK:
+                    decided_at = time.monotonic()
                     decision = await self._look(block, attempts, trouble)
                     attempts.looked(decision)
                     if decision.verdict is Verdict.LOOK_AGAIN:
@@ -98,12 +115,22 @@ class BlockLoading:
                     encoded = attempts.lacking
                     native, digest = await self._encoded(block, encoded)
                 async with self._turn(block.name.table), self.slots:
-                    await run_in_thread(self.store.insert, block, native, digest)
+                    if block.has_coordinates and self.watch.was_paused(since=decided_at):
+                        attempts.doubt()
+                        continue
+                    await run_in_thread(
+                        self.store.insert, block, native, digest, self._not_after(block)
+                    )
                 attempts.acknowledged()
             except NotStored as error:
                 attempts.failed(error.problem)
                 await self._after(error.problem, trouble)
-        trouble.end()
+
+    def _not_after(self, block: OutgoingBlock) -> float:
+        """Returns the time until which a thread has to send a block that can be looked for."""
+        if not block.has_coordinates:
+            return math.inf
+        return time.monotonic() + self.watch.pause_seconds
 
     async def _look(
         self, block: OutgoingBlock, attempts: BlockAttempts, trouble: _Trouble

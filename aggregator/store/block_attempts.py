@@ -71,6 +71,10 @@ class BlockAttempts:
         self._needs_memory = bool(decision.why)
         self.was_split |= lacking is not None
 
+    def doubt(self) -> None:
+        """Takes in that somebody else may have sent the block meanwhile."""
+        self.is_doubtful, self._is_known = True, False
+
     def acknowledged(self) -> None:
         """Takes in the acknowledgement of an insert."""
         self._acknowledgements += 1

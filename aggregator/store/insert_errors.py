@@ -13,6 +13,13 @@ from enum import StrEnum
 from replicator.clickhouse.errors import ClientSetup, code_of, problem, reason
 
 
+class TooLate(Exception):
+    """A block that was not sent, since the time has passed in which nobody else can have sent it.
+
+    The process stood still. Look at the table before the block is sent.
+    """
+
+
 class ErrorClass(StrEnum):
     """Action that follows an insert error."""
 
@@ -167,14 +174,16 @@ def classified(
         setup: of the client, for the remedy.
     """
     code, text = code_of(error), reason(error)
-    if code == 252 and PARTITIONS_IN_BLOCK in text:
+    if isinstance(error, TooLate):
+        rule = _AGAIN
+    elif code in (None, 209, 210):
+        rule = _BROKEN if was_sent else _OTHER  # no connection
+    elif code == 252 and PARTITIONS_IN_BLOCK in text:
         rule = _SPREAD
     elif code == 286 and not is_one_part and any(each in text for each in QUORUM_TAKEN):
         rule = _AGAIN
-    elif not was_sent and code in (None, 209, 210):
-        rule = _OTHER  # no connection
     else:
-        rule = _BROKEN if code is None else RULES.get(code, _AGAIN)
+        rule = RULES.get(code, _AGAIN)
     if rule.remedy:
         text = f"{text}; {rule.remedy}"
     elif rule in (_ADMINISTRATOR, _OTHER):
@@ -183,6 +192,6 @@ def classified(
         error_class=rule.error_class,
         code=code,
         text=text,
-        may_be_stored=was_sent and not rule.is_refusal,
+        may_be_stored=isinstance(error, TooLate) or (was_sent and not rule.is_refusal),
         leaves_replica=rule.leaves_replica,
     )

@@ -5,6 +5,8 @@ The encoded columns of a block go to the socket as they are: no cell becomes a P
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 
 from clickhouse_driver import Client
@@ -15,6 +17,7 @@ from clickhouse_driver.varint import write_varint
 from clickhouse_driver.writer import write_binary_str
 
 from aggregator.store.identifier import quoted
+from aggregator.store.insert_errors import TooLate
 from aggregator.store.server_features import TOKEN, ServerFeatures
 from aggregator.tables.native_block import NativeBlock
 
@@ -35,12 +38,14 @@ class InsertOptions:
             server itself.
         token: by which servers that know tokens recognize the block.
         timeout_seconds: for each wait for the server.
+        not_after: time by the monotonic clock after which the block is not sent any more.
     """
 
     query_id: str
     quorum: int
     token: str
     timeout_seconds: float
+    not_after: float = math.inf
 
 
 class InsertFailed(Exception):
@@ -86,13 +91,15 @@ def insert(
             connection.send_query(query, query_id=options.query_id)
             connection.send_external_tables(None)
             _check(client.receive_sample_block().columns_with_types, block)
+            if time.monotonic() > options.not_after:
+                raise TooLate(f"{options.query_id} was not sent in time")
             was_sent = True
             _send(connection, block)
             client.receive_profile_events()
             _send(connection, EMPTY)
             client.receive_profile_events()
             client.receive_end_of_insert_query()
-    except (Error, OSError, EOFError) as error:
+    except (Error, OSError, EOFError, TooLate) as error:
         raise InsertFailed(error, was_sent=was_sent) from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -127,12 +128,19 @@ class ShardStore:
 
     # -- blocks
 
-    def insert(self, block: OutgoingBlock, native: NativeBlock, rest: str = "") -> None:
+    def insert(
+        self,
+        block: OutgoingBlock,
+        native: NativeBlock,
+        rest: str = "",
+        not_after: float = math.inf,
+    ) -> None:
         """Inserts a block, or a part of it, into one replica: one attempt.
 
         Args:
             native: rows to insert: those of the block, or the rest.
             rest: digest that names the rest; empty for the whole block.
+            not_after: time by the monotonic clock after which the block is not sent any more.
 
         Raises NotStored.
         """
@@ -144,6 +152,7 @@ class ShardStore:
             quorum=self.quorum,
             token=query_id,
             timeout_seconds=self._timeouts.insert,
+            not_after=not_after,
         )
 
         def one_insert(it: Connected) -> None:

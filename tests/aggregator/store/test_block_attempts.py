@@ -35,51 +35,56 @@ def attempts(*, quorum: int = 2, is_doubtful: bool = False) -> BlockAttempts:
     return BlockAttempts(quorum=quorum, is_doubtful=is_doubtful)
 
 
+def step_of(block: BlockAttempts) -> Step:
+    """Returns the step as another value each time, which mypy does not take for the last one."""
+    return block.step
+
+
 def test_a_new_block_is_sent_and_done_with_its_acknowledgement():
     block = attempts()
-    assert block.step is Step.SEND
+    assert step_of(block) is Step.SEND
     block.failed(REFUSED)
-    assert block.step is Step.SEND
+    assert step_of(block) is Step.SEND
     block.acknowledged()
-    assert block.step is Step.DONE
+    assert step_of(block) is Step.DONE
 
 
 def test_a_block_that_may_be_stored_is_looked_for_before_it_is_sent_again():
     block = attempts()
     block.failed(UNKNOWN)
-    assert block.step is Step.LOOK
+    assert step_of(block) is Step.LOOK
     block.looked(INSERT)
-    assert block.step is Step.SEND
+    assert step_of(block) is Step.SEND
     block.failed(REFUSED)
-    assert block.step is Step.SEND
+    assert step_of(block) is Step.SEND
     block.failed(UNKNOWN)
-    assert block.step is Step.LOOK
+    assert step_of(block) is Step.LOOK
     block.looked(DONE)
-    assert block.step is Step.DONE
+    assert step_of(block) is Step.DONE
 
 
 def test_what_was_decided_by_the_memory_of_the_table_is_decided_again_after_each_failure():
     block = attempts(is_doubtful=True)
     block.looked(Decision(Verdict.INSERT, why="no replica has all parts yet"))
-    assert block.step is Step.SEND
+    assert step_of(block) is Step.SEND
     block.failed(REFUSED)
-    assert block.step is Step.LOOK
+    assert step_of(block) is Step.LOOK
 
 
 def test_one_acknowledgement_of_a_doubtful_block_is_not_believed_under_a_quorum():
     block = attempts(is_doubtful=True)
     for _ in range(2):
-        assert block.step is Step.LOOK
+        assert step_of(block) is Step.LOOK
         block.looked(INSERT)
         block.acknowledged()
-    assert block.step is Step.DONE
+    assert step_of(block) is Step.DONE
 
 
 def test_without_a_quorum_an_acknowledgement_is_enough():
     block = attempts(quorum=0, is_doubtful=True)
     block.looked(INSERT)
     block.acknowledged()
-    assert block.step is Step.DONE
+    assert step_of(block) is Step.DONE
 
 
 @pytest.mark.parametrize("second", [rest(False, True), INSERT])
@@ -90,13 +95,19 @@ def test_two_acknowledgements_are_of_the_same_rows(second):
     block.looked(second)
     assert block.was_split
     block.acknowledged()
-    assert block.step is Step.LOOK
+    assert step_of(block) is Step.LOOK
+
+
+def test_a_block_that_somebody_else_may_have_sent_is_looked_for():
+    block = attempts()
+    block.doubt()
+    assert step_of(block) is Step.LOOK
 
 
 def test_a_look_that_tells_nothing_is_repeated():
     block = attempts(is_doubtful=True)
     block.looked(Decision(Verdict.LOOK_AGAIN))
-    assert block.step is Step.LOOK
+    assert step_of(block) is Step.LOOK
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from clickhouse_driver.errors import NetworkError, ServerException, SocketTimeoutError
 
-from aggregator.store.insert_errors import RULES, ErrorClass, classified
+from aggregator.store.insert_errors import RULES, ErrorClass, TooLate, classified
 from aggregator.store.insertion import ColumnsDiffer
 from replicator.clickhouse.errors import ClientSetup
 
@@ -75,6 +75,12 @@ def test_a_lost_connection_leaves_a_sent_block_unknown_and_one_not_made_leads_el
     assert (before.error_class, before.may_be_stored) == (ErrorClass.OTHER_REPLICA, False)
     assert (after.error_class, after.may_be_stored) == (ErrorClass.SAME_AGAIN, True)
     assert before.leaves_replica and after.leaves_replica
+
+
+def test_a_block_that_is_sent_too_late_may_have_been_stored_by_somebody_else():
+    shown = problem(TooLate("late"), was_sent=False)
+    assert (shown.error_class, shown.may_be_stored) == (ErrorClass.SAME_AGAIN, True)
+    assert not shown.leaves_replica
 
 
 def test_too_many_partitions_in_a_block_are_no_matter_of_merges():
