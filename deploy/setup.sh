@@ -28,7 +28,7 @@ missing_packages() {
     command -v mvn >/dev/null || echo maven
     command -v redis-server >/dev/null || echo redis-server
     has_clickhouse || ! is_debian_12 || echo clickhouse-server
-    # The jars alone: the package zookeeper adds a desktop's Java, a user and no server of its own.
+    # The jars alone, a library without service: the package zookeeper adds Java for desktops and a user.
     has_zookeeper || ! is_debian_12 || echo libzookeeper-java
     command -v setpriv >/dev/null || echo util-linux
 }
