@@ -68,8 +68,8 @@ def partitions_of(file, feed):
     """Returns the number of planned partitions by cluster."""
     posting = file.read()
     counts = {WEST: 0, EAST: 0}
-    for loader, load in posting.plan.loads.items() if posting else ():
-        counts[FeedCluster.parse(loader.route).cluster] += len(load)
+    for loader, carried in posting.plan.loads.items() if posting else ():
+        counts[FeedCluster.parse(loader.route).cluster] += len(carried)
     return counts
 
 
