@@ -10,11 +10,11 @@ from replicator.config.balance_settings import ClickHouse
 from replicator.config.cluster_name import ClusterName
 from replicator.config.mistakes import raise_if_any
 from replicator.config.names import OWN_PREFIX
+from replicator.config.schema_folder import SUFFIXES, SchemaFolder, read_schemas
 from replicator.config.security import ReadableFile, SecretFile
 from replicator.config.settings import (
     Float,
     Int,
-    OwnedPath,
     Patterns,
     Start,
     Table,
@@ -34,6 +34,7 @@ def cluster_name(value: Any) -> Any:
 
 
 ClusterNames = tuple[Annotated[InstanceOf[ClusterName], BeforeValidator(cluster_name)], ...]
+Schemas = Annotated[InstanceOf[SchemaFolder], BeforeValidator(read_schemas)]
 
 
 def some(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -105,8 +106,8 @@ class Feed(Table):
     clusters: Annotated[ClusterNames, AfterValidator(some)]
     """Clusters to read: regional ones of several regions, or one aggregate."""
     format: Literal["json", "avro", "protobuf", "row_batches"] = "json"
-    schemas: OwnedPath | None = None
-    """Folder of Avro schemas by id (<id>.avsc), or of .proto files."""
+    schemas: Schemas | None = None
+    """Folder of Avro schemas by id (<id>.avsc), or of .proto files; read at the start."""
     table_from: Literal["topic", "header"] = "topic"
     """Place of a record's table name: its topic, or the header named by `header`."""
     header: Annotated[str, Field(min_length=1)] = "table"
@@ -155,8 +156,10 @@ class Feed(Table):
             yield "retry_seconds", f"must be retry_seconds_max ({self.retry_seconds_max:g}) or less"
         if self.block_seconds >= self.reference_seconds:
             yield "block_seconds", f"must be below reference_seconds ({self.reference_seconds:g})"
-        if self.format in ("avro", "protobuf") and self.schemas is None:
+        if self.format in SUFFIXES and self.schemas is None:
             yield "schemas", f"is missing; format {self.format!r} needs it"
+        if self.format not in SUFFIXES and self.schemas is not None:
+            yield "schemas", f"has no meaning with format {self.format!r}; remove it"
 
 
 ANY_SHARD = {"replicas": ["clickhouse://host"]}

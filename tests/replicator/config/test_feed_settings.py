@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from replicator.config.feed_settings import ANY_FEED, AggregatorSettings, Feed, Shard
+from replicator.config.schema_folder import SchemaFolder
 
 REPLICAS = ("clickhouse://one", "clickhouse://two:9001")
 
@@ -47,6 +48,7 @@ def test_a_quorum_may_be_all_replicas_and_a_server_may_serve_two_ports() -> None
         ({"block_seconds": 60.0}, "'block_seconds', 'must be below reference_seconds (60)'"),
         ({"format": "avro"}, "'schemas', \"is missing; format 'avro' needs it\""),
         ({"format": "protobuf"}, "'schemas', \"is missing; format 'protobuf' needs it\""),
+        ({"schemas": "avro"}, "'schemas', \"has no meaning with format 'json'; remove it"),
     ],
 )
 def test_a_feed_that_contradicts_itself_is_refused(table: dict[str, Any], key: str) -> None:
@@ -62,9 +64,11 @@ def test_a_feed_without_clusters_or_shards_is_refused(key: str) -> None:
 
 
 def test_the_folder_of_schemas_is_relative_to_the_file(tmp_path: Path) -> None:
+    (tmp_path / "avro").mkdir()
+    (tmp_path / "avro" / "7.avsc").write_text('"string"')
     table = {**ANY_FEED, "format": "avro", "schemas": "avro"}
     found = Feed.model_validate(table, context={"directory": tmp_path})
-    assert found.schemas == tmp_path / "avro"
+    assert found.schemas == SchemaFolder(tmp_path / "avro", {"7.avsc": b'"string"'})
 
 
 def test_the_first_shard_that_matches_a_topic_has_it() -> None:

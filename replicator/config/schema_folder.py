@@ -1,0 +1,70 @@
+"""Schema folder: the files that describe a feed's records, read once.
+
+What was read is part of the configuration, so loaders on other hosts need no such folder, and what
+changes in it counts at the next start.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationInfo
+
+from replicator.config.proto_compiler import NotCompiled, descriptor_set
+from replicator.config.security import beside_the_file
+
+SUFFIXES = {"avro": ".avsc", "protobuf": ".proto"}
+"""Ends of the names of schema files, by format."""
+BYTES_MAX = 16 << 20
+"""Most bytes of a folder's files: each task of Spark gets them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFolder:
+    """Schemas of a feed's records.
+
+    Args:
+        files: contents by path below the folder, such as common/money.proto.
+        descriptors: the serialized FileDescriptorSet of all .proto files and of what they import.
+    """
+
+    path: Path
+    files: Mapping[str, bytes] = field(hash=False)
+    descriptors: bytes = b""
+
+
+def schema_folder(path: Path, format_name: str) -> SchemaFolder:
+    """Returns the schemas of a format; raises ValueError if there are none that can be used.
+
+    Files and folders whose names begin with a dot are left out.
+    """
+    suffix = SUFFIXES[format_name]
+    if not path.is_dir():
+        raise ValueError(f"no such folder: {path}")
+    try:
+        files = {
+            each.relative_to(path).as_posix(): each.read_bytes()
+            for each in sorted(path.rglob(f"*{suffix}"))
+            if not any(part.startswith(".") for part in each.relative_to(path).parts)
+        }
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.filename} ({error.strerror})") from None
+    if not files:
+        raise ValueError(f"no file *{suffix} in {path}")
+    if (size := sum(map(len, files.values()))) > BYTES_MAX:
+        raise ValueError(f"{size} bytes of schemas, more than {BYTES_MAX}, in {path}")
+    if format_name != "protobuf":
+        return SchemaFolder(path, files)
+    try:
+        return SchemaFolder(path, files, descriptor_set(path, tuple(files)))
+    except NotCompiled as error:
+        raise ValueError(f"protoc refuses them: {error}") from None
+
+
+def read_schemas(value: object, info: ValidationInfo) -> object:
+    """Returns the schemas of the folder that a file names, for the format that stands before it."""
+    format_name = info.data.get("format")
+    if not isinstance(value, str | Path):
+        return value
+    path = beside_the_file(Path(value), info)
+    return schema_folder(path, format_name) if format_name in SUFFIXES else SchemaFolder(path, {})
