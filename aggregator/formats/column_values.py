@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from aggregator.formats.text_values import of_texts
 from aggregator.formats.time_texts import Flags
+from aggregator.formats.typed_values import of_typed, refused
 from aggregator.tables.column_type import NUMBERS, ColumnType
 
 
@@ -15,35 +16,34 @@ def column_values(kind: ColumnType, values: pa.Array, timezone: str) -> tuple[pa
     """Returns values of the table's column, and True for each row that has a bad one.
 
     Args:
-        values: numbers or booleans for a number, texts for other types, lists of them for an Array.
+        values: as a reader returns them: texts, or values of any type that the table in
+            typed_values names; lists of these for an Array. Values of another type are bad.
         timezone: of the server.
     """
+    if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
+        if kind.element is not None:
+            return _lists(kind, kind.element, values, timezone)
+        return refused(kind, values)
     if kind.element is not None:
-        return _lists(kind, kind.element, values, timezone)
-    if kind.base in NUMBERS:
-        return _numbers(kind, values)
-    return of_texts(kind, values, timezone)
+        return refused(kind, values)
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        if kind.base in NUMBERS:
+            return refused(kind, values)
+        return of_texts(kind, values.cast(pa.large_string()), timezone)
+    return of_typed(kind, values, timezone)
 
 
 def reason(name: str, kind: ColumnType, values: pa.Array, at: int) -> str:
     """Returns why a bad value cannot be loaded."""
-    return f"{name}: {values[at].as_py()!r:.100} is no {kind.name}"
-
-
-def _numbers(kind: ColumnType, values: pa.Array) -> tuple[pa.Array, Flags]:
-    good = np.zeros(len(values), np.bool_)
-    if values.type == kind.arrow or pa.types.is_boolean(values.type):
-        return values.cast(kind.arrow), good
-    if not pa.types.is_integer(kind.arrow):
-        return values.cast(kind.arrow, safe=False), good
-    limits = np.iinfo(kind.arrow.to_pandas_dtype())
-    found = pc.min_max(values)
-    least, most = found["min"].as_py(), found["max"].as_py()
-    if least is None or (least >= limits.min and most <= limits.max):
-        return values.cast(kind.arrow, safe=False), good
-    number = np.asarray(pc.fill_null(values, 0))
-    bad = (number < limits.min) | (number > limits.max)
-    return pc.if_else(pa.array(bad), pa.scalar(0, values.type), values).cast(kind.arrow), bad
+    given = values.type
+    if pa.types.is_temporal(given):
+        # Python has no nanoseconds, and no years behind 9999.
+        bare = pa.timestamp(given.unit) if pa.types.is_timestamp(given) else given
+        value = values[at : at + 1].cast(bare).cast(pa.string())[0].as_py()
+    else:
+        value = repr(values[at].as_py())
+    is_not = "does not fit into" if kind.base == "Decimal" else "is no"
+    return f"{name}: {value:.100} {is_not} {kind.name}"
 
 
 def _lists(

@@ -69,9 +69,32 @@ def times(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[pa.Array, F
     if rest.any():
         others = np.flatnonzero(rest)
         number[others], rest[others] = _others(kind, texts.take(pa.array(others)), timezone)
+    column, bad = in_range(kind, number, is_text)
+    return column, rest | bad
+
+
+def in_range(kind: ColumnType, number: Ints, is_value: Flags) -> tuple[pa.Array, Flags]:
+    """Returns days, seconds or ticks as a column, and True for each that it cannot hold.
+
+    Args:
+        is_value: False for each that is null.
+    """
     least, most = _RANGES[kind.base]
-    bad = rest | (is_text & ((number < least) | (number > most)))
-    return pa.array(np.where(bad, 0, number).astype(_WIDTHS[kind.base]), mask=~is_text), bad
+    bad = is_value & ((number < least) | (number > most))
+    return pa.array(np.where(bad, 0, number).astype(_WIDTHS[kind.base]), mask=~is_value), bad
+
+
+def epochs(kind: ColumnType, whole: Ints) -> Ints:
+    """Returns seconds, or large enough numbers of ticks, as the number that a column stores."""
+    limit = (2**63 - 1) // 10**kind.scale
+    return np.where(_is_ticks(kind, whole), whole, np.clip(whole, -limit, limit) * 10**kind.scale)
+
+
+def _is_ticks(kind: ColumnType, whole: Ints) -> Flags:
+    if not kind.scale:
+        return np.zeros(len(whole), np.bool_)
+    ticks_from = _TICKS_FROM * kind.scale
+    return (whole >= ticks_from) | (whole <= -ticks_from)
 
 
 def _at(texts: pa.Array, which: Ints) -> pa.Array:
@@ -196,8 +219,5 @@ def _epoch(series: pl.Series, kind: ColumnType) -> tuple[Ints, Flags]:
     fraction, is_exact = _fraction(parts.to_series(1), kind)
     if kind.base == "DateTime":
         return value, is_number & is_exact
-    is_ticks = np.abs(value) >= _TICKS_FROM * max(kind.scale, 1)
-    limit = (2**63 - 1) // 10**kind.scale
-    seconds = np.clip(value, -limit, limit) * 10**kind.scale
-    seconds += np.where(value < 0, -fraction, fraction)
-    return np.where(is_ticks & (kind.scale > 0), value, seconds), is_number
+    seconds = epochs(kind, value) + np.where(value < 0, -fraction, fraction)
+    return np.where(_is_ticks(kind, value), value, seconds), is_number

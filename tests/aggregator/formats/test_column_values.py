@@ -30,6 +30,11 @@ def test_floats_are_rounded():
     assert read("Float32", [0.1, None], pa.float64()) == [pytest.approx(0.1, rel=1e-6), None]
 
 
+def test_a_finite_number_that_would_become_infinite_is_bad():
+    found = read("Float32", [1e39, -1e39, 3.4e38, float("inf"), None], pa.float64())
+    assert found == ["bad", "bad", pytest.approx(3.4e38), float("inf"), None]
+
+
 lists = st.lists(st.none() | st.lists(st.none() | st.integers(0, 400), max_size=3), max_size=4)
 
 
@@ -55,6 +60,26 @@ def test_a_slice_of_lists_is_read_as_it_is():
     assert bad.tolist() == [False, False, True, False]
 
 
+def test_values_of_a_type_that_the_column_does_not_take_are_bad():
+    assert read("Int8", ["1", None], pa.large_string()) == ["bad", None]
+    assert read("Int8", [[1], None], pa.large_list(pa.int8())) == ["bad", None]
+    assert read("Array(Int8)", [1, None], pa.int8()) == ["bad", None]
+    assert read("String", [1.5], pa.float64()) == ["bad"]
+    assert read("Array(String)", [None], pa.null()) == [None]
+    assert read("Decimal(9, 2)", [None], pa.null()) == [None]
+
+
+def test_the_reason_shows_moments_that_python_has_not():
+    kind = column_type("Date")
+    assert reason("day", kind, pa.array([1], pa.timestamp("ns", tz="UTC")), 0) == (
+        "day: 1970-01-01 00:00:00.000000001 is no Date"
+    )
+    assert "is no Date" in reason("day", kind, pa.array([2**63 - 1], pa.timestamp("ms")), 0)
+
+
 def test_the_reason_names_column_value_and_type():
     kind = column_type("Date")
     assert reason("day", kind, pa.array(["x"]), 0) == "day: 'x' is no Date"
+    kind = column_type("Decimal(9, 4)")
+    why = reason("price", kind, pa.array(["1.23456"]), 0)
+    assert why == "price: '1.23456' does not fit into Decimal(9, 4)"
