@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from aggregator.formats import json_documents
+from aggregator.formats import json_documents, row_batches
+from aggregator.formats.protobuf_records import ProtobufRecords
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.table_schema import TableSchema
@@ -21,4 +22,8 @@ class Decoder(Protocol):
 
 def decoder_of(feed: Feed) -> Decoder:
     """Returns the decoder of the feed's format."""
+    if feed.format == "protobuf" and feed.schemas:
+        return ProtobufRecords(feed.schemas)
+    if feed.format == "row_batches":
+        return row_batches.decode
     return json_documents.decode

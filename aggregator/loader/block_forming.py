@@ -96,6 +96,8 @@ class BlockForming:
     _tasks: dict[tuple[TopicPartition, str], asyncio.Task[None]] = field(
         init=False, default_factory=dict
     )
+    _unknown: dict[tuple[str, str], tuple[str, float]] = field(init=False, default_factory=dict)
+    """Hash of columns that was looked for last, and when, by topic and table."""
 
     async def run(self) -> None:
         """Forms and loads blocks until cancelled. Raises what a commit raises."""
@@ -155,7 +157,7 @@ class BlockForming:
         draft = progress.draft(table, self.rule)
         if not draft.records:
             return
-        draft, decoded = await self._decoded(place, draft, schema)
+        draft, schema, decoded = await self._decoded(place, draft, schema)
         if not progress.can_seal(draft):
             return
         if self._stops_at(partition, decoded.dead):
@@ -196,7 +198,7 @@ class BlockForming:
             partition.progress.loaded(draft.table)
             return
         schema = await self._schema_of_sent(place, draft.table, block)
-        decoded = await self._decode(place, draft, schema)
+        schema, decoded = await self._decode(place, draft, schema)
         # By the columns of then others may have been dead, and nobody knows which.
         is_other = schema is not None and schema.hash != block.schema
         if is_other and not await self._set_aside(partition, draft, decoded, told=set()):
@@ -277,7 +279,7 @@ class BlockForming:
             await asyncio.sleep(TABLE_MISSING_SECONDS)
             await self.store.schema(place.topic, draft.table, is_fresh=True)
             schema = await self._schema_of_sent(place, draft.table, block)
-            decoded = await self._decode(place, draft, schema)
+            schema, decoded = await self._decode(place, draft, schema)
             if not await self._set_aside(partition, draft, decoded, told):
                 return
         loaded_at_ms = time.time_ns() // 1_000_000
@@ -351,21 +353,38 @@ class BlockForming:
 
     async def _decoded(
         self, place: TopicPartition, draft: Draft[RecordSlice], schema: TableSchema | None
-    ) -> tuple[Draft[RecordSlice], Decoded]:
-        """Returns a draft whose rows fit into one insert, and the rows."""
+    ) -> tuple[Draft[RecordSlice], TableSchema | None, Decoded]:
+        """Returns a draft whose rows fit into one insert, and what _decode returns."""
         while True:
-            decoded = await self._decode(place, draft, schema)
+            schema, decoded = await self._decode(place, draft, schema)
             if len(decoded) <= ROWS_MAX or draft.records == 1:
-                return draft, decoded
+                return draft, schema, decoded
             middle = sorted(decoded.offset.tolist())[len(decoded) // 2]
             draft = draft.up_to(max(middle, draft.begin + 1))
 
     async def _decode(
         self, place: TopicPartition, draft: Draft[RecordSlice], schema: TableSchema | None
-    ) -> Decoded:
+    ) -> tuple[TableSchema | None, Decoded]:
+        """Returns the rows of a block, and the schema that they have: a newer one if records were
+        written for columns that the given one does not have."""
         if schema is None:
-            return await run_in_thread(all_dead, draft)
-        return await self.store.decode(place.topic, draft.slices, schema)
+            return None, await run_in_thread(all_dead, draft)
+        decoded = await self.store.decode(place.topic, draft.slices, schema)
+        if decoded.unknown_hash and self._looks_for(place, draft.table, decoded.unknown_hash):
+            fresh = await self.store.schema(place.topic, draft.table, is_fresh=True)
+            if fresh and fresh.hash != schema.hash:
+                return fresh, await self.store.decode(place.topic, draft.slices, fresh)
+        return schema, decoded
+
+    def _looks_for(self, place: TopicPartition, table: str, unknown_hash: str) -> bool:
+        """Returns True, and notes it, if columns of this hash were not looked for a moment ago:
+        records of a hash that stays unknown would have the columns read for each block."""
+        now, key = time.monotonic(), (place.topic, table)
+        known_hash, looked_at = self._unknown.get(key, ("", 0.0))
+        if known_hash == unknown_hash and now - looked_at < TABLE_MISSING_SECONDS:
+            return False
+        self._unknown[key] = unknown_hash, now
+        return True
 
 
 def all_dead(draft: Draft[RecordSlice]) -> Decoded:

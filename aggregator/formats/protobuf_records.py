@@ -1,0 +1,114 @@
+"""Protobuf records: a record holds one message, which is a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from google.protobuf.descriptor import Descriptor, EnumDescriptor
+
+from aggregator.formats.column_values import column_values, reason
+from aggregator.formats.confluent_header import without_headers
+from aggregator.formats.decoded_rows import decoded_rows, loaded_types
+from aggregator.formats.proto_messages import NoMessage, ProtoMessages, index_of
+from aggregator.formats.proto_reader import ProtoReader, Unit
+from aggregator.formats.record_slice import RecordSlice
+from aggregator.formats.record_values import record_values
+from aggregator.formats.time_texts import Flags
+from aggregator.tables.column_type import NUMBERS, ColumnType
+from aggregator.tables.decoded import Decoded
+from aggregator.tables.table_schema import TableSchema
+from replicator.config.schema_folder import SchemaFolder
+
+_MICROSECOND_DIGITS = 6
+
+
+class ProtobufRecords:
+    """Decoder of records by the messages of a folder.
+
+    A null value holds no row. A field that the table does not have is ignored. A field with
+    presence that is not set is missing; one without presence is zero. A repeated one is an Array.
+    """
+
+    def __init__(self, folder: SchemaFolder) -> None:
+        self._messages = ProtoMessages(folder)
+        self._readers: dict[tuple[str, Unit], ProtoReader] = {}
+
+    def __call__(self, slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
+        """Returns the rows of a table's records."""
+        values, record = record_values(slices)
+        nothing = np.empty(0, np.int64)
+        try:
+            message = self._messages.of_table(schema.table)
+        except NoMessage as error:
+            dead = dict.fromkeys(record.tolist(), str(error))
+            return decoded_rows(slices, schema, {}, nothing, nothing, dead)
+        values, other = without_headers(values, index_of(message))
+        dead = dict.fromkeys(record[other].tolist(), f"its header names no {message.full_name}")
+        if other.any():
+            values, record = values.filter(pa.array(~other)), record[~other]
+        types = loaded_types(schema)
+        read = self._reader(message, types).read(values)
+        dead.update({int(record[at]): why for at, why in read.refused.items()})
+        record = record[read.which]
+        columns = {}
+        for field in message.fields:
+            if (kind := types.get(field.name)) is None:
+                continue
+            given = read.columns.column(field.name)
+            bad = _clamped(given)
+            if field.enum_type:
+                given = _named(kind, field.enum_type, given)
+            columns[field.name], unfit = column_values(kind, given, schema.timezone)
+            for at in np.flatnonzero(bad | unfit).tolist():
+                dead.setdefault(int(record[at]), reason(field.name, kind, given, at))
+        return decoded_rows(slices, schema, columns, record, np.zeros_like(record), dead)
+
+    def _reader(self, message: Descriptor, types: Mapping[str, ColumnType]) -> ProtoReader:
+        digits = max((_second_digits(kind) for kind in types.values()), default=0)
+        unit: Unit = "ns" if digits > _MICROSECOND_DIGITS else "us"
+        key = message.full_name, unit
+        if key not in self._readers:
+            self._readers[key] = ProtoReader(message, unit)
+        return self._readers[key]
+
+
+def _second_digits(kind: ColumnType) -> int:
+    """Returns the digits of the seconds of a column; 0 for one without times."""
+    while kind.element is not None:
+        kind = kind.element
+    return kind.scale if kind.base == "DateTime64" else 0
+
+
+def _clamped(values: pa.Array) -> Flags:
+    """Returns True for each time that the reader had no room for."""
+    if pa.types.is_large_list(values.type):
+        clamped = _clamped(values.flatten())
+        found = np.zeros(len(values), np.bool_)
+        if clamped.any():
+            length = np.asarray(pc.list_value_length(values))
+            found[np.repeat(np.arange(len(values)), length)[clamped]] = True
+        return found
+    if not pa.types.is_timestamp(values.type):
+        return np.zeros(len(values), np.bool_)
+    ticks = np.asarray(pc.fill_null(values.cast(pa.int64()), 0))
+    limits = np.iinfo(np.int64)
+    return np.isin(ticks, (limits.min, limits.max))
+
+
+def _named(kind: ColumnType, enum: EnumDescriptor, values: pa.Array) -> pa.Array:
+    """Returns the names of an enum's numbers, unless the column takes numbers.
+
+    A number without a name becomes its text.
+    """
+    if pa.types.is_large_list(values.type):
+        names = _named(kind.element or kind, enum, values.flatten())
+        return pa.LargeListArray.from_arrays(values.offsets, names)
+    if kind.base in NUMBERS:
+        return values
+    numbers = pa.array([value.number for value in enum.values], pa.int32())
+    names = pa.array([value.name for value in enum.values], pa.large_string())
+    known = names.take(pc.index_in(values, numbers))
+    return pc.coalesce(known, values.cast(pa.large_string()))

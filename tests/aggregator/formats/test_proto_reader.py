@@ -1,0 +1,98 @@
+"""Messages are read one by one in effect: what cannot be read changes nothing about the others."""
+
+import pyarrow as pa
+import pytest
+from google.protobuf.message import DecodeError
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from aggregator.formats import proto_reader
+from aggregator.formats.proto_reader import ProtoReader
+from tests.aggregator.formats.protos import folder_of, message_class
+
+FOLDER = folder_of(
+    t="""
+    message Part { optional sint64 n = 1; string s = 2; }
+    message Whole { uint64 a = 1; optional string b = 2; repeated Part parts = 3; }
+    """
+)
+WHOLE = message_class(FOLDER, "Whole")
+READER = ProtoReader(WHOLE.DESCRIPTOR)
+
+GOOD = st.builds(
+    lambda a, b, parts: WHOLE(a=a, b=b, parts=parts).SerializeToString(),
+    st.integers(0, 2**64 - 1),
+    st.none() | st.text(),
+    st.lists(
+        st.fixed_dictionaries(
+            {}, optional={"n": st.integers(-(2**63), 2**63 - 1), "s": st.text(max_size=3)}
+        ),
+        max_size=3,
+    ),
+)
+# A length of almost 2**64 makes ptars panic.
+PANIC = b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+BAD = st.sampled_from(
+    [b"\xff", b"\x12\x05ab", b"\x12\x01\xff", b"\x00\x01", b"\x1a\x01\x08", PANIC]
+)
+
+
+def naive(message: bytes):
+    try:
+        found = WHOLE.FromString(message)
+    except DecodeError:
+        return None
+    return {
+        "a": found.a,
+        "b": found.b if found.HasField("b") else None,
+        "parts": [{"n": p.n if p.HasField("n") else None, "s": p.s} for p in found.parts],
+    }
+
+
+def read(messages):
+    found = READER.read(pa.array(messages, pa.binary()))
+    assert sorted([*found.which.tolist(), *found.refused]) == list(range(len(messages)))
+    return found
+
+
+@settings(deadline=None)
+@given(st.lists(GOOD | BAD, max_size=20))
+@example([])
+@example([b""])
+@example([PANIC])
+def test_each_message_is_read_as_googles_library_reads_it_or_refused(messages):
+    found = read(messages)
+    expected = [naive(message) for message in messages]
+    assert sorted(found.refused) == [at for at, each in enumerate(expected) if each is None]
+    rows = [each for each in expected if each is not None]
+    assert found.columns.to_pylist() == rows
+
+
+@settings(deadline=None)
+@given(st.lists(GOOD | BAD | st.binary(max_size=12), min_size=1, max_size=12))
+def test_a_message_is_read_the_same_whatever_stands_beside_it(messages):
+    found = read(messages)
+    rows = dict(zip(found.which.tolist(), found.columns.to_pylist(), strict=True))
+    for at, message in enumerate(messages):
+        alone = read([message])
+        assert alone.columns.to_pylist() == ([rows[at]] if at in rows else [])
+        assert alone.refused.get(0) == found.refused.get(at)
+
+
+@given(st.lists(GOOD | BAD, max_size=8), st.integers(1, 40))
+def test_pieces_do_not_show(messages, size):
+    whole = read(messages)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proto_reader, "PIECE_BYTES", size)
+        pieces = read(messages)
+    assert pieces.columns.to_pylist() == whole.columns.to_pylist()
+    assert pieces.refused == whole.refused
+
+
+def test_a_part_of_a_longer_column_can_be_read():
+    messages = pa.array([b"\xff", WHOLE(a=1).SerializeToString(), b"\xff"], pa.binary())
+    assert READER.read(messages[1:2]).columns.column("a").to_pylist() == [1]
+
+
+def test_a_refusal_says_why():
+    assert "EOF" in read([b"\x12\x05ab"]).refused[0]

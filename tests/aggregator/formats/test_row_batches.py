@@ -1,0 +1,242 @@
+"""Row batches against their rows, through changes of the table, and every way to be wrong."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.formats import row_batches
+from aggregator.formats.row_batch_type import WrittenColumn, written_columns
+from aggregator.formats.row_batches import decode
+from aggregator.tables.table_schema import COORDINATES, Column, TableSchema
+from tests.aggregator.formats.protos import row_batch
+from tests.aggregator.formats.slices import TIMESTAMP, slice_of, table
+
+TYPES = {
+    "number": "UInt64",
+    "small": "Nullable(Int8)",
+    "text": "LowCardinality(String)",
+    "code": "FixedString(3)",
+    "real": "Float64",
+    "single": "Float32",
+    "uuid": "UUID",
+    "kind": "Enum16('a' = 1, 'b' = -300)",
+    "day": "Date",
+    "at": "DateTime",
+    "fine": "DateTime64(6)",
+    "list": "Array(Int32)",
+    "holes": "Array(Nullable(String))",
+    "price": "Decimal(12, 2)",
+}
+SCHEMA = table(**TYPES, **COORDINATES)
+COLUMNS = written_columns(SCHEMA)
+STRANGE = table(**{"größe": "UInt8", "a b": "String"})
+
+VALUES = {
+    "number": st.integers(0, 2**64 - 1),
+    "small": st.integers(-128, 127),
+    "text": st.binary(max_size=5),
+    "code": st.binary(min_size=3, max_size=3),
+    "real": st.floats(allow_nan=False),
+    "single": st.floats(width=32, allow_nan=False),
+    "uuid": st.binary(min_size=16, max_size=16),
+    "kind": st.sampled_from([1, -300]),
+    "day": st.integers(0, 2**16 - 1),
+    "at": st.integers(0, 2**32 - 1),
+    "fine": st.integers(-(10**15), 10**15),
+    "list": st.lists(st.integers(-(2**31), 2**31 - 1), max_size=3),
+    "holes": st.lists(st.none() | st.binary(max_size=3), max_size=3),
+    "price": st.decimals(-(10**9), 10**9, places=2),
+}
+ROW = st.fixed_dictionaries({}, optional=VALUES)
+LISTS = {"list": [], "holes": []}
+
+
+def sent(row):
+    """Returns the fields of a row as Protobuf has them."""
+    fields = dict(row)
+    if "price" in fields:
+        fields["price"] = str(fields["price"])
+    if "holes" in fields:
+        fields["holes"] = [{} if each is None else {"value": each} for each in fields["holes"]]
+    return fields
+
+
+def batch(rows, columns=COLUMNS, **more):
+    return row_batch(columns, [sent(row) for row in rows], **more)
+
+
+def rows_of(decoded):
+    columns = {name: values.to_pylist() for name, values in decoded.columns.items()}
+    return [
+        {name: values[at] for name, values in columns.items() if values[at] is not None}
+        for at in range(len(decoded))
+    ]
+
+
+def expected(rows):
+    # A list has no presence.
+    return [{**LISTS, **row} for row in rows]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.lists(ROW, max_size=4)), min_size=1, max_size=4))
+def test_what_googles_library_wrote_is_what_it_reads(batches):
+    values = [
+        batch(rows, is_named=is_named, schema_hash="" if is_named else SCHEMA.hash)
+        for is_named, rows in batches
+    ]
+    decoded = decode([slice_of(values)], SCHEMA)
+    assert decoded.dead == () and decoded.unknown_hash == ""
+    assert rows_of(decoded) == [row for _, rows in batches for row in expected(rows)]
+    where = [(at, number) for at, (_, rows) in enumerate(batches) for number in range(len(rows))]
+    assert [*zip(decoded.offset.tolist(), decoded.row.tolist(), strict=True)] == where
+    assert decoded.timestamp_ms.tolist() == [TIMESTAMP + at for at, _ in where]
+
+
+BAD = [
+    b"\xff",
+    b"\x22\x02\x08",
+    batch([{"number": 1}], table="other"),
+    batch([{"number": 1}], is_named=False, schema_hash="01234567"),
+    batch([{"number": 1}], is_named=False),
+    batch([{"number": 1}, {"day": -1}]),
+    batch([{"kind": 7}, {"number": 1}]),
+]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from(BAD) | st.none() | st.lists(ROW, max_size=3), max_size=10),
+    st.integers(0, 10),
+)
+def test_a_bad_record_shifts_no_row_of_another(given_, cut):
+    values = [batch(each) if isinstance(each, list) else each for each in given_]
+    parts = [(values[:cut], 0), (values[cut:], cut)]
+    decoded = decode([slice_of(part, first=at) for part, at in parts if part], SCHEMA)
+    good = [(at, each) for at, each in enumerate(given_) if isinstance(each, list)]
+    assert rows_of(decoded) == [row for _, rows in good for row in expected(rows)]
+    assert decoded.offset.tolist() == [at for at, rows in good for _ in rows]
+    assert [dead.offset for dead in decoded.dead] == [
+        at for at, each in enumerate(given_) if isinstance(each, bytes)
+    ]
+
+
+def test_a_field_that_is_not_set_is_missing_and_a_zero_is_zero():
+    decoded = decode([slice_of([batch([{"number": 0, "text": b""}])])], SCHEMA)
+    assert rows_of(decoded) == [{"number": 0, "text": b"", **LISTS}]
+
+
+def test_columns_of_any_name_can_be_written():
+    values = batch([{"größe": 1, "a b": b"x"}], written_columns(STRANGE))
+    assert rows_of(decode([slice_of([values])], STRANGE)) == [{"größe": 1, "a b": b"x"}]
+
+
+# -- changes of the table
+
+
+def test_old_batches_go_on_after_columns_were_added_and_dropped():
+    old = table(a="UInt8", b="UInt8", c="String")
+    new = table(z="UInt8", c="String", b="UInt8")
+    values = batch([{"a": 1, "b": 2, "c": b"x"}], written_columns(old))
+    assert rows_of(decode([slice_of([values])], new)) == [{"b": 2, "c": b"x"}]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value", "found"),
+    [
+        ("UInt8", "Int64", 200, 200),
+        ("Int32", "Nullable(Int64)", -1, -1),
+        ("Float32", "Float64", 0.5, 0.5),
+        ("Date", "DateTime", 1, 86400),
+        ("DateTime", "DateTime64(3)", 5, 5000),
+        ("DateTime64(9)", "DateTime", 5_999_999_999, 5),
+        ("DateTime64(3)", "DateTime64(2)", 1239, 123),
+        ("DateTime", "Date", 86_400, 1),
+        ("Enum8('a' = 1)", "Enum8('a' = 5)", 1, 5),
+        ("Enum8('a' = 1)", "String", 1, b"a"),
+        ("FixedString(2)", "String", b"ab", b"ab"),
+        ("Decimal(9, 1)", "Decimal(18, 3)", "1.5", Decimal("1.500")),
+        ("Int32", "Decimal(9, 2)", 7, Decimal("7.00")),
+        ("Array(UInt8)", "Array(Nullable(Int64))", [1, 2], [1, 2]),
+    ],
+)
+def test_old_batches_go_on_after_a_type_was_changed(old, new, value, found):
+    values = row_batch([WrittenColumn("a", old)], [{"a": value}])
+    decoded = decode([slice_of([values])], table(a=new))
+    assert not decoded.dead, decoded.dead
+    assert rows_of(decoded) == [{"a": found}]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [
+        ("UInt64", "String", 5),
+        ("String", "UInt64", b"5"),
+        ("Int64", "Int8", 128),
+        ("Enum8('a' = 1)", "Enum8('b' = 1)", 1),
+        ("Array(Int8)", "Int8", [1]),
+        ("Int8", "Array(Int8)", 1),
+        ("DateTime64(3)", "DateTime", -1),
+        ("Date", "UInt16", 1),
+    ],
+)
+def test_a_value_that_the_new_type_cannot_hold_is_dead_and_never_lost(old, new, value):
+    values = row_batch([WrittenColumn("a", old)], [{"a": value}])
+    [dead] = decode([slice_of([values])], table(a=new)).dead
+    assert f"is no {new}" in dead.reason
+
+
+def test_an_unknown_hash_is_told_so_that_the_columns_are_read_again():
+    old, new = table(a="UInt8"), table(a="UInt8", b="UInt8")
+    values = batch([{"a": 1}], written_columns(old), is_named=False, schema_hash=old.hash)
+    decoded = decode([slice_of([values])], new)
+    assert decoded.unknown_hash == old.hash
+    assert old.hash in decoded.dead[0].reason and new.hash in decoded.dead[0].reason
+    assert decode([slice_of([values])], old).unknown_hash == ""
+
+
+def test_a_column_whose_type_cannot_be_loaded_is_left_out():
+    schema = table(a="UInt8", b="Tuple(Int8, Int8)", c="UInt8")
+    values = batch(
+        [{"a": 1, "c": 3}], written_columns(schema), is_named=False, schema_hash=schema.hash
+    )
+    assert rows_of(decode([slice_of([values])], schema)) == [{"a": 1, "c": 3}]
+
+
+def test_a_computed_column_is_not_filled_even_if_a_batch_names_it():
+    columns = (Column("a", "UInt8"), Column("b", "UInt8", "MATERIALIZED", "a"))
+    schema = TableSchema("t", columns)
+    named = [WrittenColumn("a", "UInt8"), WrittenColumn("b", "UInt8")]
+    values = row_batch(named, [{"a": 1, "b": 9}])
+    assert rows_of(decode([slice_of([values])], schema)) == [{"a": 1}]
+
+
+def test_coordinates_cannot_be_written():
+    named = [WrittenColumn("a", "UInt8"), WrittenColumn("_offset", "UInt64")]
+    values = row_batch(named, [{"a": 1, "_offset": 9}])
+    schema = table(a="UInt8", **COORDINATES)
+    assert [*decode([slice_of([values])], schema).columns] == ["a"]
+
+
+def test_a_record_of_too_many_rows_is_dead(monkeypatch):
+    monkeypatch.setattr(row_batches, "ROWS_MAX", 2)
+    values = [batch([{"number": 1}] * count) for count in (2, 3)]
+    decoded = decode([slice_of(values)], SCHEMA)
+    assert decoded.offset.tolist() == [0, 0]
+    assert decoded.dead[0].reason == "3 rows in one record, more than 2"
+
+
+def test_a_batch_without_rows_is_no_row_and_not_dead():
+    decoded = decode([slice_of([batch([]), None])], SCHEMA)
+    assert len(decoded) == 0 and decoded.dead == ()
+
+
+def test_times_are_exact_to_the_tick():
+    at = datetime(2200, 2, 3, 4, 5, 6, 700, tzinfo=UTC)
+    ticks = int(at.timestamp()) * 10**6 + 700
+    decoded = decode([slice_of([batch([{"fine": ticks}])])], SCHEMA)
+    assert np.asarray(decoded.columns["fine"]).tolist() == [ticks]
