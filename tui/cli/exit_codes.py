@@ -63,6 +63,7 @@ EXIT_CODES = {
     "replicator.mirror.repair.rewind.CannotRewind": ExitCode.REFUSED,
     "replicator.mirror.repair.rewind.PartlyRewound": ExitCode.PARTLY_DONE,
     "tui.state.streams.UnknownStream": ExitCode.USAGE,
+    "tui.state.table_columns.NoTable": ExitCode.USAGE,
     "tui.actions.previews.NotCarried": ExitCode.REFUSED,
     "tui.actions.stream_terms.StreamExists": ExitCode.REFUSED,
     "replicator.orders.balance_log.Superseded": ExitCode.FENCED,

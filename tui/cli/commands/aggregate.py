@@ -6,6 +6,7 @@ import click
 
 from tui.cli.commands.aggregate_losses import accept_loss
 from tui.cli.commands.aggregate_orders import freeze, refresh_schema, resume, skip_replay
+from tui.cli.commands.aggregate_proto import proto
 from tui.cli.exit_codes import ExitCode
 from tui.cli.options import (
     check_daemon_options,
@@ -119,5 +120,5 @@ def check(
     return ExitCode.UNREACHABLE if found.problems else ExitCode.DONE
 
 
-for command in (freeze, resume, refresh_schema, skip_replay, accept_loss):
+for command in (freeze, resume, refresh_schema, skip_replay, accept_loss, proto):
     aggregate.add_command(command)
