@@ -18,7 +18,7 @@ from clickhouse_driver.writer import write_binary_str
 
 from aggregator.store.identifier import quoted
 from aggregator.store.insert_errors import TooLate
-from aggregator.store.server_features import TOKEN, ServerFeatures
+from aggregator.store.server_features import RECEIVE_TIMEOUT, TOKEN, ServerFeatures
 from aggregator.tables.native_block import NativeBlock
 
 QUORUM_PART = 0.8
@@ -111,6 +111,9 @@ def insert_settings(
         "async_insert": 0,
         "insert_deduplicate": 1,
         "max_insert_block_size": max(rows, 1),
+        # By default the server waits 300 s for the rest of a block whose client froze, and the next
+        # loader as long for the server.
+        RECEIVE_TIMEOUT: math.ceil(options.timeout_seconds),
         TOKEN: options.token,
     }
     if options.quorum > 1:

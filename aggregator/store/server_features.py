@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from clickhouse_driver import Client
 
 TOKEN = "insert_deduplication_token"
+RECEIVE_TIMEOUT = "receive_timeout"
 ASKED = (
     "async_insert",
     "insert_deduplicate",
@@ -14,6 +15,7 @@ ASKED = (
     "insert_quorum_parallel",
     "insert_quorum_timeout",
     "max_insert_block_size",
+    RECEIVE_TIMEOUT,
     "select_sequential_consistency",
     TOKEN,
 )

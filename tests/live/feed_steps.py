@@ -48,6 +48,8 @@ class Step(StrEnum):
     INTENT_WANTED = "intent-wanted"
     LETTERS_SENT = "letters-sent"
     INTENT_COMMITTED = "intent-committed"
+    QUERY_SENT = "query-sent"
+    """The server waits for the block's data."""
     HALF_SENT = "half-sent"
     BLOCK_SENT = "block-sent"
     STORED = "stored"
@@ -119,20 +121,25 @@ class SteppedTables:
 
 def watch_inserts(ending: Ending) -> None:
     """Makes the inserts of this process tell how far their data are."""
-    send = insertion._send
+    check, send = insertion._check, insertion._send
+
+    def checked(expected: list[tuple[str, str]], block: NativeBlock) -> None:
+        check(expected, block)
+        ending.reach(Step.QUERY_SENT)
 
     def watched(connection: Any, block: NativeBlock) -> None:
-        if block.rows and ending.is_next(Step.HALF_SENT):
-            _send_half(connection, block)
+        if block.rows:
+            if ending.is_next(Step.HALF_SENT):
+                _send_half(connection, block)
             ending.reach(Step.HALF_SENT)
         send(connection, block)
         if not block.rows:
             ending.reach(Step.BLOCK_SENT)
             if ending.is_next(Step.STORED):
                 select.select([connection.socket], [], [], 60)
-                ending.reach(Step.STORED)
+            ending.reach(Step.STORED)
 
-    insertion._send = watched
+    insertion._check, insertion._send = checked, watched
 
 
 def _send_half(connection: Any, block: NativeBlock) -> None:
