@@ -4,18 +4,16 @@ verdicts over all intents that were ever committed."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from aggregator.intents.intent import Intent, decode
 from aggregator.intents.intent_store import groups_of
-from aggregator.verifier.finding import Weight
-from aggregator.verifier.intent_rules import IntentRules
 from deploy.lab.kafka import KafkaCluster
 from replicator.kafka.protocol.commit_record import commit_of, key_of
 from replicator.kafka.tail.consumer_offsets import TOPIC as COMMITS
+from tests.aggregator.verifier.judged import judged
 from tests.live.feed_ground import FeedGround, Row, committed
 
 
@@ -56,19 +54,6 @@ def findings(feed: FeedGround) -> list[str]:
     for place, intents in histories.items():
         found += [f"{place}: {text}" for text in judged(intents)]
     return found
-
-
-def judged(intents: Sequence[Intent]) -> Iterator[str]:
-    """Yields the anomalies of consecutive intents of one partition."""
-    rules, before = IntentRules(), None
-    for intent in intents:
-        found = list(rules.within(before, intent))
-        if before is not None:
-            found += rules.between(before, intent)
-        for each in found:
-            if each.weight is not Weight.ACCEPTED:
-                yield f"{each}\n  before: {before}\n  after: {intent}"
-        before = intent
 
 
 def committed_intents(cluster: KafkaCluster, feed: str) -> dict[tuple[str, int], list[Intent]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from aggregator.loader.draft import Draft, next_after
-from tests.aggregator.loader.test_partition_progress import Part
+from tests.aggregator.loader.partition_life import Part
 
 
 def test_a_part_of_a_draft_ends_below_an_offset_and_has_no_empty_slices():

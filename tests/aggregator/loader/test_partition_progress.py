@@ -3,128 +3,17 @@ loaded once, and the verdicts find nothing."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.intents.intent import Intent, decode, encode, fits
-from aggregator.intents.verdicts import between, within
+from aggregator.intents.intent import fits
 from aggregator.loader.accepted_intents import LogToday, accepted
-from aggregator.loader.partition_progress import Mode, PartitionProgress, SealRule
-from replicator.kafka.client.custody import Custody
+from aggregator.loader.partition_progress import Mode
 from replicator.kafka.client.loss import Loss, LossKind
-
-RULE = SealRule(bytes_max=40, records_max=8, age_seconds=3.0)
-
-
-@dataclass(frozen=True)
-class Part:
-    """Records of a table; each takes ten bytes."""
-
-    offset: np.ndarray
-
-    @property
-    def size_bytes(self):
-        return 10 * len(self.offset)
-
-    def between(self, begin, end):
-        return Part(self.offset[(self.offset >= begin) & (self.offset < end)])
-
-
-def virgin(offset=0):
-    return Intent(
-        custody=Custody.RELEASED, offset=offset, reference=offset, transactional_id="free"
-    )
-
-
-@dataclass
-class Log:
-    """A log: the table of each offset; None for an offset without a record."""
-
-    tables: list
-
-    def read(self, progress, upto, now):
-        begin, end = progress.position, min(upto, len(self.tables))
-        offsets = [at for at in range(begin, end) if self.tables[at] is not None]
-        by_table = {}
-        for at in offsets:
-            by_table.setdefault(self.tables[at], []).append(at)
-        parts = {name: Part(np.array(found)) for name, found in by_table.items()}
-        progress.add(np.array(offsets, dtype=np.int64), end, parts, now)
-
-
-@dataclass
-class Life:
-    """Loaders of one partition, one after the other, and the store that they fill."""
-
-    log: Log
-    committed: list = field(default_factory=lambda: [virgin()])
-    stored: Counter = field(default_factory=Counter)
-    blocks: dict = field(default_factory=dict)
-    epoch: int = 0
-    now: float = 0.0
-    is_compacted: bool = False
-
-    def begin(self):
-        """Takes the partition over: the new holder commits the same intent as its own."""
-        self.epoch += 1
-        held = {
-            "custody": Custody.HELD,
-            "producer_id": 7,
-            "epoch": self.epoch,
-            "transactional_id": "loader",
-        }
-        self.progress = PartitionProgress(self.committed[-1])
-        self.append(replace(self.committed[-1], **held))
-        self.pending = []
-
-    def append(self, intent):
-        offset, metadata = encode(intent)
-        assert decode(offset, metadata) == intent
-        found = [*between(self.committed[-1], intent)]
-        assert not found, (found, self.committed[-1], intent)
-        assert within(intent) is None, intent
-        self.committed.append(intent)
-
-    def commit(self):
-        intent = self.progress.intent(Custody.HELD, 7, self.epoch, "loader")
-        self.append(intent)
-        if intent.up_to is not None:
-            self.progress.end_flush()
-
-    def store(self, draft):
-        """Inserts a block; one that is there already is recognised by its rows."""
-        for each in draft.slices:
-            for offset in each.offset.tolist():
-                row = (draft.table, offset)
-                self.stored[row] += 1 - min(1, self.stored[row])
-
-    def seal(self):
-        for table in self.progress.due(RULE, self.now):
-            draft = self.progress.draft(table, RULE)
-            if not self.progress.can_seal(draft):
-                break
-            self.progress.seal(draft, "abcd1234", 1_700_000_000_000)
-            self.pending.append(draft)
-
-    def replay(self):
-        for draft in self.progress.replays():
-            assert draft.replayed is not None
-            assert draft.records == draft.replayed.records or self.is_compacted
-            self.store(draft)
-            self.progress.loaded(draft.table)
-
-    def load(self, count):
-        """Sends the first blocks; those that the last intent does not name are not sent."""
-        for draft in self.pending[:count]:
-            self.store(draft)
-            self.progress.loaded(draft.table)
-        self.pending = self.pending[count:]
+from tests.aggregator.loader.partition_life import RULE, Life, Log, finish
 
 
 def steps():
@@ -170,7 +59,7 @@ def test_every_record_is_stored_once_whatever_dies_and_the_verdicts_find_nothing
             life.begin()
         elif what == "flush":
             life.progress.begin_flush()
-        elif what == "commit" and not life.progress.is_flushing:
+        elif what == "commit":
             life.commit()
         elif what == "compact" and amount < len(tables):
             life.log.tables[amount] = None
@@ -183,26 +72,6 @@ def test_every_record_is_stored_once_whatever_dies_and_the_verdicts_find_nothing
     last = life.committed[-1]
     assert last.up_to == len(tables) == last.offset
     assert not last.tables
-
-
-def finish(life):
-    """Reads to the end, and loads everything by a forced flush."""
-    end = len(life.log.tables)
-    life.load(len(life.pending))
-    life.log.read(life.progress, end, life.now)
-    life.replay()
-    for _ in range(200):
-        if life.progress.is_flushed:
-            life.commit()
-            if life.committed[-1].up_to == end:
-                return
-        life.progress.begin_flush()
-        life.now += 10
-        life.seal()
-        if life.pending:
-            life.commit()
-            life.load(len(life.pending))
-    raise AssertionError("the flush does not end")
 
 
 def test_a_thousand_tables_are_loaded_without_an_intent_that_is_too_long():
