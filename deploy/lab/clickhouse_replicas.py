@@ -9,8 +9,18 @@ from deploy.lab.clickhouse import ClickHouseServer
 from deploy.lab.process import free_port
 from deploy.lab.zookeeper import ZooKeeperServer
 
-PROFILE = {"background_pool_size": 2, "background_schedule_pool_size": 4, "max_threads": 2}
-"""Settings for several replicas beside other servers on few cores."""
+PROFILE = {
+    "background_pool_size": 2,
+    "background_schedule_pool_size": 4,
+    "max_threads": 2,
+    "http_receive_timeout": 5,
+    "http_send_timeout": 5,
+}
+"""Settings for several replicas beside other servers on few cores.
+
+By default a replica waits 1800 s for a block of another one that hangs, and as long no quorum
+insert into the table is accepted.
+"""
 
 
 class ClickHouseReplicas(Sequence[ClickHouseServer]):

@@ -6,12 +6,13 @@ import select
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
 from clickhouse_driver import Client
+from clickhouse_driver.errors import ServerException
 
 from deploy.lab.clickhouse_replicas import ClickHouseReplicas, replicated_engine
 
@@ -47,6 +48,50 @@ class ReplicatedDatabase:
     def client(self, replica: int = 0, **options: Any) -> Client:
         """Returns a client of one replica, for use in a `with` block."""
         return self.replicas[replica].client(self.name, **options)
+
+    def insert(
+        self,
+        replica: int,
+        table: str,
+        rows: Sequence[tuple[object, ...]],
+        query_id: str | None = None,
+        **settings: object,
+    ) -> int:
+        """Inserts rows as one block; returns 0 for an acknowledged one, else the error's code."""
+        with self.client(replica, settings=settings, send_receive_timeout=60) as client:
+            try:
+                client.execute(f"INSERT INTO {table} VALUES", rows, query_id=query_id)
+            except ServerException as error:
+                return int(error.code)
+        return 0
+
+    @contextmanager
+    def no_fetches(
+        self, table: str, *replicas: int, wake: Sequence[tuple[object, ...]]
+    ) -> Iterator[None]:
+        """Keeps replicas from fetching blocks of a table, and so its quorum open.
+
+        Args:
+            wake: rows that are inserted afterwards without quorum. A replica that did not get a
+                block tries again after 10 s, or at once if the table has a new one.
+        """
+        for replica in replicas:
+            self.order(replica, f"SYSTEM STOP FETCHES {table}")
+        try:
+            yield
+        finally:
+            self.allow_fetches(table, *replicas, wake=wake)
+
+    def allow_fetches(self, table: str, *replicas: int, wake: Sequence[tuple[object, ...]]) -> None:
+        """Ends what no_fetches() began, also earlier."""
+        for replica in replicas:
+            self.order(replica, f"SYSTEM START FETCHES {table}")
+        self.insert(replicas[0], table, wake)
+
+    def order(self, replica: int, query: str) -> None:
+        """Executes a query that answers nothing."""
+        with self.client(replica) as client:
+            client.execute(query)
 
     def ask(self, replica: int, query: str, **settings: object) -> Any:
         """Returns the only value of a query's only row."""
