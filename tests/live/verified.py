@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
-import subprocess
 import sys
 import uuid
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -33,6 +33,7 @@ from replicator.mirror.ledger import ledger
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.entry import encode as encode_entry
 from tests.live.loop_thread import LoopThread
+from tui.program import run
 
 SLUICE = Path(sys.executable).with_name("sluice")
 PATIENCE_SECONDS = 60.0
@@ -158,10 +159,11 @@ replicas = ["clickhouse://127.0.0.1:5"]
     def check(self, *arguments: str) -> tuple[int, dict[str, Any]]:
         """Returns the exit code of `sluice verify check`, and what it found."""
         configured = ["--config", str(self.config), "--region", self.region, "-o", "json"]
-        command = [str(SLUICE), "verify", "check", *configured, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        assert done.stdout, done.stderr
-        return done.returncode, json.loads(done.stdout)
+        out = io.StringIO()
+        with redirect_stdout(out), redirect_stderr(io.StringIO()) as said:
+            code = run(["verify", "check", *configured, *arguments])
+        assert out.getvalue(), said.getvalue()
+        return code, json.loads(out.getvalue())
 
     def kinds(self, found: Mapping[str, Any]) -> dict[int, list[tuple[str, str]]]:
         """Returns kind and weight of each finding of a check, by partition."""
