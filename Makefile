@@ -41,8 +41,10 @@ soak: setup ## Kill and pause everything for hours, and count the records afterw
 	$(BIN)/python -m bench.campaign --min-isr 1
 
 .PHONY: bench
-bench: setup ## Measure Sluice and MirrorMaker 2 in one run
+bench: setup ## Measure Sluice and its rivals: mirroring, failover, loading into ClickHouse
 	$(BIN)/python -m bench
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-cache-dir -r bench/requirements.txt
+	$(BIN)/python -m bench.feeds
 
 .PHONY: lab
 lab: setup ## Start two regions of real servers and leave them running

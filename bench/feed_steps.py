@@ -89,8 +89,9 @@ def _taken(
     """Takes one fetch in; returns its records by table, and the offset behind it."""
     fetched = _fetched(batches, offset)
     opened = watch.timed("open", lambda: committed_records(fetched, position=offset, aborted=None))
-    assert opened.records is not None
-    records = watch.timed("split", lambda: split(opened.records))
+    found = opened.records
+    assert found is not None, "a fetch without records"
+    records = watch.timed("split", lambda: split(found))
     header = "table" if has_header else None
     routed = watch.timed("route", lambda: by_table(records, topic="steps", header=header))
     return routed, opened.next_offset

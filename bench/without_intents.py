@@ -8,18 +8,20 @@ python -m bench.without_intents     (by Spark, with spark.python.daemon.module)
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from pyspark import daemon
 
+from aggregator.loader.dead_letters import DeadLetter
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from balancer.plan import TopicPartition
 
 
 async def _commit(
-    self: IntentCommitter, wanted: Mapping[TopicPartition, HeldPartition], _: Any
+    self: IntentCommitter,
+    wanted: Mapping[TopicPartition, HeldPartition],
+    letters: Sequence[DeadLetter],
 ) -> None:
     """Does all that a commit does, except for the transaction."""
     now = time.monotonic()
