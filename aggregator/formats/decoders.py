@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from aggregator.formats import json_documents, row_batches
+from aggregator.formats.avro_datums import AvroDatums
 from aggregator.formats.protobuf_records import ProtobufRecords
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.tables.decoded import Decoded
@@ -22,6 +23,8 @@ class Decoder(Protocol):
 
 def decoder_of(feed: Feed) -> Decoder:
     """Returns the decoder of the feed's format."""
+    if feed.format == "avro" and feed.schemas:
+        return AvroDatums(feed.schemas)
     if feed.format == "protobuf" and feed.schemas:
         return ProtobufRecords(feed.schemas)
     if feed.format == "row_batches":

@@ -140,18 +140,25 @@ def _decimals(kind: ColumnType, values: pa.Array) -> tuple[pa.Array, Flags]:
         values = values.cast(_DECIMAL_OF_INTEGERS)
     elif not pa.types.is_decimal(given):
         return refused(kind, values)
-    wide = pa.decimal256(_WIDE_DIGITS, max(values.type.scale, kind.scale))
-    values = values.cast(wide)
-    whole_digits = kind.precision - kind.scale
-    fits = np.ones(len(values), np.bool_)
-    if wide.scale > kind.scale:
+    values = _without_large(kind, values)
+    values = values.cast(pa.decimal256(_WIDE_DIGITS, max(values.type.scale, kind.scale)))
+    is_whole = np.ones(len(values), np.bool_)
+    if values.type.scale > kind.scale:
         cut = pc.round(values, ndigits=kind.scale, round_mode="towards_zero")
-        fits = np.asarray(pc.fill_null(pc.equal(cut, values), True))
-    if values.type.precision - values.type.scale > whole_digits:
-        limit = pa.scalar(Decimal(10) ** whole_digits, wide)
-        fits = fits & np.asarray(pc.fill_null(pc.less(pc.abs(values), limit), True))
-    column, bad = _fitting(kind, values, fits)
-    return column, bad | (is_value & ~np.asarray(values.is_valid()))
+        is_whole = np.asarray(pc.fill_null(pc.equal(cut, values), True))
+    column, _ = _fitting(kind, values, is_whole)
+    return column, is_value & np.asarray(column.is_null())
+
+
+def _without_large(kind: ColumnType, values: pa.Array) -> pa.Array:
+    """Returns decimals without those that have too many digits before the point."""
+    digits, scale = kind.precision - kind.scale, values.type.scale
+    if values.type.precision - scale <= digits:
+        return values
+    # As many digits as any value has: they do not become more, so nothing overflows.
+    wide = values.cast(pa.decimal256(_WIDE_DIGITS, scale))
+    limit = pa.scalar(Decimal(10) ** digits, wide.type)
+    return pc.if_else(pc.less(pc.abs(wide), limit), wide, pa.scalar(None, wide.type))
 
 
 def _decimals_of_floats(kind: ColumnType, values: pa.Array) -> pa.Array:

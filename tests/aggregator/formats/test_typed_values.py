@@ -88,6 +88,16 @@ def test_a_decimal_is_stored_as_it_is_or_bad(values, size):
     assert read(f"Decimal({precision}, {scale})", values, pa.decimal128(38, 6)) == expected
 
 
+@pytest.mark.parametrize("scale", [0, 37, 38, 39, 60, 75])
+def test_decimals_of_76_digits_fit_or_are_bad(scale):
+    most = Decimal(f"{'9' * 76}e-{scale}")
+    least = Decimal(f"1e-{scale}")
+    arrow = pa.decimal256(76, scale)
+    for column, fits in ("Decimal(38, 0)", scale == 0), ("Decimal(38, 38)", scale in (37, 38)):
+        expected = ["bad", least if fits and scale <= 38 else "bad", Decimal(0), None]
+        assert read(column, [most, least, Decimal(0), None], arrow) == expected
+
+
 def test_integers_are_decimals_if_there_is_room():
     assert read("Decimal(3, 1)", [99, 100, None], pa.int64()) == [Decimal(99), "bad", None]
     assert read("Decimal(38, 0)", [2**64 - 1], pa.uint64()) == [Decimal(2**64 - 1)]

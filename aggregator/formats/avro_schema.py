@@ -1,0 +1,128 @@
+"""Avro schema: the type of a datum, with all names resolved."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from fastavro.schema import SchemaParseException, UnknownType, expand_schema
+
+DECIMAL_SCALE_MAX = 75
+_PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+_LOGICAL = {
+    "int": ("date",),
+    "long": (
+        "timestamp-millis",
+        "timestamp-micros",
+        "timestamp-nanos",
+        "local-timestamp-millis",
+        "local-timestamp-micros",
+        "local-timestamp-nanos",
+    ),
+    "bytes": ("decimal",),
+    "fixed": ("decimal",),
+}
+"""Logical types that change how a value is read. Others are read as what they are stored in."""
+
+
+class UnsupportedSchema(ValueError):
+    """A schema that is none, or that describes values which cannot be loaded. Change the schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class AvroType:
+    """Type of an Avro schema.
+
+    Args:
+        base: the type's name in Avro: long, array, record ...
+        logical: one of _LOGICAL, else empty.
+        parts: a record's types of fields, a union's branches, an array's or a map's item.
+        names: of a record's fields.
+        symbols: of an enum.
+        size: of a fixed, in bytes.
+        scale: of a decimal.
+    """
+
+    base: str
+    logical: str = ""
+    parts: tuple[AvroType, ...] = ()
+    names: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    size: int = 0
+    scale: int = 0
+
+    @property
+    def takes_bytes(self) -> bool:
+        """True if each value takes a byte at least."""
+        if self.base == "record":
+            return any(part.takes_bytes for part in self.parts)
+        return self.base != "null" and (self.base != "fixed" or self.size > 0)
+
+
+_ENTRY_OF_A_MAP = ("key", "value")
+
+
+def avro_type(text: bytes) -> AvroType:
+    """Returns the type that an .avsc file describes; raises UnsupportedSchema."""
+    try:
+        return _type(expand_schema(json.loads(text)))
+    except (SchemaParseException, UnknownType) as error:
+        raise UnsupportedSchema(f"no Avro schema: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, UnsupportedSchema):
+            raise
+        raise UnsupportedSchema(f"no Avro schema: {error!r}") from None
+    except RecursionError:
+        raise UnsupportedSchema("the schema is nested too deep") from None
+
+
+def _type(schema: Any) -> AvroType:
+    if isinstance(schema, list):
+        return AvroType("union", parts=tuple(map(_type, schema)))
+    if isinstance(schema, str):
+        return _type({"type": schema})
+    base = schema["type"]
+    if isinstance(base, dict | list):
+        return _type(base)
+    if base in _PRIMITIVES or base == "fixed":
+        return _scalar(schema, base)
+    if base == "enum":
+        if not schema["symbols"]:
+            raise UnsupportedSchema("an enum that has no symbols")
+        return AvroType(base, symbols=tuple(schema["symbols"]))
+    if base == "array":
+        return _repeated(base, _type(schema["items"]))
+    if base == "map":
+        value = _type(schema["values"])
+        entry = AvroType("record", parts=(AvroType("string"), value), names=_ENTRY_OF_A_MAP)
+        return _repeated(base, entry)
+    if base in ("record", "error"):
+        fields = schema["fields"]
+        return AvroType(
+            "record",
+            parts=tuple(_type(field["type"]) for field in fields),
+            names=tuple(field["name"] for field in fields),
+        )
+    # Every other name was replaced by its type, but for a type within itself.
+    raise UnsupportedSchema(f"{base} is part of itself")
+
+
+def _scalar(schema: Any, base: str) -> AvroType:
+    logical = schema.get("logicalType", "")
+    if logical not in _LOGICAL.get(base, ()):
+        logical = ""
+    size = int(schema.get("size", 0))
+    if logical != "decimal":
+        return AvroType(base, logical, size=size)
+    scale = int(schema.get("scale", 0))
+    if not 0 <= scale <= DECIMAL_SCALE_MAX:
+        raise UnsupportedSchema(f"a decimal of scale {scale}")
+    return AvroType(base, logical, size=size, scale=scale)
+
+
+def _repeated(base: str, item: AvroType) -> AvroType:
+    # Their number would not be limited by the datum's size.
+    if not item.takes_bytes:
+        raise UnsupportedSchema(f"items of type {item.base} that take no bytes")
+    return AvroType(base, parts=(item,))

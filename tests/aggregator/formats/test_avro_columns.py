@@ -1,0 +1,150 @@
+"""Datums of one schema as columns."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.formats.avro_columns import AvroColumns
+from aggregator.formats.avro_schema import avro_type
+from aggregator.tables.column_type import column_type
+from tests.aggregator.formats.datums import cursors_over, encoded, fields, record_of
+
+
+def read(schema, datums, **types):
+    """Returns columns, reasons and what is broken."""
+    cursors = cursors_over(datums)
+    reader = AvroColumns("UTC")
+    wanted = {name.replace("__", "."): column_type(kind) for name, kind in types.items()}
+    columns = reader.read(avro_type(json.dumps(schema).encode()), cursors, wanted)
+    return {n: v.to_pylist() for n, v in columns.items()}, reader.reasons, cursors
+
+
+rows = st.lists(fields, min_size=1, max_size=4).flatmap(
+    lambda drawn: st.tuples(
+        st.just(drawn), st.lists(st.tuples(*(values for _, values, _, _ in drawn)), max_size=5)
+    )
+)
+
+
+@settings(max_examples=80)
+@given(rows)
+def test_values_that_fastavro_wrote_are_those_that_the_table_holds(drawn):
+    kinds, values = drawn
+    schema = record_of([kind for kind, *_ in kinds])
+    datums = [encoded(schema, {f"f{at}": v for at, v in enumerate(row)}) for row in values]
+    types = {f"f{at}": column for at, (_, _, column, _) in enumerate(kinds)}
+    columns, reasons, cursors = read(schema, datums, **types)
+    assert not reasons
+    assert not cursors.is_broken.any()
+    assert (cursors.at == cursors.end).all()
+    for at, (_, _, _, held) in enumerate(kinds):
+        expected = [held(row[at]) for row in values]
+        assert columns.get(f"f{at}", [None] * len(values)) == expected
+
+
+@settings(max_examples=30)
+@given(rows)
+def test_fields_without_a_column_are_passed(drawn):
+    kinds, values = drawn
+    schema = record_of([*(kind for kind, *_ in kinds), "int"])
+    last = f"f{len(kinds)}"
+    datums = [
+        encoded(schema, {f"f{at}": v for at, v in enumerate(row)} | {last: 7}) for row in values
+    ]
+    columns, reasons, cursors = read(schema, datums, **{last: "Int8"})
+    assert columns.get(last, []) == [7] * len(values)
+    assert not reasons
+    assert (cursors.at == cursors.end).all()
+
+
+PLACE = {
+    "type": "record",
+    "name": "place",
+    "fields": [{"name": "x", "type": "int"}, {"name": "n", "type": ["null", "string"]}],
+}
+
+
+def test_fields_of_records_have_columns_with_a_point():
+    schema = record_of([PLACE, ["null", "place0"]])
+    values = [
+        {"f0": {"x": 1, "n": "a"}, "f1": None},
+        {"f0": {"x": 2, "n": None}, "f1": {"x": 3, "n": "b"}},
+    ]
+    columns, reasons, _ = read(
+        schema,
+        [encoded(schema, each) for each in values],
+        f0__x="Int8",
+        f0__n="String",
+        f1__x="Int8",
+    )
+    assert columns == {"f0.x": [1, 2], "f0.n": [b"a", None], "f1.x": [None, 3]}
+    assert not reasons
+
+
+def test_fields_of_records_in_an_array_are_arrays():
+    schema = record_of([{"type": "array", "items": PLACE}])
+    values = [[{"x": 1, "n": "a"}, {"x": 2, "n": None}], []]
+    columns, reasons, _ = read(
+        schema,
+        [encoded(schema, {"f0": each}) for each in values],
+        f0__x="Array(UInt8)",
+        f0__n="Array(Nullable(String))",
+    )
+    assert columns == {"f0.x": [[1, 2], []], "f0.n": [[b"a", None], []]}
+    assert not reasons
+
+
+def test_a_union_of_several_types_has_one_column():
+    schema = record_of([["null", "int", "string", {"type": "array", "items": "int"}]])
+    values = [5, "x", None, [1]]
+    datums = [encoded(schema, {"f0": each}) for each in values]
+    columns, reasons, _ = read(schema, datums, f0="Nullable(Int8)")
+    assert columns["f0"][0] == 5
+    assert columns["f0"][2] is None
+    assert reasons == {
+        1: "f0: 'x' is no Nullable(Int8)",
+        3: "f0: Avro's array is no Nullable(Int8)",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "column", "why"),
+    [
+        ("int", 300, "UInt8", "f0: 300 is no UInt8"),
+        ("string", "x", "Int8", "f0: 'x' is no Int8"),
+        ("long", 2**53 + 1, "Float64", "f0: 9007199254740993 is no Float64"),
+        ({"type": "array", "items": "int"}, [1], "Int8", "f0: Avro's array is no Int8"),
+        ({"type": "array", "items": "int"}, [1, 300], "Array(UInt8)", "f0: 300 is no UInt8"),
+        ({"type": "array", "items": ["null", "int"]}, [None], "Array(Int8)", "f0: null is no Int8"),
+        ({"type": "map", "values": "int"}, {"a": 1}, "String", "f0: Avro's map is no String"),
+        (PLACE, {"x": 1, "n": None}, "String", "f0: Avro's record is no String"),
+        ("int", 1, "Array(Int8)", "f0: 1 is no Array(Int8)"),
+        (
+            {"type": "enum", "name": "e", "symbols": ["A"]}, "A", "Enum8('B' = 1)",
+            "f0: 'A' is no Enum8('B' = 1)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_value_that_its_column_does_not_take_has_a_reason(kind, value, column, why):
+    schema = record_of([kind])
+    _, reasons, _ = read(schema, [encoded(schema, {"f0": value})], f0=column)
+    assert reasons == {0: why}
+
+
+def test_a_datum_that_ends_too_early_names_the_field():
+    schema = record_of(["int", PLACE])
+    good = encoded(schema, {"f0": 1, "f1": {"x": 2, "n": "abc"}})
+    columns, reasons, cursors = read(
+        schema, [good, good[:-1], b"", good], f0="Int8", f1__n="String"
+    )
+    assert reasons == {1: "f1.n: cannot be read", 2: "f0: cannot be read"}
+    assert cursors.is_broken.tolist() == [False, True, True, False]
+    assert [columns["f1.n"][at] for at in (0, 3)] == [b"abc", b"abc"]
+
+
+def test_a_branch_that_the_union_does_not_have_cannot_be_read():
+    schema = record_of([["null", "int"]])
+    _, reasons, _ = read(schema, [b"\x04\x02", b"\x01\x02", b"\x02\x02"], f0="Int8")
+    assert reasons == dict.fromkeys((0, 1), "f0: cannot be read")
