@@ -33,7 +33,8 @@ _NUMBERS: dict[str, type[pl.DataType]] = {
     "UInt16": pl.UInt32,
     "UInt32": pl.UInt32,
     "UInt64": pl.UInt64,
-    "Float32": pl.Float32,
+    # A Float32 of the reader would hide that a number is too large for it.
+    "Float32": pl.Float64,
     "Float64": pl.Float64,
     "Bool": pl.Boolean,
 }

@@ -89,14 +89,15 @@ def _uuid(texts: pa.Array) -> tuple[pa.Array, Flags]:
 
 
 def _decimal(kind: ColumnType, texts: pa.Array) -> tuple[pa.Array, Flags]:
-    """Returns decimal numbers; more digits behind the point than the scale has are cut off."""
+    """Returns decimal numbers; a number of more digits than the column has is bad."""
     series = pl.Series(texts)
     plain = series.str.contains(r"^-?[0-9]{1,38}(\.[0-9]*)?$").fill_null(False)
     whole_digits = kind.arrow.precision - kind.scale
-    cut = series.str.replace(rf"^(-?[0-9]+)(?:\.([0-9]{{0,{kind.scale}}})[0-9]*)?$", "$1.$2")
-    fits = cut.str.contains(rf"^-?0*[0-9]{{0,{whole_digits}}}\.").fill_null(False)
-    good = plain & fits
-    values = cut.zip_with(good, pl.Series([None], dtype=pl.String).new_from_index(0, len(cut)))
+    # Zeros behind the last digit of the scale change nothing.
+    exact = series.str.replace(rf"^(-?[0-9]+)(?:\.([0-9]{{0,{kind.scale}}})0*)?$", "$1.$2")
+    digits = rf"^-?0*[0-9]{{0,{whole_digits}}}\.[0-9]{{0,{kind.scale}}}$"
+    good = plain & exact.str.contains(digits).fill_null(False)
+    values = exact.zip_with(good, pl.Series([None], dtype=pl.String).new_from_index(0, len(exact)))
     column = values.str.strip_suffix(".").to_arrow(compat_level=pl.CompatLevel.oldest())
     bad = np.asarray(texts.is_valid()) & ~good.to_numpy()
     return column.cast(kind.arrow), bad

@@ -3,9 +3,10 @@
     Date        2013-01-31
     DateTime    2013-01-31 23:59:59, also with T between them, and with Z or an offset behind them;
                 or seconds since 1970
-    DateTime64  the same, with a fraction; or ticks since 1970 (above 10**9 * scale)
+    DateTime64  the same, or ticks since 1970 (above 10**9 * scale)
 
-A time without an offset is in the column's time zone, else in the server's.
+Seconds may have a fraction. What is finer than the column is dropped towards the past. A time
+without an offset is in the column's time zone, else in the server's.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import polars as pl
 import pyarrow as pa
 
 from aggregator.formats.record_slice import Ints
-from aggregator.tables.column_type import ColumnType
+from aggregator.tables.column_type import SCALE_MAX, ColumnType
 from aggregator.tables.value_limits import limits_of
 from replicator.batches.varints import Octets
 
@@ -39,10 +40,10 @@ _WIDTHS = {"Date": np.uint16, "Date32": np.int32, "DateTime": np.uint32, "DateTi
 # polars takes digits of any script for \d.
 _GENERAL = (
     r"^(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[ T](?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.(?P<fraction>[0-9]{1,9}))?"
+    r"(?:[ T](?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.(?P<fraction>[0-9]+))?"
     r"(?P<offset>Z|[+-][0-9]{2}:?[0-9]{2})?)?$"
 )
-_NUMBER = r"^(-?[0-9]{1,18})(?:\.([0-9]{1,9}))?$"
+_NUMBER = r"^(-?)([0-9]{1,18})(?:\.([0-9]+))?$"
 
 
 def times(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[pa.Array, Flags]:
@@ -185,11 +186,10 @@ def _others(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[Ints, Fla
     local, is_known = _to_utc(seconds, kind.timezone or timezone)
     seconds = np.where(here, local, seconds - shift)
     is_good &= ~here | is_known
-    fraction, is_exact = _fraction(parts["fraction"], kind)
+    fraction, _ = _fraction(parts["fraction"], kind)
     ticks = seconds * 10**kind.scale + fraction
     number, is_number = _epoch(series, kind)
-    is_good = (is_good & is_exact) | is_number
-    return np.where(is_number, number, ticks), ~is_good
+    return np.where(is_number, number, ticks), ~(is_good | is_number)
 
 
 def _offset_seconds(offset: pl.Series) -> Ints:
@@ -202,22 +202,23 @@ def _offset_seconds(offset: pl.Series) -> Ints:
 
 
 def _fraction(digits: pl.Series, kind: ColumnType) -> tuple[Ints, Flags]:
-    """Returns digits behind the point as ticks, and False where they need a finer scale."""
-    nanos = digits.fill_null("0").str.pad_end(9, "0").cast(pl.Int64).to_numpy()
-    unit = 10 ** (9 - kind.scale)
-    if kind.base == "DateTime":
-        return np.zeros(len(nanos), np.int64), np.asarray(digits.is_null())
-    return nanos // unit, np.ones(len(nanos), np.bool_)
+    """Returns digits behind the point as whole ticks, and True where more than these is there."""
+    padded = digits.fill_null("").str.pad_end(SCALE_MAX, "0")
+    nanos = padded.str.slice(0, SCALE_MAX).cast(pl.Int64).to_numpy()
+    has_more = padded.str.slice(SCALE_MAX).str.contains("[1-9]").to_numpy()
+    ticks, rest = np.divmod(nanos, 10 ** (SCALE_MAX - kind.scale))
+    return ticks, has_more | (rest > 0)
 
 
 def _epoch(series: pl.Series, kind: ColumnType) -> tuple[Ints, Flags]:
     """Returns the ticks of numbers, and False for texts that are no such number."""
-    parts = series.str.extract_groups(_NUMBER).struct.unnest()
-    whole = parts.to_series(0).cast(pl.Int64)
-    is_number = np.asarray(whole.is_not_null())
-    value = whole.fill_null(0).to_numpy()
-    fraction, is_exact = _fraction(parts.to_series(1), kind)
-    if kind.base == "DateTime":
-        return value, is_number & is_exact
-    seconds = epochs(kind, value) + np.where(value < 0, -fraction, fraction)
-    return np.where(_is_ticks(kind, value), value, seconds), is_number
+    sign, digits, behind = series.str.extract_groups(_NUMBER).struct.unnest()
+    is_number = np.asarray(digits.is_not_null())
+    is_negative = (sign == "-").fill_null(False).to_numpy()
+    size = digits.cast(pl.Int64).fill_null(0).to_numpy()
+    fraction, has_more = _fraction(behind, kind)
+    whole = np.where(is_negative, -size, size)
+    is_ticks = _is_ticks(kind, whole)
+    has_more |= is_ticks & (fraction > 0)
+    fraction = np.where(is_ticks, 0, fraction)
+    return epochs(kind, whole) + np.where(is_negative, -fraction - has_more, fraction), is_number

@@ -2,6 +2,7 @@
 
 import json
 import math
+from decimal import Decimal
 
 import pytest
 from hypothesis import example, given, settings
@@ -476,6 +477,9 @@ def test_a_record_with_more_rows_than_an_insert_holds_is_a_dead_letter(monkeypat
         ("DateTime('Europe/Berlin')", '"1970-01-02 01:00:01"', 86401),
         ("DateTime64(3)", '"1970-01-02 00:00:01.5"', 86_401_500),
         ("DateTime64(3)", "1.5", 1500),
+        ("DateTime", '"2020-02-01T00:00:00.900Z"', 1_580_515_200),
+        ("DateTime", "1.5", 1),
+        ("Decimal(9, 4)", "1.2345000", Decimal("1.2345")),
         ("Enum8('a' = 1, 'b' = -2)", '"b"', -2),
         ("UUID", '"00010203-0405-0607-0809-0a0b0c0d0e0F"', bytes(range(16))),
         ("FixedString(3)", '"ab"', b"ab\0"),
@@ -500,10 +504,8 @@ def test_values_are_stored_as_the_column_has_them(kind, value, stored):
         ("Date", "true"),
         ("DateTime", "-1"),
         ("DateTime", "4294967296"),
-        ("DateTime", "1.5"),
         ("DateTime", "true"),
         ("DateTime", '"2013-01-01 00:00:60"'),
-        ("DateTime", '"2013-01-01 00:00:00.5"'),
         ("Enum8('a' = 1)", '"b"'),
         ("Enum8('1' = 1)", "1"),
         ("UUID", '"00010203-0405-0607-0809-0a0b0c0d0e0"'),
@@ -514,6 +516,10 @@ def test_values_are_stored_as_the_column_has_them(kind, value, stored):
         ("Array(Date)", '["2013-02-29"]'),
         ("Bool", "1"),
         ("Decimal(20, 3)", "12345678901234567.891"),
+        ("Decimal(9, 4)", "1.23456"),
+        ("Decimal(9, 4)", '"1.23456"'),
+        ("Array(Decimal(9, 4))", "[1.5, 1.23456]"),
+        ("Float32", "1e39"),
     ],
 )
 def test_values_that_a_column_cannot_hold_are_dead_letters(kind, value):

@@ -1,6 +1,7 @@
 """Texts of dates and times against datetime."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -73,6 +74,24 @@ def test_a_time_with_an_offset_is_exact(moment, minutes):
     assert read("DateTime", zoned.isoformat(), zone="Asia/Tokyo") == expected
 
 
+@given(
+    st.datetimes(datetime(1970, 1, 1), datetime(2106, 1, 1)),
+    st.integers(0, 9),
+    st.integers(-14 * 60, 14 * 60),
+)
+def test_a_fraction_finer_than_the_column_is_dropped_towards_the_past(moment, scale, minutes):
+    zoned = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))
+    micros = (zoned - EPOCH) // timedelta(microseconds=1)
+    ticks, seconds = micros * 10**scale // 10**6, micros // 10**6
+    texts = (zoned.isoformat(), f"{Decimal(micros).scaleb(-6):.6f}")
+    expected = seconds if 0 <= seconds < 2**32 else "bad"
+    assert read("DateTime", *texts) == [expected, expected]
+    # A larger number would be ticks.
+    is_small = not scale or abs(seconds) < 10**9 * scale - 1
+    kind = f"DateTime64({scale})"
+    assert read(kind, *texts[: 1 + is_small]) == [ticks] * (1 + is_small)
+
+
 def test_z_is_utc():
     assert read("DateTime", "1970-01-01T00:00:05Z", zone="Asia/Tokyo") == [5]
 
@@ -85,13 +104,24 @@ def test_z_is_utc():
         ("DateTime64(6)", "1970-01-01T00:00:01.000001Z", 1_000_001),
         ("DateTime64(0)", "1970-01-01 00:00:07", 7),
         ("DateTime64(3)", "1969-12-31 23:59:59.5", -500),
+        ("DateTime64(3)", "1969-12-31 23:59:59.9991", -1),
+        ("DateTime64(3)", "1970-01-01T00:00:01.1239999999999Z", 1123),
         ("DateTime64(3)", "1970-01-02", 86_400_000),
         ("DateTime64(3)", "1.25", 1250),
         ("DateTime64(3)", "-1.25", -1250),
+        ("DateTime64(3)", "-1.2501", -1251),
+        ("DateTime64(3)", "-1.2500000000001", -1251),
+        ("DateTime64(3)", "-1.2500000000000", -1250),
+        ("DateTime64(9)", "-1.0000000000001", -1_000_000_001),
         ("DateTime64(3)", "1700000000", 1_700_000_000_000),
         ("DateTime64(3)", "1700000000123", 1_700_000_000_123),
+        ("DateTime64(3)", "1700000000123.9", 1_700_000_000_123),
+        ("DateTime64(3)", "-1700000000123.9", -1_700_000_000_124),
         ("DateTime64(6)", "1700000000123456", 1_700_000_000_123_456),
         ("DateTime", "1970-01-02", 86_400),
+        ("DateTime", "2020-02-01T00:00:00.900Z", 1_580_515_200),
+        ("DateTime", "1970-01-01 00:00:01.999999999", 1),
+        ("DateTime", "1.9", 1),
         ("DateTime", "0000-00-00 00:00:00", 0),
         ("Date", "0000-00-00", 0),
         ("Date32", "1925-01-01", -16_436),
@@ -144,8 +174,8 @@ def test_what_is_no_time_is_bad(kind, text):
         ("DateTime", "2106-02-07 06:28:16"),
         ("DateTime", "-1"),
         ("DateTime", "4294967296"),
-        ("DateTime", "2013-01-01 00:00:00.5"),
-        ("DateTime", "1.5"),
+        ("DateTime", "1969-12-31T23:59:59.9Z"),
+        ("DateTime", "-0.5"),
     ],
 )
 def test_what_a_column_cannot_hold_is_bad(kind, text):
