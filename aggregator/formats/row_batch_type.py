@@ -1,19 +1,22 @@
 """Row batch type: the Protobuf messages of a table's row batches, made from its columns.
 
-    UInt8 ... UInt64                        uint64
-    Int8 ... Int64                          sint64
-    Float32, Float64                        float, double
-    Bool                                    bool
-    String, FixedString                     bytes
-    UUID                                    bytes, the 16 in the order of its text
-    Enum8, Enum16                           sint64, its number
-    Decimal                                 string
-    Date, Date32                            sint64, days since 1970
-    DateTime                                sint64, seconds since 1970
-    DateTime64                              sint64, seconds, milli-, micro- or nanoseconds since
-                                            1970, whichever first holds all of its digits
-    Array(T)                                repeated T; of Nullable elements or of arrays: messages
-                                            that hold an element each
+    UInt8 to UInt64                 uint64
+    Int8 to Int64                   sint64
+    Float32, Float64                float, double
+    Bool                            bool
+
+    String, FixedString             bytes
+    UUID                            bytes, the 16 in the order of its text
+    Enum8, Enum16                   sint64, its number
+    Decimal                         string
+
+    Date, Date32                    sint64, days since 1970
+    DateTime                        sint64, seconds since 1970
+    DateTime64                      sint64, seconds, milli-, micro- or nanoseconds since 1970,
+                                    whichever first holds all of its digits
+
+    Array(T)                        repeated T; of Nullable elements or of arrays: messages that
+                                    hold an element each
 
 The number of a field is the column's place. A field that is not set is missing.
 """
