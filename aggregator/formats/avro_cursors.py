@@ -40,8 +40,8 @@ class Cursors:
         """Returns cursors at the beginnings of datums."""
         return cls(octets, begin.copy(), end, record, np.zeros(len(begin), np.bool_))
 
-    def some(self, which: Ints) -> Self:
-        """Returns copies of these cursors; `rejoin` takes them back."""
+    def some(self, which: Ints | slice) -> Self:
+        """Returns these cursors; `rejoin` takes over where they moved to."""
         return type(self)(
             self.octets,
             self.at[which],
@@ -51,7 +51,7 @@ class Cursors:
         )
 
     def rejoin(self, which: Ints, part: Cursors) -> None:
-        """Takes over where these cursors have moved to."""
+        """Moves these cursors to where `some` of them have moved."""
         self.at[which] = part.at
         if part.is_broken.any():
             self.is_broken = self.is_broken.copy()

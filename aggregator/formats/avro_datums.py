@@ -15,7 +15,7 @@ from aggregator.formats.avro_columns import AvroColumns
 from aggregator.formats.avro_cursors import Cursors
 from aggregator.formats.avro_schema import AvroType, UnsupportedSchema, avro_type
 from aggregator.formats.decoded_rows import decoded_rows, loaded_types
-from aggregator.formats.record_slice import Ints, RecordSlice
+from aggregator.formats.record_slice import RecordSlice
 from aggregator.formats.record_values import record_values
 from aggregator.formats.row_parts import RowPart, joined
 from aggregator.formats.varint_words import PADDING, words_at
@@ -25,6 +25,8 @@ from aggregator.tables.table_schema import TableSchema
 from aggregator.tables.value_limits import limits_of
 from replicator.config.schema_folder import SchemaFolder
 
+DATUMS_AT_ONCE = 32_768
+"""Datums that are read in step: fewer cost more calls, more do not fit into a processor's cache."""
 _HEADER_BYTES = 5
 _MAGIC = 0
 _MEND = "into the folder of schemas, and start `sluice aggregate` again"
@@ -58,7 +60,7 @@ class AvroDatums:
         own = f"{schema.table}.avsc"
         # A file named by a number is of the schema with that id.
         if own in self._files and not schema.table.isdigit():
-            yield self._part(own, cursors, schema)
+            yield from self._chunks(own, cursors, schema)
             return
         words = words_at(cursors.octets, cursors.at)
         has_header = (cursors.end - cursors.at >= _HEADER_BYTES) & (words & 0xFF == _MAGIC)
@@ -69,7 +71,12 @@ class AvroDatums:
             yield RowPart(dead=dict.fromkeys(cursors.record[~has_header].tolist(), why))
         for schema_id in np.unique(ids[has_header]).tolist():
             which = np.flatnonzero(has_header & (ids == schema_id))
-            yield self._part(f"{schema_id}.avsc", _chosen(cursors, which), schema)
+            chosen = cursors if len(which) == len(cursors) else cursors.some(which)
+            yield from self._chunks(f"{schema_id}.avsc", chosen, schema)
+
+    def _chunks(self, name: str, cursors: Cursors, schema: TableSchema) -> Iterator[RowPart]:
+        for begin in range(0, len(cursors), DATUMS_AT_ONCE):
+            yield self._part(name, cursors.some(slice(begin, begin + DATUMS_AT_ONCE)), schema)
 
     def _part(self, name: str, cursors: Cursors, schema: TableSchema) -> RowPart:
         try:
@@ -104,7 +111,3 @@ class AvroDatums:
                 raise UnsupportedSchema("neither a record nor an array of records")
             self._types[name] = kind
         return self._types[name]
-
-
-def _chosen(cursors: Cursors, which: Ints) -> Cursors:
-    return cursors if len(which) == len(cursors) else cursors.some(which)

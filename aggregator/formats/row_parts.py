@@ -36,10 +36,12 @@ def joined(parts: Sequence[RowPart]) -> RowPart:
     record = np.concatenate([nothing, *(part.record for part in parts)])
     row = np.concatenate([nothing, *(part.row for part in parts)])
     order = np.argsort(record, kind="stable")
+    is_sorted = bool((record[1:] >= record[:-1]).all())
     types = {name: values.type for part in parts for name, values in part.columns.items()}
     columns = {}
     for name, arrow in types.items():
         values = [part.columns.get(name, pa.nulls(len(part.record), arrow)) for part in parts]
-        columns[name] = pa.concat_arrays(values).take(pa.array(order))
+        whole = pa.concat_arrays(values)
+        columns[name] = whole if is_sorted else whole.take(pa.array(order))
     dead = {at: why for part in parts for at, why in part.dead.items()}
     return RowPart(columns, record[order], row[order], dead)

@@ -122,6 +122,14 @@ def test_a_schema_that_is_none_is_named():
     assert dead(found)[1] == "2.avsc: neither a record nor an array of records"
 
 
+def test_rows_of_many_datums_stay_in_order(monkeypatch):
+    monkeypatch.setattr(avro_datums, "DATUMS_AT_ONCE", 2)
+    values = [new(0), framed(2, encoded(OLD, {"f0": 1})), new(2), None, new(4), new(5), new(6)]
+    found = DECODE([slice_of(values)], TABLE)
+    assert [each[0] for each in rows(found)] == [0, 1, 2, 4, 5, 6]
+    assert [each[2] for each in rows(found)] == [0, 1, 2, 4, 5, 6]
+
+
 def test_no_records_are_no_rows():
     assert len(DECODE([], TABLE)) == 0
     assert len(DECODE([slice_of([None])], TABLE)) == 0

@@ -95,3 +95,9 @@ def test_a_file_that_is_no_proto_is_named_with_its_line(protos: Path) -> None:
 def test_an_import_that_is_not_in_the_folder_is_named(protos: Path) -> None:
     (protos / "common" / "money.proto").unlink()
     assert "common/money.proto: File not found." in refusal(protos)
+
+
+@pytest.mark.parametrize("text", ["{", '{"type": "record"}', '"nothing"', "5", '{"type": "enum"}'])
+def test_a_file_that_is_no_avro_schema_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "7.avsc").write_text(text)
+    assert "7.avsc is no Avro schema" in refusal(tmp_path, "avro")
