@@ -19,7 +19,7 @@ from deploy.lab.kafka import CHECKOUT
 from deploy.lab.process import Process
 
 PROCESSES = 2
-BLOCK_RECORDS = 65_536
+BLOCK_ROWS = 65_536
 
 
 class DriverLoop:
@@ -44,7 +44,9 @@ class DriverLoop:
             "topic": load.topic,
             "group": f"loop-{self._shard.number}",
             "tables": load.tables,
-            "records": BLOCK_RECORDS,
+            "format": load.format,
+            "rows": BLOCK_ROWS,
+            "records": BLOCK_ROWS // load.rows_per_record,
             "seconds": SEAL_SECONDS,
             "port": self._shard.servers[0].port,
             "user": USERNAME,

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from clickhouse_driver.errors import Error
 from confluent_kafka import Consumer
 
 from bench.feed_load import COLUMNS, KIND
+from bench.row_batches import batch_class
 
 # The type checker of `make check` does without the rivals' libraries.
 orjson: Any = import_module("orjson")
@@ -63,13 +65,20 @@ def run(told: Mapping[str, Any]) -> None:
         }
     )
     consumer.subscribe([told["topic"]])
+    batch = batch_class()
     while True:
         messages = consumer.consume(told["records"], timeout=told["seconds"])
-        documents = [orjson.loads(m.value()) for m in messages if m.error() is None]
-        if documents:
+        values = [message.value() for message in messages if message.error() is None]
+        if not values:
+            continue
+        if told["format"] == "row_batches":
+            rows = [row for value in values for row in batch.FromString(value).rows]
+            insert(told, told["tables"][0], [[*map(attrgetter(name), rows)] for name in NAMES])
+        else:
+            documents = [orjson.loads(value) for value in values]
             for table, part in by_table(documents, told["tables"]).items():
-                insert(told, table, part)
-            consumer.commit(asynchronous=False)
+                insert(told, table, [[document[name] for document in part] for name in NAMES])
+        consumer.commit(asynchronous=False)
 
 
 def by_table(
@@ -86,13 +95,19 @@ def by_table(
 _clients: dict[int, Client] = {}
 
 
-def insert(told: Mapping[str, Any], table: str, documents: list[dict[str, Any]]) -> None:
-    """Inserts a block, again and again until the server takes it."""
+def insert(told: Mapping[str, Any], table: str, values: Sequence[list[Any]]) -> None:
+    """Inserts a block, again and again until the server takes it.
+
+    Args:
+        values: of each column.
+    """
+    kinds = (column.split()[1] for column in COLUMNS.split(", "))
     columns = [
-        np.array([document[name] for document in documents], dtype=TYPES[kind])
-        for name, kind in (column.split() for column in COLUMNS.split(", "))
+        np.array(column, dtype=TYPES[kind]) for column, kind in zip(values, kinds, strict=True)
     ]
-    settings: dict[str, Any] = {"use_numpy": True, "insert_block_size": told["records"]}
+    settings: dict[str, Any] = {"use_numpy": True, "insert_block_size": told["rows"]}
+    # Texts of Protobuf are bytes here.
+    settings["strings_as_bytes"] = told["format"] == "row_batches"
     if told["quorum"]:
         settings |= {"insert_quorum": told["quorum"], "insert_quorum_timeout": 60_000}
     while True:

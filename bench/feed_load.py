@@ -1,12 +1,13 @@
-"""Topics of the feed cases: JSON documents of 200 bytes, in lz4 batches that are built once."""
+"""Topics of the feed cases: JSON documents or row batches, in lz4 batches that are built once."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
@@ -15,7 +16,7 @@ from bench.load import ALPHABET, LZ4, send_batches
 from deploy.lab.kafka import KafkaCluster
 
 DOCUMENT_BYTES = 200
-BATCH_RECORDS = 1000
+BATCH_ROWS = 1000
 DIFFERENT_BATCHES = 120
 """Number of different batches; together they are larger than any compression window."""
 COLUMNS = (
@@ -26,8 +27,11 @@ COLUMNS = (
 KIND = "kind"
 """Field of a document that names its table; the header `table` has the same name."""
 
-_AIRPORTS = ("ATL", "BOS", "EWR", "IAH", "JFK", "LAX", "LGA", "MIA", "ORD", "SFO")
-_CARRIERS = ("AA", "B6", "DL", "EV", "UA", "WN")
+AIRPORTS = ("ATL", "BOS", "EWR", "IAH", "JFK", "LAX", "LGA", "MIA", "ORD", "SFO")
+CARRIERS = ("AA", "B6", "DL", "EV", "UA", "WN")
+
+
+Format = Literal["json", "row_batches"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +40,23 @@ class FeedLoad:
 
     Args:
         tables: that the records are for, evenly mixed. Of several, a header names the table.
+        rows_per_record: of row batches.
     """
 
     topic: str
-    records: int
+    rows: int
     tables: tuple[str, ...]
+    format: Format = "json"
+    rows_per_record: int = 1
 
     @property
     def has_header(self) -> bool:
         return len(self.tables) > 1
 
-    def of(self, records: int) -> FeedLoad:
-        """Returns the same kind of load with another number of records, rounded to whole
-        batches."""
-        whole = BATCH_RECORDS * PARTITIONS
-        return FeedLoad(self.topic, max(1, round(records / whole)) * whole, self.tables)
+    def of(self, rows: int) -> FeedLoad:
+        """Returns the same kind of load with another number of rows, rounded to whole batches."""
+        whole = BATCH_ROWS * PARTITIONS
+        return replace(self, rows=max(1, round(rows / whole)) * whole)
 
 
 def document(number: int, rng: random.Random, table: str = "") -> bytes:
@@ -63,8 +69,8 @@ def document(number: int, rng: random.Random, table: str = "") -> bytes:
     at = f"2026-11-24 {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     kind = f'"{KIND}":"{table}",' if table else ""
     head = (
-        f'{{{kind}"id":{number},"at":"{at}","carrier":"{_CARRIERS[number % 6]}",'
-        f'"origin":"{_AIRPORTS[number // 7 % 10]}","dest":"{_AIRPORTS[number // 77 % 10]}",'
+        f'{{{kind}"id":{number},"at":"{at}","carrier":"{CARRIERS[number % 6]}",'
+        f'"origin":"{AIRPORTS[number // 7 % 10]}","dest":"{AIRPORTS[number // 77 % 10]}",'
         f'"delay":{number % 240 - 20},"price":{number % 100_000 / 4},"note":"'
     ).encode()
     room = DOCUMENT_BYTES - len(head) - 2
@@ -75,27 +81,39 @@ def fill(cluster: KafkaCluster, load: FeedLoad) -> None:
     """Creates and fills a topic. Raises RuntimeError if a batch is refused."""
     began_at = time.monotonic()
     make_topic(cluster, load.topic)
-    rounds = load.records // BATCH_RECORDS // PARTITIONS
+    rounds = load.rows // BATCH_ROWS // PARTITIONS
     asyncio.run(send_batches(cluster, load.topic, rounds, list(different_batches(load))))
     seconds = time.monotonic() - began_at
-    say(f"loaded {load.topic}: {load.records:,} records in {seconds:.0f} s")
+    say(f"loaded {load.topic}: {load.rows:,} rows in {seconds:.0f} s")
 
 
 def different_batches(load: FeedLoad) -> Iterator[bytearray]:
     """Yields batches of the load, each with offsets from 0."""
     rng = random.Random(load.topic)
     now_ms = int(time.time() * 1000)
-    for batch in range(min(DIFFERENT_BATCHES, load.records // BATCH_RECORDS)):
+    value_of = _values(load.format)
+    for batch in range(min(DIFFERENT_BATCHES, load.rows // BATCH_ROWS)):
         builder = DefaultRecordBatchBuilder(2, LZ4, 0, -1, -1, -1, 1 << 30)
-        for index in range(BATCH_RECORDS):
-            number = batch * BATCH_RECORDS + index
+        for index in range(BATCH_ROWS // load.rows_per_record):
+            number = batch * BATCH_ROWS + index * load.rows_per_record
             table = rng.choice(load.tables) if load.has_header else ""
             builder.append(
                 index,
-                timestamp=now_ms + index // 100,
+                timestamp=now_ms + index * load.rows_per_record // 100,
                 key=b"%d" % number,
-                value=document(number, rng, table),
+                value=value_of(number, rng, table),
                 headers=[("table", table.encode())] if table else [],
             )
         built: bytearray = builder.build()
         yield built
+
+
+def _values(format_name: Format) -> Callable[[int, random.Random, str], bytes]:
+    """Returns the function that writes a record's value: from its first id on, for a table."""
+    if format_name == "json":
+        return document
+    # It takes names from here.
+    from bench.row_batches import RowBatchWriter
+
+    writer = RowBatchWriter()
+    return lambda first, rng, table: writer.value(first, rng)

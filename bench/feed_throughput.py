@@ -132,10 +132,8 @@ class Arrivals:
         return rows != before
 
 
-def measured(
-    shard: FeedShard, system: FeedSystem, records: int, *, seconds_max: float
-) -> FeedWindow:
-    """Returns the steady window of a started system that has so many records to load.
+def measured(shard: FeedShard, system: FeedSystem, rows: int, *, seconds_max: float) -> FeedWindow:
+    """Returns the steady window of a started system that has so many rows to load.
 
     The window begins when a fifth of the rows has arrived, or 12 s after the first. It ends with
     BUSY_SHARE of the rows, or after seconds_max. Both ends are moments at which rows arrive.
@@ -153,12 +151,12 @@ def measured(
             if first_at is None:
                 first_at = now
                 say(f"  first rows after {now - began_at:.1f} s")
-            is_warm = arrivals.rows >= records * WARM_SHARE or now - first_at > WARM_SECONDS_MAX
+            is_warm = arrivals.rows >= rows * WARM_SHARE or now - first_at > WARM_SECONDS_MAX
             if begin is not None:
                 end = cost.read(arrivals.rows)
             elif is_warm:
                 begin = cost.read(arrivals.rows)
-        is_over = arrivals.rows >= records * BUSY_SHARE
+        is_over = arrivals.rows >= rows * BUSY_SHARE
         if is_over or (begin is not None and now - begin.seconds >= seconds_max):
             break
         time.sleep(LOOK_SECONDS)

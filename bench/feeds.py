@@ -27,6 +27,7 @@ from bench import (
     kafka_engine,
     machine,
     results,
+    row_batches,
 )
 from bench.driver_loop import DriverLoop
 from bench.feed_ground import FEED_DIRECTORY, FeedGround, FeedShard
@@ -72,8 +73,7 @@ CASES = {
     "ten_tables": Case(FeedLoad("ten_tables", 8_000_000, TEN)),
     "quorum2": Case(FeedLoad("quorum2", 8_000_000, ("quorum2",)), quorum=2),
     "rowbatch50": Case(
-        FeedLoad("rowbatch50", 12_000_000, ("rowbatch50",)),
-        format_module="aggregator.formats.row_batches",
+        FeedLoad("rowbatch50", 12_000_000, ("rowbatch50",), "row_batches", row_batches.ROWS)
     ),
     "avro200": Case(
         FeedLoad("avro200", 12_000_000, ("avro200",)),
@@ -220,7 +220,7 @@ def measure(
     is_rated = case in RATED
     load = CASES[case].load
     if is_rated:
-        load = load.of(int(load.records * size.load_share))
+        load = load.of(int(load.rows * size.load_share))
         fill(ground.kafka, load)
     found: dict[str, list[Measured]] = {system: [] for system in systems}
     impossible: dict[str, str] = {}
@@ -273,7 +273,7 @@ def one(ground: FeedGround, case: str, system: str, load: FeedLoad, size: Size) 
 def _throughput(
     case: str, system: str, shard: FeedShard, loader: FeedSystem, load: FeedLoad, size: Size
 ) -> Measured:
-    window = feed_throughput.measured(shard, loader, load.records, seconds_max=size.seconds_max)
+    window = feed_throughput.measured(shard, loader, load.rows, seconds_max=size.seconds_max)
     say(
         f"  {window.rows_per_second:,.0f} rows/s,"
         f" {window.cpu_seconds_per_million:.2f} CPU s per million"

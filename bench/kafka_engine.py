@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from bench.feed_ground import FeedShard
 from bench.feed_load import COLUMNS, KIND, FeedLoad
-from bench.feed_system import SEAL_SECONDS, FeedOrder
+from bench.feed_system import SEAL_SECONDS, FeedOrder, Impossible
 from bench.ground import PARTITIONS
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import Process
@@ -23,6 +23,8 @@ class KafkaEngine:
     """
 
     def __init__(self, shard: FeedShard, order: FeedOrder) -> None:
+        if order.load.format != "json":
+            raise Impossible("the Kafka engine of 18.16 reads neither Protobuf nor Avro")
         self._shard, self._order = shard, order
         self._group = f"engine-{shard.number}"
         self._is_created = False

@@ -28,6 +28,8 @@ class ModernKafkaEngine:
             raise Impossible("chdb is not installed: pip install -r bench/requirements.txt")
         if shard.quorum or order.aim == "latency":
             raise Impossible("chdb has neither replicas nor a port to read from")
+        if order.load.format != "json":
+            raise Impossible("its Kafka table is one of JSON")
         self._shard, self._order = shard, order
         self._process: Process | None = None
 

@@ -26,6 +26,7 @@ aggregate.bootstrap = ["{kafka}"]
 [feeds.{feed}]
 region = "east"
 clusters = ["east aggregate"]
+format = "{format}"
 table_from = "{table_from}"
 
 [[feeds.{feed}.shards]]
@@ -54,6 +55,7 @@ class SluiceFeed:
             redis=shard.ground.redis.url,
             kafka=shard.ground.kafka.bootstrap,
             feed=f"feed{shard.number}",
+            format=load.format,
             table_from="header" if load.has_header else "topic",
             topic=load.topic,
             replicas=", ".join(addresses),
