@@ -190,6 +190,10 @@ quorum = {quorum}
             if loader.done() and not loader.cancelled():
                 loader.result()
 
+    def settle(self) -> None:
+        """Waits until loaders that were cancelled beside the test have ended."""
+        self._loop.settle()
+
     # -- records
 
     def send(self, records: Iterable[TrafficRecord], shape: Shape = Shape()) -> int:  # noqa: B008
