@@ -91,7 +91,7 @@ def test_a_zombie_that_wakes_up_when_its_block_is_forgotten_repeats_nothing(feed
 def test_a_zombie_that_has_not_sent_all_its_block_is_waited_for_until_its_server_gives_it_up(
     feed, step
 ):
-    """By default 18.16 waits for the rest for 300 s, and such an insert cannot be killed."""
+    """Such an insert cannot be killed, and by default 18.16 waits 300 s for the rest."""
     zombie = begin_with_end(feed, step, 1, signal.SIGSTOP)
     sent = feed.send(documents(200), SMALL)
     await_stop(zombie)
