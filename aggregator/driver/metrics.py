@@ -37,7 +37,7 @@ GAUGES = (
     Gauge("sluice_feed_offset", "Offset below which everything is loaded.", lambda r: r.offset),
     Gauge("sluice_feed_buffered_bytes", "Bytes read and not loaded.", lambda r: r.buffered_bytes),
     Gauge("sluice_feed_rows_per_second", "Rows loaded per second.", lambda r: r.rows_per_second),
-    Gauge("sluice_feed_dead_letters", "Records set aside.", lambda r: r.dead_letters),
+    Gauge("sluice_feed_dead_letters", "Records set aside so far.", lambda r: r.dead_letters),
     Gauge("sluice_feed_replaying", "1 while blocks are repeated.", lambda r: r.mode == "replay"),
     Gauge("sluice_feed_parked", "1 where an operator has to decide.", lambda r: bool(r.parked)),
     Gauge(

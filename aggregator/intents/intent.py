@@ -71,6 +71,7 @@ class Intent:
         topic_id: of the topic that was read; another id under the same name is another topic.
         leader_epoch: of the last batch read (-1: none yet).
         losses: how many losses an operator accepted.
+        dead_letters: how many records were set aside since the partition was adopted.
         parked: why the partition is stopped; None when it is not.
     """
 
@@ -87,6 +88,7 @@ class Intent:
     topic_id: UUID | None = None
     leader_epoch: int = -1
     losses: int = 0
+    dead_letters: int = 0
     parked: Loss | None = None
 
     def range_of(self, table: str) -> TableRange:
@@ -144,6 +146,8 @@ def encode(intent: Intent) -> tuple[int, str]:
         fields["up_to"] = intent.up_to - intent.offset
     if intent.losses:
         fields["losses"] = intent.losses
+    if intent.dead_letters:
+        fields["dead"] = intent.dead_letters
     if intent.parked:
         loss = intent.parked
         fields["parked"] = [loss.kind.name, loss.begin, loss.end, loss.detail]
@@ -178,6 +182,7 @@ def decode(offset: int, metadata: str) -> Intent:
             topic_id=UUID(hex=topic) if topic else None,
             leader_epoch=_int(fields["leader"]),
             losses=_int(fields.get("losses", 0)),
+            dead_letters=_int(fields.get("dead", 0)),
             parked=_loss(*fields["parked"]) if "parked" in fields else None,
         )
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:

@@ -168,7 +168,6 @@ class BlockForming:
         partition.loading_bytes += (size := sum(each.size_bytes for each in draft.slices))
         try:
             await self.committer.commit(partition, letters)
-            partition.dead_letters += len(letters)
             self._log_dead(place, table, decoded.dead)
             block = TableRange(
                 draft.begin, draft.end, draft.records, schema.hash if schema else "", now_ms
@@ -195,7 +194,7 @@ class BlockForming:
                 order.who,
                 order.why,
             )
-            partition.progress.loaded(draft.table)
+            partition.progress.skipped(draft.table)
             return
         schema = await self._schema_of_sent(place, draft.table, block)
         schema, decoded = await self._decode(place, draft, schema)
@@ -323,7 +322,6 @@ class BlockForming:
             place, cluster = partition.partition, self.assignment.cluster
             letters = dead_letters(place, cluster, draft.table, draft.slices, dead)
             await self.committer.commit(partition, letters)
-            partition.dead_letters += len(letters)
             self._log_dead(place, draft.table, dead)
             told |= {each.offset for each in dead}
         return True

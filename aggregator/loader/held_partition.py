@@ -19,7 +19,7 @@ class HeldPartition:
     """A partition with its progress.
 
     Args:
-        intent: as this loader committed it when it took the partition over.
+        intent: as this loader committed it last.
         leader_epoch: source leader epoch of the last check of the position; -1: none.
         loss_to_park: loss that ends fetching; the partition is parked because of it.
         is_frozen: nothing more is read, by an operator's order.
@@ -41,7 +41,6 @@ class HeldPartition:
     committed_at: float = field(default_factory=time.monotonic)
     loading_bytes: int = 0
     """Bytes of sealed blocks that are not loaded yet."""
-    dead_letters: int = 0
     rows: int = 0
     loaded_lag_ms: int | None = None
     """Age of the newest record of the block stored last, when it was stored; None: none yet."""

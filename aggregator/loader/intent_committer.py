@@ -36,12 +36,13 @@ class IntentCommitter:
     _running: asyncio.Task[None] | None = field(init=False, default=None)
 
     async def commit(self, partition: HeldPartition, letters: Sequence[DeadLetter] = ()) -> None:
-        """Commits the partition's intent as its progress is now, or later.
+        """Commits the partition's intent as its progress is now, or later; it counts the letters.
 
         Raises what the commit raises: then the loader session has to end.
         """
         self._wanted[partition.partition] = partition
         self._letters += letters
+        partition.progress.dead_letters += len(letters)
         if self._next is None:
             self._next = asyncio.get_running_loop().create_future()
         waiting = self._next

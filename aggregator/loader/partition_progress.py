@@ -95,6 +95,9 @@ class PartitionProgress(Generic[S]):
         """Next offset to read."""
         self.leader_epoch = intent.leader_epoch
         """Leader epoch of the last batch read (-1: none yet)."""
+        self.dead_letters = intent.dead_letters
+        """Records set aside since the partition was adopted, with those of the next commit."""
+        self._losses = intent.losses
         self._intent = intent
         self._reference = intent.up_to if intent.up_to is not None else intent.reference
         self._count = 0 if intent.up_to is not None else intent.count
@@ -291,6 +294,11 @@ class PartitionProgress(Generic[S]):
         self._in_flight.discard(table)
         self._marked.add(table)
 
+    def skipped(self, table: str) -> None:
+        """Notes that an operator dropped the block of a table: a loss that the verifier is told."""
+        self.loaded(table)
+        self._losses += 1
+
     # -- forced flush
 
     @property
@@ -340,7 +348,8 @@ class PartitionProgress(Generic[S]):
             transactional_id=transactional_id,
             topic_id=before.topic_id,
             leader_epoch=self.leader_epoch,
-            losses=before.losses,
+            losses=self._losses,
+            dead_letters=self.dead_letters,
         )
 
     @property

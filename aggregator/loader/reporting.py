@@ -103,6 +103,6 @@ class Reporting:
             tables=tables,
             rows_per_second=rows / seconds if seconds > 0 else None,
             lag_seconds=partition.lag_seconds,
-            dead_letters=partition.dead_letters,
+            dead_letters=partition.intent.dead_letters,
             at_ms=now_ms,
         )

@@ -46,7 +46,7 @@ class LoaderReport:
         tables: tables with records that are not yet loaded.
         rows_per_second: rows loaded, averaged over the time since the report before.
         lag_seconds: age of the last loaded records when they were stored, by their timestamps.
-        dead_letters: records set aside since the loader took the partition over.
+        dead_letters: records set aside since the partition was adopted, as its intent counts them.
         parked: the reason why the partition waits for an operator; None when it does not.
         at_ms: Unix time of the report, in milliseconds.
     """

@@ -103,7 +103,7 @@ def with_losses(
         yield Finding(Kind.TURNED_BACK, text)
     is_accepted = after.losses > before.losses
     if is_accepted:
-        why = before.parked or "without being parked"
+        why = before.parked or "without being parked, such as by skip-replay"
         yield Finding(Kind.LOSS, f"an operator accepted a loss: {why}", Weight.ACCEPTED)
     for each in found:
         yield replace(each, weight=Weight.ACCEPTED) if is_accepted else each

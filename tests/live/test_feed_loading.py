@@ -111,6 +111,21 @@ def test_records_that_cannot_be_loaded_are_dead_letters_once(make_feed):
     assert headers["sluice.offset"] == b"100"
     assert headers["sluice.table"].decode() == feed.topic
     assert headers["sluice.reason"]
+    assert feed.intents()[0].dead_letters == 1
+
+
+def test_dead_letters_are_counted_over_all_loaders_of_a_partition(make_feed):
+    feed = make_feed()
+    feed.send([TrafficRecord(0, b"bad", b"{"), TrafficRecord(0, b"bad", b"[")])
+    feed.load()
+    assert until(lambda: len(feed.dead_letters()) == 2, 30)
+    feed.publish()
+    assert until(lambda: feed.intents()[0].custody is Custody.RELEASED, 30)
+    feed.send([TrafficRecord(0, b"bad", b"{"), *documents(1)])
+    feed.load()
+    feed.wait_count(1)
+    assert until(lambda: len(feed.dead_letters()) == 3, 30)
+    assert feed.intents()[0].dead_letters == 3
 
 
 def test_a_table_that_is_not_there_gives_dead_letters_with_that_reason(make_feed):

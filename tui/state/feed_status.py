@@ -103,6 +103,7 @@ class PartitionView:
         lag_records: offsets that are not known to be loaded; on compacted or transactional topics
             not all of them are records.
         lag_seconds: age of the records loaded last, when they were stored.
+        dead_letters: since the partition was adopted; None if the intent is unknown.
         blocks: None if the intent is unknown.
         custody: virgin, held, released or parked; None if no intent is known.
         frozen: who froze it, and why; None when it is not frozen as a whole.
@@ -237,7 +238,7 @@ def partition_view(partition: FeedPartition, facts: FeedFacts, now_ms: int) -> P
         lag_seconds=report.lag_seconds if report else None,
         buffered_bytes=report.buffered_bytes if report else None,
         rows_per_second=report.rows_per_second if report else None,
-        dead_letters=report.dead_letters if report else None,
+        dead_letters=intent.dead_letters if intent else None,
         loader=report.loader if report else None,
         blocks=_blocks(intent, report, facts.tables.get(-1 if shard is None else shard), now_ms),
         custody="parked" if parked else intent.custody.value if intent else None,

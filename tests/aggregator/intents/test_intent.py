@@ -62,6 +62,7 @@ def intents(draw, tables_max=8):
         topic_id=draw(st.none() | st.uuids()),
         leader_epoch=draw(st.integers(-1, 2**31 - 1)),
         losses=draw(st.integers(0, 2**31)),
+        dead_letters=draw(offsets),
         parked=draw(
             st.none() | st.builds(Loss, st.sampled_from(LossKind), offsets, st.none() | offsets)
         ),

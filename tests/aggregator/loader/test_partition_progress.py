@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from aggregator.intents.intent import fits
 from aggregator.loader.accepted_intents import LogToday, accepted
 from aggregator.loader.partition_progress import Mode
+from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 from tests.aggregator.loader.partition_life import RULE, Life, Log, finish
 
@@ -72,6 +73,35 @@ def test_every_record_is_stored_once_whatever_dies_and_the_verdicts_find_nothing
     last = life.committed[-1]
     assert last.up_to == len(tables) == last.offset
     assert not last.tables
+
+
+def test_a_block_that_is_skipped_counts_as_an_accepted_loss_and_one_that_is_loaded_does_not():
+    life = Life(Log(["a", "b", "a"]))
+    life.begin()
+    life.log.read(life.progress, 3, life.now)
+    life.now += RULE.age_seconds
+    life.seal()
+    life.commit()
+    life.begin()
+    life.log.read(life.progress, 3, life.now)
+    assert {draft.table for draft in life.progress.replays()} == {"a", "b"}
+    life.progress.loaded("b")
+    life.commit()
+    assert life.committed[-1].losses == 0
+    life.progress.skipped("a")
+    life.commit()
+    assert (life.committed[-1].losses, life.committed[-1].blocks) == (1, {})
+    life.begin()
+    assert life.progress.intent(Custody.HELD, 7, 3, "loader").losses == 1
+
+
+def test_dead_letters_are_counted_from_loader_to_loader():
+    life = Life(Log(["a"]))
+    for count in (2, 3):
+        life.begin()
+        life.progress.dead_letters += count
+        life.commit()
+    assert life.committed[-1].dead_letters == 5
 
 
 def test_a_thousand_tables_are_loaded_without_an_intent_that_is_too_long():

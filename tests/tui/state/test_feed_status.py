@@ -34,6 +34,7 @@ INTENT = Intent(
         "other": TableRange(95, 95),
     },
     reference=80,
+    dead_letters=4,
     transactional_id="sluice.feed.flights.0",
 )
 REPORT = LoaderReport(
@@ -49,7 +50,7 @@ REPORT = LoaderReport(
     buffered_bytes=3 << 20,
     rows_per_second=1000.0,
     lag_seconds=1.5,
-    dead_letters=4,
+    dead_letters=3,
     at_ms=NOW_MS - 1000,
 )
 TABLE = TableState(
@@ -90,6 +91,12 @@ def test_lag_counts_from_the_report_where_it_is_ahead_of_the_intent():
     assert first_of(replace(FACTS, reports={})).lag_records == 70
     ahead = replace(INTENT, offset=130, tables={})
     assert first_of(replace(FACTS, intents={CLUSTER: {FIRST: ahead}})).lag_records == 30
+
+
+def test_dead_letters_are_those_of_the_intent_whether_a_loader_reports_or_not():
+    assert first_of(FACTS).dead_letters == 4
+    assert first_of(replace(FACTS, reports=None)).dead_letters == 4
+    assert first_of(replace(FACTS, intents={})).dead_letters is None
 
 
 def test_a_partition_without_intent_and_report_is_unknown_and_not_zero():
