@@ -124,8 +124,8 @@ duration_option = click.option(
     "duration",
     metavar="DURATION",
     callback=_duration,
-    help="Time after which the order ends by itself: 90s, 30m, 2h, 7d. Default: it holds until it "
-    "is taken back.",
+    help="Time after which the order ends by itself: 90s, 30m, 2h, 7d. Default: it holds until the "
+    "opposite command ends it: resume, release, unpin, include.",
 )
 
 

@@ -18,12 +18,11 @@ from replicator.orders.order_records import (
     SkipReplay,
     Stream,
 )
-from tui.cli.views.table import instant, table
+from tui.cli.views.table import NONE, instant, table
 from tui.state.streams import limits_of, route_name
 
 SCHEMA_VERSION = 1
 HEADS = ("ROUTE", "ORDER", "WHO", "WHY", "SINCE", "UNTIL")
-UNTIL_TAKEN_BACK = "taken back"
 
 
 def order_values(order: Order) -> dict[str, Any]:
@@ -52,12 +51,30 @@ def orders_text(orders: Iterable[Order]) -> str:
             order.who,
             order.why,
             instant(order.at_ms),
-            instant(order.until_ms) or UNTIL_TAKEN_BACK,
+            instant(order.until_ms) or open_end(order),
         )
         for order in orders
     ]
     about_feeds = any(isinstance(order, FeedOrder) for order in orders)
     return table(("FEED", *HEADS[1:]) if about_feeds else HEADS, rows)
+
+
+def open_end(order: Order) -> str:
+    """Returns what ends an order that has no time at which it ends."""
+    match order:
+        case Freeze() | Pause():
+            return "resumed"
+        case Hold():
+            return "released"
+        case Pin():
+            return "unpinned"
+        case Exclusion():
+            return "included again"
+        case Stream():
+            return "deleted"
+        case _:
+            # An order that is carried out once.
+            return NONE
 
 
 def order_text(order: Order) -> str:
@@ -123,5 +140,5 @@ def changes_text(written: Sequence[Order], taken_back: Sequence[Order], nothing:
     if written:
         parts.append(f"ordered:\n{orders_text(written)}")
     if taken_back:
-        parts.append(f"taken back:\n{orders_text(taken_back)}")
+        parts.append(f"no longer in force:\n{orders_text(taken_back)}")
     return "\n\n".join(parts) or nothing

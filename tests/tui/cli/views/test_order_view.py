@@ -78,8 +78,17 @@ def test_an_order_about_a_feed_names_the_feed_and_no_route(assert_snapshot):
     assert_snapshot(orders_text([FREEZE, SKIP]), "feed_orders")
 
 
-def test_an_order_without_an_end_holds_until_it_is_taken_back():
-    assert orders_text([Hold(**FIELDS)]).splitlines()[1].endswith("taken back")
+@pytest.mark.parametrize(
+    ("order", "end"),
+    [
+        (Hold(**FIELDS), "released"),
+        (FREEZE, "resumed"),
+        (PIN.model_copy(update={"until_ms": None}), "unpinned"),
+        (SKIP, "-"),
+    ],
+)
+def test_an_order_without_an_end_names_what_ends_it(order, end):
+    assert orders_text([order]).splitlines()[1].endswith(f"  {end}")
     assert order_values(Hold(**FIELDS))["until"] is None
 
 
