@@ -35,5 +35,7 @@ def run_in_thread(function: Callable[..., Result], *arguments: object) -> asynci
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(deliver, *answer)
 
-    threading.Thread(target=work, name=f"aside-{function.__name__}", daemon=True).start()
+    # An object that can be called has no name of its own.
+    name = getattr(function, "__name__", type(function).__name__)
+    threading.Thread(target=work, name=f"aside-{name}", daemon=True).start()
     return future

@@ -14,6 +14,14 @@ async def test_what_the_function_gives_or_raises_arrives():
         await run_in_thread(divmod, 7, 0)
 
 
+async def test_objects_that_can_be_called_are_run_too():
+    class Doubling:
+        def __call__(self, number):
+            return 2 * number
+
+    assert await run_in_thread(Doubling(), 4) == 8
+
+
 def test_a_process_ends_while_its_work_aside_never_does():
     program = """
 import asyncio, time
