@@ -19,6 +19,7 @@ from clickhouse_driver import Client
 from clickhouse_driver.errors import Error
 from confluent_kafka import Consumer
 
+from bench.avro_datums import row_of
 from bench.feed_load import COLUMNS, KIND
 from bench.row_batches import batch_class
 
@@ -75,7 +76,8 @@ def run(told: Mapping[str, Any]) -> None:
             rows = [row for value in values for row in batch.FromString(value).rows]
             insert(told, told["tables"][0], [[*map(attrgetter(name), rows)] for name in NAMES])
         else:
-            documents = [orjson.loads(value) for value in values]
+            loads: Any = row_of if told["format"] == "avro" else orjson.loads
+            documents = [loads(value) for value in values]
             for table, part in by_table(documents, told["tables"]).items():
                 insert(told, table, [[document[name] for document in part] for name in NAMES])
         consumer.commit(asynchronous=False)

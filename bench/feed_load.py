@@ -1,4 +1,4 @@
-"""Topics of the feed cases: JSON documents or row batches, in lz4 batches that are built once."""
+"""Topics of the feed cases: JSON, row batches or Avro, in lz4 batches that are built once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AIRPORTS = ("ATL", "BOS", "EWR", "IAH", "JFK", "LAX", "LGA", "MIA", "ORD", "SFO"
 CARRIERS = ("AA", "B6", "DL", "EV", "UA", "WN")
 
 
-Format = Literal["json", "row_batches"]
+Format = Literal["json", "row_batches", "avro"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,12 @@ def _values(format_name: Format) -> Callable[[int, random.Random, str], bytes]:
     """Returns the function that writes a record's value: from its first id on, for a table."""
     if format_name == "json":
         return document
-    # It takes names from here.
+    # They take names from here.
+    from bench import avro_datums
     from bench.row_batches import RowBatchWriter
+
+    if format_name == "avro":
+        return lambda number, rng, table: avro_datums.value(number, rng)
 
     writer = RowBatchWriter()
     return lambda first, rng, table: writer.value(first, rng)

@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,6 @@ class Case:
     """Case of the bench.
 
     Args:
-        format_module: decodes the case's format; the case is skipped while it does not exist.
         load: of a throughput case.
         aim: of the systems' settings.
         quorum: replicas that must have each block; 0: one server.
@@ -65,7 +63,6 @@ class Case:
     load: FeedLoad
     aim: Aim = "throughput"
     quorum: int = 0
-    format_module: str = ""
 
 
 CASES = {
@@ -75,10 +72,7 @@ CASES = {
     "rowbatch50": Case(
         FeedLoad("rowbatch50", 12_000_000, ("rowbatch50",), "row_batches", row_batches.ROWS)
     ),
-    "avro200": Case(
-        FeedLoad("avro200", 12_000_000, ("avro200",)),
-        format_module="aggregator.formats.avro_records",
-    ),
+    "avro200": Case(FeedLoad("avro200", 12_000_000, ("avro200",), "avro")),
     "latency2000": Case(FeedLoad("latency2000", 0, ("latency2000",)), aim="latency", quorum=2),
     "kills": Case(FeedLoad("kills", 0, ("kills",)), aim="latency"),
 }
@@ -138,9 +132,6 @@ def main(
     failures: list[str] = []
     with FeedGround() as ground:
         for case in cases or CASES:
-            if missing := missing_format(case):
-                say(f"{case}: left out: {missing}")
-                continue
             began_with = round(machine.load_average(), 1)
             found, impossible = measure(ground, case, chosen, rounds, size, failures)
             keep(file, case, found, impossible, load_average=began_with, quick=quick)
@@ -148,16 +139,6 @@ def main(
     for failure in failures:
         say(failure)
     sys.exit(1 if failures else 0)
-
-
-def missing_format(case: str) -> str:
-    """Returns why a case cannot be measured yet; empty if it can."""
-    module = CASES[case].format_module
-    if not module:
-        return ""
-    if find_spec(module) is None:
-        return f"there is no {module} yet"
-    return "the bench writes no records of its format yet"
 
 
 def keep(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
+from bench.avro_datums import SCHEMA, SCHEMA_ID
 from bench.feed_ground import FeedShard
 from bench.feed_load import COLUMNS
 from bench.feed_system import FeedOrder
@@ -16,6 +18,7 @@ from deploy.lab.process import Process
 MASTER = "local[2,8]"
 COORDINATES = "_cluster String, _topic String, _partition UInt32, _offset UInt64, _row UInt32"
 WITHOUT_INTENTS = "bench.without_intents"
+SCHEMAS = "schemas"
 STOP_SECONDS = 40.0
 CONFIGURATION = """\
 [regions.east]
@@ -27,6 +30,7 @@ aggregate.bootstrap = ["{kafka}"]
 region = "east"
 clusters = ["east aggregate"]
 format = "{format}"
+{schemas}
 table_from = "{table_from}"
 
 [[feeds.{feed}.shards]]
@@ -56,6 +60,7 @@ class SluiceFeed:
             kafka=shard.ground.kafka.bootstrap,
             feed=f"feed{shard.number}",
             format=load.format,
+            schemas=f'schemas = "{SCHEMAS}"' if load.format == "avro" else "",
             table_from="header" if load.has_header else "topic",
             topic=load.topic,
             replicas=", ".join(addresses),
@@ -75,6 +80,9 @@ class SluiceFeed:
             file.write_text(self._configuration)
             password.write_text(f"{PASSWORD}\n")
             password.chmod(0o600)
+            if self._order.load.format == "avro":
+                (directory / SCHEMAS).mkdir()
+                (directory / SCHEMAS / f"{SCHEMA_ID}.avsc").write_text(json.dumps(SCHEMA))
         command = [os.fspath(OWN_PROGRAM), "aggregate", "--config", os.fspath(file)]
         command += ["--region", "east", "--master", MASTER]
         if self._worker_module:
