@@ -107,7 +107,7 @@ class Feed(Table):
     """Clusters to read: regional ones of several regions, or one aggregate."""
     format: Literal["json", "avro", "protobuf", "row_batches"] = "json"
     schemas: Schemas | None = None
-    """Folder of Avro schemas by id (<id>.avsc), or of .proto files; read at the start."""
+    """Folder of Avro schemas (<id>.avsc, <table>.avsc), or of .proto files; read at the start."""
     table_from: Literal["topic", "header"] = "topic"
     """Place of a record's table name: its topic, or the header named by `header`."""
     header: Annotated[str, Field(min_length=1)] = "table"
