@@ -187,6 +187,11 @@ def test_a_timestamp_far_from_now_is_exact_or_refused():
     assert one("DateTime64(3)", "at", at={"seconds": far}) == far * 1000
     assert one("Date32", "at", at={"seconds": far}) == far // 86400
     assert "is no DateTime64(9)" in reason("DateTime64(9)", "at", at={"seconds": far})
+    fine = table(at="DateTime64(3)", times="Array(DateTime64(3))", other="DateTime64(9)")
+    for values in ({"at": {"seconds": far}}, {"times": [{"seconds": far}]}):
+        # Another column asks for nanoseconds, which have no room for this time.
+        [dead] = DECODE([slice_of([encoded(**values)])], fine).dead
+        assert "DateTime64(3)" in dead.reason
     kind = "Array(DateTime64(9))"
     assert f"is no {kind}" in reason(kind, "times", times=[{}, {"seconds": far}])
 

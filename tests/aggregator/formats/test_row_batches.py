@@ -100,9 +100,11 @@ def test_what_googles_library_wrote_is_what_it_reads(batches):
 BAD = [
     b"\xff",
     b"\x22\x02\x08",
+    b"\x22\x01\x08",
     batch([{"number": 1}], table="other"),
     batch([{"number": 1}], is_named=False, schema_hash="01234567"),
     batch([{"number": 1}], is_named=False),
+    batch([{"number": 1}]) + b"\x22\x01\x08",
     batch([{"number": 1}, {"day": -1}]),
     batch([{"kind": 7}, {"number": 1}]),
 ]
