@@ -25,7 +25,7 @@ THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class OwnerRow:
-    """Result for one feed or route in one cluster.
+    """Result for one feed or route in one cluster; all None if nothing could be read there.
 
     Args:
         partitions: with an entry today.
@@ -35,9 +35,13 @@ class OwnerRow:
 
     cluster: ClusterName
     owner: str
-    partitions: int
-    entries: int
-    counts: Mapping[Weight, int]
+    partitions: int | None
+    entries: int | None
+    counts: Mapping[Weight, int] | None
+
+    def count(self, weight: Weight) -> int | None:
+        """Returns the number of findings of a weight."""
+        return None if self.counts is None else self.counts.get(weight, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,7 @@ class Check:
         return CheckResult(
             self._region,
             self._since_ms,
-            tuple(row for it in found for row in _rows(it.judge, it.judgements)),
+            tuple(row for it in found for row in _rows(it)),
             tuple(judgements),
             tuple(dict.fromkeys(problems)),
             None if counts is None else tuple(counts),
@@ -162,13 +166,16 @@ class Check:
         return RowResult(tuple(counts), tuple(problems))
 
 
-def _rows(judge: ClusterJudge, found: list[Judgement]) -> Iterator[OwnerRow]:
-    counts: dict[str, Counter[Weight]] = {}
-    for judgement in found:
+def _rows(found: _Judged) -> Iterator[OwnerRow]:
+    judge, counts = found.judge, dict[str, Counter[Weight]]()
+    for judgement in found.judgements:
         by_weight = counts.setdefault(judgement.subject.owner, Counter())
         by_weight.update(each.weight for each in judgement.findings)
     partitions = judge.partitions
     for owner in sorted({each.name for each in judge.owners.values()}):
+        if found.problem and not judge.judged[owner]:
+            yield OwnerRow(judge.cluster, owner, None, None, None)
+            continue
         yield OwnerRow(
             judge.cluster,
             owner,

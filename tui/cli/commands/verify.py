@@ -17,7 +17,7 @@ from tui.cli.options import (
     timeout_option,
     usage_errors,
 )
-from tui.cli.output import emit, say
+from tui.cli.output import emit
 
 if TYPE_CHECKING:
     from aggregator.verifier.check import CheckResult
@@ -44,7 +44,9 @@ def verify(ctx: click.Context, config: str | None, region: str | None) -> int:
 
 @verify.command()
 @config_option
-@click.option("--region", required=True, metavar="REGION", help="Region whose feeds are meant.")
+@click.option(
+    "--region", required=True, metavar="REGION", help="Region whose feeds and routes are judged."
+)
 @click.option(
     "--since",
     metavar="AGO|INSTANT",
@@ -62,9 +64,9 @@ def verify(ctx: click.Context, config: str | None, region: str | None) -> int:
 def check(config: str, region: str, since: str, rows: bool, timeout: float, output: str) -> int:
     """Judge the history of a region's committed entries, once.
 
-    Exits with 0 when all of it is right; with 9 when there is an anomaly, or a row is missing,
-    surplus or doubled; with 3 when a server could not be reached; with 5 when not all could be
-    judged. docs/verify.md describes each finding, and what is proved by none.
+    Exits with 0 when all of it is right; with 9 when there is an anomaly, or with --rows a row is
+    missing, surplus, doubled or changed; with 3 when a server could not be reached; with 5 when not
+    all could be judged. docs/verify.md describes each finding, and what no finding proves.
     """
     from aggregator.verifier.check import Check
     from replicator.audit.window import BadWindow, instant
@@ -75,7 +77,6 @@ def check(config: str, region: str, since: str, rows: bool, timeout: float, outp
         since_ms = instant(since, int(time.time() * 1000))
     found = Check(load(config), region, since_ms, timeout, with_rows=rows).run()
     emit(output, as_values(found), lambda: as_text(found))
-    say(*found.problems)
     return exit_code(found)
 
 

@@ -35,7 +35,7 @@ def as_values(found: CheckResult) -> dict[str, Any]:
                 "of": row.owner,
                 "partitions": row.partitions,
                 "entries": row.entries,
-                **{weight.value: row.counts.get(weight, 0) for weight in Weight},
+                **{weight.value: row.count(weight) for weight in Weight},
             }
             for row in found.rows
         ],
@@ -73,7 +73,7 @@ def as_text(found: CheckResult) -> str:
             row.owner,
             row.partitions,
             row.entries,
-            *(row.counts.get(weight, 0) for weight in Weight),
+            *(row.count(weight) for weight in Weight),
         )
         for row in found.rows
     ]

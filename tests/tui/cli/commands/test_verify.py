@@ -1,4 +1,4 @@
-"""`sluice verify` without servers: tests that end before one is contacted."""
+"""`sluice verify` without servers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -89,3 +89,15 @@ def test_it_ends_with_the_worst_that_was_found(judgements, problems, code) -> No
 )
 def test_rows_that_differ_are_an_anomaly(counts, code) -> None:
     assert exit_code(CheckResult("east", 0, (), (), (), counts)) is code
+
+
+def test_what_could_not_be_read_is_unknown_and_said_once(tmp_path: Path, capsys) -> None:
+    config = tmp_path / "appliance.toml"
+    config.write_text(LONELY)
+    arguments = ["check", "--config", str(config), "--region", "west", "--timeout", "0.5"]
+    assert run(["verify", *arguments]) == ExitCode.UNREACHABLE
+    said = capsys.readouterr()
+    (row,) = [line for line in said.out.splitlines() if "route west>west" in line]
+    assert row.split()[-5:] == ["?"] * 5
+    assert said.err == ""
+    assert said.out.count("127.0.0.1:3 (") == 1
