@@ -118,9 +118,9 @@ class ByHand:
             source_topic=source,
             target_topic=target,
         )
-        (ledger,) = self._carrying._ledgers.values()
-        commit = self._carrying._driver.commit(ledger.offsets({place: entry}))
-        self._carrying._await(commit)
+        (ledger,) = self._carrying.ledgers.values()
+        commit = self._carrying.driver.commit(ledger.offsets({place: entry}))
+        self._carrying.wait(commit)
 
 
 def messages(cluster: KafkaCluster, topic: str, count: int) -> list[Message]:

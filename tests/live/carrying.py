@@ -114,9 +114,9 @@ class Carrying(PlayedDriver):
         """Starts the next plan in a process of its own, which the test may kill."""
         self._writers_before = {(e.producer_id, e.epoch) for e in self.entries().values()}
         (assignment,) = self._plan(1)
-        told = f"{self._home}.{self.plan_version}.assignment"
+        told = f"{self.home}.{self.plan_version}.assignment"
         process = begin_as_told(
-            self._regions.target.directory / told, self.appliance, assignment, program, *arguments
+            self.regions.target.directory / told, self.appliance, assignment, program, *arguments
         )
         self._processes.append(process)
         return process
@@ -125,8 +125,8 @@ class Carrying(PlayedDriver):
         """Starts the next plan with one process per carrier, which the test may kill."""
         started = []
         for assignment in self._plan(carriers):
-            told = f"{self._home}.{self.plan_version}.{assignment.number}.assignment"
-            path = self._regions.target.directory / told
+            told = f"{self.home}.{self.plan_version}.{assignment.number}.assignment"
+            path = self.regions.target.directory / told
             started.append(
                 begin_as_told(path, self.appliance, assignment, "tests.live.carrier_process")
             )
@@ -135,11 +135,11 @@ class Carrying(PlayedDriver):
 
     def say_newer_plan(self) -> None:
         """Commits the driver command of a newer plan, upon which carriers end their epoch."""
-        self._await(self._driver.publish(self.plan_version + 1))
+        self.wait(self.driver.publish(self.plan_version + 1))
 
     def say_stop(self) -> None:
         """Commits the driver's stop; does not wait for the carriers."""
-        self._await(self._driver.publish(self.plan_version, stop=True))
+        self.wait(self.driver.publish(self.plan_version, stop=True))
 
     def swap_carriers(self, carriers: int) -> None:
         """Moves every partition of the epoch to the next of `carriers` carriers."""
@@ -175,7 +175,7 @@ class Carrying(PlayedDriver):
         Returns the receipts of the old plan's carriers.
         """
         old, self._running = self._running, []
-        self._await(self._driver.publish(self.plan_version + 1))
+        self.wait(self.driver.publish(self.plan_version + 1))
         receipts = self._collect(old)
         self.begin(carriers=carriers)
         return receipts
@@ -188,7 +188,7 @@ class Carrying(PlayedDriver):
         """Fences the running carrier of this number, as a second carrier of that number does; the
         running one then starts again."""
         (route,) = self.routes.values()
-        self._await(FencedCommitter(self._cluster, f"sluice.{route.key}.{number}").open())
+        self.wait(FencedCommitter(self.cluster, f"sluice.{route.key}.{number}").open())
 
     @property
     def running(self) -> list[Future[list[Receipt]]]:
@@ -208,7 +208,7 @@ class Carrying(PlayedDriver):
 
     def stop(self) -> list[Receipt]:
         """Commits the driver's stop and returns the receipts of all carriers."""
-        self._await(self._driver.publish(self.plan_version, stop=True))
+        self.wait(self.driver.publish(self.plan_version, stop=True))
         old, self._running = self._running, []
         return self._collect(old)
 
@@ -232,7 +232,7 @@ class Carrying(PlayedDriver):
             but: by source, partitions to leave out.
         """
         for name in self.routes:
-            ends = stable_ends(self._regions.sources[name], self.topics)
+            ends = stable_ends(self.regions.sources[name], self.topics)
             left = {p: end for p, end in ends.items() if p.partition not in but.get(name, ())}
             self.until(lambda name=name, left=left: self._is_past(name, left))
 
@@ -273,7 +273,7 @@ class Carrying(PlayedDriver):
         self, place: TopicPartition, *, restart_at: int | None = None, makers: Makers = MAKERS
     ) -> Accepted:
         """Accepts the loss of one parked partition of the first source, as an operator does."""
-        return self._await(self._accept(place, restart_at, makers))
+        return self.wait(self._accept(place, restart_at, makers))
 
     async def _accept(
         self, place: TopicPartition, restart_at: int | None, makers: Makers
@@ -301,9 +301,9 @@ class Carrying(PlayedDriver):
         Args: see assert_same. Returns the number of records.
         """
         return assert_same(
-            self._regions, self.topics, since=since or {}, but=but, redis_may_lack=redis_may_lack
+            self.regions, self.topics, since=since or {}, but=but, redis_may_lack=redis_may_lack
         )
 
     def maps(self, name: str) -> tuple[dict[Any, OffsetMap], dict[Any, OffsetMap]]:
         """Returns the offset maps of a route, from the runs topic and from Redis."""
-        return maps(self._regions, name)
+        return maps(self.regions, name)

@@ -94,7 +94,7 @@ class DeposedLeader:
         assert response.responses[0][1][0][1] == 0, response
 
     def _asked(self, request: Any) -> Any:
-        response = self._carrying._await(self._carrying._cluster.send(LEADER, request))
+        response = self._carrying.wait(self._carrying.cluster.send(LEADER, request))
         assert response.error_code == 0, response
         return response
 
@@ -134,9 +134,9 @@ class DeposedLeader:
         self._until_the_follower_leads()
 
     def _is_deposed(self) -> bool:
-        cluster = self._carrying._cluster
+        cluster = self._carrying.cluster
         asked = cluster.send(LEADER, LeaderEpochRequest(self._topic, 0, 0))
-        code = self._carrying._await(asked).topics[0][1][0][0]
+        code = self._carrying.wait(asked).topics[0][1][0][0]
         return bool(code == Code.NOT_LEADER_OR_FOLLOWER)
 
     def _pause(self, number: int) -> None:

@@ -82,7 +82,7 @@ class Hand:
             route=route,
             number=number,
             partitions=tuple(places) or tuple(every),
-            term=term or carrying._driver.term,
+            term=term or carrying.driver.term,
             plan_version=carrying.plan_version,
             deadline=time.time() + 600,
             max_message_bytes=tuple((max_message_bytes or {}).items()),
@@ -339,7 +339,7 @@ def names_topic(request: Any, topic: str) -> bool:
 
 def _speak(carrying: Carrying) -> None:
     """Commits the driver command unless this driver already has; carriers need one."""
-    cluster, home = carrying._cluster, carrying._home
-    command = carrying._await(read_command(cluster, driver_id(home)))
-    if command is None or command.term != carrying._driver.term:
-        carrying._await(carrying._driver.publish(carrying.plan_version))
+    cluster, home = carrying.cluster, carrying.home
+    command = carrying.wait(read_command(cluster, driver_id(home)))
+    if command is None or command.term != carrying.driver.term:
+        carrying.wait(carrying.driver.publish(carrying.plan_version))

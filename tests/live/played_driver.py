@@ -47,20 +47,20 @@ class PlayedDriver:
         self.plan_version = 0
         self._since = 0
         self._moved: dict[tuple[str, TopicPartition], int | None] = {}
-        self._regions, self._home = regions, regions.home
+        self.regions, self.home = regions, regions.home
         self._limits = tuple((max_message_bytes or {}).items())
         self._loop = LoopThread()
-        self._await = self._loop.wait
-        self._cluster = Cluster("target", appliance.region(self._home).aggregate)
-        self._ledgers = {name: Ledger(self._cluster, route) for name, route in self.routes.items()}
+        self.wait = self._loop.wait
+        self.cluster = Cluster("target", appliance.region(self.home).aggregate)
+        self.ledgers = {name: Ledger(self.cluster, route) for name, route in self.routes.items()}
         make_own_topics(
-            Admin(self._home, appliance.region(self._home).aggregate),
+            Admin(self.home, appliance.region(self.home).aggregate),
             self.routes.values(),
             replication_factor,
         )
-        self._await(self._cluster.open())
-        self._driver = Driver(self._cluster, driver_id(self._home))
-        self._await(self._driver.open())
+        self.wait(self.cluster.open())
+        self.driver = Driver(self.cluster, driver_id(self.home))
+        self.wait(self.driver.open())
 
     def __enter__(self) -> Self:
         return self
@@ -72,10 +72,10 @@ class PlayedDriver:
         traceback: TracebackType | None,
     ) -> None:
         try:
-            self._await(self._cluster.close())
+            self.wait(self.cluster.close())
             self._loop.settle()
-            if self._regions.uses_tls:
-                self._await(asyncio.sleep(0.5))  # TLS connections close in the background
+            if self.regions.uses_tls:
+                self.wait(asyncio.sleep(0.5))  # TLS connections close in the background
         finally:
             self._loop.close()
 
@@ -83,19 +83,19 @@ class PlayedDriver:
         """Commits virgin entries, for all routes, of the partitions that have none yet."""
         begin = self.topics.get(topic, 0)
         new = [TopicPartition(topic, number) for number in range(begin, partitions)]
-        self._cluster.watch([topic])
-        self._await(self._cluster.refresh())
+        self.cluster.watch([topic])
+        self.wait(self.cluster.refresh())
         commits = []
-        for ledger in self._ledgers.values():
+        for ledger in self.ledgers.values():
             commits.append(ledger.offsets({place: virgin(ledger, 0) for place in new}))
             commits.append(ledger.witness(topic, partitions))
-        self._await(self._driver.commit(merged(commits)))
+        self.wait(self.driver.commit(merged(commits)))
         self.topics[topic] = partitions
 
     def entries(self, name: str | None = None) -> dict[TopicPartition, Entry]:
         """Returns the ledger of a route (default: that of the first source)."""
-        ledger = self._ledgers[name or next(iter(self.routes))]
-        return self._await(ledger.read(self._places()))
+        ledger = self.ledgers[name or next(iter(self.routes))]
+        return self.wait(ledger.read(self._places()))
 
     def _follow(self, where: Mapping[tuple[str, TopicPartition], int | None]) -> None:
         """Publishes the next plan as a reassignment within the running epoch.
@@ -107,20 +107,20 @@ class PlayedDriver:
         self._moved |= {(self.routes[name].key, place): at for (name, place), at in where.items()}
         self.plan_version += 1
         delta = ReassignmentDelta(self._since, dict(self._moved), dict(self._limits))
-        self._await(self._driver.publish(self.plan_version, delta=delta))
+        self.wait(self.driver.publish(self.plan_version, delta=delta))
 
     def _plan(self, carriers: int) -> list[Assignment]:
         """Publishes the next plan: per route, `carriers` carriers share all adopted partitions."""
         self.plan_version += 1
         self._since, self._moved = self.plan_version, {}
-        self._await(self._driver.publish(self.plan_version))
+        self.wait(self.driver.publish(self.plan_version))
         places = self._places()
         return [
             Assignment(
                 route=route,
                 number=number,
                 partitions=tuple(places[number::carriers]),
-                term=self._driver.term,
+                term=self.driver.term,
                 plan_version=self.plan_version,
                 deadline=time.time() + PATIENCE_SECONDS,
                 max_message_bytes=self._limits,

@@ -229,10 +229,10 @@ class Stage:
 
     def until_forgotten(self, hand: Hand) -> None:
         """Waits until the target has expired the carrier's producer state."""
-        (producer_id, _), cluster = hand.producer, self.carrying._cluster
+        (producer_id, _), cluster = hand.producer, self.carrying.cluster
 
         def is_forgotten() -> bool:
-            states = self.carrying._await(cluster.producer_states(*self.place))
+            states = self.carrying.wait(cluster.producer_states(*self.place))
             return producer_id not in states
 
         assert until(is_forgotten, PATIENCE_SECONDS)
@@ -240,31 +240,31 @@ class Stage:
     def until_remembered(self, hand: Hand, records: int) -> None:
         """Waits until the target's leader has appended `records` records of the carrier's producer.
         The producer has sent all of them; no other replica needs to hold one."""
-        cluster, (producer_id, _) = self.carrying._cluster, hand.producer
+        cluster, (producer_id, _) = self.carrying.cluster, hand.producer
 
         def is_remembered() -> bool:
-            states = self.carrying._await(cluster.producer_states(*self.place))
+            states = self.carrying.wait(cluster.producer_states(*self.place))
             return states[producer_id].last_sequence == records - 1
 
         assert until(is_remembered, PATIENCE_SECONDS)
 
     def until_id_forgotten(self, hand: Hand) -> None:
         """Waits until the target has expired the carrier's transactional id."""
-        name, cluster = hand.session.fenced_committer.transactional_id, self.carrying._cluster
+        name, cluster = hand.session.fenced_committer.transactional_id, self.carrying.cluster
         request = DescribeTransactionsRequest([name])
 
         def is_forgotten() -> bool:
             asked = cluster.ask_coordinator(TRANSACTION, name, request, lambda _: [])
-            return self.carrying._await(asked).states[0][0] == ID_NOT_FOUND
+            return self.carrying.wait(asked).states[0][0] == ID_NOT_FOUND
 
         assert until(is_forgotten, PATIENCE_SECONDS)
 
     def renew(self) -> None:
         """Commits the driver command and the witness again, as a driver does periodically."""
-        driver = self.carrying._driver
-        (ledger,) = self.carrying._ledgers.values()
-        self.carrying._await(driver.publish(self.carrying.plan_version))
-        self.carrying._await(driver.commit(ledger.witness(self.topic, 1)))
+        driver = self.carrying.driver
+        (ledger,) = self.carrying.ledgers.values()
+        self.carrying.wait(driver.publish(self.carrying.plan_version))
+        self.carrying.wait(driver.commit(ledger.witness(self.topic, 1)))
 
     def until_entry_forgotten(self, beside: Stage) -> None:
         """Waits until the target has expired the committed offset that is the partition's entry."""

@@ -8,6 +8,8 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -17,7 +19,7 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.config import topology
 from replicator.groups.copies.commit_store import CommitStore
-from replicator.kafka.tail import stall
+from replicator.kafka.admin.admin import Admin
 from replicator.kafka.tail.consumer_offsets import TOPIC, CommitRecord, commit_tailer
 from replicator.kafka.tail.tail_position import Portion
 from replicator.kafka.tail.topic_tailer import TopicTailer
@@ -25,15 +27,19 @@ from tests.live.copying import PATIENCE_SECONDS, commit, events, until_fresh
 from tests.live.copying import copying as copying_to
 
 
-def follower_of(cluster: KafkaCluster) -> TopicTailer[CommitRecord]:
+def follower_of(cluster: KafkaCluster, **options: Any) -> TopicTailer[CommitRecord]:
     settings = topology.KafkaCluster.model_validate(cluster.topology_table())
-    return commit_tailer("west aggregate", settings)
+    return commit_tailer("west aggregate", settings, **options)
 
 
 @contextmanager
-def copying(cluster: KafkaCluster, url: str) -> Iterator[CommitStore]:
-    """Runs a copier and yields the store for the test to read."""
-    with CommitStore(url, "west") as store, copying_to(follower_of(cluster), store):
+def copying(cluster: KafkaCluster, url: str, **options: Any) -> Iterator[CommitStore]:
+    """Runs a copier and yields the store for the test to read.
+
+    Args:
+        options: those of the tailer.
+    """
+    with CommitStore(url, "west") as store, copying_to(follower_of(cluster, **options), store):
         yield store
 
 
@@ -90,15 +96,14 @@ def test_the_ledgers_own_entries_arrive_with_their_metadata(aggregate, redis, ma
 
 @pytest.mark.parametrize("ending", ["commit", "abort"])
 def test_a_transactions_commits_arrive_once_it_is_committed_and_only_then(
-    aggregate, redis, make_topic, group, ending, monkeypatch, caplog
+    aggregate, redis, make_topic, group, ending, caplog
 ):
-    monkeypatch.setattr(stall, "STALL_SECONDS", 1.0)
     topic = make_topic(aggregate)
     commit(aggregate, group, topic, 1)
     producer = Producer({**aggregate.librdkafka_options(), "transactional.id": group})
     consumer = Consumer({**aggregate.librdkafka_options(), "group.id": group})
     producer.init_transactions(30)
-    with copying(aggregate, redis.url) as store:
+    with copying(aggregate, redis.url, stall_seconds=1.0) as store:
         until_copied(store, group, topic, 1)
         until_fresh(store)
         producer.begin_transaction()
@@ -262,18 +267,27 @@ def test_a_log_that_ends_before_the_read_position_is_read_anew(
         assert set(events(caplog)) == {"log-read-anew"}
 
 
-def test_a_recreated_log_is_read_from_its_beginning(
-    aggregate, redis, make_topic, group, monkeypatch, caplog
-):
-    """Changes only the topic id that the tailer gets: the broker's topic cannot be recreated."""
+class Renumbering(Admin):
+    """Describes topics under another id from some time on: a broker's own ones stay the same."""
+
+    is_renumbering = False
+
+    def topics(self, names=None):
+        found = super().topics(names)
+        if self.is_renumbering:
+            return [replace(each, topic_id=uuid.UUID(int=1)) for each in found]
+        return found
+
+
+def test_a_recreated_log_is_read_from_its_beginning(aggregate, redis, make_topic, group, caplog):
     topic = make_topic(aggregate)
     commit(aggregate, group, topic, 5)
-    monkeypatch.setattr("replicator.kafka.tail.topic_tailer.CHECK_SECONDS", 0.2)
-    with copying(aggregate, redis.url) as store:
+    table = topology.KafkaCluster.model_validate(aggregate.topology_table())
+    admin = Renumbering("west aggregate", table)
+    with copying(aggregate, redis.url, admin=admin, check_seconds=0.2) as store:
         until_copied(store, group, topic, 5)
         until_fresh(store)
-        as_it_is = TopicTailer._topic
-        monkeypatch.setattr(TopicTailer, "_topic", lambda self: ("anew", as_it_is(self)[1]))
+        admin.is_renumbering = True
         assert until(lambda: {it.era for it in store.position().values()} == {1}, PATIENCE_SECONDS)
         until_fresh(store)
         assert events(caplog) == ["log-read-anew"]

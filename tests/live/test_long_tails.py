@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+from typing import Any
 
 from confluent_kafka import Producer
 
-from replicator.mirror.ledger import tail, takeover
+from replicator.kafka.client.cluster import Cluster
+from replicator.mirror.carrier.assembly import Makers
 from replicator.mirror.ledger.id_attempts import IdAttempts
+from replicator.mirror.ledger.takeover import Takeover
 from tests.live.hand import Gate
 from tests.live.stage import SELDOM, Stage
 
@@ -27,10 +29,19 @@ def others(stage: Stage) -> None:
     assert producer.flush(30) == 0
 
 
-def read_slowly(monkeypatch) -> None:
+def reads_slowly(**collaborators: Any) -> Takeover:
     """Makes the tail take fifteen hundred requests, of which each attempt has time for a few."""
-    monkeypatch.setattr(tail, "READ_BYTES", 20_000)
-    monkeypatch.setattr(takeover, "IdAttempts", partial(IdAttempts, 0.4, doublings_max=0))
+    target: Cluster = collaborators["target"]
+    read = target.read
+
+    async def read_little(topic: str, partition: int, offset: int, bytes_max: int) -> bytes:
+        return await read(topic, partition, offset, min(bytes_max, 20_000))
+
+    target.read = read_little  # type: ignore[method-assign]
+    return Takeover(**collaborators, attempts=IdAttempts(0.4, doublings_max=0))
+
+
+SLOW = Makers(takeover=reads_slowly)
 
 
 def test_a_taker_passes_over_others_records_where_the_leader_remembers_the_writer(make_stage):
@@ -62,19 +73,16 @@ def test_what_lands_while_the_leader_is_asked_is_found_behind_others_records(mak
     assert stage.seen().lost == stage.seen().duplicated == 0
 
 
-def test_a_carrier_reads_a_long_tail_once_in_several_attempts(
-    make_stage, forgets_producers, monkeypatch
-):
+def test_a_carrier_reads_a_long_tail_once_in_several_attempts(make_stage, forgets_producers):
     stage = make_stage(target=forgets_producers)
     old = stage.left_behind(0)
     others(stage)
     stage.until_forgotten(old)
-    read_slowly(monkeypatch)
-    stage.hand(1, **SELDOM).start().until_landed(stage.place, 1000)
+    stage.hand(1, makers=SLOW, **SELDOM).start().until_landed(stage.place, 1000)
     assert stage.seen().lost == stage.seen().duplicated == 0
 
 
-def test_a_loss_is_accepted_although_its_tail_is_long(make_stage, forgets_producers, monkeypatch):
+def test_a_loss_is_accepted_although_its_tail_is_long(make_stage, forgets_producers):
     stage = make_stage(target=forgets_producers, source_config={"max.message.bytes": "3000000"})
     old = stage.hand(0, **SELDOM).start()
     old.until_landed(stage.place, stage.send(1000))
@@ -85,5 +93,4 @@ def test_a_loss_is_accepted_although_its_tail_is_long(make_stage, forgets_produc
     old.kill()
     others(stage)
     stage.until_forgotten(old)
-    read_slowly(monkeypatch)
-    assert stage.carrying.accept(stage.place).source_offset == 1001
+    assert stage.carrying.accept(stage.place, makers=SLOW).source_offset == 1001

@@ -37,20 +37,19 @@ async def test_what_carriers_append_is_the_map_whatever_is_repeated(redis):
         assert loaded(store) == {KEY: learned(stretches(0, 40))}
 
 
-async def test_an_outage_is_named_once_and_nothing_is_lost(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr("replicator.mirror.offset_map.offset_feed.RETRY_SECONDS", 0.05)
+async def test_an_outage_is_named_once_and_nothing_is_lost(tmp_path, caplog):
     server = RedisServer(tmp_path)
-    feed = OffsetFeed(server.url, ROUTE, 0)
+    feed = OffsetFeed(server.url, ROUTE, 0, retry_seconds=0.05)
     await feed.start()
     try:
         with caplog.at_level(logging.WARNING):
             for stretch in stretches(0, 20):
                 feed.append(KEY, [stretch])
                 await asyncio.sleep(0.02)
-            await until(lambda: feed._trouble is not None)
+            await until(lambda: feed.trouble is not None)
             server.start()
             server.wait_ready()
-            await until(lambda: feed._trouble is None)
+            await until(lambda: feed.trouble is None)
         said = [record.getMessage() for record in caplog.records]
         assert sum("event=runs-not-taken" in line for line in said) == 1
         assert sum("event=runs-taken-again" in line for line in said) == 1
@@ -62,16 +61,15 @@ async def test_an_outage_is_named_once_and_nothing_is_lost(tmp_path, caplog, mon
 
 
 async def test_what_does_not_fit_while_redis_is_away_is_left_out_and_redis_is_told(
-    tmp_path, monkeypatch
+    tmp_path,
 ):
-    monkeypatch.setattr("replicator.mirror.offset_map.offset_feed.RETRY_SECONDS", 0.05)
     server = RedisServer(tmp_path)
     server.start()
     server.wait_ready()
     try:
         with OffsetStore(server.url, ROUTE) as store:
             assert store.rebuild(told(KEY, []))
-            feed = OffsetFeed(server.url, ROUTE, 0, pending_bytes_max=1000)
+            feed = OffsetFeed(server.url, ROUTE, 0, pending_bytes_max=1000, retry_seconds=0.05)
             await feed.start()
             # The feed's task has not run yet, as when Redis does not answer.
             feed.append(KEY, stretches(0, 20))

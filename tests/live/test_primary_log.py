@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException, Producer
@@ -67,11 +68,15 @@ def without_topic(aggregate: KafkaCluster) -> KafkaCluster:
 
 
 @contextmanager
-def copying(cluster: KafkaCluster, source: str, *urls: str) -> Iterator[None]:
-    """Runs the copiers of one region's daemon."""
+def copying(cluster: KafkaCluster, source: str, *urls: str, **options: Any) -> Iterator[None]:
+    """Runs the copiers of one region's daemon.
+
+    Args:
+        options: those of the tailers.
+    """
     stores = [PrimaryCopies(url, source) for url in urls]
     copiers = [
-        Copier(PrimaryTailer(ClusterName.aggregate(source), table_of(cluster)), store)
+        Copier(PrimaryTailer(ClusterName.aggregate(source), table_of(cluster), **options), store)
         for store in stores
     ]
     threads = [threading.Thread(target=copier.run) for copier in copiers]
@@ -289,12 +294,12 @@ def test_a_copier_makes_a_missing_topic_and_logs_nothing(without_topic, redis, c
     assert events(caplog) == []
 
 
-def test_a_deleted_topic_is_read_anew_and_its_decisions_stay_known(
-    without_topic, redis, monkeypatch
-):
-    monkeypatch.setattr("replicator.kafka.tail.topic_tailer.CHECK_SECONDS", 0.2)
+def test_a_deleted_topic_is_read_anew_and_its_decisions_stay_known(without_topic, redis):
     before, after = first(), first()
-    with copying(without_topic, "west", redis.url), PrimaryStore(redis.url) as store:
+    with (
+        copying(without_topic, "west", redis.url, check_seconds=0.2),
+        PrimaryStore(redis.url) as store,
+    ):
         log_of(without_topic).write([before])
         until_known(store, before)
         admin = without_topic.admin()

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import replace
+from functools import partial
 
 import pytest
 from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.transaction import EndTxnRequest
 from aiokafka.protocol.types import (
     Boolean,
     CompactString,
@@ -124,11 +125,8 @@ class BeginsAgain(FencedCommitter):
         return 0
 
 
-class BelievesItsTimes(Sender):
+def ignore_times(*_):
     """Mutation: ignores the timestamps that the target answers."""
-
-    async def _landed(self, pipeline, batch, outcome):
-        await super()._landed(pipeline, batch, replace(outcome, log_append_time_ms=-1))
 
 
 def believe(pipeline):
@@ -148,7 +146,9 @@ def test_a_partition_taken_again_goes_on_behind_its_last_sequence(make_stage, ta
     stage = make_stage()
     makers = Makers(
         fenced_committer=BeginsAgain if taken_out else FencedCommitter,
-        sender=BelievesItsTimes if taken_out == "all of the answer" else Sender,
+        sender=partial(Sender, stamped_times=ignore_times)
+        if taken_out == "all of the answer"
+        else Sender,
     )
     believes = taken_out in ("sequence and offset of the answer", "all of the answer")
     hand = stage.hand(0, makers=makers, adapt=believe if believes else None).start()
@@ -272,24 +272,22 @@ class EndTxnV5Request(Request[EndTxnV5Struct]):
         return request_struct_class(*self._fields, {})
 
 
-class EndsByVersion5(FencedCommitter):
-    """Mutation: once a partition is acquired, ends transactions with version 5 of EndTxn."""
+def end_by_version_5(hand):
+    """Mutation: commits transactions with version 5 of EndTxn from here on."""
+    committer, send = hand.session.fenced_committer, hand.target.send
 
-    has_acquired = False
+    async def sent(node, request, purpose="control"):
+        if isinstance(request, EndTxnRequest):
+            request = EndTxnV5Request(committer.transactional_id, *hand.producer, True)
+        return await send(node, request, purpose)
 
-    async def _end(self, *, commit):
-        if not self.has_acquired:
-            await super()._end(commit=commit)
-            return
-        request = EndTxnV5Request(*self._identity, commit)
-        await self._ask(request, lambda response: [response.error_code])
+    hand.target.send = sent
 
 
 @IN_FORCE
 def test_a_transaction_leaves_the_producers_epoch_alone(make_stage, in_force):
     stage = make_stage()
-    makers = MAKERS if in_force else Makers(fenced_committer=EndsByVersion5)
-    hand = stage.hand(0, makers=makers, ledger_seconds=0.1).start()
+    hand = stage.hand(0, ledger_seconds=0.1).start()
     hand.until(lambda: stage.place in hand.pipelines)
     if in_force:
         for _ in range(3):
@@ -297,7 +295,7 @@ def test_a_transaction_leaves_the_producers_epoch_alone(make_stage, in_force):
             hand.until(lambda end=end: stage.entry.source_offset == end)
         assert (stage.entry.producer_id, stage.entry.epoch) == hand.producer
     else:
-        hand.session.fenced_committer.has_acquired = True
+        end_by_version_5(hand)
         stage.send(100)
         assert isinstance(hand.failure(), Fenced)
 
@@ -385,8 +383,8 @@ class FollowsNothing(CommandFollower):
 def test_a_carrier_of_an_older_driver_takes_nothing(make_stage, in_force):
     stage = make_stage()
     stage.send(100)
-    older = stage.carrying._driver.term
-    stage.carrying._await(stage.carrying._driver.open())
+    older = stage.carrying.driver.term
+    stage.carrying.wait(stage.carrying.driver.open())
     makers = MAKERS if in_force else Makers(command_follower=FollowsNothing)
     hand = stage.hand(0, term=older, makers=makers).start()
     if in_force:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -40,14 +41,15 @@ from tests.live.runs import (
 BEGIN = TailPosition("topic", 0)
 
 
-def follower_of(cluster, route_key: str) -> TopicTailer[RunsRecord]:
+def follower_of(cluster, route_key: str, **options: Any) -> TopicTailer[RunsRecord]:
     settings = topology.KafkaCluster.model_validate(cluster.topology_table())
-    return runs_tailer("east aggregate", settings, route_key)
+    return runs_tailer("east aggregate", settings, route_key, **options)
 
 
 @contextmanager
-def copied(cluster, url: str, route_key: str) -> Iterator[RunsCopies]:
-    with RunsCopies(url, route_key) as store, copying(follower_of(cluster, route_key), store):
+def copied(cluster, url: str, route_key: str, **options: Any) -> Iterator[RunsCopies]:
+    follower = follower_of(cluster, route_key, **options)
+    with RunsCopies(url, route_key) as store, copying(follower, store):
         yield store
 
 
@@ -144,11 +146,13 @@ async def test_a_destination_that_is_away_catches_up(aggregate, make_redis, rout
 
 
 async def test_a_runs_topic_that_is_recreated_is_read_from_its_beginning(
-    aggregate, redis, route_key, monkeypatch, caplog
+    aggregate, redis, route_key, caplog
 ):
-    monkeypatch.setattr("replicator.kafka.tail.topic_tailer.CHECK_SECONDS", 0.2)
     await tell(aggregate, route_key, {KEY: stretches(0, 10)})
-    with caplog.at_level(logging.INFO), copied(aggregate, redis.url, route_key) as store:
+    with (
+        caplog.at_level(logging.INFO),
+        copied(aggregate, redis.url, route_key, check_seconds=0.2) as store,
+    ):
         until_fresh(store)
         name = runs_topic_name(route_key)
         admin = aggregate.admin()

@@ -18,12 +18,12 @@ def restore(stage: Stage, entry: Entry) -> None:
     """Restores a former ledger entry and flushes Redis."""
     group, row = group_of(stage.route, stage.place), (stage.place.partition, *encode(entry))
     request = OffsetCommitRequest(group, -1, "", -1, [(stage.topic, [row])])
-    cluster = stage.carrying._cluster
+    cluster = stage.carrying.cluster
     asked = cluster.ask_coordinator(
         GROUP, group, request, lambda r: [code for _, some in r.topics for _, code in some]
     )
-    stage.carrying._await(asked)
-    with Redis.from_url(stage.carrying._regions.redis.url) as client:
+    stage.carrying.wait(asked)
+    with Redis.from_url(stage.carrying.regions.redis.url) as client:
         client.flushall()
 
 

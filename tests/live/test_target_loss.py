@@ -16,6 +16,8 @@ from deploy.lab.traffic import Shape
 from replicator.kafka.protocol.produce import ProduceByNameStruct, ProduceRequest
 from replicator.mirror.carrier.assembly import MAKERS, Makers
 from replicator.mirror.carrier.sender import Sender
+from replicator.mirror.ledger.fenced_tails import FencedTails
+from replicator.mirror.ledger.inspection import inspect_target
 from replicator.mirror.ledger.takeover import Takeover
 from tests.live.hand import Hand
 from tests.live.stage import SELDOM, Stage
@@ -58,7 +60,18 @@ def gone(stage: Stage) -> int:
     return seen.lost + seen.changed
 
 
-def test_a_taker_notices_that_the_target_has_lost_its_end(make_stage, fragile, monkeypatch):
+async def see_no_loss(cluster, partition, entry):
+    """Mutation: inspects the target and ignores a loss."""
+    return replace(await inspect_target(cluster, partition, entry), loss=None)
+
+
+BLIND = Makers(
+    sender=partial(Sender, inspect=see_no_loss),
+    takeover=partial(Takeover, tails=partial(FencedTails, inspect=see_no_loss)),
+)
+
+
+def test_a_taker_notices_that_the_target_has_lost_its_end(make_stage, fragile):
     """Covers a log that was cut, and one that grew again, each with and without the check."""
     cut, grown, cut_unseen, grown_unseen = stages = [make_stage(target=fragile) for _ in range(4)]
     for stage in stages:
@@ -76,9 +89,8 @@ def test_a_taker_notices_that_the_target_has_lost_its_end(make_stage, fragile, m
     assert parked(cut) == "target lost acknowledged records: target offsets [300, 1000)"
     assert "truncated and regrown" in parked(grown)
 
-    monkeypatch.setattr("replicator.mirror.ledger.inspection.target_loss", lambda *_: None)
     for stage in (cut_unseen, grown_unseen):
-        stage.to_the_end(1)
+        stage.to_the_end(1, makers=BLIND)
         assert gone(stage) == 700
 
     # Only the operator may release a parked partition: a carrier that continued by itself would
@@ -93,16 +105,6 @@ def test_a_taker_notices_that_the_target_has_lost_its_end(make_stage, fragile, m
     by_itself = partial(Takeover, accept={cut.place: entry.parked})
     cut.to_the_end(3, makers=Makers(takeover=by_itself))
     assert gone(cut) == 700
-
-
-class SeesNoLoss(Sender):
-    """Mutation: inspects the target and ignores a loss."""
-
-    async def _inspect(self, pipeline):
-        return replace(await super()._inspect(pipeline), loss=None)
-
-
-BLIND = Makers(sender=SeesNoLoss)
 
 
 def believe(pipeline):

@@ -5,7 +5,7 @@ A piece stays packed: it goes into another Redis as it is.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from confluent_kafka import Message
 
@@ -23,15 +23,18 @@ class RunsRecord(NamedTuple):
     piece: bytes
 
 
-def runs_tailer(name: str, cluster: KafkaCluster, route_key: str) -> TopicTailer[RunsRecord]:
+def runs_tailer(
+    name: str, cluster: KafkaCluster, route_key: str, **options: Any
+) -> TopicTailer[RunsRecord]:
     """Returns a tailer of a route's runs.
 
     Args:
         name: for people: "west aggregate".
         cluster: the route's target.
+        options: those of TopicTailer.
     """
     group = runs_group(route_key)
-    return TopicTailer(name, cluster, runs_topic_name(route_key), group, _read)
+    return TopicTailer(name, cluster, runs_topic_name(route_key), group, _read, **options)
 
 
 def _read(message: Message) -> RunsRecord:

@@ -6,6 +6,7 @@ No other place is certain to keep them: every Redis may be flushed, and is fille
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
+from typing import Any
 
 from confluent_kafka import Message
 
@@ -58,9 +59,14 @@ class PrimaryLog:
 class PrimaryTailer(TopicTailer[PrimaryRegion]):
     """Tailer of a region's decisions; creates the topic where it is missing."""
 
-    def __init__(self, name: str, cluster: KafkaCluster) -> None:
-        """`name` is the cluster's name for people, such as "west aggregate"."""
-        super().__init__(name, cluster, PRIMARY_REGIONS_TOPIC, PRIMARY_REGIONS_TOPIC, self._record)
+    def __init__(self, name: str, cluster: KafkaCluster, **options: Any) -> None:
+        """`name` is the cluster's name for people, such as "west aggregate".
+
+        Args:
+            options: those of TopicTailer.
+        """
+        topic = PRIMARY_REGIONS_TOPIC
+        super().__init__(name, cluster, topic, topic, self._record, **options)
         self._log = PrimaryLog(name, cluster)
         self._reader = PrimaryReader(name)
 

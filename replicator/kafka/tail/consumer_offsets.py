@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from confluent_kafka import Message
 
@@ -30,9 +30,14 @@ class CommitRecord(NamedTuple):
     commit: Commit | None
 
 
-def commit_tailer(name: str, cluster: KafkaCluster) -> TopicTailer[CommitRecord]:
-    """Returns a tailer of a cluster's commits; `name` is for people: "west aggregate"."""
-    return TopicTailer(name, cluster, TOPIC, COMMITS_GROUP, _CommitReader(name).read)
+def commit_tailer(name: str, cluster: KafkaCluster, **options: Any) -> TopicTailer[CommitRecord]:
+    """Returns a tailer of a cluster's commits.
+
+    Args:
+        name: for people: "west aggregate".
+        options: those of TopicTailer.
+    """
+    return TopicTailer(name, cluster, TOPIC, COMMITS_GROUP, _CommitReader(name).read, **options)
 
 
 class _CommitReader:

@@ -13,9 +13,14 @@ PAUSE_SECONDS = 5.0
 
 
 class StallWatch:
-    """Stalls of one log's partitions. `now` is of a monotonic clock, in seconds."""
+    """Stalls of one log's partitions. `now` is of a monotonic clock, in seconds.
 
-    def __init__(self) -> None:
+    Args:
+        seconds: silence after which a partition has stalled.
+    """
+
+    def __init__(self, seconds: float = STALL_SECONDS) -> None:
+        self.seconds = seconds
         self._silent_since: dict[int, float] = {}
         self._stalled: set[int] = set()
         self._checked_at = float("-inf")
@@ -36,7 +41,7 @@ class StallWatch:
         silent_seconds = {
             number: now - self._silent_since.setdefault(number, now) for number in partitions
         }
-        stalled = {number for number, seconds in silent_seconds.items() if seconds >= STALL_SECONDS}
+        stalled = {number for number, seconds in silent_seconds.items() if seconds >= self.seconds}
         stalled -= self._stalled
         self._stalled |= stalled
         return sorted(stalled)

@@ -27,7 +27,6 @@ logger = logging.getLogger(__name__)
 # Records that one poll may bring, and that a store takes in one step.
 MESSAGES_PER_POLL = 5000
 POLL_SECONDS = 0.1
-# How often the tailer checks that the topic is still the same one.
 CHECK_SECONDS = 10.0
 TIMEOUT_SECONDS = 5.0
 
@@ -54,7 +53,16 @@ class TopicTailer(Generic[Record]):
     """Tails one topic. Blocking; one follow() at a time."""
 
     def __init__(
-        self, name: str, cluster: KafkaCluster, topic: str, group: str, read: Read[Record]
+        self,
+        name: str,
+        cluster: KafkaCluster,
+        topic: str,
+        group: str,
+        read: Read[Record],
+        *,
+        admin: Admin | None = None,
+        check_seconds: float = CHECK_SECONDS,
+        stall_seconds: float = STALL_SECONDS,
     ) -> None:
         """Prepares the tailer; nothing is asked of the cluster yet.
 
@@ -62,14 +70,18 @@ class TopicTailer(Generic[Record]):
             name: for people: "west aggregate".
             group: of the consumer, because librdkafka requires a name; nothing is committed.
             read: returns the record of a message; may raise LogUnreadable.
+            admin: describes the topic (default: a client of its own).
+            check_seconds: time between two checks that the topic is still the same one.
+            stall_seconds: silence after which a partition is reported as stalled.
         """
         self.name = f"{name}: {topic}"
         self._topic_name = topic
         self._group = group
         self._read_message = read
-        self._admin = Admin(name, cluster, timeout_seconds=TIMEOUT_SECONDS)
+        self._admin = admin or Admin(name, cluster, timeout_seconds=TIMEOUT_SECONDS)
+        self._check_seconds = check_seconds
         self._cluster = cluster
-        self._stalls = StallWatch()
+        self._stalls = StallWatch(stall_seconds)
         self._trouble: Trouble | None = None
 
     def follow(
@@ -93,7 +105,7 @@ class TopicTailer(Generic[Record]):
         readings: dict[int, Reading[Record]] = {
             number: Reading(position) for number, position in begun.items()
         }
-        check_at = time.monotonic() + CHECK_SECONDS
+        check_at = time.monotonic() + self._check_seconds
         refusals: Mapping[int, KafkaError] = {}
         options = self._options()
         try:
@@ -113,7 +125,7 @@ class TopicTailer(Generic[Record]):
                     if now >= check_at:
                         if self._topic() != (topic_id, partitions):
                             return
-                        check_at = now + CHECK_SECONDS
+                        check_at = now + self._check_seconds
                     taken = self._taken(readings)
                     self._log_stalls(partitions, taken, refusals, now)
                     yield taken
@@ -221,13 +233,13 @@ class TopicTailer(Generic[Record]):
                 "event=log-stands-still %s partitions=%s: nothing for %g s: %s",
                 self.name,
                 _listed(numbers),
-                STALL_SECONDS,
+                self._stalls.seconds,
                 why,
             )
 
     def _stall_reason(self, now: float) -> str:
         trouble = self._trouble
-        if trouble is None or now - trouble.at >= STALL_SECONDS:
+        if trouble is None or now - trouble.at >= self._stalls.seconds:
             return END_NOT_REACHED
         return f"{END_NOT_REACHED}; the last error of a broker was: {trouble.error.str()}"
 

@@ -28,7 +28,7 @@ from replicator.mirror.carrier.refusals import Refusal
 from replicator.mirror.carrier.retransmission import Retransmission
 from replicator.mirror.carrier.sequenced_batch import SequencedBatch
 from replicator.mirror.carrier.stamped_times import stamped_times
-from replicator.mirror.ledger.inspection import TargetFindings, inspect_target
+from replicator.mirror.ledger.inspection import Inspect, inspect_target
 
 REQUEST_BYTES_MAX = 8 << 20
 RETRY_SECONDS = 0.1
@@ -59,6 +59,8 @@ class Sender:
             timestamps.
         shipped: called with each acknowledged batch.
         silence_seconds_max: longest silence before `confirm_unfenced` is required again.
+        inspect: inspects a partition's target log.
+        stamped_times: returns the loss of timestamps that an acknowledgement reveals.
     """
 
     node: int
@@ -73,6 +75,8 @@ class Sender:
     park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
     shipped: Callable[[SequencedBatch], None]
     silence_seconds_max: float = SILENCE_SECONDS_MAX
+    inspect: Inspect = inspect_target
+    stamped_times: Callable[[PartitionPipeline, SequencedBatch, int], Loss | None] = stamped_times
     wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     """Set when there may be batches to send."""
     _connection: Connection | None = field(init=False, default=None)
@@ -214,7 +218,7 @@ class Sender:
         self, pipeline: PartitionPipeline, batch: SequencedBatch, outcome: Outcome
     ) -> None:
         is_duplicate = outcome.code == Code.DUPLICATE_SEQUENCE_NUMBER
-        changed = stamped_times(pipeline, batch, outcome.log_append_time_ms)
+        changed = self.stamped_times(pipeline, batch, outcome.log_append_time_ms)
         try:
             pipeline.acknowledge(batch, -1 if is_duplicate else outcome.base_offset)
         except AcknowledgedTooLow:
@@ -263,7 +267,7 @@ class Sender:
             # A takeover must read the tail.
             where = f"{self.target.name}: Produce {pipeline.partition}"
             raise ProducerStateLost(where, [Code.OUT_OF_ORDER_SEQUENCE_NUMBER])
-        found = await self._inspect(pipeline)
+        found = await self.inspect(self.target, pipeline.partition, pipeline.entry)
         detail = f"the broker knows sequence {state.last_sequence}, we sent {batch.sequence}"
         unseen = Loss(LossKind.TARGET_TRUNCATED, 0, pipeline.entry.target_offset, detail)
         await self.park(pipeline, found.loss or unseen)
@@ -345,10 +349,7 @@ class Sender:
                 continue
             if self.target.leader(*pipeline.partition) is None:
                 continue
-            found = await self._inspect(pipeline)
+            found = await self.inspect(self.target, pipeline.partition, pipeline.entry)
             if found.loss:
                 await self.park(pipeline, found.loss)
             pipeline.target_leader = found.leader
-
-    async def _inspect(self, pipeline: PartitionPipeline) -> TargetFindings:
-        return await inspect_target(self.target, pipeline.partition, pipeline.entry)

@@ -11,7 +11,7 @@ from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Custody, Entry
-from replicator.mirror.ledger.inspection import TargetFindings, inspect_target
+from replicator.mirror.ledger.inspection import Inspect, TargetFindings, inspect_target
 from replicator.mirror.ledger.landed import Memory, landed
 from replicator.mirror.ledger.leader_memory import ask_memory
 from replicator.mirror.ledger.tail import Tail
@@ -26,10 +26,12 @@ class FencedTails:
 
     Args:
         own: the committer that acquires the partitions; it cannot fence itself.
+        inspect: inspects a partition's target log.
     """
 
-    def __init__(self, target: Cluster, own: FencedCommitter):
+    def __init__(self, target: Cluster, own: FencedCommitter, inspect: Inspect = inspect_target):
         self.target = target
+        self._inspect = inspect
         self._own = own
         self.readings = TailReadings(target)
         """Progress of tails between attempts."""
@@ -38,7 +40,7 @@ class FencedTails:
         self, partition: TopicPartition, entry: Entry, holder: FencedCommitter
     ) -> TargetFindings:
         """Inspects the target's log, and whether the holder can fence the entry's producer."""
-        found = await inspect_target(self.target, partition, entry)
+        found = await self._inspect(self.target, partition, entry)
         if found.loss or not self._must_fence(entry) or entry.producer_id == holder.producer_id:
             return found
         loss = Loss(

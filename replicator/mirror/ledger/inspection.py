@@ -7,6 +7,7 @@ unexpected.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
@@ -32,6 +33,10 @@ class TargetFindings:
     end: int
     leader: int
     loss: Loss | None
+
+
+Inspect = Callable[[Cluster, TopicPartition, Entry], Awaitable[TargetFindings]]
+"""Inspection of a partition's target log, such as `inspect_target`."""
 
 
 async def inspect_target(

@@ -55,6 +55,7 @@ class OffsetFeed:
         *,
         report_expiry_seconds: float = 30.0,
         pending_bytes_max: int = PENDING_BYTES_MAX,
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self._url = url
         self._name = redis_name(url)
@@ -68,8 +69,9 @@ class OffsetFeed:
         self._totals: tuple[str, str] | None = None
         # Pieces dropped, and how many of them are recorded in Redis.
         self._missed = self._missed_recorded = 0
-        # Reason why Redis does not take writes at present; None when it does.
-        self._trouble: str | None = None
+        self._retry_seconds = retry_seconds
+        self.trouble: str | None = None
+        """Reason why Redis does not take writes at present; None when it does."""
         self._stopping = False
         self._wake = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
@@ -136,7 +138,7 @@ class OffsetFeed:
                     return
             except (RedisError, OSError, TimeoutError) as error:
                 self._failed(error)
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(self._retry_seconds)
                 self._wake.set()
 
     async def _write(self) -> None:
@@ -175,7 +177,7 @@ class OffsetFeed:
                 self._pending_bytes -= _held_bytes(written[1])
 
     def _failed(self, error: Exception) -> None:
-        if self._trouble is None:
+        if self.trouble is None:
             logger.warning(
                 "event=runs-not-taken %s does not accept runs and reports of %s (%s); "
                 "mirroring continues, and missed runs will be read back from the runs topic",
@@ -183,15 +185,15 @@ class OffsetFeed:
                 self._route_key,
                 error,
             )
-        self._trouble = str(error) or type(error).__name__
+        self.trouble = str(error) or type(error).__name__
 
     def _recovered(self) -> None:
-        if self._trouble is not None:
+        if self.trouble is not None:
             logger.warning(
                 "event=runs-taken-again %s accepts runs again",
                 self._name,
             )
-        self._trouble = None
+        self.trouble = None
 
 
 def _held_bytes(piece: bytes) -> int:
