@@ -127,7 +127,7 @@ def _clusters(feed: _Feed, regions: Collection[str], sources: Sources) -> Iterat
             )
             yield f"{feed.where}.clusters[{number}]", text
     for (_, one), (number, other) in combinations(known, 2):
-        if reason := _same_records(one, other, sources):
+        if reason := same_records(one, other, sources):
             yield f"{feed.where}.clusters[{number}]", f"brings records twice: {reason}"
 
 
@@ -148,7 +148,7 @@ def _topics(feed: _Feed) -> Iterator[tuple[str, str]]:
 
 def _loaded_by_both(one: _Feed, other: _Feed, sources: Sources) -> Iterator[tuple[str, str]]:
     reasons = (
-        _same_records(a, b, sources)
+        same_records(a, b, sources)
         for a in one.clusters
         for b in other.clusters
         if a is not None and b is not None
@@ -162,11 +162,14 @@ def _loaded_by_both(one: _Feed, other: _Feed, sources: Sources) -> Iterator[tupl
                 continue
             for at, pattern in enumerate(shard.topics):
                 if any(_is_shared(pattern, topics) for topics in before.topics):
-                    text = f"{before.where} loads {pattern!r} into the same database: {reason}"
+                    text = (
+                        f"{before.where} loads {pattern!r} into the same database, where each "
+                        f"record would be twice: {reason}"
+                    )
                     yield f"{shard.where}.topics[{at}]", text
 
 
-def _same_records(one: ClusterName, other: ClusterName, sources: Sources) -> str | None:
+def same_records(one: ClusterName, other: ClusterName, sources: Sources) -> str | None:
     """Returns how two clusters come to hold the same records; None if they do not."""
     if one == other:
         return f"both are {one}"

@@ -9,8 +9,8 @@ import pytest
 from deploy.lab.clickhouse import READER
 from deploy.lab.clickhouse_replicas import replicated_engine
 from tests.live.feed_ground import COLUMNS, FeedGround
-from tui.state.feed_check import check_feeds
-from tui.state.feed_findings import FeedCheck
+from tui.state.feed_check import birth, check_feeds
+from tui.state.feed_findings import FeedCheck, ShardFacts
 
 TIMEOUT_SECONDS = 10.0
 
@@ -94,3 +94,38 @@ def test_servers_that_are_away_are_problems(ground, replicated_database):
     (problem,) = found.problems
     assert problem.startswith("ClickHouse at clickhouse://")
     assert found.mistakes == ()
+
+
+def test_two_feeds_that_load_one_table_through_different_replicas_are_named(
+    ground, replicated_database
+):
+    replicated_database.create_table(
+        ground.topic, COLUMNS, order_by="_offset",
+        settings={"replicated_deduplication_window": 100_000},
+    )  # fmt: skip
+    feed = ground.appliance.feed(ground.feed)
+    (shard,) = feed.shards
+    shards = (
+        shard.model_copy(update={"replicas": replicas, "quorum": 1})
+        for replicas in (shard.replicas[:1], shard.replicas[1:])
+    )
+    feeds = [
+        feed.model_copy(update={"name": name, "shards": (own,)})
+        for name, own in zip(("one", "other"), shards, strict=True)
+    ]
+    found = check_feeds(ground.appliance, feeds, TIMEOUT_SECONDS)
+    (mistake,) = found.mistakes
+    assert mistake.where == f"{replicated_database.name}.{ground.topic}"
+    assert "feeds one and other load the same records" in mistake.text
+    assert "(ZooKeeper path " in mistake.text
+
+
+def test_a_server_says_when_a_table_was_made_in_zookeeper(ground, replicated_database):
+    replicated_database.create_table(ground.topic, COLUMNS, order_by="_offset")
+    feed = ground.appliance.feed(ground.feed)
+    path = replicated_database.ask(
+        0, f"SELECT zookeeper_path FROM system.replicas WHERE table = '{ground.topic}'"
+    )
+    facts = ShardFacts(feed, 0, {}, ())
+    assert (birth(facts, path, TIMEOUT_SECONDS) or 0) > 0
+    assert birth(facts, f"{path}/nothing", TIMEOUT_SECONDS) is None

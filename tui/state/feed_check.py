@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
 from clickhouse_driver import Client
@@ -16,15 +17,19 @@ from replicator.clickhouse.errors import reason
 from replicator.clickhouse.server import ClickHouse
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
-from replicator.config.topology import Appliance
+from replicator.config.topology import Appliance, sources_by
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.topic import Topic
+from replicator.runtime.store_errors import StoreUnreachable
 from tui.state.feed_findings import FeedCheck, ReplicaFacts, Replication, ShardFacts, findings
 from tui.state.feed_intents import loaded_partitions
+from tui.state.feed_overlaps import Overlap, overlaps
 from tui.state.problems import answer_or_none
 from tui.state.shard_servers import ShardServers
 
 THREADS_MAX = 16
+# The transaction that made a node tells apart tables of one path in two ZooKeepers.
+BIRTH = "SELECT czxid FROM system.zookeeper WHERE path = %(path)s AND name = 'replicas'"
 REPLICATION = """
 SELECT table, zookeeper_path, replica_name, active_replicas, is_readonly FROM system.replicas
 WHERE database = %(database)s
@@ -46,11 +51,18 @@ def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: fl
         listed = threads.map(lambda it: answer_or_none(it.topics, problems.append), admins)
         topics = dict(zip(clusters, listed, strict=True))
         shards = [(feed, number) for feed in feeds for number in range(len(feed.shards))]
-        facts = threads.map(
-            lambda it: _shard_facts(it[0], it[1], topics, timeout_seconds, problems), shards
+        facts = list(
+            threads.map(
+                lambda it: _shard_facts(it[0], it[1], topics, timeout_seconds, problems), shards
+            )
         )
         outage_seconds = appliance.aggregator.stale_seconds
         found = [finding for each in facts for finding in findings(each, outage_seconds)]
+        found += [
+            each.finding
+            for each in overlaps(facts, sources_by(appliance.routes))
+            if _is_one_table(each, timeout_seconds)
+        ]
     return FeedCheck(
         tuple(feed.name for feed in feeds),
         tuple(dict.fromkeys(found)),
@@ -66,21 +78,42 @@ def _shard_facts(
     problems: list[str],
 ) -> ShardFacts:
     counts: dict[str, int] | None = {}
+    read: set[tuple[ClusterName, str]] = set()
     for cluster in feed.clusters:
         found = topics[cluster]
-        if found is None or counts is None:
+        if found is None:
             counts = None
             continue
         for partition in loaded_partitions(feed, cluster, found):
             if feed.shard_number(partition.topic) == number:
-                counts[partition.topic] = counts.get(partition.topic, 0) + 1
+                read.add((cluster, partition.topic))
+                if counts is not None:
+                    counts[partition.topic] = counts.get(partition.topic, 0) + 1
     servers = ShardServers(feed, number, timeout_seconds).servers()
     asked = ShardFacts(feed, number, counts, ())
     answers = [
         answer_or_none(partial(_replica_facts, server, asked), problems.append)
         for server in servers
     ]
-    return ShardFacts(feed, number, counts, tuple(each for each in answers if each))
+    replicas = tuple(each for each in answers if each)
+    return ShardFacts(feed, number, counts, replicas, frozenset(read))
+
+
+def _is_one_table(overlap: Overlap, timeout_seconds: float) -> bool:
+    """Returns False if two shards have tables of one path in different ZooKeepers."""
+    if overlap.path is None:
+        return True
+    births = [birth(each, overlap.path, timeout_seconds) for each in (overlap.one, overlap.other)]
+    return None in births or births[0] == births[1]
+
+
+def birth(facts: ShardFacts, path: str, timeout_seconds: float) -> int | None:
+    """Returns the ZooKeeper transaction that made a table; None if no replica says it."""
+    for server in ShardServers(facts.feed, facts.number, timeout_seconds).servers():
+        with suppress(StoreUnreachable, ServerException), server.connected() as client:
+            for (born,) in client.execute(BIRTH, {"path": path}):
+                return int(born)
+    return None
 
 
 def _replica_facts(server: ClickHouse, asked: ShardFacts) -> ReplicaFacts:

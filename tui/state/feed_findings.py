@@ -10,6 +10,7 @@ from aggregator.store.schema_reader import TableFacts
 from aggregator.tables.column_type import UnsupportedType, column_type
 from aggregator.tables.table_schema import COORDINATES, Column
 from aggregator.tables.unrepeatable import unrepeatable
+from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed, Shard
 
 VERSION_MIN = (18, 16, 0)
@@ -80,12 +81,14 @@ class ShardFacts:
         topics: partitions of each of its topics, in all clusters together; None if a cluster did
             not list its topics.
         replicas: those that answered.
+        read: clusters and topics that are read, as far as clusters listed their topics.
     """
 
     feed: Feed
     number: int
     topics: Mapping[str, int] | None
     replicas: Sequence[ReplicaFacts]
+    read: frozenset[tuple[ClusterName, str]] = frozenset()
 
     @property
     def shard(self) -> Shard:

@@ -115,7 +115,8 @@ def test_two_feeds_that_load_a_topic_into_one_database_are_refused(
     pattern = topics.strip('"')
     assert found == {
         "feeds.b.shards[0].topics[0]": (
-            f"feeds.a.shards[0] loads {pattern!r} into the same database: {reason}"
+            f"feeds.a.shards[0] loads {pattern!r} into the same database, where each record would "
+            f"be twice: {reason}"
         )
     }
 
