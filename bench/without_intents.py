@@ -29,7 +29,7 @@ async def _commit(
         each.intent, each.committed_at = self._intent(each), now
         if each.intent.up_to is not None:
             each.progress.end_flush()
-            each.flushed_at = now
+            each.flush.ended_at = now
 
 
 if __name__ == "__main__":

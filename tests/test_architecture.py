@@ -13,9 +13,9 @@ ONLY_LIVE = """
     aggregator/driver/: cluster_leadership daemon feed_source
     aggregator/formats/: decoders record_slice
     aggregator/intents/: intent_store
-    aggregator/loader/: acquisition assembly assignment block_forming block_loading dead_letters
+    aggregator/loader/: acquisition assembly assignment block_forming dead_letters
     aggregator/loader/: fetch_intake formed_block held_partition intent_committer loader
-    aggregator/loader/: loader_session loss_acceptance receipts reporting shard_tables
+    aggregator/loader/: loader_session loss_acceptance reporting shard_tables
     aggregator/store/: outgoing_block part_counts replica server_features shard_store
     aggregator/tables/: decoded table_schema
     aggregator/verifier/: alerts anomaly_board check commit_stream daemon finding row_check

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.intent import Intent
+from aggregator.loader.forced_flush import ForcedFlush
 from aggregator.loader.partition_progress import PartitionProgress
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss
@@ -23,6 +24,7 @@ class HeldPartition:
         leader_epoch: source leader epoch of the last check of the position; -1: none.
         loss_to_park: loss that ends fetching; the partition is parked because of it.
         is_frozen: nothing more is read, by an operator's order.
+        frozen_table: frozen table whose record is the next one to read.
         is_settling: the epoch ends: nothing more is read, and all that was read is loaded.
     """
 
@@ -31,13 +33,14 @@ class HeldPartition:
     leader_epoch: int = -1
     loss_to_park: Loss | None = None
     is_frozen: bool = False
+    frozen_table: str | None = None
     is_settling: bool = False
     fetch_bytes: int = 0
     broken_at: int = -1
     """Offset of a batch that could not be read once; it is fetched once more."""
     source_end: int | None = None
     """Last stable offset that the source reported; None: not yet."""
-    flushed_at: float = field(default_factory=time.monotonic)
+    flush: ForcedFlush = field(default_factory=lambda: ForcedFlush(time.monotonic()))
     committed_at: float = field(default_factory=time.monotonic)
     loading_bytes: int = 0
     """Bytes of sealed blocks that are not loaded yet."""

@@ -102,7 +102,7 @@ class IntentCommitter:
             each.intent, each.committed_at = intents[place], now
             if intents[place].up_to is not None:
                 each.progress.end_flush()
-                each.flushed_at = now
+                each.flush.ended_at = now
 
     def _intent(self, partition: HeldPartition) -> Intent:
         """Returns the partition's intent of now: as parked, once a loss was found."""

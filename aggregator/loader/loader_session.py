@@ -183,20 +183,18 @@ class LoaderSession:
             self._freeze(partition)
             progress = partition.progress
             is_stopping = partition.is_settling or partition.is_frozen
-            is_due = now - partition.flushed_at >= interval or is_stopping
-            has_read = progress.position > partition.intent.offset or partition.intent.tables
-            if is_due and has_read and not progress.is_flushing:
-                progress.begin_flush()
+            if progress.position > partition.intent.offset or partition.intent.tables:
+                partition.flush.keep(progress, now, interval, is_stopping=is_stopping)
             if progress.is_flushed or now - partition.committed_at >= self.renew_seconds:
                 due.append(partition)
         await gather_or_cancel(*map(self.intents.commit, due))
 
     def _freeze(self, partition: HeldPartition) -> None:
         """Stops or resumes reading, by the orders of operators."""
-        frozen, now_ms = self.assignment.orders.frozen, time.time_ns() // 1_000_000
-        where = (self.assignment.cluster, *partition.partition)
-        partition.is_frozen = any(
-            frozen(*where, table, now_ms=now_ms) for table in (None, *partition.progress.tables)
+        is_frozen, place = self.assignment.is_frozen, partition.partition
+        stops_at = partition.frozen_table
+        partition.is_frozen = is_frozen(place) or (
+            stops_at is not None and is_frozen(place, stops_at)
         )
 
     async def _park(self, place: TopicPartition, partition: HeldPartition) -> None:

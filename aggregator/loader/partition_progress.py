@@ -104,6 +104,8 @@ class PartitionProgress(Generic[S]):
         self._holes = Holes(intent.offset, 0 if intent.up_to is not None else intent.holes)
         self._sealed_before = SealedBefore(intent)
         self._flush_to: int | None = None
+        self.loads = 0
+        """Number of blocks that were loaded."""
         self._tables: dict[str, _Table[S]] = {
             name: _Table(each.begin, each, []) if not each.is_marker else _Table(each.begin)
             for name, each in intent.tables.items()
@@ -291,6 +293,7 @@ class PartitionProgress(Generic[S]):
         state = self._tables[table]
         assert state.block is not None, f"{table}: no block is in flight"
         state.loaded_to, state.block = state.block.end, None
+        self.loads += 1
         self._in_flight.discard(table)
         self._marked.add(table)
 
@@ -324,6 +327,10 @@ class PartitionProgress(Generic[S]):
         assert self._flush_to is not None
         self._reference, self._count = self._flush_to, 0
         self._holes.restart(self._flush_to)
+        self._flush_to = None
+
+    def give_up_flush(self) -> None:
+        """Ends a forced flush without its intent: counting goes on."""
         self._flush_to = None
 
     # -- intents

@@ -4,8 +4,10 @@ again, and each record is in the table once, or is a dead letter."""
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import pytest
+from clickhouse_driver.errors import ServerException
 
 from deploy.lab.traffic import Shape
 from deploy.lab.wait import until
@@ -117,3 +119,23 @@ def test_a_table_that_is_dropped_and_created_again_goes_on_with_what_is_in_fligh
     feed.send(documents(100, first=300), SMALL)
     assert_exact(feed)
     assert not feed.dead_letters()
+
+
+def test_a_table_with_too_many_parts_is_held_and_the_other_one_flows_on(make_feed):
+    feed = make_feed(has_table=False, settings='table_from = "header"\nreference_seconds = 1')
+    full, other = "full", "other"
+    few = {"parts_to_throw_insert": 4, "parts_to_delay_insert": 3}
+    for table, settings in ((full, few), (other, {})):
+        feed.database.create_table(table, COLUMNS, order_by="(_offset, _row)", settings=settings)
+    feed.database.execute(f"SYSTEM STOP MERGES {full}")
+    feed.load()
+    for turn in range(8):
+        feed.send(documents(10, first=10 * turn, table=full))
+        feed.send(documents(10, first=10 * turn, table=other))
+        feed.wait_count(10 * (turn + 1), other)
+    assert feed.count(full) <= 50
+    feed.database.execute(f"SYSTEM START MERGES {full}")
+    for replica in range(3):
+        with suppress(ServerException):  # only one of them leads
+            feed.database.order(replica, f"OPTIMIZE TABLE {full}")
+    assert_exact(feed, full, other)

@@ -26,6 +26,7 @@ def steps():
             st.tuples(st.just("store and die"), st.integers(0, 3)),
             st.tuples(st.just("die"), st.just(0)),
             st.tuples(st.just("flush"), st.just(0)),
+            st.tuples(st.just("give up flush"), st.just(0)),
             st.tuples(st.just("commit"), st.just(0)),
             st.tuples(st.just("compact"), st.integers(0, 59)),
         ),
@@ -60,6 +61,8 @@ def test_every_record_is_stored_once_whatever_dies_and_the_verdicts_find_nothing
             life.begin()
         elif what == "flush":
             life.progress.begin_flush()
+        elif what == "give up flush" and not life.progress.is_flushed:
+            life.progress.give_up_flush()
         elif what == "commit":
             life.commit()
         elif what == "compact" and amount < len(tables):
