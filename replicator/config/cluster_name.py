@@ -21,7 +21,8 @@ class ClusterName(str):
 
     def __new__(cls, text: str) -> Self:
         if text.rpartition(" ")[2] not in ROLES:
-            raise ValueError(f"a cluster is named <region> {' or '.join(ROLES)}, not {text!r}")
+            names = " or ".join(f"<region> {role}" for role in ROLES)
+            raise ValueError(f"a cluster is named {names}, not {text!r}")
         return super().__new__(cls, text)
 
     @classmethod

@@ -21,5 +21,5 @@ def test_a_name_survives_pickling():
 
 @pytest.mark.parametrize("text", ["west", "west Redis", "", "west aggregate now"])
 def test_another_text_is_refused(text):
-    with pytest.raises(ValueError, match="regional or aggregate"):
+    with pytest.raises(ValueError, match="<region> regional or <region> aggregate"):
         ClusterName(text)

@@ -78,8 +78,10 @@ def status(
 
     Unknown values are shown as ? (null in JSON and YAML), never as 0. LAG counts offsets up to the
     last stable offset. INTENT S is the age of the oldest block that may have been sent and is not
-    known to be stored, WINDOW the part of the table's deduplication window that has passed since.
-    Exits with 3 when a server could not be reached; everything that is known is shown all the same.
+    known to be stored. WINDOW is the part of the table's deduplication window that has passed
+    since. DEAD is the number of records that ever became dead letters. docs/aggregate.md has all
+    columns. Exits with 3 when a server could not be reached; everything that is known is shown all
+    the same.
     """
     from replicator.config.topology import load
     from tui.cli.views.feed_view import as_text, as_values
@@ -105,7 +107,8 @@ def check(
 
     Every replica is asked for its version, the columns, defaults and engines of the tables, their
     deduplication windows, the quorum, and the rights of the user; an insert of no rows is made into
-    each table. Exits with 4 when there is a mistake, and with 3 when a server could not be reached.
+    each table. Two feeds that load the same records into one table are a mistake. Exits with 4 when
+    there is a mistake, and with 3 when a server could not be reached.
     """
     from replicator.config.topology import load
     from tui.cli.views.feed_check_view import as_text, as_values

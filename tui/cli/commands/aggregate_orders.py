@@ -23,8 +23,9 @@ from tui.cli.output import emit
 def freeze(context: FeedContext) -> int:
     """Stop reading a feed, or the named part of it.
 
-    What was read is loaded, and intents stay renewed. With --table a partition stops once it holds
-    records of that table. Frozen topics lose records only to their own retention.
+    What was read is loaded, and intents stay renewed. With --table a partition stops in front of
+    the table's next record. Frozen topics lose records only to their own retention. Loaders follow
+    within seconds.
     """
     from tui.actions.feed_orders import freeze as freeze_scope
 
@@ -37,9 +38,10 @@ def freeze(context: FeedContext) -> int:
 @table_option
 @answer_options
 def resume(context: FeedContext) -> int:
-    """Take back every freeze of a feed, or those of the named part of it.
+    """End every freeze of a feed, or those of the named part of it.
 
-    Exits with 4 when a wider freeze holds, such as one of the whole feed.
+    Exits with 4 when a wider freeze holds, such as one of the whole feed: end that one, then freeze
+    again what has to stay frozen.
     """
     from tui.actions.feed_orders import resume as resume_scope
 
@@ -55,8 +57,8 @@ def resume(context: FeedContext) -> int:
 def refresh_schema(context: FeedContext) -> int:
     """Have loaders read the columns of the feed's tables again.
 
-    They do so by themselves every aggregator.refresh_seconds, and when a record has an unknown
-    column.
+    They do so by themselves every aggregator.refresh_seconds, and when an insert is refused because
+    of its columns. A field of a column that is not known yet is ignored until then.
     """
     from tui.actions.feed_orders import refresh_schema as refresh
 
@@ -75,9 +77,9 @@ def skip_replay(context: FeedContext, confirm: bool) -> int:
     """Drop the blocks that loaders have to repeat after a takeover.
 
     Their records are in the table only if an earlier loader stored them; `sluice verify` reports
-    them as accepted. Without --confirm the blocks are shown, and the command exits with 4 if there
-    are any. A loader drops a block only if it has to repeat exactly that block, and within a day.
-    Exits with 3 when a cluster could not be reached.
+    each block as an accepted loss. Without --confirm the blocks are shown, and the command exits
+    with 4 if there are any. A loader drops a block only if it has to repeat exactly that block, and
+    within a day. Exits with 3 when a cluster could not be reached.
     """
     if confirm and context.reason is None:
         raise click.UsageError("--confirm needs --reason")
