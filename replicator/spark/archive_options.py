@@ -8,14 +8,14 @@ from pathlib import Path
 import pyspark
 
 
-def archive_path() -> Path:
-    """Returns the archive's path, within the Python environment as the jars are."""
-    return Path(sys.prefix) / "share" / "sluice" / f"spark-{pyspark.__version__}.jsa"
+def archive_path(prefix: str = sys.prefix) -> Path:
+    """Returns the archive's path, within the Python environment (`prefix`) as the jars are."""
+    return Path(prefix) / "share" / "sluice" / f"spark-{pyspark.__version__}.jsa"
 
 
-def archive_options() -> str:
+def archive_options(prefix: str = sys.prefix) -> str:
     """Returns the options for a JVM that uses the archive; empty when there is none."""
-    path = archive_path()
+    path = archive_path(prefix)
     # An archive that does not fit is ignored silently.
     quiet = "-Xlog:disable -Xlog:all=error:stderr"
     return f"-XX:SharedArchiveFile={path} -Xshare:auto {quiet}" if path.exists() else ""

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
 from typing_extensions import override
@@ -14,12 +15,20 @@ from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.spark.driver_command import Driver, TermSuperseded, read_command
 from replicator.spark.reassignment_delta import ReassignmentDelta
 
-CHECK_SECONDS = 2.0
-SUCCESSOR_CHECK_SECONDS = 0.2
-# Brokers forget ids and commits that are not used for a week.
-PUBLISH_AGAIN_SECONDS = 3600.0
-# A driver that acquires the leadership adopts new partitions before its first command.
-SUCCESSOR_SECONDS = 20.0
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermPauses:
+    """Pauses of a driver that checks that it still leads."""
+
+    check_seconds: float = 2.0
+    successor_check_seconds: float = 0.2
+    publish_again_seconds: float = 3600.0
+    """Brokers forget ids and commits that are not used for a week."""
+    successor_seconds: float = 20.0
+    """A driver that acquires the leadership adopts new partitions before its first command."""
+
+
+PAUSES = TermPauses()
 
 
 class DriverTerm(Driver):
@@ -30,9 +39,16 @@ class DriverTerm(Driver):
         timeout_ms: of a transaction.
     """
 
-    def __init__(self, cluster: Cluster, driver_id: str, timeout_ms: int = 30_000):
+    def __init__(
+        self,
+        cluster: Cluster,
+        driver_id: str,
+        timeout_ms: int = 30_000,
+        pauses: TermPauses = PAUSES,
+    ):
         super().__init__(cluster, driver_id, timeout_ms)
         self._cluster = cluster
+        self._pauses = pauses
         self._publish_again: Callable[[], Awaitable[None]] | None = None
 
     @override
@@ -50,28 +66,27 @@ class DriverTerm(Driver):
         """
         published_at = time.monotonic()
         while True:
-            await asyncio.sleep(CHECK_SECONDS)
+            await asyncio.sleep(self._pauses.check_seconds)
             command = await read_command(self._cluster, self._driver_id)
             if command and command.term != self.term:
                 raise TermSuperseded(f"it has {command.term}, this one had {self.term}")
-            is_due = time.monotonic() - published_at > PUBLISH_AGAIN_SECONDS
+            is_due = time.monotonic() - published_at > self._pauses.publish_again_seconds
             if is_due and self._publish_again:
                 await self._publish_again()
                 published_at = time.monotonic()
 
     async def has_successor(self) -> bool:
-        """Returns True when another driver publishes a command within SUCCESSOR_SECONDS, or has
-        done so.
+        """Returns True when another driver publishes a command soon, or has done so.
 
         A transaction of our own that timed out looks like a fence as well: the coordinator aborts
         it under a newer epoch.
         """
         with suppress(TimeoutError, Answered):
-            async with asyncio.timeout(SUCCESSOR_SECONDS):
+            async with asyncio.timeout(self._pauses.successor_seconds):
                 while True:
                     command = await read_command(self._cluster, self._driver_id)
                     ours = self.term
                     if command and command.term != ours and not command.term.is_before(ours):
                         return True
-                    await asyncio.sleep(SUCCESSOR_CHECK_SECONDS)
+                    await asyncio.sleep(self._pauses.successor_check_seconds)
         return False

@@ -22,13 +22,20 @@ class EpochQuery:
 
     Args:
         start: starts the query with a number that counts up from 1. Blocking.
+        pause_seconds: shortest and longest pause between two starts.
     """
 
-    def __init__(self, session: Session, start: Callable[[int], Stream]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        start: Callable[[int], Stream],
+        pause_seconds: tuple[float, float] = PAUSE_SECONDS,
+    ) -> None:
         self.warm = asyncio.Event()
         """Set once Spark's Python workers run, so that the next epoch begins at once."""
         self._session = session
         self._start = start
+        self._pause_seconds = pause_seconds
         self._stream: Stream | None = None
 
     async def keep(self) -> None:
@@ -36,7 +43,7 @@ class EpochQuery:
 
         Raises SparkGone.
         """
-        backoff, number = Backoff(*PAUSE_SECONDS), 0
+        backoff, number = Backoff(*self._pause_seconds), 0
         while True:
             began = time.monotonic()
             number += 1
@@ -50,7 +57,7 @@ class EpochQuery:
             except Exception as error:
                 first = (str(error) or type(error).__name__).splitlines()[0]
                 log.error("event=query-failed again_in_seconds=%.0f: %s", backoff.seconds, first)
-            if time.monotonic() - began > PAUSE_SECONDS[1]:
+            if time.monotonic() - began > self._pause_seconds[1]:
                 backoff.reset()
             await asyncio.sleep(backoff.seconds)
             if not self._session.is_alive:

@@ -62,10 +62,12 @@ async def test_tending_joins_trims_and_thins_and_carriers_append_meanwhile(redis
         assert len(thin.piece().thinned[0])
 
 
-async def test_a_long_map_is_kept_in_pieces_and_loads_as_it_was(redis, monkeypatch):
-    monkeypatch.setattr("replicator.mirror.offset_map.offset_store.RUNS_PER_PIECE", 7)
+async def test_a_long_map_is_kept_in_pieces_and_loads_as_it_was(redis):
     await fed(redis.url, stretches(0, 100))
-    with OffsetStore(redis.url, ROUTE) as store, Redis.from_url(redis.url) as client:
+    with (
+        OffsetStore(redis.url, ROUTE, runs_per_piece=7) as store,
+        Redis.from_url(redis.url) as client,
+    ):
         store.maintain(KEY, 31)
         (name,) = client.keys("sluice:runs:*")
         assert client.zcard(name) > 20

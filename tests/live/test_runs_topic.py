@@ -17,15 +17,12 @@ from replicator.mirror.offset_map.runs_topic import (
 from tests.live.runs import KEY, keys, learned, loaded, publisher, stretches
 
 
-async def test_reading_ends_at_the_end_it_found_though_carriers_write_on(
-    aggregate, route_key, monkeypatch
-):
-    # With larger portions, pieces after the end would be joined as well.
-    monkeypatch.setattr("replicator.mirror.offset_map.runs_topic.PIECES_PER_JOIN", 1)
+async def test_reading_ends_at_the_end_it_found_though_carriers_write_on(aggregate, route_key):
     telling = await publisher(aggregate, route_key)
     await telling.publish((KEY, stretch) for stretch in stretches(0, 5))
     await telling.flush()
-    reading = read(aggregate.librdkafka_options(), route_key)
+    # With larger portions, pieces after the end would be joined as well.
+    reading = read(aggregate.librdkafka_options(), route_key, pieces_per_poll=1)
     offset_map = OffsetMap()
     offset_map.join([next(reading)[1]])
     await telling.publish((KEY, stretch) for stretch in stretches(5, 9))

@@ -172,7 +172,7 @@ def run_apply(
 
     appliance = load(config)
     found = load_plan(appliance, plan)
-    confirm_plan(found, confirm)
+    confirm_plan(found, confirm, is_terminal=sys.stdin.isatty())
     outcome = apply_plan(
         appliance,
         found,
@@ -225,7 +225,7 @@ def run_list(*, config: str, output: str) -> int:
     return ExitCode.DONE
 
 
-def confirm_plan(plan: Plan, confirmation: str | None) -> None:
+def confirm_plan(plan: Plan, confirmation: str | None, *, is_terminal: bool) -> None:
     """Raises UsageError unless the operator confirms the plan with SOURCE:TARGET.
 
     Without --confirm the operator is prompted, if stdin is a terminal.
@@ -234,7 +234,7 @@ def confirm_plan(plan: Plan, confirmation: str | None) -> None:
     from tui.cli.views.table import joined
 
     if confirmation is None:
-        if not sys.stdin.isatty():
+        if not is_terminal:
             raise click.UsageError(f"without a terminal it needs --confirm {way(plan)}")
         groups = counted(len(plan.groups), "group")
         confirmation = click.prompt(

@@ -12,17 +12,22 @@ from replicator.kafka.admin.topic_changes import Create
 VISIBLE_SECONDS = 15.0
 
 
-def make_topics(admin: Admin, creates: Sequence[Create]) -> None:
+def make_topics(
+    admin: Admin, creates: Sequence[Create], visible_seconds: float = VISIBLE_SECONDS
+) -> None:
     """Makes the topics that are missing, and waits until all are visible. Blocking.
 
     A topic that is there stays as it is. Raises AdminError.
+
+    Args:
+        visible_seconds: longest wait for a created topic.
     """
     wanted = {create.topic for create in creates}
     missing = wanted - _visible(admin, wanted)
     for outcome in admin.apply([create for create in creates if create.topic in missing]):
         if outcome.error:
             raise outcome.error
-    deadline = time.monotonic() + VISIBLE_SECONDS
+    deadline = time.monotonic() + visible_seconds
     while absent := wanted - _visible(admin, wanted):
         if time.monotonic() > deadline:
             raise UnknownTopic(admin.name, f"created, and still not there: {sorted(absent)}")

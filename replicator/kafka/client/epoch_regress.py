@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from math import inf
 from typing import Protocol
@@ -67,8 +67,10 @@ class CheckedPartition(Protocol):
 class EpochRegress:
     """Watches pipelines whose source partition reports an older leader epoch than was read."""
 
-    def __init__(self, source: Cluster) -> None:
+    def __init__(self, source: Cluster, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` returns monotonic seconds."""
         self._source = source
+        self._clock = clock
         self._seen_since: dict[TopicPartition, float] = {}
         self._agreed_since: dict[TopicPartition, float] = {}
         self._reports = ReportOnce()
@@ -89,9 +91,9 @@ class EpochRegress:
             self._forget(pipeline.partition)
             return False
         asked_at = self._asked_at.get(pipeline.partition, -inf)
-        if time.monotonic() - asked_at < BETWEEN_SECONDS:
+        if self._clock() - asked_at < BETWEEN_SECONDS:
             return True
-        self._asked_at[pipeline.partition] = time.monotonic()
+        self._asked_at[pipeline.partition] = self._clock()
         answers = await self._source.leader_by_each(*pipeline.partition)
         match combined(answers, self._newest(pipeline)):
             case EpochReport.NEWER:
@@ -101,8 +103,8 @@ class EpochRegress:
                 self._agreed_since.pop(pipeline.partition, None)
                 self._log_once_it_lasts(pipeline)
             case EpochReport.OLDER:
-                since = self._agreed_since.setdefault(pipeline.partition, time.monotonic())
-                if time.monotonic() - since >= LASTING_SECONDS:
+                since = self._agreed_since.setdefault(pipeline.partition, self._clock())
+                if self._clock() - since >= LASTING_SECONDS:
                     leaders = [leader for leader in answers if leader]
                     await self._accept(pipeline, max(leaders, key=lambda leader: leader.epoch))
         return True
@@ -128,8 +130,8 @@ class EpochRegress:
 
     def _log_once_it_lasts(self, pipeline: CheckedPartition) -> None:
         partition = pipeline.partition
-        since = self._seen_since.setdefault(partition, time.monotonic())
-        is_lasting = time.monotonic() - since >= LASTING_SECONDS
+        since = self._seen_since.setdefault(partition, self._clock())
+        is_lasting = self._clock() - since >= LASTING_SECONDS
         if not is_lasting or not self._reports.is_news(partition):
             return
         log.warning(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -118,6 +118,7 @@ class Reader(Generic[P]):
             fetched, and no pipeline is once all of them together have.
         response_bytes_max, responses_bytes_max: limits of one response, and of all brokers'
             responses together.
+        clock: unix seconds.
     """
 
     source: Cluster
@@ -130,6 +131,7 @@ class Reader(Generic[P]):
     pipelines_bytes_max: int = PIPELINES_BYTES_MAX
     response_bytes_max: int = RESPONSE_BYTES_MAX
     responses_bytes_max: int = RESPONSES_BYTES_MAX
+    clock: Callable[[], float] = time.time
     changed: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     """Set when pipelines were added, so that they do not wait for the next round."""
     _brokers: dict[int, asyncio.Task[None]] = field(init=False, default_factory=dict)
@@ -190,7 +192,7 @@ class Reader(Generic[P]):
                 ),
                 read_committed=True,
             )
-            asked_at = time.time()
+            asked_at = self.clock()
             try:
                 response = await self.source.send(node, request, "fetch")
             except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
@@ -210,7 +212,7 @@ class Reader(Generic[P]):
                 continue
             has_failed = False
             session.answered(response.session_id)
-            reported_at = min(time.time(), asked_at + LATE_SECONDS)
+            reported_at = min(self.clock(), asked_at + LATE_SECONDS)
             if self.intake.take(response, wanted, session, reported_at):
                 await asyncio.sleep(self.retry_seconds * random.uniform(0.2, 0.5))
                 await self.source.try_refresh()

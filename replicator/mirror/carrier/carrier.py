@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import Callable
 
@@ -32,6 +33,28 @@ PAUSE_SECONDS = (0.05, 5.0)
 MakeSession = Callable[[Appliance, Assignment, ReceiptBook], CarrierSession]
 
 
+class SessionPauses:
+    """Pauses between the sessions of one carrier: longer after each session that ends early.
+
+    An error that ends every session within moments, such as a missing ACL, must not be retried at
+    once: each session fences the one before it.
+
+    Args:
+        uniform: returns a random number between two others.
+    """
+
+    def __init__(self, uniform: Callable[[float, float], float] = random.uniform) -> None:
+        self._backoff = Backoff(*PAUSE_SECONDS, uniform=uniform)
+
+    def after(self, lasted_seconds: float) -> float:
+        """Returns the seconds to wait after a session that lasted so long."""
+        if lasted_seconds > PAUSE_SECONDS[1]:
+            self._backoff.reset()
+        else:
+            self._backoff.grow()
+        return self._backoff.jittered(0.5, 1.5)
+
+
 async def carry(
     appliance: Appliance, assignment: Assignment, make_session: MakeSession = assemble
 ) -> list[Receipt]:
@@ -45,7 +68,7 @@ async def carry(
         TermSuperseded: another driver is active for the region; the last session held no partition.
     """
     receipts = ReceiptBook(assignment)
-    backoff = Backoff(*PAUSE_SECONDS)
+    pauses = SessionPauses()
     while time.time() < assignment.deadline:
         session = make_session(appliance, assignment, receipts)
         began = time.monotonic()
@@ -56,12 +79,6 @@ async def carry(
             log.warning("event=start-over route=%s carrier=%d: %s", *receipts.log_fields, error)
         except (Answered, Unreachable, KafkaError, OSError) as error:
             log.error("event=carrier-waits route=%s carrier=%d: %s", *receipts.log_fields, error)
-        # An error that ends every session within moments, such as a missing ACL, must not be
-        # retried at once: each session fences the one before it.
-        if time.monotonic() - began > PAUSE_SECONDS[1]:
-            backoff.reset()
-        else:
-            backoff.grow()
         receipts.tally.restarted()
-        await asyncio.sleep(backoff.jittered(0.5, 1.5))
+        await asyncio.sleep(pauses.after(time.monotonic() - began))
     return receipts.receipts(time.time())

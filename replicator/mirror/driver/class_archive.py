@@ -8,6 +8,7 @@ Runs Spark through the empty first epoch of the driver's query.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from replicator.mirror.driver.carrier_source import SluiceSource
@@ -19,9 +20,12 @@ from replicator.spark.stream import Stream
 EXIT_SECONDS = 300.0
 
 
-def make(session_type: type[Session] = Session, stream_type: type[Stream] = Stream) -> Path:
+def make(
+    path: Path,
+    session_type: Callable[..., Session] = Session,
+    stream_type: Callable[..., Stream] = Stream,
+) -> Path:
     """Makes the archive anew and returns its path; a JVM that uses the old one keeps it."""
-    path = archive_path()
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".new")
     unfinished.unlink(missing_ok=True)
@@ -45,4 +49,4 @@ def make(session_type: type[Session] = Session, stream_type: type[Stream] = Stre
 
 if __name__ == "__main__":
     log_to_stderr()
-    print(make())
+    print(make(archive_path()))

@@ -94,9 +94,17 @@ def totals_name(route_key: str, carrier_id: str) -> str:
 class OffsetStore:
     """Runs and reports of one route in Redis, for readers and for the daemon's maintenance."""
 
-    def __init__(self, url: str, route_key: str, *, timeout_seconds: float = 5.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        route_key: str,
+        *,
+        timeout_seconds: float = 5.0,
+        runs_per_piece: int = RUNS_PER_PIECE,
+    ) -> None:
         self._name = redis_name(url)
         self._route_key = route_key
+        self._runs_per_piece = runs_per_piece
         self._redis: redis.Redis = redis.Redis.from_url(
             url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
         )
@@ -176,7 +184,7 @@ class OffsetStore:
         pieces = {
             pack(piece): losses
             for losses, offset_map in maps.items()
-            for piece in offset_map.pieces(RUNS_PER_PIECE)
+            for piece in offset_map.pieces(self._runs_per_piece)
         }
         if changed or len(members) > len(pieces) + LOOSE_PIECES_MAX:
             self._replace(key, members, pieces)

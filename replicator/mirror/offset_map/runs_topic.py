@@ -120,13 +120,17 @@ def batched(
 
 
 def read(
-    options: Mapping[str, object], route_key: str, timeout_seconds: float = 60.0
+    options: Mapping[str, object],
+    route_key: str,
+    timeout_seconds: float = 60.0,
+    pieces_per_poll: int = PIECES_PER_JOIN,
 ) -> Iterator[tuple[RunsKey, Piece]]:
     """Yields every published piece, up to the end that the topic has when reading begins.
 
     Args:
         options: confluent_kafka's bootstrap.servers and security.
         timeout_seconds: longest time without a message before reading is given up.
+        pieces_per_poll: pieces taken from the client at once, at most.
 
     Raises RunsTopicMissing, RunsTopicUnreadable or UnknownVersion.
     """
@@ -136,7 +140,7 @@ def read(
         ends = _assigned(consumer, topic, timeout_seconds)
         received_at = time.monotonic()
         while ends:
-            for message in consumer.consume(PIECES_PER_JOIN, timeout=0.2):
+            for message in consumer.consume(pieces_per_poll, timeout=0.2):
                 error = message.error()
                 if error is None:
                     received_at = time.monotonic()

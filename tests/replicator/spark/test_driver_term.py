@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from replicator.config.names import PLAN_TOPIC
-from replicator.spark import driver_term
 from replicator.spark.driver_command import Term, TermSuperseded, read_command
-from replicator.spark.driver_term import DriverTerm
+from replicator.spark.driver_term import DriverTerm, TermPauses
 from tests.replicator.kafka.client.coordinator import Coordinator
 
 ID = "sluice.east.driver"
@@ -32,15 +32,11 @@ def target(last: Term | None = None) -> Target:
     return Target({ID: [(PLAN_TOPIC, 0, 5, command)] if command else []}, [])
 
 
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver_term, "CHECK_SECONDS", 0.001)
-    monkeypatch.setattr(driver_term, "SUCCESSOR_CHECK_SECONDS", 0.001)
-    monkeypatch.setattr(driver_term, "SUCCESSOR_SECONDS", 0.02)
+SHORT = TermPauses(check_seconds=0.001, successor_check_seconds=0.001, successor_seconds=0.02)
 
 
-async def opened(cluster: Target) -> DriverTerm:
-    driver = DriverTerm(cluster, ID)
+async def opened(cluster: Target, pauses: TermPauses = SHORT) -> DriverTerm:
+    driver = DriverTerm(cluster, ID, pauses=pauses)
     assert await driver.open() == driver.term == OURS
     return driver
 
@@ -60,10 +56,9 @@ async def test_only_a_command_of_a_later_or_unrelated_term_is_a_successors(last,
     assert await (await opened(target(last))).has_successor() is expected
 
 
-async def test_the_last_command_is_renewed_as_it_was(monkeypatch):
-    monkeypatch.setattr(driver_term, "PUBLISH_AGAIN_SECONDS", 0.0)
+async def test_the_last_command_is_renewed_as_it_was():
     cluster = target()
-    driver = await opened(cluster)
+    driver = await opened(cluster, replace(SHORT, publish_again_seconds=0.0))
     await driver.publish(6, stop=True)
     published = await read_command(cluster, ID)
     cluster.shown.clear()

@@ -6,7 +6,6 @@ from contextlib import suppress
 
 import pytest
 
-from replicator.spark import epoch_query
 from replicator.spark.epoch_query import EpochQuery
 from replicator.spark.session import SparkGone
 
@@ -44,10 +43,7 @@ def never_ends(_):
     return Stream()
 
 
-@pytest.fixture
-def pauses(monkeypatch):
-    """Short pauses between two starts."""
-    monkeypatch.setattr(epoch_query, "PAUSE_SECONDS", (0.001, 0.002))
+SHORT = (0.001, 0.002)
 
 
 async def ended(task):
@@ -56,7 +52,6 @@ async def ended(task):
         await task
 
 
-@pytest.mark.usefixtures("pauses")
 async def test_a_query_that_failed_is_started_again_and_is_warm_then(caplog):
     streams = [Stream(fails=True), Stream()]
     numbers = []
@@ -65,7 +60,7 @@ async def test_a_query_that_failed_is_started_again_and_is_warm_then(caplog):
         numbers.append(number)
         return streams[number - 1]
 
-    query = EpochQuery(Session(), start)
+    query = EpochQuery(Session(), start, SHORT)
     keeping = asyncio.ensure_future(query.keep())
     async with asyncio.timeout(5):
         await query.warm.wait()
@@ -76,11 +71,10 @@ async def test_a_query_that_failed_is_started_again_and_is_warm_then(caplog):
     await ended(keeping)
 
 
-@pytest.mark.usefixtures("pauses")
 async def test_a_spark_that_has_ended_ends_the_query():
     session = Session()
     session.is_alive = False
-    query = EpochQuery(session, fails)
+    query = EpochQuery(session, fails, SHORT)
     with pytest.raises(SparkGone):
         await query.keep()
     assert not query.warm.is_set()

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from replicator.kafka.admin import own_topics
 from replicator.kafka.admin.admin import Outcome
 from replicator.kafka.admin.admin_error import AdminError, UnknownTopic
 from replicator.kafka.admin.own_topics import make_topics
@@ -49,7 +48,6 @@ def test_a_topic_that_cannot_be_created_is_an_error():
         make_topics(Admin(set(), error=AdminError("east aggregate", "policy")), CREATES)
 
 
-def test_topics_that_stay_hidden_are_named(monkeypatch):
-    monkeypatch.setattr(own_topics, "VISIBLE_SECONDS", 0.0)
+def test_topics_that_stay_hidden_are_named():
     with pytest.raises(UnknownTopic, match=r"\['sluice.a', 'sluice.b'\]"):
-        make_topics(Admin(set(), hidden_for=100), CREATES)
+        make_topics(Admin(set(), hidden_for=100), CREATES, visible_seconds=0.0)

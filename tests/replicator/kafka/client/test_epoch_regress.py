@@ -6,7 +6,6 @@ from uuid import UUID
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.kafka.client import epoch_regress
 from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.client.epoch_regress import (
     LASTING_SECONDS,
@@ -52,10 +51,9 @@ class Source:
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr(epoch_regress.time, "monotonic", lambda: now[0])
-    return now
+def clock():
+    """Monotonic seconds, as the one item of a list."""
+    return [100.0]
 
 
 @dataclass
@@ -104,7 +102,7 @@ async def test_reading_does_not_wait_once_a_broker_reports_the_epoch_that_was_re
 
 async def test_a_pipeline_stops_once_all_brokers_have_agreed_for_long_enough(clock):
     source, one = restored(), Pipeline()
-    regress = EpochRegress(source)
+    regress = EpochRegress(source, lambda: clock[0])
     assert await regress.must_wait(one)
     assert one.loss_to_park is None
     clock[0] += LASTING_SECONDS
@@ -116,7 +114,7 @@ async def test_a_pipeline_stops_once_all_brokers_have_agreed_for_long_enough(clo
 
 async def test_a_broker_that_does_not_answer_begins_the_wait_anew_and_is_logged_once(clock, caplog):
     source, one = restored(), Pipeline()
-    regress = EpochRegress(source)
+    regress = EpochRegress(source, lambda: clock[0])
     agreeing, silent = source.each, [Leader(1, OLDER), None]
     for _ in range(3):
         source.each = agreeing
@@ -131,7 +129,7 @@ async def test_a_broker_that_does_not_answer_begins_the_wait_anew_and_is_logged_
 
 async def test_a_pipeline_that_has_read_nothing_of_a_newer_epoch_goes_on(clock):
     source, one = restored(), Pipeline(batch_epoch=OLDER)
-    regress = EpochRegress(source)
+    regress = EpochRegress(source, lambda: clock[0])
     assert await regress.must_wait(one)
     clock[0] += LASTING_SECONDS
     assert await regress.must_wait(one)
@@ -139,7 +137,7 @@ async def test_a_pipeline_that_has_read_nothing_of_a_newer_epoch_goes_on(clock):
     assert not await regress.must_wait(one)
 
 
-async def test_a_topic_that_was_recreated_has_not_gone_back(clock):
+async def test_a_topic_that_was_recreated_has_not_gone_back():
     """The epochs of a recreated topic begin again; the check of its log reports that."""
     source, one = restored(), Pipeline()
     source.topic_id = NEW_TOPIC_ID

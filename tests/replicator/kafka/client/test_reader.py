@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -59,7 +60,7 @@ class Intake:
         return False
 
 
-def reader_of(source: Source, *pipelines: Pipeline, **limits: int) -> Reader[Pipeline]:
+def reader_of(source: Source, *pipelines: Pipeline, **options: Any) -> Reader[Pipeline]:
     return Reader(
         source=source,
         pipelines={each.partition: each for each in pipelines},
@@ -67,7 +68,7 @@ def reader_of(source: Source, *pipelines: Pipeline, **limits: int) -> Reader[Pip
         intake=Intake(),
         fetch_bytes=1 << 20,
         retry_seconds=0.1,
-        **limits,
+        **options,
     )
 
 
@@ -129,13 +130,10 @@ async def test_nothing_is_fetched_while_all_pipelines_together_are_full():
     assert not source.requests
 
 
-async def test_a_response_that_waited_for_a_frozen_process_counts_as_of_its_request(
-    monkeypatch,
-):
+async def test_a_response_that_waited_for_a_frozen_process_counts_as_of_its_request():
     now = [REPORTED_AT]
-    monkeypatch.setattr("replicator.kafka.client.reader.time.time", lambda: now[0])
     source = Source()
-    reader = reader_of(source, Pipeline())
+    reader = reader_of(source, Pipeline(), clock=lambda: now[0])
     reading = asyncio.create_task(reader.run())
     try:
         async with asyncio.timeout(10):

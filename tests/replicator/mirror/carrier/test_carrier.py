@@ -1,15 +1,14 @@
-"""Pauses between carrier sessions: short after one that lasted, growing after short ones."""
+"""Carrier sessions follow each other: at once after one that lasted, else with growing pauses."""
 
 import asyncio
 import time
-from types import SimpleNamespace
 
 import pytest
 
 from replicator.config.topology import Route
 from replicator.kafka.client.cluster import ProducerStateLost
-from replicator.mirror.carrier import carrier
 from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier import SessionPauses, carry
 from replicator.spark.driver_command import Term
 
 
@@ -18,29 +17,23 @@ from replicator.spark.driver_command import Term
     [(5.1, [0.05, 0.05, 0.05]), (4.9, [0.1, 0.2, 0.4])],
     ids=["long", "briefly"],
 )
-def test_only_a_session_that_has_lasted_is_followed_by_the_next_at_once(
-    monkeypatch, lasted, pauses
-):
-    sessions, waited = [], []
-    now = [0.0]
+def test_only_a_session_that_has_lasted_is_followed_by_the_next_at_once(lasted, pauses):
+    between = SessionPauses(uniform=lambda low, high: (low + high) / 2)
+    assert [between.after(lasted) for _ in pauses] == pytest.approx(pauses)
+
+
+def test_a_carrier_whose_producer_is_lost_begins_again_after_a_pause():
+    began = []
 
     class Failing:
         async def run(self):
-            now[0] += lasted
-            if len(sessions) <= len(pauses):
+            began.append(time.monotonic())
+            if len(began) < 3:
                 raise ProducerStateLost("west>east")
 
-    def failing(*_):
-        sessions.append(Failing())
-        return sessions[-1]
-
-    async def sleep(seconds):
-        waited.append(seconds)
-
-    clock = SimpleNamespace(time=time.time, monotonic=lambda: now[0])
-    monkeypatch.setattr(carrier, "time", clock)
-    monkeypatch.setattr("random.uniform", lambda *_: 1.0)
-    monkeypatch.setattr(carrier.asyncio, "sleep", sleep)
     assignment = Assignment(Route("west", "east"), 0, (), Term(1, 0), 1, time.time() + 60)
-    asyncio.run(carrier.carry(None, assignment, failing))  # type: ignore[arg-type]
-    assert waited == pytest.approx(pauses)
+    asyncio.run(carry(None, assignment, lambda *_: Failing()))  # type: ignore[arg-type]
+    first, second, third = began
+    # Half of the doubled first pause, and half of the one after that.
+    assert second - first >= 0.05
+    assert third - second >= 0.1

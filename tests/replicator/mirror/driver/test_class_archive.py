@@ -1,6 +1,5 @@
 """Claims about making the archive of Spark's classes; Spark itself is a stand-in."""
 
-import sys
 import threading
 from pathlib import Path
 
@@ -20,7 +19,7 @@ class Session:
         self._unfinished = Path(java_options.rpartition("=")[2])
 
     def stop(self, seconds):
-        assert archive_path().read_text() == "old"
+        assert self._unfinished.with_suffix(".jsa").read_text() == "old"
         if self.is_broken:
             raise OSError("no space left")
         self._unfinished.write_text("new")
@@ -40,21 +39,20 @@ class Stream:
 
 
 @pytest.fixture
-def archive(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    path = archive_path()
+def archive(tmp_path):
+    path = archive_path(str(tmp_path))
     path.parent.mkdir(parents=True)
     path.write_text("old")
     return path
 
 
 def test_the_old_archive_stays_until_the_new_one_is_whole(archive):
-    assert class_archive.make(Session, Stream) == archive
+    assert class_archive.make(archive, Session, Stream) == archive
     assert archive.read_text() == "new"
     assert list(archive.parent.iterdir()) == [archive]
 
 
 def test_an_archive_that_could_not_be_made_leaves_the_old_one(archive):
     with pytest.raises(OSError, match="no space"):
-        class_archive.make(BrokenSession, Stream)
+        class_archive.make(archive, BrokenSession, Stream)
     assert archive.read_text() == "old"
