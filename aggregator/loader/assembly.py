@@ -71,6 +71,7 @@ def assemble(
         partitions,
         feed.header if feed.table_from == "header" else None,
         forming.wake.set,
+        assignment.is_frozen,
     )
     reader = Reader(
         source=source,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
@@ -37,3 +38,8 @@ class LoaderAssignment:
         return (
             f"feed={self.feed.name} cluster={self.cluster.replace(' ', '-')} loader={self.number}"
         )
+
+    def is_frozen(self, place: TopicPartition, table: str | None = None) -> bool:
+        """Returns True if an operator has frozen the partition; with a table, that table in it."""
+        now_ms = time.time_ns() // 1_000_000
+        return self.orders.frozen(self.cluster, *place, table, now_ms=now_ms) is not None

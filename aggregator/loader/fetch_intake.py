@@ -4,15 +4,16 @@ table."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from aggregator.formats.record_fields import split
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.formats.routing import by_table
+from aggregator.intents.intent import Intent
 from aggregator.loader.held_partition import HeldPartition
 from balancer.plan import TopicPartition
 from replicator.batches.batch import BrokenBatch
@@ -25,6 +26,13 @@ from replicator.kafka.protocol.error_codes import Verdict, named, verdict
 NO_OFFSETS = np.empty(0, np.int64)
 
 
+class FrozenRecord(NamedTuple):
+    """Offset of a record of a frozen table."""
+
+    offset: int
+    table: str
+
+
 @dataclass(eq=False)
 class FetchIntake:
     """Takes fetch responses in.
@@ -33,12 +41,14 @@ class FetchIntake:
         partitions: of the loader; other parts add and remove some meanwhile.
         header: name of the header that names a record's table; None: the topic does.
         filled: called after a response that brought records.
+        is_frozen: returns True for a table that is frozen in a partition.
     """
 
     source: Cluster
     partitions: Mapping[TopicPartition, HeldPartition]
     header: str | None
     filled: Callable[[], None]
+    is_frozen: Callable[[TopicPartition, str], bool]
 
     def take(
         self,
@@ -104,8 +114,16 @@ class FetchIntake:
             records = split(found.records)
             offsets = records.offset
             tables = by_table(records, topic=partition.partition.topic, header=self.header)
-        partition.progress.add(offsets, found.next_offset, tables, time.monotonic())
-        partition.progress.leader_epoch = found.leader_epoch
+        progress, end = partition.progress, found.next_offset
+        frozen = [name for name in tables if self.is_frozen(partition.partition, name)]
+        if stop := next_frozen(partition.intent, tables, frozen):
+            partition.is_frozen, partition.frozen_table = True, stop.table
+            offsets, end = offsets[offsets < stop.offset], stop.offset
+            parts = {name: part.between(0, end) for name, part in tables.items()}
+            tables = {name: part for name, part in parts.items() if len(part)}
+        if end > progress.position:
+            progress.add(offsets, end, tables, time.monotonic())
+            progress.leader_epoch = found.leader_epoch
 
     def _found_broken(self, partition: HeldPartition, broken: BrokenBatch) -> None:
         """Parks a partition whose batch cannot be read twice in a row."""
@@ -126,3 +144,22 @@ class FetchIntake:
         if verdict(code) is Verdict.POISON:
             detail = f"the source answers {named(code)}"
             partition.loss_to_park = Loss(LossKind.SOURCE_CORRUPT, partition.position, None, detail)
+
+
+def next_frozen(
+    intent: Intent, tables: Mapping[str, RecordSlice], frozen: Iterable[str]
+) -> FrozenRecord | None:
+    """Returns the first record of a frozen table; None if there is none.
+
+    Records that a predecessor had read do not count: blocks of it have to be formed again.
+
+    Args:
+        intent: the partition's last one.
+        tables: records by table, each in the order of offsets.
+    """
+    found = []
+    for name in frozen:
+        begin = max(intent.replay_end, intent.range_of(name).end)
+        offset = tables[name].offset
+        found += [FrozenRecord(int(first), name) for first in offset[offset >= begin][:1]]
+    return min(found, default=None)
