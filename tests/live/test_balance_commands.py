@@ -62,7 +62,7 @@ def test_without_redis_a_pin_is_taken_and_that_nobody_could_check_it_is_said(bal
     balanced.configure(redis=f"redis://127.0.0.1:{free_port()}/0")
     pin = ("balance", "pin", "orders", "7", "--route", balanced.route, "--carrier", "1", *REASON)
     code, _, err = ask(*pin)
-    assert code == ExitCode.DONE and "not known whether that partition is carried" in err
+    assert code == ExitCode.DONE and "nobody checked whether that partition is carried" in err
     assert balanced.order_log().pins(balanced.key, now_ms()) == {TopicPartition("orders", 7): 1}
 
 
