@@ -1,6 +1,8 @@
-"""Names that tests patch exist: a moved name fails here at once, and not only in a live test."""
+"""Tests use what is public, and replace little: what they patch exists, and is not much."""
 
 import ast
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -8,20 +10,61 @@ import pytest
 
 TESTS = Path(__file__).parent
 
+PATCHES_MAX = 40
+"""Calls of monkeypatch.setattr in all tests. A pause, a clock or a client is an argument instead;
+what is left replaces parts of libraries and of the command line."""
 
-def patched(path: Path) -> list[str]:
-    """Returns the dotted names that a test file passes to monkeypatch.setattr."""
-    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+OWN = {"self", "cls"}
+PUBLIC = {"_asdict", "_fields", "_make", "_replace"}
+"""Methods of named tuples, which are public in spite of their names."""
+UNAVOIDABLE = {"_group_id", "_topics", "_transaction_result", "_transactional_id"}
+"""Attributes of aiokafka's requests, which show their fields in no other way."""
+TAKES_APART = {
+    "aggregator/loader/test_block_forming.py",
+    "live/feed_steps.py",
+    "live/test_feed_protections.py",
+    "test_feed_protections.py",
+}
+"""Tests that put something else in place of a loader's inner parts. No further ones."""
+
+
+def trees() -> Iterator[tuple[Path, ast.Module]]:
+    for path in TESTS.rglob("*.py"):
+        yield path, ast.parse(path.read_text())
+
+
+def patches(tree: ast.Module) -> list[ast.Call]:
+    """Returns the calls of monkeypatch.setattr in a test file."""
     return [
-        call.args[0].value
-        for call in calls
-        if isinstance(call.func, ast.Attribute)
-        and call.func.attr == "setattr"
-        and isinstance(call.args[0], ast.Constant)
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "setattr"
     ]
 
 
-NAMES = sorted({name for path in TESTS.rglob("test_*.py") for name in patched(path)})
+def patched(tree: ast.Module) -> list[str]:
+    """Returns the dotted names that a test file passes to monkeypatch.setattr."""
+    names = [call.args[0] for call in patches(tree)]
+    return [name.value for name in names if isinstance(name, ast.Constant)]
+
+
+def reaches(tree: ast.Module) -> list[str]:
+    """Returns the private attributes of other objects that a test file uses."""
+    return [
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.startswith("__")
+        and not node.attr.isupper()  # librdkafka's own error codes are constants of that form
+        and not (isinstance(node.value, ast.Name) and node.value.id in OWN)
+        and node.attr not in PUBLIC | UNAVOIDABLE
+    ]
+
+
+NAMES = sorted({name for _, tree in trees() for name in patched(tree)})
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -30,4 +73,14 @@ def test_a_name_that_tests_replace_exists(name: str) -> None:
 
 
 def test_names_are_found() -> None:
-    assert "replicator.mirror.ledger.inspection.target_loss" in NAMES
+    assert "replicator.config.topology.load" in NAMES
+
+
+def test_few_attributes_are_replaced() -> None:
+    count = Counter({str(path.relative_to(TESTS)): len(patches(tree)) for path, tree in trees()})
+    assert count.total() <= PATCHES_MAX, count.most_common(20)
+
+
+def test_no_test_reaches_through_private_attributes() -> None:
+    found = {str(path.relative_to(TESTS)): reaches(tree) for path, tree in trees()}
+    assert {path: names for path, names in found.items() if names}.keys() <= TAKES_APART

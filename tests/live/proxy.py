@@ -45,7 +45,8 @@ class Proxy:
                 for work in (line.requests, line.answers):
                     threading.Thread(target=work, daemon=True).start()
 
-    def _must_lose(self, request: tuple[int, str]) -> bool:
+    def must_lose(self, request: tuple[int, str]) -> bool:
+        """Returns True once for each call that asked to lose such a request's answer."""
         with self._lock:
             if request not in self._to_lose:
                 return False
@@ -69,7 +70,7 @@ class _Line:
     def _note(self, frame: bytes) -> bool:
         api_key, _, correlation, size = struct.unpack_from(">hhih", frame)
         client_id = frame[HEAD_BYTES : HEAD_BYTES + max(0, size)].decode()
-        if self._proxy._must_lose((api_key, client_id)):
+        if self._proxy.must_lose((api_key, client_id)):
             self._doomed.add(correlation)
         return True
 

@@ -13,7 +13,6 @@ import pytest
 from deploy.lab.compare import RouteVerdict
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
-from replicator.kafka.client.cluster import GROUP
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.mirror.carrier.assembly import Makers
 from replicator.mirror.ledger.entry import Custody
@@ -43,6 +42,11 @@ def leaders(cluster: KafkaCluster, topic: str) -> list[int]:
     return [partitions[number].leader for number in sorted(partitions)]
 
 
+def coordinator(cluster: KafkaCluster, group: str) -> int:
+    described = cluster.admin().describe_consumer_groups([group], request_timeout=30)
+    return described[group].result().coordinator.id
+
+
 def until_leaderless(cluster: KafkaCluster, topic: str, partitions: list[int]) -> None:
     def are_leaderless() -> bool:
         found = leaders(cluster, topic)
@@ -54,7 +58,7 @@ def until_leaderless(cluster: KafkaCluster, topic: str, partitions: list[int]) -
 class ReadsNothingBack(FencedCommitter):
     """Mutation: takes every commit for shown."""
 
-    async def _hidden(self, groups):
+    async def still_hidden(self, groups):
         return {}
 
 
@@ -65,7 +69,7 @@ def test_a_commit_whose_marker_was_left_out_is_made_again(make_stage, two_broker
     stage = make_stage(target=two_brokers)
     hand = stage.hand(0, makers=makers, drain_seconds=PATIENCE_SECONDS, **SELDOM).start()
     hand.until_landed(stage.place, stage.send(1000))
-    broker = hand.target._coordinators[GROUP, group_of(stage.route, stage.place)]
+    broker = coordinator(two_brokers, group_of(stage.route, stage.place))
     led = [
         number for number, leader in enumerate(leaders(two_brokers, OFFSETS)) if leader == broker
     ]

@@ -5,8 +5,10 @@ import gc
 import io
 import logging
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from replicator.mirror.offset_map.run_segment import RunBuffer
 from replicator.mirror.offset_map.runs_publisher import RunsNotWritten
@@ -80,11 +82,17 @@ async def test_a_flush_that_is_cancelled_while_the_broker_is_away_leaves_no_erro
 ):
     cluster = make_cluster("runs")
     create_runs_topic(cluster, "west.east")
-    telling = await publisher(cluster, "west.east", request_timeout_ms=2000)
+    producers: list[AIOKafkaProducer] = []
+
+    def make(**options: Any) -> AIOKafkaProducer:
+        producers.append(AIOKafkaProducer(**options))
+        return producers[-1]
+
+    telling = await publisher(cluster, "west.east", request_timeout_ms=2000, make_producer=make)
     await telling.publish((KEY, stretch) for stretch in stretches(0, 5))
     cluster.kill_all()
     flushing = asyncio.create_task(telling.flush())
-    failing = telling._producer.client
+    failing = producers.pop().client
     async with asyncio.timeout(30):
         failures = 0
         while failures < 10:  # a sender asks ten times a second

@@ -8,7 +8,7 @@ import re
 import sys
 import uuid
 from collections.abc import Mapping
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -37,6 +37,10 @@ from tui.program import run
 
 SLUICE = Path(sys.executable).with_name("sluice")
 PATIENCE_SECONDS = 60.0
+
+
+class GivenUp(Exception):
+    """A transaction that is not to be committed."""
 
 
 class Verified:
@@ -119,11 +123,16 @@ replicas = ["clickhouse://127.0.0.1:5"]
 
     def abort(self, entries: Mapping[int, Intent | Entry | tuple[int, str]]) -> None:
         """Writes entries in a transaction, and aborts it."""
+        groups = self._groups(entries)
+
+        async def give_up(_: object) -> None:
+            raise GivenUp
 
         async def abort() -> None:
-            async with self.producer._transaction():
-                await self.producer._put(self._groups(entries))
-                await self.producer._end(commit=False)
+            with suppress(GivenUp):
+                await self.producer.commit(groups, lambda *_: True, give_up)
+            # Whatever the producer does next begins with the end of the transaction left open.
+            await self.producer.confirm_coordinators(groups)
 
         self._loop.wait(abort())
 

@@ -173,7 +173,7 @@ class FencedCommitter:
                         await effects(self._identity)
                     await self._end(commit=True)
                 is_first = False
-                hidden = await self._hidden(groups)
+                hidden = await self.still_hidden(groups)
                 if hidden:
                     # A successful AddOffsetsToTxn proves that the previous transaction completed,
                     # so a missing marker will never arrive. A successful TxnOffsetCommit proves
@@ -251,7 +251,7 @@ class FencedCommitter:
             )
         )
 
-    async def _hidden(self, groups: Mapping[str, OffsetRows]) -> Mapping[str, OffsetRows]:
+    async def still_hidden(self, groups: Mapping[str, OffsetRows]) -> Mapping[str, OffsetRows]:
         """Returns the offsets that are still not shown after a while."""
         give_up_at = time.monotonic() + self._shown_seconds
         pause = SHOWN_PAUSE_SECONDS

@@ -50,10 +50,19 @@ REQUEST_TIMEOUT_MS = 15_000
 PROMISE_SPARE_SECONDS = 5.0
 
 
+def clusters_of(appliance: Appliance, route: Route, **options: Any) -> tuple[Cluster, Cluster]:
+    """Returns clients of the source and the target; `options` are those of Cluster."""
+    return (
+        Cluster(f"{route.source} regional", appliance.source_of(route), **options),
+        Cluster(f"{route.target} aggregate", appliance.target_of(route), **options),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Makers:
     """Makers of replaceable parts. A test that takes a rule out replaces the part that keeps it."""
 
+    clusters: Callable[..., tuple[Cluster, Cluster]] = clusters_of
     fenced_committer: Callable[..., FencedCommitter] = FencedCommitter
     takeover: Callable[..., Takeover] = Takeover
     pipelines: Callable[[], Pipelines] = Pipelines
@@ -84,14 +93,6 @@ class LedgerSide:
     committer: ProgressCommitter
 
 
-def clusters_of(appliance: Appliance, route: Route, **options: Any) -> tuple[Cluster, Cluster]:
-    """Returns clients of the source and the target; `options` are those of Cluster."""
-    return (
-        Cluster(f"{route.source} regional", appliance.source_of(route), **options),
-        Cluster(f"{route.target} aggregate", appliance.target_of(route), **options),
-    )
-
-
 def ledger_side(
     appliance: Appliance,
     route: Route,
@@ -111,7 +112,9 @@ def ledger_side(
         removed: called with each pipeline that was parked or released.
         options: further options of both clusters.
     """
-    source, target = clusters_of(appliance, route, request_timeout_ms=request_timeout_ms, **options)
+    source, target = makers.clusters(
+        appliance, route, request_timeout_ms=request_timeout_ms, **options
+    )
     fenced_committer = makers.fenced_committer(
         target, transactional_id, appliance.replicator.transaction_timeout_ms
     )

@@ -1,7 +1,7 @@
 """Publisher of a carrier's runs to the runs topic; all are on disk before flush() returns."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
@@ -33,8 +33,10 @@ class RunsPublisher:
         options: Mapping[str, Any],
         *,
         request_timeout_ms: int = 15_000,
+        make_producer: Callable[..., AIOKafkaProducer] = AIOKafkaProducer,
     ) -> None:
         """Takes bootstrap servers as "host:port", and aiokafka's options for security."""
+        self._make_producer = make_producer
         self.topic = runs_topic_name(route_key)
         self._options = {
             **options,
@@ -47,7 +49,7 @@ class RunsPublisher:
 
     async def start(self) -> None:
         """Connects; raises RunsTopicMissing instead of letting a broker create the topic."""
-        producer = AIOKafkaProducer(
+        producer = self._make_producer(
             **self._options,
             # Not idempotent: a run published twice does no harm, and aiokafka's idempotent producer
             # waits for a lost broker without end instead of raising an error.

@@ -3,19 +3,26 @@
 import asyncio
 import socket
 from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
 
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.config.topology import load
+from replicator.config.topology import Appliance, KafkaCluster, Route, load
 from replicator.kafka.client.cluster import Cluster, Fenced, Forbidden, ProducerStateLost
+from replicator.kafka.client.cluster_metadata import Topic
 from replicator.kafka.client.loss import Loss, LossKind
+from replicator.mirror.carrier.assembly import Makers
 from replicator.mirror.ledger.accepted_losses import STEPPED_OVER
-from replicator.mirror.repair.accept_loss import NO_ENTRY, Acceptance, Parked
+from replicator.mirror.repair.accept_loss import NO_ENTRY, Acceptance, Accepted, Parked
 from tests.replicator.mirror.ledger.held import held
 from tests.tui.cli.commands.test_replicate import CONFIG
+from tui.actions import loss_acceptance
+from tui.actions.loss_acceptance import BadAcceptance, LossRequest, accept_losses
 from tui.cli.exit_codes import ExitCode, exit_code_of
 from tui.program import run
+from tui.state.loss_report import LossReport
 
 ONE, TWO = TopicPartition("flights", 0), TopicPartition("flights", 1)
 
@@ -44,13 +51,51 @@ def test_a_cluster_that_never_answers_is_given_up_and_named(config, capsys):
     assert "given up after 0.3 s: east aggregate" in capsys.readouterr().err
 
 
-def test_a_source_that_never_answers_is_named_once_something_is_accepted(config, monkeypatch):
-    async def silent_source(cluster, topics=()):
-        await asyncio.sleep(60 if cluster.name == "west regional" else 0)
+class Opened(Cluster):
+    """Cluster that notes that it was opened, and holds nothing."""
 
-    monkeypatch.setattr(Cluster, "open", silent_source)
+    def __init__(self, name: str, settings: KafkaCluster, opened: list[str], seconds: float):
+        super().__init__(name, settings)
+        self._opened, self._seconds = opened, seconds
+
+    async def open(self, topics=()):
+        self._opened.append(self.name)
+        await asyncio.sleep(self._seconds)
+
+    def topic(self, name):
+        return Topic(UUID(int=1), {})
+
+    async def commits(self, group, partitions):
+        return {}
+
+
+def acceptance_of(
+    config: str, opened: list[str], kind: type[Acceptance] = Acceptance, silent_seconds: float = 0.0
+) -> Acceptance:
+    """Returns an acceptance on stand-ins of both clusters.
+
+    Args:
+        opened: gets the name of each cluster that is opened.
+        silent_seconds: time until the source answers.
+    """
+
+    def clusters(appliance: Appliance, route: Route, **_: object) -> tuple[Cluster, Cluster]:
+        return (
+            Opened("west regional", appliance.source_of(route), opened, silent_seconds),
+            Opened("east aggregate", appliance.target_of(route), opened, 0.0),
+        )
+
     appliance = load(config)
-    acceptance = Acceptance(appliance, appliance.route("west>east"))
+    return kind(appliance, appliance.route("west>east"), Makers(clusters=clusters))
+
+
+def asking(**options: Any) -> LossRequest:
+    values = {"restart_at": None, "is_accepting": False, "timeout_seconds": 10.0, **options}
+    return LossRequest(topics=frozenset({"flights"}), partitions=frozenset(), **values)
+
+
+def test_a_source_that_never_answers_is_named_once_something_is_accepted(config):
+    acceptance = acceptance_of(config, [], silent_seconds=60.0)
 
     async def accept_one():
         async with asyncio.timeout(0.05):
@@ -66,51 +111,50 @@ def test_a_timeout_of_nothing_is_a_mistake(config, capsys):
     assert "--timeout" in capsys.readouterr().err
 
 
-def test_the_source_is_asked_only_when_something_is_accepted(config, monkeypatch, capsys):
-    opened = []
-
-    async def note(cluster, topics=()):
-        opened.append(cluster.name)
-
-    async def none_adopted(ledger, topic):
-        return 0
-
-    monkeypatch.setattr(Cluster, "open", note)
-    monkeypatch.setattr("replicator.mirror.ledger.ledger.Ledger.witnessed", none_adopted)
-    monkeypatch.setattr("replicator.kafka.client.brokers.Brokers.topic", lambda *_: "known")
-    assert accept_loss(config, "--topic", "flights") == ExitCode.DONE
+def test_the_source_is_asked_only_when_something_is_accepted(config):
+    opened: list[str] = []
+    report = asyncio.run(accept_losses(acceptance_of(config, opened), asking(is_accepting=True)))
     assert opened == ["east aggregate"]
-    assert "nothing is parked" in capsys.readouterr().out
+    assert report == LossReport()
+
+
+@pytest.mark.parametrize(
+    ("report", "code"),
+    [
+        (LossReport(), ExitCode.DONE),
+        (LossReport(parked=(Parked(ONE, None, NO_ENTRY),)), ExitCode.REFUSED),
+        (LossReport(left={ONE: "no answer"}), ExitCode.PARTLY_DONE),
+        (LossReport(accepted=(Accepted(ONE, ("lost",), 5),)), ExitCode.DONE),
+        (BadAcceptance("--restart-at is not for flights-1"), ExitCode.USAGE),
+    ],
+)
+def test_the_exit_code_says_what_is_left(config, monkeypatch, capsys, report, code):
+    async def accepted(*_):
+        if isinstance(report, BadAcceptance):
+            raise report
+        return report
+
+    monkeypatch.setattr(loss_acceptance, "accept_losses", accepted)
+    assert accept_loss(config, "--topic", "flights") == code
+    assert ("nothing is parked" in capsys.readouterr().out) == (report == LossReport())
 
 
 @pytest.mark.parametrize("kind", [kind for kind in LossKind if kind not in STEPPED_OVER])
-def test_an_offset_that_a_loss_does_not_take_is_refused_before_anything_is_asked(
-    config, monkeypatch, capsys, kind
-):
-    asked = []
+def test_an_offset_that_a_loss_does_not_take_is_refused_before_anything_is_asked(config, kind):
+    class TwoParked(Acceptance):
+        async def parked(self, topics):
+            corrupt = held(parked=Loss(LossKind.SOURCE_CORRUPT, 5, 6))
+            other = held(parked=Loss(kind, 50, 60))
+            return [Parked(ONE, corrupt, ""), Parked(TWO, other, "")]
 
-    async def opened(cluster, topics=()):
-        asked.append(cluster.name)
-
-    async def parked(acceptance, topics):
-        corrupt = held(parked=Loss(LossKind.SOURCE_CORRUPT, 5, 6))
-        other = held(parked=Loss(kind, 50, 60))
-        return [Parked(ONE, corrupt, ""), Parked(TWO, other, "")]
-
-    async def accept(acceptance, losses, restart_at):
-        asked.append(losses)
-        return []
-
-    monkeypatch.setattr(Cluster, "open", opened)
-    monkeypatch.setattr("replicator.kafka.client.brokers.Brokers.topic", lambda *_: "known")
-    monkeypatch.setattr(Acceptance, "parked", parked)
-    monkeypatch.setattr(Acceptance, "_accept", accept)
-    words = ["--topic", "flights", "--restart-at", "6", "--yes"]
-    assert accept_loss(config, *words) == ExitCode.USAGE
-    error = " ".join(capsys.readouterr().err.split())
+    opened: list[str] = []
+    acceptance = acceptance_of(config, opened, TwoParked)
+    with pytest.raises(BadAcceptance, match="without --restart-at") as refusal:
+        asyncio.run(accept_losses(acceptance, asking(restart_at=6, is_accepting=True)))
+    error = str(refusal.value)
     assert f"--restart-at is not for flights-1: {kind.value}." in error
-    assert "without --restart-at" in error and "--partition" in error
-    assert asked == ["east aggregate"], "the source was not asked, nothing was accepted"
+    assert "--partition" in error
+    assert opened == ["east aggregate"], "the source was not asked, nothing was accepted"
 
 
 def test_what_a_broker_says_to_the_operators_writer_is_no_surprise():
