@@ -139,7 +139,9 @@ class AvroColumns:
             if values.null_count and not element.is_nullable:
                 missing = np.zeros(len(cursors), np.bool_)
                 missing[owner[np.asarray(values.is_null())]] = True
-                self._name(cursors, missing, f"{each}: null is no {element.name}")
+                self._name(
+                    cursors, missing & ~cursors.is_broken, f"{each}: null is no {element.name}"
+                )
             lists[each] = pa.LargeListArray.from_arrays(offsets, values, type=wanted[each].arrow)
         return lists
 

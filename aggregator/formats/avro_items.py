@@ -36,8 +36,8 @@ def items_of(kind: AvroType, cursors: Cursors) -> tuple[Cursors, Ints]:
             sized.number()
             block.rejoin(has_size, sized)
             count = np.abs(count)
-        # An item takes a byte at least. The least number of 64 bits has no absolute value.
-        block.break_where((count < 0) | (count > block.end - block.at))
+        # The least number of 64 bits has no absolute value.
+        block.break_where(count < 0)
         for which, begin, end in _passed(item, block, count):
             found.append((left[which], begin, end))
         cursors.rejoin(left, block)

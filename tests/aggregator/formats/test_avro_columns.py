@@ -144,6 +144,25 @@ def test_a_datum_that_ends_too_early_names_the_field():
     assert [columns["f1.n"][at] for at in (0, 3)] == [b"abc", b"abc"]
 
 
+@pytest.mark.parametrize(
+    ("item", "datum", "column"),
+    [
+        ("boolean", b"\x02\x02\x00", "Array(UInt8)"),
+        ("int", b"\x02" + encoded("long", 2**40) + b"\x00", "Array(Int64)"),
+        ("string", b"\x02\x04a\x00", "Array(String)"),
+        (["null", "int"], b"\x02\x04\x02\x00", "Array(Int8)"),
+        ({"type": "array", "items": "boolean"}, b"\x02\x02\x02\x00\x00", "Array(Array(UInt8))"),
+    ],
+)
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_an_item_that_cannot_be_read_breaks_its_array(item, datum, column, is_wanted):
+    schema = record_of([{"type": "array", "items": item}])
+    types = {"f0": column} if is_wanted else {}
+    _, reasons, cursors = read(schema, [b"\x00", datum, b"\x00"], **types)
+    assert reasons == {1: "f0: cannot be read"}
+    assert cursors.is_broken.tolist() == [False, True, False]
+
+
 def test_a_branch_that_the_union_does_not_have_cannot_be_read():
     schema = record_of([["null", "int"]])
     _, reasons, _ = read(schema, [b"\x04\x02", b"\x01\x02", b"\x02\x02"], f0="Int8")
