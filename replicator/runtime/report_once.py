@@ -38,11 +38,12 @@ class Troubles:
     """Errors of one action that is repeated for as long as the daemon runs.
 
     An error of another type is reported at once. An error of the same type with another text is
-    reported at most once a minute: a second server that does not answer is news, but one outage has
-    many texts.
+    reported once every `again_seconds` at most: a second server that does not answer is news, but
+    one outage has many texts.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, again_seconds: float = AGAIN_SECONDS) -> None:
+        self._again_seconds = again_seconds
         self._last: _Reported | None = None
 
     def begins(self, trouble: Exception, now_seconds: float) -> bool:
@@ -51,7 +52,7 @@ class Troubles:
         new = _Reported(type(trouble), DURATION.sub("", str(trouble)), now_seconds)
         last = self._last
         if last and last.kind is new.kind:
-            is_late = now_seconds - last.at_seconds >= AGAIN_SECONDS
+            is_late = now_seconds - last.at_seconds >= self._again_seconds
             if last.text == new.text or not is_late:
                 return False
         self._last = new

@@ -40,15 +40,21 @@ class PassLoop:
 
     Args:
         stopping: set by stop(), and waited for between two passes.
+        troubles: errors that were logged.
     """
 
-    def __init__(self, each: Pass, stopping: threading.Event | None = None) -> None:
+    def __init__(
+        self,
+        each: Pass,
+        stopping: threading.Event | None = None,
+        troubles: Troubles | None = None,
+    ) -> None:
         self.name = each.name
         self.succeeded_at: float | None = None
         """Time of the last success, in seconds since 1970."""
         self._pass = each
         self._stopping = stopping or threading.Event()
-        self._troubles = Troubles()
+        self._troubles = troubles or Troubles()
 
     def stop(self) -> None:
         """Makes run() return once the present pass is over."""

@@ -161,9 +161,9 @@ class Brokers(ClusterMetadata):
             KafkaError: the metadata names no broker, as while all are considered dead.
             Unreachable: no broker answers.
         """
-        if not self._brokers:
+        if not self.nodes:
             await self.refresh()
-        if not self._brokers:
+        if not self.nodes:
             raise KafkaError("the metadata names no broker")
         return random.choice(self.nodes)
 

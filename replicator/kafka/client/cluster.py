@@ -237,7 +237,7 @@ class Cluster(Brokers):
                     if answer is Verdict.FORBIDDEN:
                         raise Forbidden(f"{self.name}: FindCoordinator {key}", [found.error_code])
                     raise KafkaError(f"coordinator of {key}: {named(found.error_code)}")
-                if found.coordinator_id not in self._brokers:
+                if found.coordinator_id not in self.nodes:
                     await self.refresh()
                 node = self._coordinators[kind, key] = found.coordinator_id
             return node

@@ -88,7 +88,7 @@ class ClusterMetadata:
 
     def leader(self, topic: str, partition: int) -> Leader | None:
         """Returns the leader with the newest epoch that is known."""
-        known = self._topics.get(topic)
+        known = self.topic(topic)
         return known.leaders.get(partition) if known else None
 
     def reported_leader(self, topic: str, partition: int) -> Leader | None:

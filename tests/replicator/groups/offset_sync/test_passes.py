@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from replicator.groups.offset_sync.passes import Pass, PassFailed, PassLoop
+from replicator.runtime.report_once import Troubles
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.replicator.groups.recorded_waits import RecordedWaits
 
@@ -16,10 +17,12 @@ FAILED, WORKS = "event=pass-failed", "event=pass-works-again"
 class Script:
     """Pass with scripted outcomes; the loop stops after the last one."""
 
-    def __init__(self, *outcomes: Exception | None) -> None:
+    def __init__(self, *outcomes: Exception | None, again_seconds: float = 60.0) -> None:
         self._outcomes = list(outcomes)
         self.stopping = RecordedWaits()
-        self.loop = PassLoop(Pass("counting", 30.0, self.once), self.stopping)
+        self.loop = PassLoop(
+            Pass("counting", 30.0, self.once), self.stopping, Troubles(again_seconds)
+        )
 
     def once(self) -> None:
         outcome = self._outcomes.pop(0)
@@ -50,10 +53,9 @@ def test_an_error_is_logged_when_it_begins_or_changes_and_when_it_ends(logged):
     assert logged() == [FAILED, FAILED, WORKS]
 
 
-def test_a_second_region_that_is_away_is_logged_too(logged, monkeypatch, caplog):
-    monkeypatch.setattr("replicator.runtime.report_once.AGAIN_SECONDS", 0.0)
+def test_a_second_region_that_is_away_is_logged_too(logged, caplog):
     west, both = PassFailed("west is away"), PassFailed("west is away; east is away")
-    Script(west, west, both, both, None).loop.run()
+    Script(west, west, both, both, None, again_seconds=0.0).loop.run()
     assert logged() == [FAILED, FAILED, WORKS]
     assert "east is away" in caplog.text
 

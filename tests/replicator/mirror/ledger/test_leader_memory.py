@@ -25,7 +25,10 @@ class Elects(Cluster):
 
     def _next(self) -> None:
         leader = self._successors.pop(0) if len(self._successors) > 1 else self._successors[0]
-        self._topics = {PARTITION.topic: Topic(UUID(int=1), {0: leader})} if self.shown else {}
+        self._topic = Topic(UUID(int=1), {0: leader}) if self.shown else None
+
+    def topic(self, name):
+        return self._topic if name == PARTITION.topic else None
 
     async def refresh(self):
         self._next()

@@ -9,14 +9,14 @@ import pytest
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster, Route
-from replicator.kafka.client.cluster import GROUP, Cluster, Fenced, ProducerState, ProducerStateLost
+from replicator.kafka.client.cluster import Cluster, Fenced, ProducerState, ProducerStateLost
 from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.ledger.entry import Custody, Entry, encode
 from replicator.mirror.ledger.id_attempts import IdAttempts
-from replicator.mirror.ledger.ledger import Ledger, groups_of
+from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.ledger.published_runs import runs_key
 from replicator.mirror.ledger.takeover import Takeover
 from replicator.mirror.offset_map.runs_tail import LastRun
@@ -300,26 +300,33 @@ async def test_a_partition_that_another_carrier_acquires_meanwhile_is_spared_on_
 class Split(Cluster):
     """A cluster whose broker 1 was the coordinator of all groups, until broker 2 succeeded it.
 
-    Broker 1 does not know this: it answers with what it knew, and cannot write.
+    Broker 1 does not know this: it answers with what it knew, and cannot write. Broker 2 is found
+    once a write was refused.
     """
 
     def __init__(self, stale: Entry, true: Entry) -> None:
         super().__init__("split", KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]}))
-        self._topics = {ONE.topic: Topic(TARGET, {0: Leader(2, 0)})}
-        self._brokers = {1: ("one", 1), 2: ("two", 2)}
-        self._coordinators = dict.fromkeys(((GROUP, group) for group in groups_of(ROUTE)), 1)
         self._knows = {1: encode(stale), 2: encode(true)}
         self._pending = self._knows[2]
+        self._was_refused = False
+
+    @property
+    def nodes(self) -> list[int]:
+        return [1, 2]
+
+    def topic(self, name: str) -> Topic | None:
+        return Topic(TARGET, {0: Leader(2, 0)}) if name == ONE.topic else None
 
     async def send(self, node: int, request: Any, purpose: str = "control") -> Any:
         match type(request).__name__:
             case "FindCoordinatorRequest":
-                return SimpleNamespace(error_code=0, coordinator_id=2)
+                return SimpleNamespace(error_code=0, coordinator_id=1 + self._was_refused)
             case "OffsetFetchRequest":
                 row = (0, *self._knows[node], 0)
                 return SimpleNamespace(error_code=0, topics=[(ONE.topic, [row])])
             case "TxnOffsetCommitRequest":
                 code = Code.COORDINATOR_NOT_AVAILABLE if node == 1 else 0
+                self._was_refused |= node == 1
                 for topic, [(_, *offset)] in request._topics:
                     if topic == ONE.topic and not code:
                         self._pending = tuple(offset)

@@ -29,7 +29,8 @@ class Log(Cluster):
 
     def __init__(self, partitions: int, codec: int = 3) -> None:
         super().__init__("log", KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]}))
-        self._topics = {TOPIC: Topic(UUID(int=1), dict.fromkeys(range(partitions), Leader(1, 0)))}
+        self._runs: Topic | None
+        self._runs = Topic(UUID(int=1), dict.fromkeys(range(partitions), Leader(1, 0)))
         self.messages: list[list[tuple[bytes, bytes]]] = [[] for _ in range(partitions)]
         self.asked: list[tuple[int, int]] = []
         self.starts = [0] * partitions
@@ -41,13 +42,16 @@ class Log(Cluster):
         end = runs[-1].source_offset + runs[-1].records if runs else 7
         self.messages[number].append(encode(key, RunSegment(0, end, runs)))
 
+    def topic(self, name: str) -> Topic | None:
+        return self._runs if name == TOPIC else None
+
     def delete(self) -> None:
-        self._topics = {}
+        self._runs = None
 
     def recreate(self) -> None:
         """Deletes the topic, and creates an empty one with as many partitions."""
-        topic = self._topics[TOPIC]
-        self._topics = {TOPIC: Topic(UUID(int=topic.id.int + 1), topic.leaders)}
+        assert self._runs
+        self._runs = Topic(UUID(int=self._runs.id.int + 1), self._runs.leaders)
         self.messages = [[] for _ in self.messages]
 
     async def log_start(self, topic, partition):
