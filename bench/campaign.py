@@ -91,7 +91,7 @@ def _campaign(min_isr: int) -> AbstractContextManager[tuple[Campaign, SkewedLoad
 def _found(campaign: Campaign, verdicts: Mapping[str, RouteVerdict], sent: int) -> dict[str, Any]:
     recovery = campaign.recovery_seconds
     return {
-        "commit": _commit(),
+        "commit": described_commit(),
         "rounds": len(recovery),
         "records_sent": sent,
         **{level: asdict(verdict) for level, verdict in verdicts.items()},
@@ -100,7 +100,7 @@ def _found(campaign: Campaign, verdicts: Mapping[str, RouteVerdict], sent: int) 
     }
 
 
-def _commit() -> str:
+def described_commit() -> str:
     asked = subprocess.run(
         ["git", "describe", "--always", "--dirty"],
         cwd=CHECKOUT,
