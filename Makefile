@@ -39,6 +39,7 @@ soak: setup ## Kill and pause everything for hours, and count the records afterw
 	$(BIN)/pytest -q -m soak tests/live
 	$(BIN)/python -m bench.campaign --min-isr 2
 	$(BIN)/python -m bench.campaign --min-isr 1
+	$(BIN)/python -m bench.feed_campaign
 
 .PHONY: bench
 bench: setup ## Measure Sluice and its rivals: mirroring, failover, loading into ClickHouse
