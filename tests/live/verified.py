@@ -131,8 +131,8 @@ replicas = ["clickhouse://127.0.0.1:5"]
         async def abort() -> None:
             with suppress(GivenUp):
                 await self.producer.commit(groups, lambda *_: True, give_up)
-            # Whatever the producer does next begins with the end of the transaction left open.
-            await self.producer.confirm_coordinators(groups)
+            # To open the id aborts the transaction that its holder left open.
+            await self.producer.open()
 
         self._loop.wait(abort())
 
