@@ -10,7 +10,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 
-PATCHES_MAX = 40
+PATCHES_MAX = 36
 """Calls of monkeypatch.setattr in all tests. A pause, a clock or a client is an argument instead;
 what is left replaces parts of libraries and of the command line."""
 
