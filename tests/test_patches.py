@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -28,9 +28,9 @@ TAKES_APART = {
 """Tests that put something else in place of a loader's inner parts. No further ones."""
 
 
-def trees() -> Iterator[tuple[Path, ast.Module]]:
-    for path in TESTS.rglob("*.py"):
-        yield path, ast.parse(path.read_text())
+@cache
+def trees() -> list[tuple[Path, ast.Module]]:
+    return [(path, ast.parse(path.read_text())) for path in TESTS.rglob("*.py")]
 
 
 def patches(tree: ast.Module) -> list[ast.Call]:
