@@ -43,8 +43,9 @@ def leaders(cluster: KafkaCluster, topic: str) -> list[int]:
 
 
 def coordinator(cluster: KafkaCluster, group: str) -> int:
-    described = cluster.admin().describe_consumer_groups([group], request_timeout=30)
-    return described[group].result().coordinator.id
+    admin = cluster.admin()
+    described = admin.describe_consumer_groups([group], request_timeout=30)
+    return described[group].result(30).coordinator.id
 
 
 def until_leaderless(cluster: KafkaCluster, topic: str, partitions: list[int]) -> None:
