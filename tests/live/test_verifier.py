@@ -234,8 +234,7 @@ def test_a_cluster_that_cannot_be_reached_ends_the_check_with_3(make_verified):
     verified.config.write_text(text.replace(f'"{verified.region} aggregate"', '"west regional"'))
     code, found = verified.check("--timeout", "2")
     assert code == 3
-    (problem,) = found["problems"]
-    assert "west regional" in problem
+    assert any("west regional" in problem for problem in found["problems"]), found["problems"]
 
 
 # -- the daemon
