@@ -12,6 +12,7 @@ from aggregator.formats.record_slice import RecordSlice
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.table_schema import TableSchema
 from replicator.config.feed_settings import Feed
+from replicator.config.schema_folder import SchemaFolder
 
 
 class Decoder(Protocol):
@@ -23,10 +24,17 @@ class Decoder(Protocol):
 
 def decoder_of(feed: Feed) -> Decoder:
     """Returns the decoder of the feed's format."""
-    if feed.format == "avro" and feed.schemas:
-        return AvroDatums(feed.schemas)
-    if feed.format == "protobuf" and feed.schemas:
-        return ProtobufRecords(feed.schemas)
-    if feed.format == "row_batches":
-        return row_batches.decode
-    return json_documents.decode
+    match feed.format:
+        case "json":
+            return json_documents.decode
+        case "row_batches":
+            return row_batches.decode
+        case "avro":
+            return AvroDatums(_schemas(feed))
+        case "protobuf":
+            return ProtobufRecords(_schemas(feed))
+
+
+def _schemas(feed: Feed) -> SchemaFolder:
+    assert feed.schemas is not None, "the configuration demands them"
+    return feed.schemas

@@ -58,7 +58,7 @@ class Intent:
     """Progress of one partition of a feed.
 
     Args:
-        offset: every record below it is loaded, or is a dead letter: the least begin of all tables.
+        offset: every record below it is loaded, or is a dead letter: the first one not known so.
         tables: blocks that may have been sent, and markers above `offset`. A table that is not
             named counts as the marker [offset, offset).
         reference: offset from which `count` and `holes` count.

@@ -95,7 +95,9 @@ def assemble(
         reader=reader,
         forming=forming,
         intents=intents,
-        reporting=Reporting(assignment, partitions, ReportStore(region.redis_url())),
+        reporting=Reporting(
+            assignment, partitions, ReportStore(region.redis_url()), tables.is_held
+        ),
         renew_seconds=settings.stale_seconds * RENEWED_PART,
         close_store=tables.close,
     )

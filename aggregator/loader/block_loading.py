@@ -72,18 +72,18 @@ class BlockLoading:
         """Returns True while nothing is inserted into a table because it has too many parts."""
         return table in self._held
 
-    async def load(self, block: OutgoingBlock, *, is_replayed: bool) -> None:
+    async def load(self, block: OutgoingBlock, *, is_doubtful: bool) -> None:
         """Returns once the block is stored, on as many replicas as the quorum demands.
 
         Args:
-            is_replayed: a predecessor may have sent the block.
+            is_doubtful: the block may have been sent before.
 
         Raises:
             TableChanged: form the block again.
             CannotBeRecognized: park the partition.
         """
-        is_doubtful = is_replayed or self._is_late(block)
-        attempts = BlockAttempts(quorum=self.store.quorum, is_doubtful=is_doubtful)
+        may_be_stored = is_doubtful or self._is_late(block)
+        attempts = BlockAttempts(quorum=self.store.quorum, is_doubtful=may_be_stored)
         trouble = _Trouble(self, block)
         async with self.watch.running():
             await self._load(block, attempts, trouble)

@@ -1,5 +1,5 @@
 """Dead letters: records that cannot be loaded, produced in the transaction of the intent that names
-their block. So each is there exactly once, also after a crash.
+their block. So each is there exactly once, also after a crash, with one exception.
 
 A block whose table was altered before it could be stored is decoded again, by the new columns. If a
 successor does that, it produces all dead letters of the block: some may be there already.

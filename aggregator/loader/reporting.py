@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -18,6 +18,7 @@ from balancer.plan import TopicPartition
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.runtime.store_errors import StoreUnreachable
 
+TOO_MANY_PARTS = "held: too many parts"
 LONG_SECONDS = 5.0
 """Time after which a partition that waits is worth a log line."""
 
@@ -28,12 +29,15 @@ class Reporting:
 
     Args:
         partitions: of the loader.
+        is_held: returns True for a topic and a table into which nothing is inserted, because it
+            has too many parts.
         parked: partitions that wait for an operator.
     """
 
     assignment: LoaderAssignment
     partitions: Mapping[TopicPartition, HeldPartition]
     store: ReportStore
+    is_held: Callable[[str, str], bool]
     parked: Mapping[TopicPartition, ParkedAt] = field(default_factory=dict)
     _rows: Counter[TopicPartition] = field(init=False, default_factory=Counter)
     _reported_at: float = field(init=False, default_factory=time.monotonic)
@@ -89,7 +93,8 @@ class Reporting:
             for name, since in progress.buffering.items()
         }
         for name, block in progress.in_flight.items():
-            tables[name] = TableReport("loading", block.sealed_at_ms or now_ms)
+            state = TOO_MANY_PARTS if self.is_held(place.topic, name) else "loading"
+            tables[name] = TableReport(state, block.sealed_at_ms or now_ms)
         return LoaderReport(
             feed=self.assignment.feed.name,
             loader=self.assignment.number,

@@ -25,7 +25,7 @@ class TableReport:
     """State of one table in a partition.
 
     Args:
-        state: short text, for example buffering, loading, or held: too many parts.
+        state: buffering, loading, or held: too many parts.
         since_ms: Unix time in milliseconds from which on the table has been in this state.
     """
 
@@ -39,7 +39,7 @@ class LoaderReport:
 
     Args:
         loader: number of the loader.
-        mode: replay or consume.
+        mode: replay, consume or parked.
         position: next offset to read.
         offset: offset below which everything is loaded; it may be ahead of the intent's.
         buffered_bytes: bytes of records that are read and not yet loaded.

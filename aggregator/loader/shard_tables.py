@@ -95,7 +95,12 @@ class ShardTables:
         """Returns once the block is stored for good (see BlockStore.load)."""
         shard = self._shard(place.topic)
         outgoing = await run_in_thread(self._outgoing, place, block)
-        await shard.loading.load(outgoing, is_replayed=is_doubtful)
+        await shard.loading.load(outgoing, is_doubtful=is_doubtful)
+
+    def is_held(self, topic: str, table: str) -> bool:
+        """Returns True while nothing is inserted into a table because it has too many parts."""
+        shard = self._by_topic.get(topic)
+        return shard is not None and shard.loading.is_held(table)
 
     async def close(self) -> None:
         """Ends the connections to all shards."""

@@ -60,7 +60,7 @@ async def test_blocks_go_to_another_replica_when_the_first_is_killed(own_databas
             for number, block in enumerate(blocks):
                 if number == 5:
                     own_database.replicas[0].kill()
-                await loading.load(block, is_replayed=False)
+                await loading.load(block, is_doubtful=False)
         own_database.replicas[0].start()
         own_database.replicas[0].wait_ready()
     assert own_database.counts("flights") == [150, 150, 150]
@@ -71,9 +71,9 @@ async def test_a_block_waits_for_zookeeper_and_is_stored_once(own_database, tmp_
     loading = loading_into(own_database, tmp_path)
     with closing(loading.store):
         first, second = blocks_of(loading, 2)
-        await loading.load(first, is_replayed=False)
+        await loading.load(first, is_doubtful=False)
         own_database.replicas.zookeeper.kill()
-        task = asyncio.create_task(loading.load(second, is_replayed=False))
+        task = asyncio.create_task(loading.load(second, is_doubtful=False))
         async with asyncio.timeout(60):
             while loading.errors.total() < 4:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
@@ -89,7 +89,7 @@ async def test_many_blocks_at_once_share_the_quorum_of_a_table(database, tmp_pat
     with closing(loading.store):
         blocks = blocks_of(loading, 12)
         async with asyncio.timeout(60):
-            await asyncio.gather(*(loading.load(each, is_replayed=False) for each in blocks))
+            await asyncio.gather(*(loading.load(each, is_doubtful=False) for each in blocks))
     assert database.counts("flights") == [120, 120, 120]
     assert not loading.errors["286"]
 
@@ -100,7 +100,7 @@ async def test_loaders_that_meet_at_a_table_all_get_through(database, tmp_path):
 
     async def all_of(at):
         for block in blocks[at::3]:
-            await loadings[at].load(block, is_replayed=False)
+            await loadings[at].load(block, is_doubtful=False)
 
     async with asyncio.timeout(60):
         await asyncio.gather(*map(all_of, range(3)))
@@ -117,11 +117,11 @@ async def test_a_loader_that_stood_still_repeats_nothing_long_after_the_window(
     block, *others = blocks_of(zombie, 6)
     async with zombie.slots:
         if not is_sealed_before:
-            task = asyncio.create_task(zombie.load(block, is_replayed=False))
+            task = asyncio.create_task(zombie.load(block, is_doubtful=False))
             await asyncio.sleep(0)
-        await successor.load(block, is_replayed=True)
+        await successor.load(block, is_doubtful=True)
         for other in others:
-            await successor.load(other, is_replayed=False)
+            await successor.load(other, is_doubtful=False)
         memory = "SELECT count() FROM system.zookeeper WHERE path = '{}/blocks'"
         path = database.ask(
             0, "SELECT zookeeper_path FROM system.replicas WHERE database = currentDatabase()"
@@ -131,7 +131,7 @@ async def test_a_loader_that_stood_still_repeats_nothing_long_after_the_window(
                 await asyncio.sleep(0.05)
         time.sleep(2 * PAUSE_SECONDS)  # noqa: ASYNC251 - the loader stands still
     async with asyncio.timeout(30):
-        await (zombie.load(block, is_replayed=False) if is_sealed_before else task)
+        await (zombie.load(block, is_doubtful=False) if is_sealed_before else task)
     for loading in (zombie, successor):
         loading.store.close()
     assert database.counts("flights") == [60, 60, 60]

@@ -56,10 +56,10 @@ def loading_of(store) -> BlockLoading:
     return BlockLoading(store, policy, asyncio.Semaphore(4), "feed=flights")
 
 
-async def load(store, block, *, is_replayed=True) -> BlockLoading:
+async def load(store, block, *, is_doubtful=True) -> BlockLoading:
     loading = loading_of(store)
     async with asyncio.timeout(30):
-        await loading.load(block, is_replayed=is_replayed)
+        await loading.load(block, is_doubtful=is_doubtful)
     return loading
 
 
@@ -116,9 +116,9 @@ async def test_a_block_that_was_stored_is_recognized_long_after_its_window(fligh
     store = make_store()
     schema = store.schemas()["flights"]
     block = block_of(schema, decoded(range(100), days=3))
-    await load(store, block, is_replayed=False)
+    await load(store, block, is_doubtful=False)
     for number in range(4):
-        await load(store, block_of(schema, decoded([1000 + number])), is_replayed=False)
+        await load(store, block_of(schema, decoded([1000 + number])), is_doubtful=False)
     flights.counts("flights")
     assert look(store, block).verdict is Verdict.DONE
     await load(store, block)
@@ -130,7 +130,7 @@ async def test_only_the_rows_that_the_table_lacks_are_loaded(flights, make_store
     schema = store.schemas()["flights"]
     block = block_of(schema, decoded(range(100), days=3))
     part = [offset for offset in range(100) if offset % 3 == 1]
-    await load(store, block_of(schema, decoded(part, days=3)), is_replayed=False)
+    await load(store, block_of(schema, decoded(part, days=3)), is_doubtful=False)
     flights.counts("flights")
     decision = look(store, block)
     assert decision.verdict is Verdict.INSERT_REST
@@ -147,7 +147,7 @@ async def test_a_block_is_loaded_again_under_another_schema_without_a_duplicate(
 ):
     store = make_store()
     schema = store.schemas()["flights"]
-    await load(store, block_of(schema, decoded(range(100), days=3)), is_replayed=False)
+    await load(store, block_of(schema, decoded(range(100), days=3)), is_doubtful=False)
     with flights.client() as client:
         client.execute("ALTER TABLE flights ADD COLUMN tail String DEFAULT 'N0'")
         client.execute("ALTER TABLE flights DROP COLUMN number")
@@ -183,7 +183,7 @@ async def test_a_block_with_an_open_quorum_is_stored_once_by_the_loader_that_sen
     block = block_of(store.schemas()["flights"], decoded(range(10), days=3))
     loading = loading_of(store)
     with without_fetches(flights, 1, 2):
-        task = asyncio.create_task(loading.load(block, is_replayed=False))
+        task = asyncio.create_task(loading.load(block, is_doubtful=False))
         await until(lambda: loading.errors["319"])
     async with asyncio.timeout(30):
         await task
@@ -245,13 +245,13 @@ async def test_without_coordinates_a_block_is_repeated_only_within_the_window(fl
         for n in range(8)
     ]
     for block in blocks[:2]:
-        await load(store, block, is_replayed=False)
+        await load(store, block, is_doubtful=False)
     await load(store, blocks[1])
     assert flights.counts("bare") == [20, 20, 20]
     with pytest.raises(CannotBeRecognized, match="lacks some of the columns _cluster, _topic"):
         look(store, blocks[1], is_same=False)
     for block in blocks[2:]:
-        await load(store, block, is_replayed=False)
+        await load(store, block, is_doubtful=False)
     with flights.client() as client:
         await until(
             lambda: (
@@ -276,7 +276,7 @@ async def test_a_table_that_is_full_is_held_until_merges_have_caught_up(flights,
     loading = loading_of(store)
     flights.execute("SYSTEM STOP MERGES full")
     blocks = [block_of(schema, decoded([number])) for number in range(8)]
-    tasks = [asyncio.create_task(loading.load(block, is_replayed=False)) for block in blocks]
+    tasks = [asyncio.create_task(loading.load(block, is_doubtful=False)) for block in blocks]
     await until(lambda: loading.is_held("full"))
     before = loading.errors["252"]
     await asyncio.wait(tasks, timeout=1.0)

@@ -9,6 +9,8 @@ from contextlib import suppress
 import pytest
 from clickhouse_driver.errors import ServerException
 
+from aggregator.loader.report_store import ReportStore
+from aggregator.loader.reporting import TOO_MANY_PARTS
 from deploy.lab.traffic import Shape
 from deploy.lab.wait import until
 from tests.live.feed_ground import COLUMNS, FeedGround, documents
@@ -34,6 +36,17 @@ def make_feed(tmp_path, aggregate, redis, replicated_database, opened):
         return ground
 
     return make
+
+
+def reported(feed: FeedGround, table: str) -> str | None:
+    """Returns what the loader says of a table of partition 0; None if it says nothing."""
+    with ReportStore(feed.appliance.region("east").redis_url()) as store:
+        states = [
+            report.tables[table].state
+            for report in store.read(feed.feed).values()
+            if table in report.tables
+        ]
+    return states[0] if states else None
 
 
 def create(feed: FeedGround, columns: str = COLUMNS) -> None:
@@ -134,6 +147,7 @@ def test_a_table_with_too_many_parts_is_held_and_the_other_one_flows_on(make_fee
         feed.send(documents(10, first=10 * turn, table=other))
         feed.wait_count(10 * (turn + 1), other)
     assert feed.count(full) <= 50
+    assert until(lambda: reported(feed, full) == TOO_MANY_PARTS, 10)
     feed.database.execute(f"SYSTEM START MERGES {full}")
     for replica in range(3):
         with suppress(ServerException):  # only one of them leads

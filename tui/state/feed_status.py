@@ -98,7 +98,7 @@ class PartitionView:
 
     Args:
         shard: number of the shard that its topic goes to.
-        mode: replay or consume.
+        mode: replay, consume or parked.
         committed: offset of the intent: every record below it is loaded.
         lag_records: offsets that are not known to be loaded; on compacted or transactional topics
             not all of them are records.
