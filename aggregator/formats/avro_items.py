@@ -27,7 +27,7 @@ def items_of(kind: AvroType, cursors: Cursors) -> tuple[Cursors, Ints]:
     (item,) = kind.parts
     found: list[tuple[Ints, Ints, Ints]] = []
     left = np.flatnonzero(~cursors.is_broken)
-    while len(left):
+    while len(left) >= _LOOP_BELOW:
         block = cursors.some(left)
         count = block.number()
         has_size = np.flatnonzero(count < 0)
@@ -42,6 +42,12 @@ def items_of(kind: AvroType, cursors: Cursors) -> tuple[Cursors, Ints]:
             found.append((left[which], begin, end))
         cursors.rejoin(left, block)
         left = left[(count > 0) & ~block.is_broken]
+    for at in left.tolist():
+        begins, ends, behind, is_broken = _walked(item, cursors, at)
+        found.append((np.full(len(begins), at), begins, ends))
+        cursors.at[at] = behind
+        if is_broken:
+            cursors.break_where(np.arange(len(cursors)) == at)
     if not found:
         nothing = np.empty(0, np.int64)
         return cursors.some(nothing), nothing
@@ -112,6 +118,44 @@ def _looped(item: AvroType, block: Cursors, at: int, count: int) -> tuple[Ints, 
     return np.array(limits) + begin, is_broken
 
 
+def _walked(item: AvroType, cursors: Cursors, at: int) -> tuple[Ints, Ints, int, bool]:
+    """Returns where all items of one datum's array or map begin and end, the place behind it, and
+    True if it does not end within the datum."""
+    begin = int(cursors.at[at])
+    data = cursors.octets[begin : int(cursors.end[at])].tobytes()
+    begins: list[int] = []
+    ends: list[int] = []
+    place = 0
+    is_broken = False
+    try:
+        while (found := _block(data, place))[0]:
+            count, place = found
+            for _ in range(count):
+                behind = _behind(item, data, place)
+                if behind > len(data):
+                    raise IndexError
+                begins.append(place)
+                ends.append(behind)
+                place = behind
+        place = found[1]
+    except IndexError:
+        is_broken = True
+    return (
+        np.array(begins, np.int64) + begin,
+        np.array(ends, np.int64) + begin,
+        begin + place,
+        is_broken,
+    )
+
+
+def _block(data: bytes, at: int) -> tuple[int, int]:
+    """Returns the number of items of a block, and where these begin."""
+    count, at = _number(data, at)
+    if count < 0:
+        _, at = _number(data, at)
+    return abs(count), at
+
+
 def _behind(kind: AvroType, data: bytes, at: int) -> int:
     """Returns the place behind a value; raises IndexError if there is none."""
     base = kind.base
@@ -139,12 +183,10 @@ def _behind(kind: AvroType, data: bytes, at: int) -> int:
 
 def _behind_items(item: AvroType, data: bytes, at: int) -> int:
     while True:
-        count, at = _number(data, at)
-        if count < 0:
-            _, at = _number(data, at)
+        count, at = _block(data, at)
         if not count:
             return at
-        for _ in range(abs(count)):
+        for _ in range(count):
             at = _behind(item, data, at)
             if at > len(data):
                 raise IndexError

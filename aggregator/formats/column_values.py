@@ -41,9 +41,16 @@ def reason(name: str, kind: ColumnType, values: pa.Array, at: int) -> str:
         bare = pa.timestamp(given.unit) if pa.types.is_timestamp(given) else given
         value = values[at : at + 1].cast(bare).cast(pa.string())[0].as_py()
     else:
-        value = repr(values[at].as_py())
+        value = _shown(values[at : at + 1])
     is_not = "does not fit into" if kind.base == "Decimal" else "is no"
     return f"{name}: {value:.100} {is_not} {kind.name}"
+
+
+def _shown(value: pa.Array) -> str:
+    try:
+        return repr(value[0].as_py())
+    except (ValueError, OverflowError):  # a time within it that Python does not have
+        return " ".join(value.to_string(skip_new_lines=True).split())
 
 
 def _lists(

@@ -9,6 +9,7 @@ from aggregator.formats import json_documents, row_batches
 from aggregator.formats.avro_datums import AvroDatums
 from aggregator.formats.protobuf_records import ProtobufRecords
 from aggregator.formats.record_slice import RecordSlice
+from aggregator.formats.undecodable import SettingAside
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.table_schema import TableSchema
 from replicator.config.feed_settings import Feed
@@ -23,7 +24,11 @@ class Decoder(Protocol):
 
 
 def decoder_of(feed: Feed) -> Decoder:
-    """Returns the decoder of the feed's format."""
+    """Returns the decoder of the feed's format. Records at which it fails are dead."""
+    return SettingAside(_decoder(feed))
+
+
+def _decoder(feed: Feed) -> Decoder:
     match feed.format:
         case "json":
             return json_documents.decode

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aggregator.formats.record_slice import Ints
-from aggregator.formats.time_texts import Flags, epochs, in_range
+from aggregator.formats.time_texts import Flags, epochs, in_range, ticks_of
 from aggregator.tables.column_type import ColumnType
 
 _POWERS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -73,11 +73,9 @@ def _scaled(kind: ColumnType, seconds: Ints, rest: Ints, power: int) -> tuple[In
     Args:
         rest: behind the seconds, in ticks of 10**-power seconds, from 0 up.
     """
-    limit = np.iinfo(np.int64).max // 10**kind.scale - 1
-    fits = np.abs(seconds) <= limit
+    ticks, fits = ticks_of(kind, seconds)
     finer = kind.scale - power
-    ticks = rest * 10**finer if finer >= 0 else rest // 10**-finer
-    return np.where(fits, seconds, 0) * 10**kind.scale + ticks, fits
+    return ticks + (rest * 10**finer if finer >= 0 else rest // 10**-finer), fits
 
 
 def _local(seconds: Ints, timezone: str) -> Ints:

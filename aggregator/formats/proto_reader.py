@@ -6,7 +6,7 @@ changes nothing about the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -14,6 +14,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
 from ptars import HandlerPool, PtarsConfig
 
 from aggregator.formats.record_slice import Ints
@@ -21,6 +23,9 @@ from aggregator.tables.value_limits import limits_of
 
 PIECE_BYTES = 1 << 20
 """Bytes of messages that are read at once: ptars lets no other thread of Python run meanwhile."""
+UNCHECKED_BYTES = 32 << 10
+"""Messages that are longer are parsed by Google's library first, which refuses deep nesting: ptars
+passes nested groups by recursion, and some 100 000 of them end the process."""
 # PyO3 names what it makes of a Rust panic, and exports no class.
 _PANIC = "PanicException"
 
@@ -58,14 +63,16 @@ class ProtoReader:
             use_large_list=True,
         )
         self._handler = HandlerPool([message.file], config).get_for_message(message)
+        self._checked = GetMessageClass(message)
 
     def read(self, messages: pa.BinaryArray) -> ReadMessages:
         """Reads messages, none of which is null."""
         parts: list[pa.RecordBatch] = []
         which: list[Ints] = []
         refused: dict[int, str] = {}
+        broken = self._broken(messages)
         for first, last in _pieces(messages):
-            for begin, part in self._halves(messages, first, last):
+            for begin, part in self._halves(messages, first, last, broken):
                 if isinstance(part, str):
                     refused[begin] = part
                 else:
@@ -77,11 +84,29 @@ class ProtoReader:
         columns = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
         return ReadMessages(columns, np.concatenate(which), refused)
 
+    def _broken(self, messages: pa.BinaryArray) -> dict[int, str]:
+        """Returns why long messages cannot be read, by index."""
+        broken = {}
+        for at in np.flatnonzero(np.diff(limits_of(messages)) > UNCHECKED_BYTES).tolist():
+            try:
+                self._checked.FromString(messages[at].as_py())
+            except DecodeError as error:
+                broken[at] = str(error)
+        return broken
+
     def _halves(
-        self, messages: pa.BinaryArray, first: int, last: int
+        self, messages: pa.BinaryArray, first: int, last: int, broken: Mapping[int, str]
     ) -> Iterator[tuple[int, pa.RecordBatch | str]]:
         """Yields messages that were read together and reasons why one was not, with the index of
         the first."""
+        if any(first <= at < last for at in broken):
+            if last - first == 1:
+                yield first, broken[first]
+                return
+            middle = (first + last) // 2
+            yield from self._halves(messages, first, middle, broken)
+            yield from self._halves(messages, middle, last, broken)
+            return
         try:
             part = self._handler.array_to_record_batch(messages[first:last])
         except BaseException as error:
@@ -94,8 +119,8 @@ class ProtoReader:
             yield first, part
             return
         middle = (first + last) // 2
-        yield from self._halves(messages, first, middle)
-        yield from self._halves(messages, middle, last)
+        yield from self._halves(messages, first, middle, broken)
+        yield from self._halves(messages, middle, last, broken)
 
 
 def _pieces(messages: pa.BinaryArray) -> Iterator[tuple[int, int]]:

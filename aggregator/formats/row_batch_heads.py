@@ -17,6 +17,7 @@ from aggregator.formats.proto_messages import pool_of
 from aggregator.formats.proto_reader import ProtoReader
 from aggregator.formats.record_slice import Ints
 from aggregator.formats.row_batch_type import (
+    COLUMNS_MAX,
     PACKAGE,
     WrittenColumn,
     row_batch_file,
@@ -90,7 +91,7 @@ def columns_of(head: Head, schema: TableSchema) -> tuple[WrittenColumn, ...]:
     if head.schema_hash != schema.hash:
         raise UnknownHash(
             f"its batch was written for columns of {schema.table} with the schema_hash "
-            f"{head.schema_hash}, and the table's is {schema.hash}"
+            f"{head.schema_hash!r:.40}, and the table's is {schema.hash}"
         )
     return written_columns(schema)
 
@@ -101,6 +102,8 @@ def _named_columns(encoded: bytes) -> tuple[WrittenColumn, ...]:
     except DecodeError as error:
         raise WrongHead(f"the columns of its batch cannot be read: {error}") from None
     columns = tuple(WrittenColumn(each.name, each.type) for each in read.column)
+    if len(columns) > COLUMNS_MAX:
+        raise WrongHead(f"its batch has {len(columns)} columns, more than {COLUMNS_MAX}")
     if not all(name and type_name for name, type_name in columns):
         raise WrongHead("its batch has a column without name or type")
     if len({column.name for column in columns}) < len(columns):
@@ -110,7 +113,10 @@ def _named_columns(encoded: bytes) -> tuple[WrittenColumn, ...]:
 
 @cache
 def _columns() -> Descriptor:
-    pool = pool_of([row_batch_file(())])
+    file = row_batch_file(())
+    # Texts of other versions of Protobuf need not be UTF-8.
+    file.syntax = "proto3"
+    pool = pool_of([file])
     return pool.FindMessageTypeByName(f"{PACKAGE}.Columns")
 
 

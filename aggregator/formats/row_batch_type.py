@@ -50,8 +50,10 @@ _TYPES = {
 _OPTIONAL = FieldDescriptorProto.LABEL_OPTIONAL
 _REPEATED = FieldDescriptorProto.LABEL_REPEATED
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-# Protoc takes no others for a field.
-_FIELDS_MAX = 18_999
+# Such names are those of columns whose own name is none of Protobuf's.
+_NUMBERED = re.compile(r"c[0-9]+")
+COLUMNS_MAX = 4000
+"""Most columns of a batch: the library gives a message no more than 65 535 bytes."""
 
 
 class WrittenColumn(NamedTuple):
@@ -88,14 +90,15 @@ def row_fields(columns: Sequence[WrittenColumn]) -> tuple[RowField, ...]:
     """Returns the fields of a row; columns of types that cannot be loaded have none."""
     fields = []
     names: set[str] = set()
-    for place, column in enumerate(columns[:_FIELDS_MAX]):
+    for place, column in enumerate(columns[:COLUMNS_MAX]):
         try:
             kind = column_type(column.type)
         except UnsupportedType:
             continue
         # Names that differ in case and underscores only would be the same in JSON.
         plain = column.name.replace("_", "").lower()
-        is_name = _IDENTIFIER.fullmatch(column.name) and plain not in names
+        is_taken = plain in names or _NUMBERED.fullmatch(plain)
+        is_name = _IDENTIFIER.fullmatch(column.name) and not is_taken
         names.add(plain)
         fields.append(RowField(place, column.name if is_name else f"c_{place + 1}", kind))
     return tuple(fields)

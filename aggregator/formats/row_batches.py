@@ -8,7 +8,7 @@ type is converted. Or it has the hash of the table's columns, and holds only as 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -24,26 +24,10 @@ from aggregator.formats.record_slice import Ints, RecordSlice
 from aggregator.formats.record_values import record_values
 from aggregator.formats.row_batch_heads import UnknownHash, WrongHead, columns_of, read_heads
 from aggregator.formats.row_batch_type import PACKAGE, WrittenColumn, row_batch_file, row_fields
+from aggregator.formats.row_parts import RowPart, joined
 from aggregator.formats.written_values import written_values
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.table_schema import TableSchema
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """Rows of batches that were written for the same columns.
-
-    Args:
-        columns: in the Arrow types of the table.
-        record: index of the record of each row.
-        row: number of each row in its record.
-        dead: why records cannot be loaded, by index.
-    """
-
-    columns: dict[str, pa.Array]
-    record: Ints
-    row: Ints
-    dead: dict[int, str]
 
 
 def decode(slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
@@ -54,8 +38,8 @@ def decode(slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
     messages, record = record_values(slices)
     heads = read_heads(messages)
     dead = {int(record[at]): why for at, why in heads.refused.items()}
-    parts: list[_Rows] = []
-    unknown_hash = ""
+    parts: list[RowPart] = []
+    unknown_hashes: set[str] = set()
     for number, head in enumerate(heads.distinct):
         which = heads.which[heads.number == number]
         try:
@@ -63,13 +47,13 @@ def decode(slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
         except WrongHead as error:
             dead.update(dict.fromkeys(record[which].tolist(), str(error)))
             if isinstance(error, UnknownHash):
-                unknown_hash = head.schema_hash
+                unknown_hashes.add(head.schema_hash)
             continue
         chosen = messages if len(which) == len(messages) else messages.take(pa.array(which))
         parts.append(_rows(chosen, record[which], columns, schema))
-    rows = parts[0] if len(parts) == 1 else _joined(parts, schema)
+    rows = joined(parts)
     found = decoded_rows(slices, schema, rows.columns, rows.record, rows.row, {**dead, **rows.dead})
-    return replace(found, unknown_hash=unknown_hash)
+    return replace(found, unknown_hashes=frozenset(unknown_hashes))
 
 
 def _rows(
@@ -77,7 +61,7 @@ def _rows(
     record: Ints,
     written: tuple[WrittenColumn, ...],
     schema: TableSchema,
-) -> _Rows:
+) -> RowPart:
     read = _reader(written).read(messages)
     dead = {int(record[at]): why for at, why in read.refused.items()}
     record = record[read.which]
@@ -98,28 +82,7 @@ def _rows(
         columns[name], bad = column_values(kind, given, schema.timezone)
         for at in np.flatnonzero(bad).tolist():
             dead.setdefault(int(record[at]), reason(name, kind, given, at))
-    return _Rows(columns, record, row, dead)
-
-
-def _joined(parts: Sequence[_Rows], schema: TableSchema) -> _Rows:
-    """Returns the rows of all parts, in the order of their records."""
-    nothing = np.empty(0, np.int64)
-    record = np.concatenate([nothing, *(part.record for part in parts)])
-    order = np.argsort(record, kind="stable")
-    columns = {}
-    for name, kind in loaded_types(schema).items():
-        values = [part.columns.get(name) for part in parts]
-        if any(each is not None for each in values):
-            whole = pa.concat_arrays(
-                [
-                    pa.nulls(len(part.record), kind.arrow) if each is None else each
-                    for part, each in zip(parts, values, strict=True)
-                ]
-            )
-            columns[name] = whole.take(pa.array(order))
-    dead = {at: why for part in parts for at, why in part.dead.items()}
-    row = np.concatenate([nothing, *(part.row for part in parts)])
-    return _Rows(columns, record[order], row[order], dead)
+    return RowPart(columns, record, row, dead)
 
 
 @lru_cache(maxsize=256)

@@ -60,9 +60,10 @@ def times(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[pa.Array, F
     plain = np.flatnonzero(is_text & (np.diff(limits_of(texts)) == length))
     seconds, is_good = _plain(_at(texts, plain), length)
     if kind.base in ("DateTime", "DateTime64"):
-        seconds, is_known = _to_utc(seconds, kind.timezone or timezone)
+        seconds, is_known = _to_utc(kind, seconds, timezone)
         is_good &= is_known
-        ticks = seconds * 10**kind.scale
+        ticks, fits = ticks_of(kind, seconds)
+        is_good &= fits
     else:
         ticks = seconds // _SECONDS_PER_DAY
     number[plain[is_good]] = ticks[is_good]
@@ -83,6 +84,13 @@ def in_range(kind: ColumnType, number: Ints, is_value: Flags) -> tuple[pa.Array,
     least, most = _RANGES[kind.base]
     bad = is_value & ((number < least) | (number > most))
     return pa.array(np.where(bad, 0, number).astype(_WIDTHS[kind.base]), mask=~is_value), bad
+
+
+def ticks_of(kind: ColumnType, seconds: Ints) -> tuple[Ints, Flags]:
+    """Returns seconds as ticks of the column, and False where these, or a fraction behind them,
+    need more than 64 bits."""
+    fits = np.abs(seconds) <= (2**63 - 1) // 10**kind.scale - 1
+    return np.where(fits, seconds, 0) * 10**kind.scale, fits
 
 
 def epochs(kind: ColumnType, whole: Ints) -> Ints:
@@ -157,15 +165,23 @@ def _calendar() -> tuple[_Int32s, Octets]:
     return first.ravel(), size.ravel()
 
 
-def _to_utc(seconds: Ints, timezone: str) -> tuple[Ints, Flags]:
-    """Returns local times in UTC, and False for those that a change of the clock leaves out."""
+def _to_utc(kind: ColumnType, seconds: Ints, server: str) -> tuple[Ints, Flags]:
+    """Returns local times in UTC, and False for those that a change of the clock leaves out.
+
+    Args:
+        server: time zone of the server.
+    """
+    timezone = kind.timezone or server
     if timezone in ("UTC", "Etc/UTC", "GMT") or not len(seconds):
         return seconds, np.ones(len(seconds), np.bool_)
     local = pl.from_epoch(pl.Series(seconds), time_unit="s").dt.cast_time_unit("ms")
     zoned = local.dt.replace_time_zone(timezone, ambiguous="earliest", non_existent="null")
     utc = zoned.dt.epoch("s")
-    # 1970-01-01 00:00:00 stands for 0000-00-00 and is never before 1970.
-    return np.maximum(utc.fill_null(0).to_numpy(), 0), utc.is_not_null().to_numpy()
+    known = utc.fill_null(0).to_numpy()
+    if kind.base == "DateTime":
+        # 1970-01-01 00:00:00 also stands for 0000-00-00, in each time zone.
+        known = np.where(seconds == 0, np.maximum(known, 0), known)
+    return known, utc.is_not_null().to_numpy()
 
 
 def _others(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[Ints, Flags]:
@@ -183,11 +199,12 @@ def _others(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[Ints, Fla
     seconds[which], is_good[which] = _plain(_at(plain, which), 19)
     shift = _offset_seconds(parts["offset"])
     here = np.asarray(parts["offset"].is_null())
-    local, is_known = _to_utc(seconds, kind.timezone or timezone)
+    local, is_known = _to_utc(kind, seconds, timezone)
     seconds = np.where(here, local, seconds - shift)
     is_good &= ~here | is_known
     fraction, _ = _fraction(parts["fraction"], kind)
-    ticks = seconds * 10**kind.scale + fraction
+    ticks, fits = ticks_of(kind, seconds)
+    ticks, is_good = ticks + fraction, is_good & fits
     number, is_number = _epoch(series, kind)
     return np.where(is_number, number, ticks), ~(is_good | is_number)
 

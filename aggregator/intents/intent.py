@@ -112,8 +112,9 @@ class Intent:
 
     def park(self, why: Loss) -> Intent:
         """Returns the same intent as parked."""
-        # JSON needs six to twelve bytes for a character outside ASCII.
-        detail = why.detail.encode("ascii", "replace").decode()[:DETAIL_CHARACTERS_MAX]
+        # JSON needs six to twelve bytes for a character outside ASCII, and six for control ones.
+        text = why.detail.encode("ascii", "replace").decode()[:DETAIL_CHARACTERS_MAX]
+        detail = "".join(each if each.isprintable() else "?" for each in text)
         return replace(self, parked=replace(why, detail=detail))
 
 

@@ -96,8 +96,10 @@ class BlockForming:
     _tasks: dict[tuple[TopicPartition, str], asyncio.Task[None]] = field(
         init=False, default_factory=dict
     )
-    _unknown: dict[tuple[str, str], tuple[str, float]] = field(init=False, default_factory=dict)
-    """Hash of columns that was looked for last, and when, by topic and table."""
+    _unknown: dict[tuple[str, str], tuple[frozenset[str], float]] = field(
+        init=False, default_factory=dict
+    )
+    """Hashes of columns that were looked for last, and when, by topic and table."""
 
     async def run(self) -> None:
         """Forms and loads blocks until cancelled. Raises what a commit raises."""
@@ -368,20 +370,23 @@ class BlockForming:
         if schema is None:
             return None, await run_in_thread(all_dead, draft)
         decoded = await self.store.decode(place.topic, draft.slices, schema)
-        if decoded.unknown_hash and self._looks_for(place, draft.table, decoded.unknown_hash):
-            fresh = await self.store.schema(place.topic, draft.table, is_fresh=True)
+        if decoded.unknown_hashes:
+            # If another partition reads these columns already, this waits for it.
+            is_fresh = self._looks_for(place, draft.table, decoded.unknown_hashes)
+            fresh = await self.store.schema(place.topic, draft.table, is_fresh=is_fresh)
             if fresh and fresh.hash != schema.hash:
                 return fresh, await self.store.decode(place.topic, draft.slices, fresh)
         return schema, decoded
 
-    def _looks_for(self, place: TopicPartition, table: str, unknown_hash: str) -> bool:
-        """Returns True, and notes it, if columns of this hash were not looked for a moment ago:
+    def _looks_for(self, place: TopicPartition, table: str, hashes: frozenset[str]) -> bool:
+        """Returns True, and notes it, if not all of these hashes were looked for a moment ago:
         records of a hash that stays unknown would have the columns read for each block."""
         now, key = time.monotonic(), (place.topic, table)
-        known_hash, looked_at = self._unknown.get(key, ("", 0.0))
-        if known_hash == unknown_hash and now - looked_at < TABLE_MISSING_SECONDS:
+        looked_for, looked_at = self._unknown.get(key, (frozenset(), 0.0))
+        is_recent = now - looked_at < TABLE_MISSING_SECONDS
+        if is_recent and hashes <= looked_for:
             return False
-        self._unknown[key] = unknown_hash, now
+        self._unknown[key] = (hashes | looked_for if is_recent else hashes), now
         return True
 
 

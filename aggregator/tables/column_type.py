@@ -30,12 +30,17 @@ TIMES = {
 ENUMS = {"Enum8": pa.int8(), "Enum16": pa.int16()}
 DECIMAL_PRECISIONS = {"Decimal32": 9, "Decimal64": 18, "Decimal128": 38}
 DECIMAL_PRECISION_MAX = 38
+FIXED_STRING_BYTES_MAX = 1 << 20
+WRAPPERS_MAX = 16
+"""Most types within each other: names may come from records, and each takes a call."""
 SCALE_MAX = 9
 """Largest scale of a DateTime64."""
 
 _CALL = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
 _TEXT = r"'((?:[^'\\]|\\.)*)'"
 _ENUM_VALUE = re.compile(rf"\s*{_TEXT}\s*=\s*(-?\d+)\s*(?:,|$)", re.DOTALL)
+_WRAPPERS = re.compile(r"(?:\s*(?:Array|Nullable|LowCardinality)\()*")
+_DIGITS = re.compile(r"\s*[0-9]{1,9}\s*")
 _TIMEZONE = re.compile(rf"\s*{_TEXT}\s*")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f"}
 
@@ -84,7 +89,8 @@ class ColumnType:
 def column_type(name: str) -> ColumnType:
     """Returns the type of this name; raises UnsupportedType."""
     parsed = _CALL.fullmatch(name.strip())
-    if not parsed:
+    wrappers = _WRAPPERS.match(name)
+    if not parsed or (wrappers and wrappers[0].count("(") > WRAPPERS_MAX):
         raise _unsupported(name)
     base, inside = parsed[1], parsed[2]
     if inside is None:
@@ -100,7 +106,7 @@ def column_type(name: str) -> ColumnType:
 
 
 def _unsupported(name: str) -> UnsupportedType:
-    return UnsupportedType(f"columns of type {name} cannot be loaded")
+    return UnsupportedType(f"columns of type {name:.100} cannot be loaded")
 
 
 def _simple(name: str, base: str) -> ColumnType:
@@ -126,16 +132,17 @@ def _wrapped(name: str, wrapper: str, inner: ColumnType) -> ColumnType:
 
 def _with_arguments(name: str, base: str, inside: str) -> ColumnType:
     if base in ENUMS:
-        return ColumnType(name, base, ENUMS[base], values=_enum_values(name, inside))
+        return _enum(name, base, inside)
     if base in ("DateTime", "DateTime64"):
         return _time(name, base, inside)
-    try:
-        numbers = [int(part) for part in inside.split(",")]
-    except ValueError:
-        raise _unsupported(name) from None
-    if base == "FixedString" and len(numbers) == 1:
+    parts = inside.split(",")
+    if not all(map(_DIGITS.fullmatch, parts)):
+        raise _unsupported(name)
+    numbers = [int(part) for part in parts]
+    is_one = len(numbers) == 1
+    if base == "FixedString" and is_one and 0 < numbers[0] <= FIXED_STRING_BYTES_MAX:
         return ColumnType(name, base, pa.binary(numbers[0]), length=numbers[0])
-    if base in DECIMAL_PRECISIONS and len(numbers) == 1:
+    if base in DECIMAL_PRECISIONS and is_one:
         return _decimal(name, DECIMAL_PRECISIONS[base], numbers[0])
     if base == "Decimal" and len(numbers) <= 2:
         return _decimal(name, numbers[0], numbers[1] if len(numbers) == 2 else 0)
@@ -143,7 +150,7 @@ def _with_arguments(name: str, base: str, inside: str) -> ColumnType:
 
 
 def _decimal(name: str, precision: int, scale: int) -> ColumnType:
-    if not 0 <= scale <= precision <= DECIMAL_PRECISION_MAX:
+    if not 0 <= scale <= precision <= DECIMAL_PRECISION_MAX or not precision:
         raise _unsupported(name)
     return ColumnType(
         name, "Decimal", pa.decimal128(precision, scale), precision=precision, scale=scale
@@ -153,10 +160,17 @@ def _decimal(name: str, precision: int, scale: int) -> ColumnType:
 def _time(name: str, base: str, inside: str) -> ColumnType:
     scale, comma, timezone = inside.partition(",") if base == "DateTime64" else ("0", ",", inside)
     zone = _TIMEZONE.fullmatch(timezone) if comma else None
-    if bool(comma) != bool(zone) or not scale.strip().isdigit() or int(scale) > SCALE_MAX:
+    if bool(comma) != bool(zone) or not _DIGITS.fullmatch(scale) or int(scale) > SCALE_MAX:
         raise _unsupported(name)
     zone_name = zone[1] if zone else None
     return ColumnType(name, base, TIMES[base], scale=int(scale), timezone=zone_name)
+
+
+def _enum(name: str, base: str, inside: str) -> ColumnType:
+    values, bits = _enum_values(name, inside), ENUMS[base].bit_width
+    if not values or not all(-(1 << bits - 1) <= number < 1 << bits - 1 for _, number in values):
+        raise _unsupported(name)
+    return ColumnType(name, base, ENUMS[base], values=values)
 
 
 def _enum_values(name: str, inside: str) -> tuple[tuple[str, int], ...]:

@@ -35,8 +35,8 @@ class Decoded:
         row: number of each row in its record, from 0.
         timestamp_ms: of the record of each row.
         dead: records that cannot be loaded, by offset; none of their rows are in the columns.
-        unknown_hash: hash of columns for which some of the dead were written, and which the table
-            may have by now; empty if there are none.
+        unknown_hashes: of columns for which some of the dead were written, and which the table may
+            have by now.
     """
 
     columns: Mapping[str, pa.Array] = field(default_factory=lambda: MappingProxyType({}))
@@ -44,7 +44,7 @@ class Decoded:
     row: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     timestamp_ms: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     dead: tuple[DeadRecord, ...] = ()
-    unknown_hash: str = ""
+    unknown_hashes: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.offset)

@@ -25,11 +25,21 @@ def descriptor_set(folder: Path, files: Sequence[str]) -> bytes:
     Raises:
         NotCompiled: with protoc's text.
     """
+    if ":" in str(folder):
+        raise NotCompiled(f"the path {folder} has a colon, at which protoc would split it")
+    # A path that begins with a slash is no option, whatever the file is called.
+    paths = [str(folder.absolute() / name) for name in files]
     # In this process protoc would write what is wrong with a file to the terminal.
-    command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{folder}", "--include_imports"]
+    command = [
+        sys.executable,
+        "-m",
+        "grpc_tools.protoc",
+        f"-I{folder.absolute()}",
+        "--include_imports",
+    ]
     try:
         done = subprocess.run(
-            [*command, "--descriptor_set_out=/dev/stdout", *files],
+            [*command, "--descriptor_set_out=/dev/stdout", *paths],
             capture_output=True,
             timeout=COMPILE_SECONDS,
             check=False,

@@ -43,17 +43,19 @@ def schema_folder(path: Path, format_name: str) -> SchemaFolder:
     if not path.is_dir():
         raise ValueError(f"no such folder: {path}")
     try:
-        files = {
-            each.relative_to(path).as_posix(): each.read_bytes()
+        found = [
+            each
             for each in sorted(path.rglob(f"*{suffix}"))
-            if not any(part.startswith(".") for part in each.relative_to(path).parts)
-        }
+            if each.is_file()
+            and not any(part.startswith(".") for part in each.relative_to(path).parts)
+        ]
+        if (size := sum(each.stat().st_size for each in found)) > BYTES_MAX:
+            raise ValueError(f"{size} bytes of schemas, more than {BYTES_MAX}, in {path}")
+        files = {each.relative_to(path).as_posix(): each.read_bytes() for each in found}
     except OSError as error:
         raise ValueError(f"cannot be read: {error.filename} ({error.strerror})") from None
     if not files:
         raise ValueError(f"no file *{suffix} in {path}")
-    if (size := sum(map(len, files.values()))) > BYTES_MAX:
-        raise ValueError(f"{size} bytes of schemas, more than {BYTES_MAX}, in {path}")
     if format_name == "avro":
         for name, text in files.items():
             _check_avro(name, text)

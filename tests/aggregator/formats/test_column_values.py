@@ -77,6 +77,14 @@ def test_the_reason_shows_moments_that_python_has_not():
     assert "is no Date" in reason("day", kind, pa.array([2**63 - 1], pa.timestamp("ms")), 0)
 
 
+def test_the_reason_shows_values_within_which_python_has_no_moment():
+    kind = column_type("Array(DateTime)")
+    times = pa.array([[2**62], [1]], pa.list_(pa.timestamp("ms")))
+    assert "is no Array(DateTime)" in reason("times", kind, times, 0)
+    inside = pa.array([{"at": 2**62}], pa.struct({"at": pa.timestamp("us", "UTC")}))
+    assert "is no String" in reason("text", column_type("String"), inside, 0)
+
+
 def test_the_reason_names_column_value_and_type():
     kind = column_type("Date")
     assert reason("day", kind, pa.array(["x"]), 0) == "day: 'x' is no Date"

@@ -96,3 +96,10 @@ def test_a_part_of_a_longer_column_can_be_read():
 
 def test_a_refusal_says_why():
     assert "EOF" in read([b"\x12\x05ab"]).refused[0]
+
+
+def test_deep_nesting_is_refused_and_the_process_lives_on():
+    good = WHOLE(a=1).SerializeToString()
+    found = read([good, b"\x3b" * 1_000_000, good])
+    assert list(found.refused) == [1]
+    assert found.which.tolist() == [0, 2]

@@ -61,7 +61,7 @@ def test_the_hash_stands_for_the_columns_of_the_table():
 
 def test_an_unknown_hash_is_named_with_that_of_the_table():
     with pytest.raises(
-        UnknownHash, match=f"schema_hash 01234567, and the table's is {SCHEMA.hash}"
+        UnknownHash, match=f"schema_hash '01234567', and the table's is {SCHEMA.hash}"
     ):
         columns_of(Head("t", "01234567", b""), SCHEMA)
 

@@ -12,7 +12,7 @@ from aggregator.formats import row_batches
 from aggregator.formats.row_batch_type import WrittenColumn, written_columns
 from aggregator.formats.row_batches import decode
 from aggregator.tables.table_schema import COORDINATES, Column, TableSchema
-from tests.aggregator.formats.protos import row_batch
+from tests.aggregator.formats.protos import batch_class, row_batch
 from tests.aggregator.formats.slices import TIMESTAMP, slice_of, table
 
 TYPES = {
@@ -90,7 +90,7 @@ def test_what_googles_library_wrote_is_what_it_reads(batches):
         for is_named, rows in batches
     ]
     decoded = decode([slice_of(values)], SCHEMA)
-    assert decoded.dead == () and decoded.unknown_hash == ""
+    assert decoded.dead == () and not decoded.unknown_hashes
     assert rows_of(decoded) == [row for _, rows in batches for row in expected(rows)]
     where = [(at, number) for at, (_, rows) in enumerate(batches) for number in range(len(rows))]
     assert [*zip(decoded.offset.tolist(), decoded.row.tolist(), strict=True)] == where
@@ -196,9 +196,9 @@ def test_an_unknown_hash_is_told_so_that_the_columns_are_read_again():
     old, new = table(a="UInt8"), table(a="UInt8", b="UInt8")
     values = batch([{"a": 1}], written_columns(old), is_named=False, schema_hash=old.hash)
     decoded = decode([slice_of([values])], new)
-    assert decoded.unknown_hash == old.hash
+    assert decoded.unknown_hashes == {old.hash}
     assert old.hash in decoded.dead[0].reason and new.hash in decoded.dead[0].reason
-    assert decode([slice_of([values])], old).unknown_hash == ""
+    assert not decode([slice_of([values])], old).unknown_hashes
 
 
 def test_a_column_whose_type_cannot_be_loaded_is_left_out():
@@ -242,3 +242,43 @@ def test_times_are_exact_to_the_tick():
     ticks = int(at.timestamp()) * 10**6 + 700
     decoded = decode([slice_of([batch([{"fine": ticks}])])], SCHEMA)
     assert np.asarray(decoded.columns["fine"]).tolist() == [ticks]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        [("number", "Array(" * 400 + "UInt8" + ")" * 400)],
+        [("number", "FixedString(99999999999999999999)")],
+        [("number", "Enum8('a' = 99999999999999999999)")],
+        [("number", "DateTime64(\N{SUPERSCRIPT TWO})")],
+        [("number", "UInt64"), ("c_2", "UInt8"), ("a.b", "UInt8")],
+        [("c_2", "UInt8"), ("a.b", "UInt8"), ("number", "UInt64")],
+        [(f"a{number}", "UInt8") for number in range(9000)],
+    ],
+)
+def test_whatever_columns_a_batch_names_other_batches_are_loaded(columns):
+    good = batch([{"number": 5}])
+    named = row_batches_columns(columns)
+    decoded = decode([slice_of([good, named, good])], SCHEMA)
+    assert [row for row in decoded.offset.tolist() if row != 1] == [0, 2]
+
+
+def row_batches_columns(columns):
+    """Returns a batch without rows that names these columns."""
+    message = batch_class(())()
+    for name, type_name in columns:
+        message.columns.column.add(name=name, type=type_name)
+    return message.SerializeToString()
+
+
+def test_names_that_are_no_text_make_a_dead_letter():
+    named = row_batches_columns([("xyz", "UInt8")]).replace(b"xyz", b"\xff\xfe\xfd")
+    [dead] = decode([slice_of([named])], SCHEMA).dead
+    assert "columns of its batch cannot be read" in dead.reason
+
+
+def test_a_moment_out_of_range_within_a_list_makes_a_dead_letter():
+    named = [WrittenColumn("at", "Array(DateTime)")]
+    values = row_batch(named, [{"at": [2**60]}])
+    [dead] = decode([slice_of([values])], table(at="Array(DateTime)")).dead
+    assert "is no Array(DateTime)" in dead.reason

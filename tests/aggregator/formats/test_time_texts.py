@@ -176,7 +176,20 @@ def test_what_is_no_time_is_bad(kind, text):
         ("DateTime", "4294967296"),
         ("DateTime", "1969-12-31T23:59:59.9Z"),
         ("DateTime", "-0.5"),
+        ("DateTime('Europe/Berlin')", "1960-01-01 00:00:00"),
+        ("DateTime64(9)", "2300-01-01 00:00:00"),
+        ("DateTime64(9)", "2300-01-01T00:00:00.5Z"),
+        ("DateTime64(9)", "1600-01-01 00:00:00"),
     ],
 )
 def test_what_a_column_cannot_hold_is_bad(kind, text):
     assert read(kind, text) == ["bad"]
+
+
+def test_a_time_before_1970_is_one_in_each_zone():
+    before = datetime(1960, 1, 1, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
+    assert read("DateTime64(3, 'Europe/Berlin')", "1960-01-01 00:00:00") == [int(before * 1000)]
+
+
+def test_no_date_is_the_first_second_in_each_zone():
+    assert read("DateTime('Europe/Berlin')", "0000-00-00 00:00:00") == [0]

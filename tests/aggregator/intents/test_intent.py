@@ -126,7 +126,8 @@ def test_a_thousand_markers_or_fewer_fit_or_are_refused_before_they_are_named(
         assert decode(*encode(intent)) == intent
 
 
-def test_all_fields_but_the_tables_need_no_more_than_is_kept_for_them():
+@pytest.mark.parametrize("character", ['"', "\x01", "\x7f"])
+def test_all_fields_but_the_tables_need_no_more_than_is_kept_for_them(character):
     intent = plain(
         offset=2**62,
         reference=0,
@@ -138,7 +139,7 @@ def test_all_fields_but_the_tables_need_no_more_than_is_kept_for_them():
         transactional_id="sluice.feed." + "x" * 60 + ".1023~99",
         leader_epoch=2**31 - 1,
         losses=2**31,
-    ).park(Loss(LossKind.SOURCE_WENT_BACK, 2**63 - 1, 2**63 - 1, '"' * 300))
+    ).park(Loss(LossKind.SOURCE_WENT_BACK, 2**63 - 1, 2**63 - 1, character * 300))
     _, metadata = encode(intent)
     assert len(metadata.encode()) <= FIXED_BYTES_MAX
 

@@ -77,6 +77,17 @@ def test_names_of_an_enum_may_hold_quotes_commas_and_brackets():
         "Nullable(Array(UInt8))",
         "Nullable(Nullable(UInt8))",
         "Array(Map(String, String))",
+        "Array(" * 400 + "UInt8" + ")" * 400,
+        "Nullable(" * 400 + "UInt8" + ")" * 400,
+        "Decimal(0, 0)",
+        "Decimal(٩, 2)",
+        "DateTime64(²)",
+        "FixedString(0)",
+        "FixedString(-3)",
+        "FixedString(99999999999999999999)",
+        "Enum8()",
+        "Enum8('a' = 128)",
+        "Enum16('a' = -32769)",
     ],
 )
 def test_a_type_that_cannot_be_loaded_is_named(name):

@@ -21,3 +21,14 @@ def test_the_reason_is_cut(tmp_path: Path) -> None:
     with pytest.raises(NotCompiled) as refused:
         descriptor_set(tmp_path, ["a.proto"])
     assert len(str(refused.value)) <= TEXT_CHARACTERS_MAX
+
+
+@pytest.mark.parametrize("name", ["--x.proto", "-osub.proto", "@args.proto"])
+def test_a_name_like_an_option_is_that_of_a_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('syntax = "proto3"; message a {}')
+    assert name.encode() in descriptor_set(tmp_path, [name])
+
+
+def test_a_folder_that_protoc_would_split_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotCompiled, match="colon"):
+        descriptor_set(tmp_path / "a:b", ["a.proto"])
