@@ -13,21 +13,10 @@ import pytest
 from clickhouse_driver.errors import ServerException
 
 from deploy.lab.wait import until
+from tests.live import clickhouse_codes as codes
 from tests.live.replicas import ReplicatedDatabase
 
 pytestmark = pytest.mark.stores
-
-ACKED = 0
-QUERY_IS_RUNNING = 216
-NO_ZOOKEEPER = 225
-READONLY = 242
-TOO_MANY_PARTS = 252
-TOO_FEW_LIVE_REPLICAS = 285
-QUORUM_OF_PREVIOUS_IS_OPEN = 286
-LACKS_LAST_QUORUM_BLOCK = 289
-UNKNOWN_STATUS = 319
-UNKILLABLE = 380
-ZOOKEEPER_LOST = 999
 
 BLOCK = [(1, "a"), (2, "b")]
 OTHER = [(3, "c")]
@@ -79,7 +68,7 @@ def open_quorum(database, background, timeout_seconds: float = 2.0) -> Iterator[
 def acked(database, replica: int, rows, timeout_seconds: float = 60.0) -> bool:
     """Inserts a block again and again until it is acknowledged."""
     return until(
-        lambda: database.insert(replica, "t", rows, insert_quorum=2) == ACKED, timeout_seconds
+        lambda: database.insert(replica, "t", rows, insert_quorum=2) == codes.ACKED, timeout_seconds
     )
 
 
@@ -109,7 +98,7 @@ def code_of(work: Callable[[], object]) -> int:
 @pytest.mark.parametrize("quorum", [0, 2])
 def test_an_equal_block_on_three_replicas_leaves_one_copy(database, quorum):
     for replica in range(3):
-        assert database.insert(replica, "t", BLOCK, insert_quorum=quorum) == ACKED
+        assert database.insert(replica, "t", BLOCK, insert_quorum=quorum) == codes.ACKED
     assert rows(database) == [2, 2, 2]
 
 
@@ -162,10 +151,10 @@ def test_a_block_is_recognized_after_alter_delete_but_not_after_drop_partition(d
     database.insert(0, "t", BLOCK)
     database.order(0, "ALTER TABLE t DELETE WHERE a < 10")
     assert until(lambda: database.ask(0, COUNT) == 0, 20)
-    assert database.insert(0, "t", BLOCK) == ACKED
+    assert database.insert(0, "t", BLOCK) == codes.ACKED
     assert rows(database) == [0, 0, 0]
     database.order(0, "ALTER TABLE t DROP PARTITION tuple()")
-    assert database.insert(0, "t", BLOCK) == ACKED
+    assert database.insert(0, "t", BLOCK) == codes.ACKED
     assert rows(database) == [2, 2, 2]
 
 
@@ -173,7 +162,7 @@ def test_a_block_over_several_partitions_is_recognized_partition_by_partition(re
     replicated_database.create_table("t", "p UInt8, a UInt64", partition_by="p", order_by="a")
     block = [(number % 3, number) for number in range(30)]
     replicated_database.insert(0, "t", block, insert_quorum=2)
-    assert replicated_database.insert(1, "t", [*block, (3, 0)], insert_quorum=2) == ACKED
+    assert replicated_database.insert(1, "t", [*block, (3, 0)], insert_quorum=2) == codes.ACKED
     assert rows(replicated_database) == [31, 31, 31]
 
 
@@ -198,12 +187,12 @@ def test_a_repeat_is_refused_while_its_quorum_is_open_unless_it_asks_for_none(da
     with open_quorum(database, background) as first:
         for replica in range(3):
             answer = database.insert(replica, "t", BLOCK, insert_quorum=2)
-            assert answer == QUORUM_OF_PREVIOUS_IS_OPEN
-        assert database.insert(1, "t", OTHER, insert_quorum=2) == QUORUM_OF_PREVIOUS_IS_OPEN
-        assert database.insert(1, "t", BLOCK) == ACKED
+            assert answer == codes.QUORUM_OF_PREVIOUS_IS_OPEN
+        assert database.insert(1, "t", OTHER, insert_quorum=2) == codes.QUORUM_OF_PREVIOUS_IS_OPEN
+        assert database.insert(1, "t", BLOCK) == codes.ACKED
         assert database.ask(1, COUNT) == 0
-        assert first.result() == UNKNOWN_STATUS
-        assert database.insert(0, "t", BLOCK, insert_quorum=2) == QUORUM_OF_PREVIOUS_IS_OPEN
+        assert first.result() == codes.UNKNOWN_STATUS
+        assert database.insert(0, "t", BLOCK, insert_quorum=2) == codes.QUORUM_OF_PREVIOUS_IS_OPEN
     assert acked(database, 0, BLOCK)
     assert rows(database) == [2, 2, 2]
 
@@ -227,22 +216,22 @@ def test_a_twin_in_a_race_is_acked_before_the_quorum_and_its_repeat_is_refused(
                 client.execute(f"INSERT INTO {table} VALUES", columns, columnar=True)
             except ServerException as error:
                 return int(error.code)
-        return ACKED
+        return codes.ACKED
 
     def is_acked_early(table: str) -> bool:
         replicated_database.create_table(table, "a UInt64, b UInt64", order_by="(b, a)")
         with replicated_database.no_fetches(table, 2, wake=[(0, 0)]):
             start = Barrier(2)
             twins = [background(insert, replica, table, start) for replica in (0, 1)]
-            early = sorted(twin.result() for twin in twins) == [ACKED, UNKNOWN_STATUS]
+            early = sorted(twin.result() for twin in twins) == [codes.ACKED, codes.UNKNOWN_STATUS]
             if early:
-                assert insert(0, table) == QUORUM_OF_PREVIOUS_IS_OPEN
+                assert insert(0, table) == codes.QUORUM_OF_PREVIOUS_IS_OPEN
         return early
 
     tables = [f"race_{number}" for number in range(10)]
     table = next((table for table in tables if is_acked_early(table)), None)
     assert table is not None
-    assert until(lambda: insert(0, table) == ACKED, 60)
+    assert until(lambda: insert(0, table) == codes.ACKED, 60)
     assert replicated_database.counts(table) == [size + 1] * 3
 
 
@@ -260,14 +249,14 @@ def test_of_two_quorum_inserts_into_a_table_one_is_refused_and_retries_bring_all
     writers = [background(write, *each) for each in [(0, "t", 0), (1, "t", 100), (2, "u", 0)]]
     for writer in writers:
         writer.result()
-    assert set(answers) == {QUORUM_OF_PREVIOUS_IS_OPEN}
+    assert set(answers) == {codes.QUORUM_OF_PREVIOUS_IS_OPEN}
     assert (rows(database), database.counts("u")) == ([40] * 3, [20] * 3)
 
 
 def test_inserts_into_two_tables_do_not_refuse_each_other(database, background):
     database.create_table("u", "a UInt64, s String", order_by="a")
     with open_quorum(database, background):
-        assert database.insert(1, "u", OTHER, insert_quorum=2) == ACKED
+        assert database.insert(1, "u", OTHER, insert_quorum=2) == codes.ACKED
 
 
 def test_a_running_query_id_is_refused_by_its_server_only(database, background):
@@ -275,10 +264,10 @@ def test_a_running_query_id_is_refused_by_its_server_only(database, background):
         assert is_running(database, "first")
         assert not is_running(database, "first", replica=1)
         again = (BLOCK, "first")
-        assert database.insert(0, "t", *again, insert_quorum=2) == QUERY_IS_RUNNING
-        assert database.insert(1, "t", *again, insert_quorum=2) == QUORUM_OF_PREVIOUS_IS_OPEN
+        assert database.insert(0, "t", *again, insert_quorum=2) == codes.QUERY_IS_RUNNING
+        assert database.insert(1, "t", *again, insert_quorum=2) == codes.QUORUM_OF_PREVIOUS_IS_OPEN
         kill = "KILL QUERY WHERE query_id = 'first' ASYNC"
-        assert code_of(lambda: database.order(0, kill)) == UNKILLABLE
+        assert code_of(lambda: database.order(0, kill)) == codes.UNKILLABLE
         first.result()
         assert not is_running(database, "first")
     assert acked(database, 0, BLOCK)
@@ -306,8 +295,8 @@ def test_too_many_parts_refuse_a_new_block_and_a_stored_one(replicated_database)
     }
     replicated_database.create_table("t", "a UInt64, s String", order_by="a", settings=settings)
     answers = [replicated_database.insert(0, "t", [(number, "")]) for number in range(4)]
-    assert answers == [ACKED, ACKED, ACKED, TOO_MANY_PARTS]
-    assert replicated_database.insert(0, "t", [(0, "")]) == TOO_MANY_PARTS
+    assert answers == [codes.ACKED, codes.ACKED, codes.ACKED, codes.TOO_MANY_PARTS]
+    assert replicated_database.insert(0, "t", [(0, "")]) == codes.TOO_MANY_PARTS
 
 
 # Reading with sequential consistency
@@ -326,7 +315,7 @@ def is_caught_up(database, replica: int) -> bool:
 
 
 def test_a_quorum_block_is_seen_by_each_replica_that_answers(database):
-    assert database.insert(0, "t", BLOCK, insert_quorum=2) == ACKED
+    assert database.insert(0, "t", BLOCK, insert_quorum=2) == codes.ACKED
     for replica in range(3):
         assert until(lambda replica=replica: is_caught_up(database, replica), 20)
         assert seen(database, replica) == 2
@@ -345,9 +334,9 @@ def test_a_replica_that_lacks_the_last_quorum_block_says_so_but_not_that_it_lack
     database,
 ):
     with database.no_fetches("t", 2, wake=WAKE):
-        assert database.insert(0, "t", BLOCK, insert_quorum=2) == ACKED
-        assert code_of(lambda: seen(database, 2)) == LACKS_LAST_QUORUM_BLOCK
-        assert database.insert(2, "t", OTHER, insert_quorum=2) == ACKED
+        assert database.insert(0, "t", BLOCK, insert_quorum=2) == codes.ACKED
+        assert code_of(lambda: seen(database, 2)) == codes.LACKS_LAST_QUORUM_BLOCK
+        assert database.insert(2, "t", OTHER, insert_quorum=2) == codes.ACKED
         assert (seen(database, 0), seen(database, 2)) == (3, 1)
         assert (is_caught_up(database, 0), is_caught_up(database, 2)) == (True, False)
 
@@ -357,28 +346,28 @@ def test_a_replica_that_lacks_the_last_quorum_block_says_so_but_not_that_it_lack
 
 def test_too_few_live_replicas_refuse_a_new_block_and_a_stored_one(own_database):
     database = own_database
-    assert database.insert(0, "t", BLOCK, insert_quorum=2) == ACKED
+    assert database.insert(0, "t", BLOCK, insert_quorum=2) == codes.ACKED
     for replica in (1, 2):
         database.replicas[replica].kill()
     live = "SELECT active_replicas FROM system.replicas WHERE table = 't'"
     assert until(lambda: database.ask(0, live) == 1, 30)
     for block in (OTHER, BLOCK):
-        assert database.insert(0, "t", block, insert_quorum=2) == TOO_FEW_LIVE_REPLICAS
-    assert database.insert(0, "t", OTHER) == ACKED
+        assert database.insert(0, "t", block, insert_quorum=2) == codes.TOO_FEW_LIVE_REPLICAS
+    assert database.insert(0, "t", OTHER) == codes.ACKED
 
 
 @pytest.mark.parametrize("end", ["paused", "killed"])
 def test_without_zookeeper_a_replica_answers_plain_queries_only(own_database, end):
     database, zookeeper = own_database, own_database.replicas.zookeeper
-    assert database.insert(0, "t", BLOCK, insert_quorum=2) == ACKED
+    assert database.insert(0, "t", BLOCK, insert_quorum=2) == codes.ACKED
     zookeeper.pause() if end == "paused" else zookeeper.kill()
     assert database.insert(0, "t", OTHER, insert_quorum=2) in (
-        NO_ZOOKEEPER,
-        READONLY,
-        ZOOKEEPER_LOST,
+        codes.NO_ZOOKEEPER,
+        codes.READONLY,
+        codes.ZOOKEEPER_LOST,
     )
-    assert until(lambda: database.insert(0, "t", OTHER, insert_quorum=2) == READONLY, 30)
-    assert code_of(lambda: seen(database, 0)) == ZOOKEEPER_LOST
+    assert until(lambda: database.insert(0, "t", OTHER, insert_quorum=2) == codes.READONLY, 30)
+    assert code_of(lambda: seen(database, 0)) == codes.ZOOKEEPER_LOST
     assert not is_caught_up(database, 0)
     assert database.ask(0, COUNT) == 2
     if end == "paused":
@@ -399,7 +388,7 @@ def test_a_server_lost_with_the_only_copy_of_a_block_holds_others_up_and_leaves_
         holder.pause() if end == "paused" else holder.kill()
         for block in (BLOCK, OTHER):
             answer = database.insert(1, "t", block, insert_quorum=2)
-            assert answer == QUORUM_OF_PREVIOUS_IS_OPEN
+            assert answer == codes.QUORUM_OF_PREVIOUS_IS_OPEN
         database.allow_fetches("t", 1, 2, wake=WAKE)
         assert acked(database, 1, BLOCK)
         if end == "paused":
