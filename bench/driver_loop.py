@@ -13,7 +13,7 @@ import sys
 
 from bench.feed_ground import FeedShard
 from bench.feed_load import COLUMNS
-from bench.feed_system import SEAL_SECONDS, FeedOrder
+from bench.feed_system import FeedOrder
 from deploy.lab.credentials import PASSWORD, USERNAME
 from deploy.lab.kafka import CHECKOUT
 from deploy.lab.process import Process
@@ -47,7 +47,7 @@ class DriverLoop:
             "format": load.format,
             "rows": BLOCK_ROWS,
             "records": BLOCK_ROWS // load.rows_per_record,
-            "seconds": SEAL_SECONDS,
+            "seconds": self._order.seal_seconds,
             "port": self._shard.servers[0].port,
             "user": USERNAME,
             "password": PASSWORD,

@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from bench.feed_ground import FeedShard
 from bench.feed_load import COLUMNS, KIND, FeedLoad
-from bench.feed_system import SEAL_SECONDS, FeedOrder, Impossible
+from bench.feed_system import FeedOrder, Impossible
 from bench.ground import PARTITIONS
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import Process
@@ -68,9 +68,10 @@ class KafkaEngine:
 
 def profile(order: FeedOrder, quorum: int) -> dict[str, object]:
     """Returns the settings of the server's background threads, which insert what is read."""
-    found: dict[str, object] = {"input_format_skip_unknown_fields": 1}
-    if order.aim == "latency":
-        found["stream_flush_interval_ms"] = round(SEAL_SECONDS * 1000)
+    found: dict[str, object] = {
+        "input_format_skip_unknown_fields": 1,
+        "stream_flush_interval_ms": round(order.seal_seconds * 1000),
+    }
     if quorum:
         found["insert_quorum"] = quorum
         found["insert_quorum_timeout"] = 60_000
@@ -80,23 +81,21 @@ def profile(order: FeedOrder, quorum: int) -> dict[str, object]:
 def statements(load: FeedLoad, settings: dict[str, str]) -> Iterator[str]:
     """Yields the queries that create the Kafka table and its views.
 
-    Reading begins with the first view of the Kafka table. So views into several tables come first,
-    upon a table that keeps nothing.
+    Reading begins with the first view of the Kafka table, so all views come first: upon a table of
+    the same name that keeps nothing. The server knows a table's views by the table's name.
     """
-    entry = load.tables[0]
-    columns = COLUMNS
-    if load.has_header:
-        entry, columns = "fan", f"{KIND} String, {COLUMNS}"
-        yield f"CREATE TABLE fan ({columns}) ENGINE = Null"
-        names = ", ".join(column.split()[0] for column in COLUMNS.split(", "))
-        for table in load.tables:
-            yield (
-                f"CREATE MATERIALIZED VIEW {table}_view TO {table} AS "
-                f"SELECT {names} FROM fan WHERE {KIND} = '{table}'"
-            )
+    columns = f"{KIND} String, {COLUMNS}" if load.has_header else COLUMNS
+    names = ", ".join(column.split()[0] for column in COLUMNS.split(", "))
+    yield f"CREATE TABLE queue ({columns}) ENGINE = Null"
+    for table in load.tables:
+        condition = f" WHERE {KIND} = '{table}'" if load.has_header else ""
+        yield (
+            f"CREATE MATERIALIZED VIEW {table}_view TO {table} AS "
+            f"SELECT {names} FROM queue{condition}"
+        )
+    yield "DROP TABLE queue"
     named = ", ".join(f"{name} = {value}" for name, value in settings.items())
     yield f"CREATE TABLE queue ({columns}) ENGINE = Kafka SETTINGS {named}"
-    yield f"CREATE MATERIALIZED VIEW queue_view TO {entry} AS SELECT * FROM queue"
 
 
 def from_the_beginning(kafka: KafkaCluster, topic: str, group: str) -> None:

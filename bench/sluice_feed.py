@@ -32,6 +32,7 @@ clusters = ["east aggregate"]
 format = "{format}"
 {schemas}
 table_from = "{table_from}"
+block_seconds = {block_seconds}
 
 [[feeds.{feed}.shards]]
 topics = ["{topic}"]
@@ -62,6 +63,7 @@ class SluiceFeed:
             format=load.format,
             schemas=f'schemas = "{SCHEMAS}"' if load.format == "avro" else "",
             table_from="header" if load.has_header else "topic",
+            block_seconds=order.seal_seconds,
             topic=load.topic,
             replicas=", ".join(addresses),
             quorum=shard.quorum,
