@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,9 +19,8 @@ from aggregator.driver.feed_posting import FeedCluster, FeedPosting, FeedPosting
 from aggregator.loader.receipts import spark_schema
 from balancer.plan import CarrierId
 from replicator.config.topology import Appliance
-from replicator.runtime.backoff import Backoff
-from replicator.spark.driver_command import TermSuperseded
 from replicator.spark.epoch_source import Demand, EpochReader, EpochTask, EpochTasks
+from replicator.spark.kept_up import kept_up
 from replicator.spark.posting import ApplianceFile
 
 if TYPE_CHECKING:
@@ -31,9 +29,6 @@ if TYPE_CHECKING:
     from aggregator.loader.assignment import LoaderAssignment
 
 log = logging.getLogger(__name__)
-
-PAUSE_SECONDS = (0.5, 2.0)
-OTHER_TERM_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +135,14 @@ async def loaded(each: LoaderBin) -> pa.RecordBatch | None:
     import pyarrow as pa
 
     found = await asyncio.gather(
-        *(kept_up(each.appliance, assignment) for assignment in each.assignments)
+        *(kept_loading(each.appliance, assignment) for assignment in each.assignments)
     )
     batches = [batch for batch in found if batch is not None and len(batch)]
     return pa.concat_batches(batches) if batches else None
 
 
-async def kept_up(appliance: Appliance, assignment: LoaderAssignment) -> pa.RecordBatch | None:
-    """Runs one loader for an epoch and returns its receipts.
-
-    A loader that fails is started again within the epoch. A failed task would take down its whole
-    bin, and every other loader in it.
-    """
+async def kept_loading(appliance: Appliance, assignment: LoaderAssignment) -> pa.RecordBatch | None:
+    """Runs one loader for an epoch and returns its receipts."""
     from aggregator.loader.loader import load
 
     who = assignment.log_fields
@@ -161,19 +152,9 @@ async def kept_up(appliance: Appliance, assignment: LoaderAssignment) -> pa.Reco
         len(assignment.partitions),
         assignment.plan_version,
     )
-    backoff = Backoff(*PAUSE_SECONDS)
-    while True:
-        try:
-            return await load(appliance, assignment)
-        except TermSuperseded as error:
-            log.info("event=other-term %s: %s", who, error)
-            # Not at once: until its driver learns of the newer one, it would start this loader
-            # again.
-            await asyncio.sleep(OTHER_TERM_SECONDS)
-            return None
-        except Exception:
-            log.exception("event=loader-failed %s again_in_seconds=%.1f", who, backoff.seconds)
-        backoff.grow()
-        if time.time() + backoff.seconds >= assignment.deadline:
-            return None
-        await asyncio.sleep(backoff.seconds)
+    return await kept_up(
+        lambda: load(appliance, assignment),
+        who=who,
+        failed="event=loader-failed %s again_in_seconds=%.1f",
+        deadline=assignment.deadline,
+    )

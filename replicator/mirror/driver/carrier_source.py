@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -22,9 +21,8 @@ from typing_extensions import override
 from balancer.plan import CarrierId, bins
 from replicator.config.topology import Appliance
 from replicator.mirror.carrier.receipts import Receipt, spark_schema, to_arrow
-from replicator.runtime.backoff import Backoff
-from replicator.spark.driver_command import TermSuperseded
 from replicator.spark.epoch_source import Demand, EpochReader, EpochTask, EpochTasks
+from replicator.spark.kept_up import kept_up
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 
 # Spark starts five Python processes for a query, of which only the workers carry. The modules of
@@ -35,9 +33,6 @@ if TYPE_CHECKING:
     from replicator.mirror.carrier.assignment import Assignment
 
 log = logging.getLogger(__name__)
-
-PAUSE_SECONDS = (0.5, 2.0)
-OTHER_TERM_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,17 +138,13 @@ def assigned(
 async def carried(each: Bin) -> list[Receipt]:
     """Runs the carriers of a bin; returns all receipts once the last one has ended its epoch."""
     receipts = await asyncio.gather(
-        *(kept_up(each.appliance, assignment) for assignment in each.assignments)
+        *(kept_mirroring(each.appliance, assignment) for assignment in each.assignments)
     )
     return [receipt for some in receipts for receipt in some]
 
 
-async def kept_up(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
-    """Runs one carrier for an epoch and returns its receipts.
-
-    A carrier that fails is started again within the epoch. A failed task would take down its whole
-    bin, and every other carrier in it.
-    """
+async def kept_mirroring(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
+    """Runs one carrier for an epoch and returns its receipts."""
     from replicator.mirror.carrier.carrier import carry
 
     who = f"route={assignment.route} carrier={assignment.number}"
@@ -163,19 +154,10 @@ async def kept_up(appliance: Appliance, assignment: Assignment) -> list[Receipt]
         len(assignment.partitions),
         assignment.plan_version,
     )
-    backoff = Backoff(*PAUSE_SECONDS)
-    while True:
-        try:
-            return await carry(appliance, assignment)
-        except TermSuperseded as error:
-            log.info("event=other-term %s: %s", who, error)
-            # Not at once: until its driver learns of the newer one, it would start this carrier
-            # again.
-            await asyncio.sleep(OTHER_TERM_SECONDS)
-            return []
-        except Exception:
-            log.exception("event=carrier-failed %s again_in_seconds=%.1f", who, backoff.seconds)
-        backoff.grow()
-        if time.time() + backoff.seconds >= assignment.deadline:
-            return []
-        await asyncio.sleep(backoff.seconds)
+    receipts = await kept_up(
+        lambda: carry(appliance, assignment),
+        who=who,
+        failed="event=carrier-failed %s again_in_seconds=%.1f",
+        deadline=assignment.deadline,
+    )
+    return receipts or []

@@ -1,0 +1,291 @@
+"""Driver daemon: starts Spark and its epochs, and ends the tasks before it ends Spark.
+
+Common to the drivers of carriers and of loaders, which differ in their leadership and their source.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from pyspark.sql.datasource import DataSource
+from typing_extensions import override
+
+from replicator.config.topology import Appliance
+from replicator.kafka.client.cluster import Fenced
+from replicator.runtime.daemon import Work, failure, run_until_stopped
+from replicator.runtime.exit_codes import Exit, decisive
+from replicator.runtime.metrics_server import not_served
+from replicator.runtime.private_files import private_folder
+from replicator.runtime.run_in_thread import run_in_thread
+from replicator.spark.authentication import split_secret
+from replicator.spark.driver_command import TermSuperseded
+from replicator.spark.epoch_query import EpochQuery
+from replicator.spark.epoch_receipts import EpochReceipts
+from replicator.spark.posting import ApplianceFile
+from replicator.spark.receipts_folder import ReceiptsFolder
+from replicator.spark.run_folder import run_folder
+from replicator.spark.session import Session
+from replicator.spark.slots import slots_at_most
+from replicator.spark.stream import Stream
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+log = logging.getLogger(__name__)
+
+POSTING_FILE = "posting.json"
+EPOCH_BEGIN_SECONDS = 0.3
+QUERY_STOP_SECONDS = 3.0
+
+
+class Leadership(Protocol):
+    """The driver's command over its tasks."""
+
+    def post_stop(self) -> None:
+        """Posts to this host that no epoch shall begin any more. Raises OSError."""
+
+    async def stop(self) -> None:
+        """Publishes the stop command in Kafka."""
+
+    async def has_successor(self) -> bool:
+        """Returns True if a newer driver has published a command."""
+
+    async def close(self) -> None:
+        """Closes all connections."""
+
+
+Led = TypeVar("Led", bound=Leadership)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochKind:
+    """What the tasks of an epoch are, and what becomes of their receipts.
+
+    Args:
+        receipts: folder that keeps them.
+        schema: of the receipts.
+        report: logs the receipts of an epoch, which has a number.
+    """
+
+    source: type[DataSource]
+    receipts: Path
+    schema: pa.Schema
+    report: Callable[[pa.Table, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A single run of a driver.
+
+    Args:
+        folder: of this run, private.
+        master, conf: Spark's master URL and the operator's Spark settings.
+    """
+
+    appliance: Appliance
+    region: str
+    folder: Path
+    master: str
+    conf: Mapping[str, str]
+
+    @property
+    def posting(self) -> Path:
+        return self.folder / POSTING_FILE
+
+
+class DriverDaemon(Work, Generic[Led]):
+    """A driver's work, up to the source and the leadership of its own.
+
+    Args:
+        publish_seconds: longest time for publishing the stop command.
+        drain_seconds: longest time in which tasks end after it.
+        foreseen: exit codes by type of error.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        leadership: Led,
+        kind: EpochKind,
+        *,
+        publish_seconds: float,
+        drain_seconds: float,
+        foreseen: Mapping[type[BaseException], Exit],
+    ) -> None:
+        self._run = run
+        self._leadership = leadership
+        self._kind = kind
+        self._publish_seconds, self._drain_seconds = publish_seconds, drain_seconds
+        self._foreseen = foreseen
+        self._appliance_file = ApplianceFile(run.folder / "appliance.pickle")
+        self._appliance_file.write(run.appliance)
+        self._stop_metrics: Callable[[], None] = not_served
+        self._session: Session | None = None
+        self._query: EpochQuery | None = None
+
+    async def start_spark(self) -> tuple[Session, EpochQuery]:
+        """Returns a new session, and its query, which does not run yet."""
+        run = self._run
+        session = self._session = await run_in_thread(Session, run.master, run.folder, run.conf)
+        query = self._query = EpochQuery(session, lambda number: self._start_query(session, number))
+        return session, query
+
+    def _start_query(self, session: Session, number: int) -> Stream:
+        kind = self._kind
+        receipts = EpochReceipts(
+            ReceiptsFolder(kind.receipts, self._run.region), kind.schema, kind.report
+        )
+        return Stream(
+            session.spark,
+            source=kind.source,
+            options={
+                "appliance": str(self._appliance_file.path),
+                "posting": str(self._run.posting),
+                "slots": str(session.count_slots()),
+            },
+            checkpoint=self._run.folder / f"checkpoint-{number}",
+            epoch_over=receipts.keep,
+        )
+
+    # -- the end
+
+    @override
+    async def verdict(self, error: BaseException, stop: asyncio.Event) -> Exit:
+        if stop.is_set():
+            return Exit.STOPPED
+        decided = decisive(error, (Fenced, TermSuperseded))
+        has_successor = await self._has_successor(decided, stop)
+        return exit_code_of(decided, self._foreseen, has_successor=has_successor)
+
+    async def _has_successor(self, error: BaseException, stop: asyncio.Event) -> bool:
+        """Returns True when another driver caused a fence.
+
+        Also returns True when the daemon is told to stop meanwhile, as the answer then does not
+        matter.
+        """
+        if not isinstance(error, Fenced):
+            return isinstance(error, TermSuperseded)
+        asking = asyncio.ensure_future(self._leadership.has_successor())
+        stopping = asyncio.ensure_future(stop.wait())
+        await asyncio.wait({asking, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if asking.done():
+            return asking.result()
+        asking.cancel()
+        return True
+
+    @override
+    async def wind_down(self, exit_code: Exit) -> None:
+        """Ends tasks and Spark. The next driver goes on from Kafka whatever remains."""
+        if self._session and self._session.is_alive:
+            await self._end_tasks(publishes=exit_code is not Exit.FENCED)
+        if self._query:
+            with suppress(Exception):
+                async with asyncio.timeout(QUERY_STOP_SECONDS):
+                    await self._query.stop()
+        if self._session:
+            try:
+                async with asyncio.timeout(QUERY_STOP_SECONDS):
+                    await run_in_thread(self._session.stop)
+            except Exception:
+                self._session.kill()
+        with suppress(Exception):
+            async with asyncio.timeout(QUERY_STOP_SECONDS):
+                await self._leadership.close()
+                await run_in_thread(self._stop_metrics)
+
+    async def _end_tasks(self, *, publishes: bool) -> None:
+        """Ends the tasks, then waits for their receipts.
+
+        Args:
+            publishes: publishes the stop command. Not needed after a newer driver's term, which
+                ends them.
+        """
+        try:
+            self._leadership.post_stop()
+            if publishes:
+                async with asyncio.timeout(self._publish_seconds):
+                    await self._leadership.stop()
+        except Exception as error:
+            log.warning("event=stop-unheard %s: tasks are cut off", error or type(error).__name__)
+            return
+        # An epoch may be about to begin: its tasks read the stop command at once.
+        await asyncio.sleep(EPOCH_BEGIN_SECONDS)
+        if self._query:
+            await self._query.wait_idle(self._drain_seconds)
+
+    @override
+    def stop_at_once(self) -> None:
+        log.warning("event=stopped-at-once: a second signal")
+        logging.shutdown()
+        # At once after the kill: Spark's processes would log the JVM's death at length.
+        if self._session:
+            self._session.kill()
+        os._exit(Exit.FAILED)
+
+
+def exit_code_of(
+    error: BaseException, foreseen: Mapping[type[BaseException], Exit], *, has_successor: bool
+) -> Exit:
+    """Returns the exit code for the error that ended the work, and logs it for the operator.
+
+    Args:
+        foreseen: exit codes of other errors, by type.
+        has_successor: another driver of this region has published a command.
+    """
+    match error:
+        case Fenced() | TermSuperseded() if has_successor:
+            log.error("event=fenced a newer driver of this region runs, this one ends: %s", error)
+            return Exit.FENCED
+        case Fenced():
+            log.error(
+                "event=failed our transaction timed out, no other driver publishes: %s", error
+            )
+            return Exit.FAILED
+    return failure(error, foreseen)
+
+
+def run_driver(
+    appliance: Appliance,
+    region: str,
+    command: str,
+    make: Callable[[Run], Work],
+    *,
+    master: str,
+    conf: Mapping[str, str],
+) -> int:
+    """Runs a driver in a folder of its own until told to stop; returns the exit code.
+
+    Args:
+        command: `replicate` or `aggregate`: drivers of both may run on one host.
+        make: creates the daemon.
+
+    Raises:
+        SlotsUnlimited, NoSecret: the operator's Spark settings are wrong.
+    """
+    slots_at_most(conf)
+    split_secret(master, conf)
+    settings = appliance.replicator
+    # Holds for Spark and its Python processes too, whose scratch files contain the same data.
+    os.umask(0o077)
+    try:
+        private_folder(settings.state_dir)
+        private_folder(settings.receipts_dir)
+        with run_folder(settings.state_dir / command / region) as folder:
+            daemon = make(Run(appliance, region, folder, master, conf))
+            return asyncio.run(run_until_stopped(daemon, region))
+    except OSError as error:
+        log.error(
+            "event=failed state_dir %s, receipts_dir %s: %s",
+            settings.state_dir,
+            settings.receipts_dir,
+            error,
+        )
+        return Exit.FAILED

@@ -1,0 +1,49 @@
+"""Work of a task that is kept up: begun again after each failure, until its epoch is over.
+
+A failed task would take down its whole bin, and all other work in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from replicator.runtime.backoff import Backoff
+from replicator.spark.driver_command import TermSuperseded
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = (0.5, 2.0)
+OTHER_TERM_SECONDS = 1.0
+
+Result = TypeVar("Result")
+
+
+async def kept_up(
+    work: Callable[[], Awaitable[Result]], *, who: str, failed: str, deadline: float
+) -> Result | None:
+    """Returns the work's result; None if a newer driver or the deadline came first.
+
+    Args:
+        who: fields that name the work in the log.
+        failed: text of the log for a failure, with places for `who` and the pause in seconds.
+        deadline: unix seconds at which the epoch ends; no work begins after it.
+    """
+    backoff = Backoff(*PAUSE_SECONDS)
+    while True:
+        try:
+            return await work()
+        except TermSuperseded as error:
+            log.info("event=other-term %s: %s", who, error)
+            # Not at once: until its driver learns of the newer one, it would start this work again.
+            await asyncio.sleep(OTHER_TERM_SECONDS)
+            return None
+        except Exception:
+            log.exception(failed, who, backoff.seconds)
+        backoff.grow()
+        if time.time() + backoff.seconds >= deadline:
+            return None
+        await asyncio.sleep(backoff.seconds)
