@@ -25,6 +25,7 @@ from tui.state.feed_findings import FeedCheck, ReplicaFacts, Replication, ShardF
 from tui.state.feed_intents import loaded_partitions
 from tui.state.feed_overlaps import Overlap, overlaps
 from tui.state.problems import answer_or_none
+from tui.state.schema_findings import schema_findings
 from tui.state.shard_servers import ShardServers
 
 THREADS_MAX = 16
@@ -58,6 +59,7 @@ def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: fl
         )
         outage_seconds = appliance.aggregator.stale_seconds
         found = [finding for each in facts for finding in findings(each, outage_seconds)]
+        found += [finding for each in facts for finding in schema_findings(each)]
         found += [
             each.finding
             for each in overlaps(facts, sources_by(appliance.routes))

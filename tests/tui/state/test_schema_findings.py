@@ -1,0 +1,49 @@
+"""Schema findings: schemas by which no record could be loaded are named before one is read."""
+
+import json
+
+import pytest
+
+from replicator.config.feed_settings import ANY_FEED, Feed
+from tui.state.feed_findings import Finding, ShardFacts
+from tui.state.schema_findings import schema_findings
+
+NESTED = {
+    "type": "record",
+    "name": "Node",
+    "fields": [{"name": "next", "type": ["null", "Node"]}],
+}
+SOUND = {"type": "record", "name": "Flight", "fields": [{"name": "id", "type": "long"}]}
+
+
+def found(format_name, folder, *, topics):
+    feed = Feed.model_validate(
+        {**ANY_FEED, "name": "air", "format": format_name, "schemas": str(folder)}
+    )
+    return list(schema_findings(ShardFacts(feed, 0, dict.fromkeys(topics, 8), [])))
+
+
+def test_an_avro_schema_that_no_column_can_take_is_named_by_its_file(tmp_path):
+    (tmp_path / "1.avsc").write_text(json.dumps(SOUND))
+    (tmp_path / "2.avsc").write_text(json.dumps(NESTED))
+    assert found("avro", tmp_path, topics=["flights"]) == [
+        Finding("feeds.air.schemas", "2.avsc: Node is part of itself")
+    ]
+
+
+@pytest.fixture
+def messages(tmp_path):
+    (tmp_path / "air.proto").write_text(
+        'syntax = "proto3"; message flights { int64 id = 1; } message crews { int64 id = 1; }'
+    )
+    return tmp_path
+
+
+def test_a_table_without_a_protobuf_message_is_named(messages):
+    (finding,) = found("protobuf", messages, topics=["flights", "gates"])
+    assert (finding.where, finding.is_mistake) == ("default.gates", True)
+    assert "has no message gates, and no file gates.proto" in finding.text
+
+
+def test_tables_with_messages_have_no_finding(messages):
+    assert found("protobuf", messages, topics=["flights", "crews"]) == []
