@@ -66,7 +66,7 @@ Led = TypeVar("Led", bound=Leadership)
 
 @dataclass(frozen=True, slots=True)
 class EpochKind:
-    """What the tasks of an epoch are, and what becomes of their receipts.
+    """Kind of an epoch: its tasks, and the way of their receipts.
 
     Args:
         receipts: folder that keeps them.
