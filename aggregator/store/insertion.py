@@ -18,7 +18,7 @@ from clickhouse_driver.writer import write_binary_str
 
 from aggregator.store.identifier import quoted
 from aggregator.store.insert_errors import TooLate
-from aggregator.store.server_features import RECEIVE_TIMEOUT, TOKEN, ServerFeatures
+from aggregator.store.server_features import RECEIVE_TIMEOUT, SEND_TIMEOUT, TOKEN, ServerFeatures
 from aggregator.tables.native_block import NativeBlock
 
 QUORUM_PART = 0.8
@@ -112,8 +112,10 @@ def insert_settings(
         "insert_deduplicate": 1,
         "max_insert_block_size": max(rows, 1),
         # By default the server waits 300 s for the rest of a block whose client froze, and the next
-        # loader as long for the server.
+        # loader as long for the server. Older servers wait for a packet to begin until the first
+        # of the two, and for its rest until the second: they exchange the two for the socket.
         RECEIVE_TIMEOUT: math.ceil(options.timeout_seconds),
+        SEND_TIMEOUT: math.ceil(options.timeout_seconds),
         TOKEN: options.token,
     }
     if options.quorum > 1:

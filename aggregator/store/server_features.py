@@ -8,6 +8,7 @@ from clickhouse_driver import Client
 
 TOKEN = "insert_deduplication_token"
 RECEIVE_TIMEOUT = "receive_timeout"
+SEND_TIMEOUT = "send_timeout"
 ASKED = (
     "async_insert",
     "insert_deduplicate",
@@ -17,6 +18,7 @@ ASKED = (
     "max_insert_block_size",
     RECEIVE_TIMEOUT,
     "select_sequential_consistency",
+    SEND_TIMEOUT,
     TOKEN,
 )
 """Settings that inserts and reads use where the server has them."""

@@ -9,11 +9,11 @@ cut would, or SIGSTOP, which makes it a zombie until the test sends SIGCONT.
 from __future__ import annotations
 
 import asyncio
-import os
 import pickle
 import select
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -77,7 +77,9 @@ class Ending:
         if step is self._step:
             self._left -= 1
             if not self._left:
-                os.kill(os.getpid(), self._number)
+                # To this thread: after a SIGSTOP to the process, which another thread may take, it
+                # would go on for some milliseconds, and send the rest of its block.
+                signal.pthread_kill(threading.get_ident(), self._number)
 
 
 class SteppedIntents:

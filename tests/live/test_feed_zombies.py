@@ -25,7 +25,7 @@ WINDOW = 2
 @pytest.fixture
 def feed(tmp_path, aggregate, redis, replicated_database, opened):
     """A feed whose table remembers few blocks."""
-    settings = "reference_seconds = 1\ninsert_timeout_seconds = 4"
+    settings = "reference_seconds = 1\ninsert_timeout_seconds = 4\nretry_seconds_max = 0.5"
     ground = opened.enter_context(
         FeedGround(tmp_path, aggregate, redis, replicated_database, settings=settings)
     )
@@ -47,6 +47,12 @@ def await_stop(process: Process) -> None:
         return Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
     assert until(is_stopped, 60), process.failure("goes on")
+
+
+def running(feed: FeedGround) -> int:
+    """Returns how many inserts of the feed the servers execute."""
+    query = f"SELECT count() FROM system.processes WHERE query_id LIKE 'sluice-{feed.feed}-%'"
+    return sum(feed.database.ask(each, query) for each in range(len(feed.database.replicas)))
 
 
 def remembered(feed: FeedGround) -> int:
@@ -95,6 +101,7 @@ def test_a_zombie_that_has_not_sent_all_its_block_is_waited_for_until_its_server
     zombie = begin_with_end(feed, step, 1, signal.SIGSTOP)
     sent = feed.send(documents(200), SMALL)
     await_stop(zombie)
+    assert (running(feed), feed.count()) == (1, 0)
     feed.load(number=1)
     feed.wait_count(sent)
     outlast_memory(feed, sent)

@@ -24,6 +24,7 @@ def test_an_old_server_is_not_told_what_it_does_not_know():
         "insert_quorum": 2,
         "insert_quorum_timeout": 8000,
         "receive_timeout": 10,
+        "send_timeout": 10,
     }
 
 
