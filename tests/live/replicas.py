@@ -15,6 +15,7 @@ from clickhouse_driver import Client
 from clickhouse_driver.errors import ServerException
 
 from deploy.lab.clickhouse_replicas import ClickHouseReplicas, replicated_engine
+from deploy.lab.wait import until
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,19 @@ class ReplicatedDatabase:
         """Returns the number of rows on each replica, after it has caught up."""
         return self.on_each(f"SELECT count() FROM {table}", table)
 
+    def wait_writable(self, timeout_seconds: float = 60.0) -> None:
+        """Waits until every replica has a session of ZooKeeper for each of its tables.
+
+        A replica that lost ZooKeeper is read-only for a while after it came back, and drops no
+        table then.
+        """
+        lost = (
+            "SELECT count() FROM system.replicas WHERE database = currentDatabase() "
+            "AND (is_readonly OR is_session_expired)"
+        )
+        replicas = range(len(self.replicas))
+        assert until(lambda: not any(self.ask(each, lost) for each in replicas), timeout_seconds)
+
     def _caught_up(self, index: int, query: str, tables: tuple[str, ...]) -> Any:
         with self.client(index) as client:
             for table in tables:
@@ -120,6 +134,7 @@ def new_database(replicas: ClickHouseReplicas) -> Iterator[ReplicatedDatabase]:
     database = ReplicatedDatabase(replicas, f"test_{uuid.uuid4().hex[:12]}")
     replicas.execute(f"CREATE DATABASE {database.name}")
     yield database
+    database.wait_writable()
     replicas.execute(f"DROP DATABASE {database.name}")
 
 
