@@ -17,7 +17,7 @@ ONLY_LIVE = """
     aggregator/loader/: formed_block held_partition intent_committer loader
     aggregator/loader/: loader_session loss_acceptance reporting shard_tables
     aggregator/store/: outgoing_block part_counts replica server_features shard_store
-    aggregator/tables/: decoded table_schema
+    aggregator/tables/: decoded
     aggregator/verifier/: alerts anomaly_board check commit_stream daemon finding row_check
     aggregator/verifier/: table_rows topic_probe topic_rows
     replicator/audit/: target_audit topic_progress

@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aggregator.driver import metrics as feed_metrics
+from aggregator.loader.counters import COUNTERS
 from replicator.mirror.driver import metrics
 
 CHECKOUT = Path(__file__).parents[1]
 PAGE = (CHECKOUT / "docs" / "operating.md").read_text()
+VERIFY_PAGE = (CHECKOUT / "docs" / "verify.md").read_text()
 SOURCES = sorted(
     path
     for package in ("replicator", "aggregator")
     for path in (CHECKOUT / package).rglob("*.py")
-    # docs/verify.md has the events and metrics of the verifier.
+    # docs/verify.md has the events of the verifier.
     if "verifier" not in path.parts
 )
 QUIET = {"debug", "info"}
@@ -25,7 +27,8 @@ EVENT = re.compile(r"event=([a-z][a-z-]*[a-z])")
 
 def said_in(call: ast.Call) -> set[str]:
     """Returns the events in a call's own texts, without those of nested calls."""
-    parts = [part for each in call.args for part in getattr(each, "values", [each])]
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    parts = [part for each in given for part in getattr(each, "values", [each])]
     texts = [str(part.value) for part in parts if isinstance(part, ast.Constant)]
     chosen = [each for each in call.args if isinstance(each, ast.IfExp)]
     if any("event=%s" in text for text in texts):
@@ -41,6 +44,8 @@ def said_in(call: ast.Call) -> set[str]:
 def is_loud(call: ast.Call) -> bool:
     """Returns True if the call may log at warning or above; a helper counts if it is given a
     level."""
+    if any(keyword.arg == "failed" for keyword in call.keywords):
+        return True  # kept_up logs it with a traceback
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
     if name in QUIET | LOUD:
         return name in LOUD
@@ -74,16 +79,33 @@ def test_the_page_names_no_event_that_is_never_logged() -> None:
     assert set(EVENT.findall(PAGE)) <= {event for event, _ in LOGGED}
 
 
+VERIFIER = CHECKOUT / "aggregator" / "verifier" / "metrics.py"
+
+
+def metrics_in(source: str) -> set[str]:
+    """Returns the names that a collector's source exports; counters end in _total."""
+    counters = set(re.findall(r'CounterMetricFamily\(\s*"(sluice_[a-z_]+)"', source))
+    others = set(re.findall(r'"(sluice_[a-z_]+)"', source)) - counters
+    return others | {f"{name.removesuffix('_total')}_total" for name in counters}
+
+
+def metrics_on(page: str) -> set[str]:
+    return {name.removesuffix("_bucket") for name in re.findall(r"\bsluice_[a-z_]+\b", page)}
+
+
 def test_metrics_are_the_ones_on_the_page() -> None:
     exported = {gauge.name for gauge in (*metrics.GAUGES, *feed_metrics.GAUGES)}
-    for path in SOURCES:
+    exported |= {f"{counter.name}_total" for counter in COUNTERS}
+    for path in (*SOURCES, VERIFIER):
         if path.name == "metrics.py":
-            source = path.read_text()
-            counters = set(re.findall(r'CounterMetricFamily\(\s*"(sluice_[a-z_]+)"', source))
-            exported |= set(re.findall(r'"(sluice_[a-z_]+)"', source)) - counters
-            exported |= {f"{name.removesuffix('_total')}_total" for name in counters}
-    named = {name.removesuffix("_bucket") for name in re.findall(r"\bsluice_[a-z_]+\b", PAGE)}
-    assert exported == named
+            exported |= metrics_in(path.read_text())
+    assert exported == metrics_on(PAGE)
+
+
+def test_metrics_of_the_verifier_are_the_ones_on_its_page() -> None:
+    exported = metrics_in(VERIFIER.read_text())
+    assert len(exported) > 5
+    assert exported == metrics_on(VERIFY_PAGE)
 
 
 def test_events_are_told_apart_by_level() -> None:

@@ -1,4 +1,4 @@
-"""Prometheus metrics of a region's feeds, from the reports of their loaders in Redis.
+"""Prometheus metrics of a region's feeds, from what their loaders leave in Redis.
 
 An unknown value has no sample: a gap in the graph, never a 0.
 """
@@ -6,21 +6,28 @@ An unknown value has no sample: a gap in the graph, never a 0.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from aggregator.driver.counting import Counting
+from aggregator.loader.counters import COUNTERS
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reports import LoaderReport
+from aggregator.loader.tally import LoaderTotals
 from replicator.config.topology import Appliance
 from replicator.runtime import metrics_server
 
 log = logging.getLogger(__name__)
 
-LABELS = ("feed", "cluster", "topic", "partition")
+FEED = ("feed", "cluster")
+LABELS = (*FEED, "topic", "partition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +42,31 @@ class Gauge:
 GAUGES = (
     Gauge("sluice_feed_position", "Next offset to read.", lambda r: r.position),
     Gauge("sluice_feed_offset", "Offset below which everything is loaded.", lambda r: r.offset),
+    Gauge("sluice_feed_committed_offset", "Offset of the last intent.", lambda r: r.committed),
+    Gauge("sluice_feed_lag_records", "Offsets not loaded yet.", lambda r: r.lag_records),
+    Gauge(
+        "sluice_feed_lag_seconds",
+        "Age of records when they are stored, or of those that wait for it.",
+        lambda r: r.end_to_end_seconds,
+    ),
     Gauge("sluice_feed_buffered_bytes", "Bytes read and not loaded.", lambda r: r.buffered_bytes),
     Gauge("sluice_feed_rows_per_second", "Rows loaded per second.", lambda r: r.rows_per_second),
     Gauge("sluice_feed_dead_letters", "Records set aside so far.", lambda r: r.dead_letters),
+    Gauge("sluice_feed_losses_accepted", "Losses that operators accepted.", lambda r: r.losses),
     Gauge("sluice_feed_replaying", "1 while blocks are repeated.", lambda r: r.mode == "replay"),
     Gauge("sluice_feed_parked", "1 where an operator has to decide.", lambda r: bool(r.parked)),
+    Gauge("sluice_feed_frozen", "1 while an order stops the reading.", lambda r: r.is_frozen),
+    Gauge("sluice_feed_blocks_in_flight", "Blocks not known to be stored.", lambda r: r.in_flight),
+    Gauge("sluice_feed_tables_held", "Tables with too many parts.", lambda r: r.held),
     Gauge(
         "sluice_feed_intent_seconds",
         "Age of the oldest block that is not known to be stored.",
-        lambda r: (
-            max(
-                (r.at_ms - t.since_ms for t in r.tables.values() if t.state == "loading"), default=0
-            )
-            / 1000
-        ),
+        lambda r: r.intent_seconds,
+    ),
+    Gauge(
+        "sluice_feed_window_used",
+        "Part of the deduplication window that has passed since such a block was sealed.",
+        lambda r: r.window_used,
     ),
     Gauge("sluice_feed_report_timestamp_seconds", "When all this was so.", lambda r: r.at_ms / 1e3),
 )
@@ -75,6 +93,7 @@ class FeedCollector(Collector):
             return
         up.add_metric((), 1)
         yield up
+        yield _held(reports)
         for gauge in GAUGES:
             family = GaugeMetricFamily(gauge.name, gauge.help, labels=LABELS)
             for each in reports:
@@ -85,11 +104,67 @@ class FeedCollector(Collector):
             yield family
 
 
+class CountsCollector(Collector):
+    """Adds up the totals of loaders each time Prometheus asks for the metrics."""
+
+    def __init__(self, totals: Callable[[], Mapping[str, LoaderTotals]]) -> None:
+        self._totals = totals
+        self._counting = Counting()
+        self._lock = threading.Lock()
+
+    def describe(self) -> Iterable[Metric]:
+        """Returns nothing, so that registering the collector reads no totals."""
+        return ()
+
+    def look(self) -> None:
+        """Adds what loaders have counted since the last look."""
+        try:
+            found = self._totals()
+        except Exception as error:
+            # Sums stay as they are. FeedCollector shows that Redis does not answer.
+            is_unread = isinstance(error, ValueError)
+            log.log(
+                logging.WARNING if is_unread else logging.DEBUG, "event=metrics-blind %s", error
+            )
+            return
+        with self._lock:
+            self._counting.add(found, time.monotonic())
+
+    def collect(self) -> Iterator[Metric]:
+        self.look()
+        for counter in COUNTERS:
+            labels = (*FEED, *counter.labels)
+            family = CounterMetricFamily(counter.name, counter.help, labels=labels)
+            with self._lock:
+                sums = self._counting.sums(counter)
+            for own, value in sorted(sums.items()):
+                family.add_metric(own, value)
+            yield family
+
+
+def _held(reports: Iterable[LoaderReport]) -> Metric:
+    """Returns the number of partitions of each loader."""
+    family = GaugeMetricFamily(
+        "sluice_feed_partitions", "Partitions that a loader holds.", labels=(*FEED, "loader")
+    )
+    held = Counter((each.feed, each.cluster, each.loader) for each in reports if not each.parked)
+    for (feed, cluster, loader), count in sorted(held.items()):
+        family.add_metric((feed, cluster, str(loader)), count)
+    return family
+
+
 def serve(appliance: Appliance, region: str) -> Callable[[], None]:
-    """Serves the metrics if the configuration has a port; returns a function that ends it."""
+    """Serves the metrics if the configuration has a port; returns a function that ends it.
+
+    Loaders that ran before are not counted.
+    """
+    port = appliance.aggregator.metrics_port
+    counts = CountsCollector(lambda: totals_of(appliance, region))
+    if port:
+        counts.look()
     registry = CollectorRegistry()
     registry.register(FeedCollector(lambda: reports_of(appliance, region)))
-    port = appliance.aggregator.metrics_port
+    registry.register(counts)
     return metrics_server.serve(port, appliance.metrics.address, registry)
 
 
@@ -98,3 +173,13 @@ def reports_of(appliance: Appliance, region: str) -> list[LoaderReport]:
     with ReportStore(appliance.region(region).redis_url()) as store:
         feeds = appliance.feeds_of(region)
         return [report for feed in feeds for report in store.read(feed.name).values()]
+
+
+def totals_of(appliance: Appliance, region: str) -> dict[str, LoaderTotals]:
+    """Returns what loaders of a region's feeds have counted, by their ids.
+
+    Raises StoreUnreachable.
+    """
+    with ReportStore(appliance.region(region).redis_url()) as store:
+        found = [store.totals(feed.name) for feed in appliance.feeds_of(region)]
+        return {loader: totals for each in found for loader, totals in each.items()}

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
+from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Cluster, Fenced, ProducerStateLost
 from replicator.kafka.client.custody import Custody
@@ -72,11 +73,13 @@ class Acquisition:
         source: Cluster,
         committer: FencedCommitter,
         committer_of: Callable[[str], FencedCommitter],
+        tally: Tally,
     ):
         self._store = store
         self._source = source
         self._committer = committer
         self._committer_of = committer_of
+        self._tally = tally
         self._backoff = Backoff(*BEATEN_SECONDS)
 
     async def acquire(self, partitions: Collection[TopicPartition]) -> Acquired:
@@ -147,6 +150,7 @@ class Acquisition:
         for partition, intent in new.items():
             if intent.parked:
                 acquired.parked[partition] = ParkedAt(str(intent.parked), intent.offset)
+                self._tally.lost(intent.parked.kind)
             else:
                 acquired.taken[partition] = intent, looked[partition].leader
 

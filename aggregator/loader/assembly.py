@@ -18,6 +18,7 @@ from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reporting import Reporting
 from aggregator.loader.shard_tables import ShardTables
+from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
 from replicator.config.names import loader_id
 from replicator.config.topology import Appliance
@@ -35,12 +36,16 @@ PARTITION_BLOCKS = 3
 
 
 def assemble(
-    appliance: Appliance, assignment: LoaderAssignment, stored: Callable[[BlockReceipt], None]
+    appliance: Appliance,
+    assignment: LoaderAssignment,
+    stored: Callable[[BlockReceipt], None],
+    tally: Tally,
 ) -> LoaderSession:
     """Returns a session that has not begun.
 
     Args:
         stored: called with each block that is stored.
+        tally: of the loader; its sessions count one after another.
     """
     feed, settings = assignment.feed, appliance.aggregator
     timeout_ms = appliance.replicator.transaction_timeout_ms
@@ -58,20 +63,21 @@ def assemble(
     committer = committer_of(loader_id(feed.name, assignment.number))
     store = IntentStore(source, feed.name)
     partitions: dict[TopicPartition, HeldPartition] = {}
-    intents = IntentCommitter(store, committer, DeadLetterProducer(source, feed.name))
-    tables = ShardTables(appliance, assignment)
+    intents = IntentCommitter(store, committer, DeadLetterProducer(source, feed.name), tally)
+    tables = ShardTables(appliance, assignment, tally)
     rule = SealRule(
         bytes_max=int(feed.block_mib * MIB),
         records_max=feed.block_rows,
         age_seconds=feed.block_seconds,
     )
-    forming = BlockForming(assignment, partitions, intents, tables, rule, stored)
+    forming = BlockForming(assignment, partitions, intents, tables, rule, stored, tally)
     intake = FetchIntake(
         source,
         partitions,
         feed.header if feed.table_from == "header" else None,
         forming.wake.set,
         assignment.is_frozen,
+        tally,
     )
     reader = Reader(
         source=source,
@@ -90,14 +96,17 @@ def assemble(
         committer=committer,
         partitions=partitions,
         acquisition=Acquisition(
-            store=store, source=source, committer=committer, committer_of=committer_of
+            store=store,
+            source=source,
+            committer=committer,
+            committer_of=committer_of,
+            tally=tally,
         ),
         reader=reader,
         forming=forming,
         intents=intents,
-        reporting=Reporting(
-            assignment, partitions, ReportStore(region.redis_url()), tables.is_held
-        ),
+        reporting=Reporting(assignment, partitions, ReportStore(region.redis_url()), tables, tally),
+        tally=tally,
         renew_seconds=settings.stale_seconds * RENEWED_PART,
         close_store=tables.close,
     )

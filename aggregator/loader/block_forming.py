@@ -21,23 +21,27 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.intent import TableRange
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.block_loading import TableChanged
-from aggregator.loader.dead_letters import dead_letters
+from aggregator.loader.counters import REPLAYS_SKIPPED, ROW_LAG_SECONDS
+from aggregator.loader.dead_letters import all_dead, dead_letters
 from aggregator.loader.draft import Draft
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.partition_progress import SealRule
 from aggregator.loader.receipts import BlockReceipt
+from aggregator.loader.refused_records import RefusedRecords
+from aggregator.loader.tally import Tally
 from aggregator.store.shard_store import CannotBeRecognized
 from aggregator.tables.decoded import DeadRecord, Decoded
 from aggregator.tables.table_schema import TableSchema
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss, LossKind
-from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
 
 log = logging.getLogger(__name__)
@@ -90,9 +94,10 @@ class BlockForming:
     store: BlockStore
     rule: SealRule
     loaded: Callable[[BlockReceipt], None]
+    tally: Tally = field(default_factory=Tally)
     wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     """Set when there may be blocks to seal."""
-    _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
+    _refused: RefusedRecords = field(init=False)
     _tasks: dict[tuple[TopicPartition, str], asyncio.Task[None]] = field(
         init=False, default_factory=dict
     )
@@ -100,6 +105,9 @@ class BlockForming:
         init=False, default_factory=dict
     )
     """Hashes of columns that were looked for last, and when, by topic and table."""
+
+    def __post_init__(self) -> None:
+        self._refused = RefusedRecords(self.assignment, self.tally)
 
     async def run(self) -> None:
         """Forms and loads blocks until cancelled. Raises what a commit raises."""
@@ -170,7 +178,7 @@ class BlockForming:
         partition.loading_bytes += (size := sum(each.size_bytes for each in draft.slices))
         try:
             await self.committer.commit(partition, letters)
-            self._log_dead(place, table, decoded.dead)
+            self._refused.note(place, table, decoded.dead, has_table=schema is not None)
             block = TableRange(
                 draft.begin, draft.end, draft.records, schema.hash if schema else "", now_ms
             )
@@ -197,6 +205,7 @@ class BlockForming:
                 order.why,
             )
             partition.progress.skipped(draft.table)
+            self.tally.add_of(place, REPLAYS_SKIPPED)
             return
         schema = await self._schema_of_sent(place, draft.table, block)
         schema, decoded = await self._decode(place, draft, schema)
@@ -288,6 +297,8 @@ class BlockForming:
         partition.rows += len(decoded)
         if len(decoded):
             partition.loaded_lag_ms = max(0, loaded_at_ms - int(decoded.timestamp_ms.max()))
+            lag_ms = np.maximum(loaded_at_ms - decoded.timestamp_ms, 0).sum()
+            self.tally.add(ROW_LAG_SECONDS, place.topic, draft.table, amount=float(lag_ms) / 1000)
         self.loaded(
             BlockReceipt(
                 place=place,
@@ -324,22 +335,9 @@ class BlockForming:
             place, cluster = partition.partition, self.assignment.cluster
             letters = dead_letters(place, cluster, draft.table, draft.slices, dead)
             await self.committer.commit(partition, letters)
-            self._log_dead(place, draft.table, dead)
+            self._refused.note(place, draft.table, dead, has_table=True)
             told |= {each.offset for each in dead}
         return True
-
-    def _log_dead(self, place: TopicPartition, table: str, dead: Sequence[DeadRecord]) -> None:
-        """Logs dead letters whose reason is news."""
-        if dead and self._reports.is_news((place, table), dead[0].reason):
-            log.warning(
-                "event=dead-letters %s %s-%d table=%s records=%d such as offset %d: %s",
-                self.assignment.log_fields,
-                *place,
-                table,
-                len(dead),
-                dead[0].offset,
-                dead[0].reason,
-            )
 
     def _stops_at(self, partition: HeldPartition, dead: Sequence[DeadRecord]) -> bool:
         """Returns True if the partition is to be parked for its dead records."""
@@ -388,10 +386,3 @@ class BlockForming:
             return False
         self._unknown[key] = (hashes | looked_for if is_recent else hashes), now
         return True
-
-
-def all_dead(draft: Draft[RecordSlice]) -> Decoded:
-    """Returns the records of a table that does not exist: all of them are dead letters."""
-    named = f"there is no table {draft.table!r}" if draft.table else "no header names its table"
-    offsets = (offset for part in draft.slices for offset in part.offset.tolist())
-    return Decoded(dead=tuple(DeadRecord(offset, named) for offset in offsets))

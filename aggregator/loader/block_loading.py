@@ -9,10 +9,24 @@ import math
 import random
 import time
 from collections import Counter, defaultdict
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from aggregator.loader.counters import (
+    BLOCK_BYTES,
+    BLOCK_SECONDS,
+    BLOCKS,
+    BLOCKS_RECOGNIZED,
+    INSERT_ERRORS,
+    INSERT_RETRIES,
+    QUORUM_WAIT_SECONDS,
+    QUORUM_WAITS,
+    ROWS,
+    LoaderCounter,
+)
 from aggregator.loader.pause_watch import PauseWatch
+from aggregator.loader.tally import Tally
 from aggregator.store.block_attempts import BlockAttempts, Step
 from aggregator.store.insert_errors import ErrorClass, InsertProblem
 from aggregator.store.outgoing_block import OutgoingBlock
@@ -57,8 +71,7 @@ class BlockLoading:
     slots: asyncio.Semaphore
     log_fields: str
     watch: PauseWatch = field(default_factory=PauseWatch)
-    errors: Counter[str] = field(init=False, default_factory=Counter)
-    """Number of errors by ClickHouse's code; "socket" for those of the connection."""
+    tally: Tally = field(default_factory=Tally)
     problems: dict[str, InsertProblem] = field(init=False, default_factory=dict)
     """Problem of each table that cannot be loaded now."""
     reports: ReportOnce = field(init=False, default_factory=ReportOnce)
@@ -67,6 +80,11 @@ class BlockLoading:
     _turns: dict[str, asyncio.Lock] = field(
         init=False, default_factory=lambda: defaultdict(asyncio.Lock)
     )
+
+    @property
+    def errors(self) -> Counter[str]:
+        """Number of errors by ClickHouse's code; "socket" for those of the connection."""
+        return self.tally.by_label(INSERT_ERRORS, "code")
 
     def is_held(self, table: str) -> bool:
         """Returns True while nothing is inserted into a table because it has too many parts."""
@@ -85,9 +103,17 @@ class BlockLoading:
         may_be_stored = is_doubtful or self._is_late(block)
         attempts = BlockAttempts(quorum=self.store.quorum, is_doubtful=may_be_stored)
         trouble = _Trouble(self, block)
+        self.tally.show_table(block.name.topic, block.name.table)
         async with self.watch.running():
             await self._load(block, attempts, trouble)
         trouble.end()
+        self._count(BLOCKS, block)
+        self._count(ROWS, block, block.native.rows)
+        self._count(BLOCK_BYTES, block, block.native.size_bytes)
+        self._count(BLOCK_SECONDS, block, trouble.seconds)
+
+    def _count(self, counter: LoaderCounter, block: OutgoingBlock, amount: float = 1) -> None:
+        self.tally.add(counter, block.name.topic, block.name.table, amount=amount)
 
     def _is_late(self, block: OutgoingBlock) -> bool:
         """Returns True if so much time has passed since the block was sealed that a successor may
@@ -97,7 +123,7 @@ class BlockLoading:
 
     async def _load(self, block: OutgoingBlock, attempts: BlockAttempts, trouble: _Trouble) -> None:
         decided_at = time.monotonic()
-        looks = 0
+        looks = inserts = 0
         native, digest, encoded = block.native, "", None
         while (step := attempts.step) is not Step.DONE:
             await self._released(block.name.table)
@@ -106,6 +132,8 @@ class BlockLoading:
                     decided_at = time.monotonic()
                     decision = await self._look(block, attempts, trouble)
                     attempts.looked(decision)
+                    if decision.verdict is Verdict.DONE and not attempts.is_acknowledged:
+                        self._count(BLOCKS_RECOGNIZED, block)
                     if decision.verdict is Verdict.LOOK_AGAIN:
                         looks += 1
                         trouble.wait(decision.why)
@@ -114,10 +142,13 @@ class BlockLoading:
                 if attempts.lacking is not encoded:
                     encoded = attempts.lacking
                     native, digest = await self._encoded(block, encoded)
-                async with self._turn(block.name.table), self.slots:
+                async with self._turn(block), self.slots:
                     if block.has_coordinates and self.watch.was_paused(since=decided_at):
                         attempts.doubt()
                         continue
+                    if inserts:
+                        self._count(INSERT_RETRIES, block)
+                    inserts += 1
                     await run_in_thread(
                         self.store.insert, block, native, digest, self._not_after(block)
                     )
@@ -152,13 +183,24 @@ class BlockLoading:
         digest = hashlib.sha256(lacking.tobytes()).hexdigest()[:DIGEST_DIGITS]
         return await run_in_thread(block.rest, lacking), digest
 
-    def _turn(self, table: str) -> AbstractAsyncContextManager[object]:
-        """Returns the turn of a table: two quorum inserts into it would refuse each other."""
-        return self._turns[table] if self.store.quorum > 1 else nullcontext()
+    @asynccontextmanager
+    async def _turn(self, block: OutgoingBlock) -> AsyncIterator[None]:
+        """Waits for the turn of a table: two quorum inserts into it would refuse each other."""
+        if self.store.quorum < 2:
+            yield
+            return
+        turn, began = self._turns[block.name.table], time.monotonic()
+        is_taken = turn.locked()
+        async with turn:
+            if is_taken:
+                self._count(QUORUM_WAITS, block)
+                self._count(QUORUM_WAIT_SECONDS, block, time.monotonic() - began)
+            yield
 
     async def _after(self, problem: InsertProblem, trouble: _Trouble) -> None:
         """Waits as long as the problem demands. Raises TableChanged."""
-        self.errors[str(problem.code or "socket")] += 1
+        name, code = trouble.block.name, str(problem.code or "socket")
+        self.tally.add(INSERT_ERRORS, name.topic, name.table, code)
         trouble.begin(problem)
         if problem.error_class is ErrorClass.REFRESH:
             raise TableChanged(problem)

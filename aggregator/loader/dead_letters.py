@@ -14,7 +14,8 @@ import numpy as np
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from aggregator.formats.record_slice import RecordSlice
-from aggregator.tables.decoded import DeadRecord
+from aggregator.loader.draft import Draft
+from aggregator.tables.decoded import DeadRecord, Decoded
 from balancer.plan import TopicPartition
 from replicator.config.names import dead_letter_topic
 from replicator.kafka.client.cluster import Cluster, ProducerStateLost
@@ -78,6 +79,13 @@ def dead_letters(
                 )
             )
     return found
+
+
+def all_dead(draft: Draft[RecordSlice]) -> Decoded:
+    """Returns the records of a table that does not exist: all of them are dead letters."""
+    named = f"there is no table {draft.table!r}" if draft.table else "no header names its table"
+    offsets = (offset for part in draft.slices for offset in part.offset.tolist())
+    return Decoded(dead=tuple(DeadRecord(offset, named) for offset in offsets))
 
 
 @dataclass(eq=False)

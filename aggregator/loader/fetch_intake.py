@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,14 @@ from aggregator.formats.record_fields import split
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.formats.routing import by_table
 from aggregator.intents.intent import Intent
+from aggregator.loader.counters import (
+    OFFSETS_EMPTY,
+    RECORDS_PASSED_OVER,
+    RECORDS_READ,
+    RECORDS_REPLAYED,
+)
 from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.committed_records import CommittedRecords, committed_records
@@ -49,6 +56,7 @@ class FetchIntake:
     header: str | None
     filled: Callable[[], None]
     is_frozen: Callable[[TopicPartition, str], bool]
+    tally: Tally = field(default_factory=Tally)
 
     def take(
         self,
@@ -122,8 +130,16 @@ class FetchIntake:
             parts = {name: part.between(0, end) for name, part in tables.items()}
             tables = {name: part for name, part in parts.items() if len(part)}
         if end > progress.position:
-            progress.add(offsets, end, tables, time.monotonic())
+            self._count(partition, end, len(offsets))
+            again = progress.add(offsets, end, tables, time.monotonic())
+            self.tally.add_of(partition.partition, RECORDS_REPLAYED, again.replayed)
+            self.tally.add_of(partition.partition, RECORDS_PASSED_OVER, again.passed_over)
             progress.leader_epoch = found.leader_epoch
+
+    def _count(self, partition: HeldPartition, end: int, records: int) -> None:
+        empty = end - partition.position - records
+        self.tally.add_of(partition.partition, RECORDS_READ, records)
+        self.tally.add_of(partition.partition, OFFSETS_EMPTY, empty)
 
     def _found_broken(self, partition: HeldPartition, broken: BrokenBatch) -> None:
         """Parks a partition whose batch cannot be read twice in a row."""

@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
+from aggregator.loader.counters import COMMIT_FAILURES, COMMIT_SECONDS, COMMITS
 from aggregator.loader.dead_letters import DeadLetter, DeadLetterProducer
 from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
+from replicator.kafka.client.cluster import Fenced
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.fenced_committer import FencedCommitter, Identity
 
@@ -28,8 +31,7 @@ class IntentCommitter:
     store: IntentStore
     committer: FencedCommitter
     producer: DeadLetterProducer
-    commits: int = field(init=False, default=0)
-    commit_seconds: float = field(init=False, default=0.0)
+    tally: Tally = field(default_factory=Tally)
     _wanted: dict[TopicPartition, HeldPartition] = field(init=False, default_factory=dict)
     _letters: list[DeadLetter] = field(init=False, default_factory=list)
     _next: asyncio.Future[None] | None = field(init=False, default=None)
@@ -94,10 +96,14 @@ class IntentCommitter:
         if letters:
             effects = self.producer.effects(self.committer, letters)
         began = time.monotonic()
-        await self.store.commit(self.committer, intents, effects=effects)
-        self.commits += 1
-        self.commit_seconds += time.monotonic() - began
+        try:
+            await self.store.commit(self.committer, intents, effects=effects)
+        except Exception as error:
+            self.tally.add(COMMIT_FAILURES, "fenced" if isinstance(error, Fenced) else "other")
+            raise
         now = time.monotonic()
+        self.tally.add(COMMITS)
+        self.tally.add(COMMIT_SECONDS, amount=now - began)
         for place, each in wanted.items():
             each.intent, each.committed_at = intents[place], now
             if intents[place].up_to is not None:

@@ -18,12 +18,15 @@ from aiokafka.errors import KafkaError
 
 from aggregator.loader.assembly import assemble
 from aggregator.loader.assignment import LoaderAssignment
+from aggregator.loader.counters import RESTARTS
 from aggregator.loader.loader_session import LoaderSession
 from aggregator.loader.receipts import BlockReceipt, to_arrow
+from aggregator.loader.tally import Tally
 from replicator.config.topology import Appliance
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Fenced, ProducerStateLost
 from replicator.runtime.backoff import Backoff
+from replicator.spark.driver_command import TermSuperseded
 
 log = logging.getLogger(__name__)
 
@@ -32,11 +35,15 @@ PAUSE_SECONDS = (0.05, 5.0)
 RECEIPTS_MAX = 100_000
 """Receipts kept of one epoch; those of later blocks are only counted in the log."""
 
-MakeSession = Callable[[Appliance, LoaderAssignment, Callable[[BlockReceipt], None]], LoaderSession]
+MakeSession = Callable[
+    [Appliance, LoaderAssignment, Callable[[BlockReceipt], None], Tally], LoaderSession
+]
 
 
 async def load(
-    appliance: Appliance, assignment: LoaderAssignment, make_session: MakeSession = assemble
+    appliance: Appliance,
+    assignment: LoaderAssignment,
+    make_session: MakeSession = assemble,
 ) -> pa.RecordBatch:
     """Loads until the deadline, a newer plan or the driver's stop; then drains and releases.
 
@@ -46,17 +53,27 @@ async def load(
         TermSuperseded: another driver leads; the last session held no partition.
     """
     receipts: list[BlockReceipt] = []
+    tally = Tally()
     backoff = Backoff(*PAUSE_SECONDS)
     while time.time() < assignment.deadline:
-        session = make_session(appliance, assignment, partial(_keep, receipts))
+        session = make_session(appliance, assignment, partial(_keep, receipts), tally)
         began = time.monotonic()
         try:
             await session.run()
             break
         except (Fenced, ProducerStateLost) as error:
             log.warning("event=start-over %s: %s", assignment.log_fields, error)
+            tally.add(RESTARTS, "fenced")
         except (Answered, Unreachable, KafkaError, OSError) as error:
             log.error("event=loader-waits %s: %s", assignment.log_fields, error)
+            tally.add(RESTARTS, "unreachable")
+        except TermSuperseded:
+            raise
+        except Exception:
+            # The caller starts the loader again, which counts anew.
+            tally.add(RESTARTS, "failed")
+            await session.reporting.finish()
+            raise
         # An error that ends every session within moments must not be retried at once: each session
         # fences the one before it.
         if time.monotonic() - began > PAUSE_SECONDS[1]:

@@ -18,9 +18,11 @@ from typing import Any
 from aggregator.loader.acquisition import Acquisition
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.block_forming import BlockForming
+from aggregator.loader.counters import TAKEOVER_SECONDS, TAKEOVERS
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.reporting import Reporting
+from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
 from replicator.config.names import aggregator_id
 from replicator.kafka.client import trouble_watch
@@ -70,11 +72,13 @@ class LoaderSession:
     forming: BlockForming
     intents: IntentCommitter
     reporting: Reporting
+    tally: Tally
     renew_seconds: float
     close_store: Callable[[], Awaitable[None]]
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
     _parking: set[TopicPartition] = field(init=False, default_factory=set)
+    _made_at: float = field(init=False, default_factory=time.monotonic)
 
     async def run(self) -> None:
         """Runs until the epoch is over and everything that could be loaded is released.
@@ -89,6 +93,7 @@ class LoaderSession:
             async with limit:
                 await self._open()
             await self._work()
+            await self.reporting.finish()
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -153,6 +158,9 @@ class LoaderSession:
                     leader_epoch,
                 )
                 self._freeze(self.partitions[partition])
+                self.tally.show_partition(partition)
+                self.tally.add(TAKEOVERS)
+                self.tally.add(TAKEOVER_SECONDS, amount=time.monotonic() - self._made_at)
             self.reader.changed.set()
             for partition, parked in acquired.parked.items():
                 self._tell("parked", partition, parked.reason)
@@ -201,6 +209,8 @@ class LoaderSession:
         """Commits the intent as parked: a block that is under way is named by it."""
         await self.forming.drop(place)
         await self.intents.commit(partition)
+        if partition.intent.parked:
+            self.tally.lost(partition.intent.parked.kind)
         del self.partitions[place]
         self._tell("parked", place, str(partition.intent.parked))
 

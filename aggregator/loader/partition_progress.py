@@ -20,7 +20,7 @@ import numpy.typing as npt
 from aggregator.intents.holes import Holes
 from aggregator.intents.intent import Intent, TableRange, fits
 from aggregator.loader.draft import Draft, S, next_after
-from aggregator.loader.sealed_before import SealedBefore
+from aggregator.loader.sealed_before import ReadAgain, SealedBefore
 from replicator.kafka.client.custody import Custody
 
 Ints = npt.NDArray[np.int64]
@@ -119,7 +119,9 @@ class PartitionProgress(Generic[S]):
 
     # -- reading
 
-    def add(self, offsets: Ints, next_offset: int, by_table: Mapping[str, S], now: float) -> None:
+    def add(
+        self, offsets: Ints, next_offset: int, by_table: Mapping[str, S], now: float
+    ) -> ReadAgain:
         """Takes in what was read from `position` up to `next_offset`.
 
         Args:
@@ -128,24 +130,27 @@ class PartitionProgress(Generic[S]):
             now: seconds; the age of buffers counts from it.
         """
         self.position = next_offset
-        again = []
+        again, replayed = [], 0
         for name, part in by_table.items():
             table = self._tables.get(name)
             if table is None:
                 # Nothing of a table that is not named was ever loaded from here on.
                 table = self._tables[name] = _Table(self._intent.offset)
-            later = self._add(name, table, part, now)
+            repeated, later = self._add(name, table, part, now)
+            replayed += repeated
             if later < len(part.offset):
                 again.append(part.offset[: -later or None])
         self._holes.add(self._sealed_before.left_to_count(offsets, again), next_offset)
         self._holes.take_back(self._sealed_before.vanished(next_offset))
+        return ReadAgain(replayed, sum(map(len, again)) - replayed)
 
-    def _add(self, name: str, table: _Table[S], part: S, now: float) -> int:
-        """Returns the number of records that were not sealed before the takeover."""
-        begin, end = table.loaded_to, next_after(part)
+    def _add(self, name: str, table: _Table[S], part: S, now: float) -> tuple[int, int]:
+        """Returns the numbers of records to be repeated, and of those not sealed before the
+        takeover."""
+        begin, end, repeated = table.loaded_to, next_after(part), 0
         if table.block is not None and table.replayed is not None:
             again = part.between(table.block.begin, table.block.end)
-            if len(again.offset):
+            if repeated := len(again.offset):
                 table.replayed.append(again)
             begin = table.block.end
         later = part if int(part.offset[0]) >= begin else part.between(begin, end)
@@ -153,7 +158,7 @@ class PartitionProgress(Generic[S]):
             if not table.buffer:
                 heappush(self._waiting, (int(later.offset[0]), name))
             table.append(later, now)
-        return len(later.offset)
+        return repeated, len(later.offset)
 
     # -- state
 

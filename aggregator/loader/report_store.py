@@ -1,19 +1,24 @@
-"""Loaders' reports in a region's Redis, for `sluice aggregate status`. Never the truth.
+"""Loaders' reports and totals in a region's Redis, for `sluice aggregate status` and metrics. Never
+the truth.
 
-sluice:loaders:<feed>:<loader>    JSON lines: a loader's last reports, one a line; expiring
+sluice:loaders:<feed>:<loader>      JSON lines: a loader's last reports, one a line; expiring
+sluice:loader_totals:<feed>:<id>    JSON: what a loader has counted in its epoch; expiring
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
 from aggregator.loader.reports import FeedPartition, LoaderReport, latest
+from aggregator.loader.tally import LoaderTotals
 from replicator.runtime.redis_store import RedisStore
 from replicator.runtime.store_errors import reached
 
 EXPIRE_SECONDS = 30
+TOTALS_EXPIRE_SECONDS = 600
+"""Longer than any interval of scrapes: the counts of a loader that ended are to be seen once."""
 MEANWHILE = "loading goes on without it"
 
 
@@ -31,6 +36,26 @@ class ReportStore(RedisStore):
             for name, text in texts.items():
                 pipeline.set(name, text, ex=EXPIRE_SECONDS)
             pipeline.execute()
+
+    def write_totals(self, loader_id: str, totals: LoaderTotals) -> None:
+        """Replaces what a loader has counted. Raises StoreUnreachable."""
+        with reached(self.name, MEANWHILE):
+            name = _totals_name(totals.feed, loader_id)
+            self._redis.set(name, totals.to_json(), ex=TOTALS_EXPIRE_SECONDS)
+
+    def totals(self, feed: str) -> Mapping[str, LoaderTotals]:
+        """Returns what the loaders of a feed have counted, by their ids.
+
+        Raises StoreUnreachable, or ValueError when another version wrote totals.
+        """
+        with reached(self.name, MEANWHILE):
+            names = sorted(self._redis.scan_iter(_totals_name(feed, "*"), count=1000))
+            found: Any = self._redis.mget(names) if names else []
+        return {
+            name.decode().rpartition(":")[2]: LoaderTotals.from_json(text)
+            for name, text in zip(names, found, strict=True)
+            if text
+        }
 
     def read(self, feed: str) -> dict[FeedPartition, LoaderReport]:
         """Returns the newest report of each partition of a feed.
@@ -50,3 +75,7 @@ def _loader(report: LoaderReport) -> tuple[str, int, str]:
 
 def _name(feed: str, loader: int | str, cluster: str) -> str:
     return f"sluice:loaders:{feed}:{loader}:{cluster}"
+
+
+def _totals_name(feed: str, loader_id: str) -> str:
+    return f"sluice:loader_totals:{feed}:{loader_id}"

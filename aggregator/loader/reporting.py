@@ -5,44 +5,70 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
 
 from aggregator.loader.acquisition import ParkedAt
 from aggregator.loader.assignment import LoaderAssignment
+from aggregator.loader.counters import BLOCKS
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.report_store import ReportStore
-from aggregator.loader.reports import LoaderReport, TableReport
+from aggregator.loader.reports import (
+    BUFFERING,
+    LOADING,
+    TOO_MANY_PARTS,
+    LoaderReport,
+    TableReport,
+)
+from aggregator.loader.tally import LoaderTotals, Tally
+from aggregator.loader.window_watch import WindowWatch
+from aggregator.store.schema_reader import TableFacts
 from balancer.plan import TopicPartition
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.runtime.store_errors import StoreUnreachable
 
-TOO_MANY_PARTS = "held: too many parts"
 LONG_SECONDS = 5.0
 """Time after which a partition that waits is worth a log line."""
+FINISH_SECONDS = 1.0
+"""Longest wait for the last totals to be written."""
+
+
+class Tables(Protocol):
+    """Tables of the topics."""
+
+    def is_held(self, topic: str, table: str) -> bool:
+        """Returns True while nothing is inserted into a table because it has too many parts."""
+
+    def facts(self, topic: str, table: str) -> TableFacts | None:
+        """Returns a table as it was read last."""
 
 
 @dataclass(eq=False)
 class Reporting:
-    """Reports of one loader.
+    """Reports and totals of one loader.
 
     Args:
         partitions: of the loader.
-        is_held: returns True for a topic and a table into which nothing is inserted, because it
-            has too many parts.
         parked: partitions that wait for an operator.
     """
 
     assignment: LoaderAssignment
     partitions: Mapping[TopicPartition, HeldPartition]
     store: ReportStore
-    is_held: Callable[[str, str], bool]
+    tables: Tables
+    tally: Tally
     parked: Mapping[TopicPartition, ParkedAt] = field(default_factory=dict)
     _rows: Counter[TopicPartition] = field(init=False, default_factory=Counter)
     _reported_at: float = field(init=False, default_factory=time.monotonic)
     _began_at: float = field(init=False, default_factory=time.monotonic)
     _writing: asyncio.Future[None] | None = field(init=False, default=None)
+    _windows: WindowWatch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._windows = WindowWatch(self.tables.facts, partial(self.tally.value, BLOCKS))
 
     def is_long(self, partition: TopicPartition) -> bool:
         """Returns True once a partition that was never held has waited for long."""
@@ -61,12 +87,25 @@ class Reporting:
             for place, each in self.parked.items()
             if each.offset is not None
         ]
-        self._writing = run_in_thread(self._write, reports)
+        self._writing = run_in_thread(self._write, reports, self._totals())
 
-    def _write(self, reports: list[LoaderReport]) -> None:
+    async def finish(self) -> None:
+        """Writes the last totals of the epoch, unless Redis is slow or away."""
+        # Any error: metrics never fail a session whose partitions are released.
+        with suppress(Exception):
+            async with asyncio.timeout(FINISH_SECONDS):
+                if self._writing is not None:
+                    await self._writing
+                await run_in_thread(self._write, [], self._totals())
+
+    def _totals(self) -> LoaderTotals:
+        return self.tally.totals(self.assignment.feed.name, self.assignment.cluster)
+
+    def _write(self, reports: list[LoaderReport], totals: LoaderTotals) -> None:
         # Reports are for people, who see that these are old.
         with suppress(StoreUnreachable):
             self.store.write(reports)
+            self.store.write_totals(self.tally.id, totals)
 
     def _report_parked(self, place: TopicPartition, reason: str, offset: int) -> LoaderReport:
         return LoaderReport(
@@ -89,11 +128,11 @@ class Reporting:
         self._rows[place] = partition.rows
         now_ms, now = time.time_ns() // 1_000_000, time.monotonic()
         tables = {
-            name: TableReport("buffering", now_ms - int((now - since) * 1000))
+            name: TableReport(BUFFERING, now_ms - int((now - since) * 1000))
             for name, since in progress.buffering.items()
         }
         for name, block in progress.in_flight.items():
-            state = TOO_MANY_PARTS if self.is_held(place.topic, name) else "loading"
+            state = TOO_MANY_PARTS if self.tables.is_held(place.topic, name) else LOADING
             tables[name] = TableReport(state, block.sealed_at_ms or now_ms)
         return LoaderReport(
             feed=self.assignment.feed.name,
@@ -109,5 +148,10 @@ class Reporting:
             rows_per_second=rows / seconds if seconds > 0 else None,
             lag_seconds=partition.lag_seconds,
             dead_letters=partition.intent.dead_letters,
+            committed=partition.intent.offset,
+            source_end=partition.source_end,
+            window_used=self._windows.used(place, progress.in_flight, now_ms),
+            losses=partition.intent.losses,
+            is_frozen=partition.is_frozen,
             at_ms=now_ms,
         )

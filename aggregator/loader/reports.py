@@ -11,6 +11,9 @@ from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
+BUFFERING, LOADING = "buffering", "loading"
+TOO_MANY_PARTS = "held: too many parts"
+
 
 class FeedPartition(NamedTuple):
     """Partition of one of the clusters that a feed reads."""
@@ -48,6 +51,12 @@ class LoaderReport:
         lag_seconds: age of the last loaded records when they were stored, by their timestamps.
         dead_letters: records set aside since the partition was adopted, as its intent counts them.
         parked: the reason why the partition waits for an operator; None when it does not.
+        committed: offset of the intent as committed last.
+        source_end: last stable offset, as the last fetch reported it.
+        window_used: part of the deduplication window that has passed since the oldest block was
+            sealed; 0 without a block under way, None if a table has no window.
+        losses: losses that operators accepted, as the intent counts them.
+        is_frozen: nothing more is read, by an operator's order.
         at_ms: Unix time of the report, in milliseconds.
     """
 
@@ -65,11 +74,47 @@ class LoaderReport:
     lag_seconds: float | None = None
     dead_letters: int | None = None
     parked: str | None = None
+    committed: int | None = None
+    source_end: int | None = None
+    window_used: float | None = None
+    losses: int | None = None
+    is_frozen: bool | None = None
     at_ms: int
 
     @property
     def source(self) -> FeedPartition:
         return FeedPartition(self.cluster, self.topic, self.partition)
+
+    @property
+    def lag_records(self) -> int | None:
+        """Offsets up to the source's end that are not known to be loaded."""
+        return None if self.source_end is None else max(0, self.source_end - self.offset)
+
+    @property
+    def in_flight(self) -> int:
+        """Number of blocks that are not known to be stored."""
+        return sum(table.state != BUFFERING for table in self.tables.values())
+
+    @property
+    def held(self) -> int:
+        """Number of tables into which nothing is inserted at present."""
+        return sum(table.state == TOO_MANY_PARTS for table in self.tables.values())
+
+    @property
+    def intent_seconds(self) -> float:
+        """Age of the oldest block that is not known to be stored; 0 without one."""
+        return self._age_seconds(t for t in self.tables.values() if t.state != BUFFERING)
+
+    @property
+    def end_to_end_seconds(self) -> float | None:
+        """Age of the records stored last, when they were stored, or the time for which records have
+        waited to be stored if that is longer. None: nothing was stored, and nothing waits."""
+        if self.lag_seconds is None and not self.tables:
+            return None
+        return max(self.lag_seconds or 0.0, self._age_seconds(self.tables.values()))
+
+    def _age_seconds(self, tables: Iterable[TableReport]) -> float:
+        return max((max(0, self.at_ms - each.since_ms) for each in tables), default=0) / 1000
 
     def to_json(self) -> str:
         """Returns the report as compact JSON."""

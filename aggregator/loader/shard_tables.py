@@ -12,15 +12,18 @@ from aggregator.formats.decoders import Decoder, decoder_of
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.block_loading import BlockLoading
+from aggregator.loader.counters import SCHEMA_CHANGES, SCHEMA_FAILURES, SCHEMA_READS
 from aggregator.loader.formed_block import FormedBlock
+from aggregator.loader.tally import Tally
 from aggregator.store.block_name import BlockName
 from aggregator.store.outgoing_block import OutgoingBlock
 from aggregator.store.recognition import Identities
 from aggregator.store.retry import RetryPolicy
+from aggregator.store.schema_reader import TableFacts
 from aggregator.store.shard_store import NotStored, ShardStore, StoreTimeouts
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.native_block import NativeBlock, native
-from aggregator.tables.table_schema import TableSchema
+from aggregator.tables.table_schema import TableSchema, changed_tables
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance
 from replicator.runtime.report_once import ReportOnce
@@ -47,8 +50,11 @@ class _Shard:
 class ShardTables:
     """Tables of a feed, by the topics of a loader."""
 
-    def __init__(self, appliance: Appliance, assignment: LoaderAssignment) -> None:
+    def __init__(
+        self, appliance: Appliance, assignment: LoaderAssignment, tally: Tally | None = None
+    ) -> None:
         self._assignment = assignment
+        self._tally = tally or Tally()
         self._refresh_seconds = appliance.aggregator.refresh_seconds
         self._skew_seconds = appliance.aggregator.skew_seconds
         self._inserts_at_once = appliance.aggregator.inserts_at_once
@@ -73,14 +79,19 @@ class ShardTables:
             is_missing = table not in shard.schemas and age > MISSING_SECONDS
             while is_fresh or is_old or is_missing:
                 try:
-                    shard.schemas = await run_in_thread(shard.store.schemas)
+                    schemas = await run_in_thread(shard.store.schemas)
                 except NotStored as error:
+                    self._tally.add(SCHEMA_FAILURES)
                     self._tell(topic, error)
                     if not is_missing and not is_fresh:
                         break  # the schemas that were read before still serve
                     await asyncio.sleep(MISSING_SECONDS)
                     continue
                 self._reports.settle(topic)
+                changed = changed_tables(shard.schemas, schemas)
+                self._tally.add(SCHEMA_READS)
+                self._tally.add(SCHEMA_CHANGES, amount=changed)
+                shard.schemas = schemas
                 shard.read_at, shard.read_at_ms = time.monotonic(), time.time_ns() // 1_000_000
                 break
             return shard.schemas.get(table)
@@ -101,6 +112,11 @@ class ShardTables:
         """Returns True while nothing is inserted into a table because it has too many parts."""
         shard = self._by_topic.get(topic)
         return shard is not None and shard.loading.is_held(table)
+
+    def facts(self, topic: str, table: str) -> TableFacts | None:
+        """Returns a table as it was read last; None if it was not, or was not there."""
+        shard = self._by_topic.get(topic)
+        return shard.store.facts(table) if shard is not None else None
 
     async def close(self) -> None:
         """Ends the connections to all shards."""
@@ -151,7 +167,9 @@ class ShardTables:
                 pause_seconds_max=feed.retry_seconds_max,
                 replicas=len(shard.replicas),
             )
-            loading = BlockLoading(store, policy, self._slots, self._assignment.log_fields)
+            loading = BlockLoading(
+                store, policy, self._slots, self._assignment.log_fields, tally=self._tally
+            )
             never = -self._refresh_seconds - MISSING_SECONDS
             self._shards[number] = _Shard(store, loading, {}, never, 0, asyncio.Lock())
         return self._shards[number]

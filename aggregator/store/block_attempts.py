@@ -57,6 +57,11 @@ class BlockAttempts:
             return Step.DONE
         return Step.LOOK if self.is_doubtful and not self._is_known else Step.SEND
 
+    @property
+    def is_acknowledged(self) -> bool:
+        """True if the server acknowledged the last insert."""
+        return self._acknowledgements > 0
+
     def looked(self, decision: Decision) -> None:
         """Takes in a look at the table."""
         if decision.verdict is Verdict.LOOK_AGAIN:

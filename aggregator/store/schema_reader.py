@@ -43,6 +43,18 @@ class TableFacts:
     partition_key: str = ""
     window_seconds: int | None = None
 
+    def window_used(self, age_seconds: float, blocks: float) -> float | None:
+        """Returns the part of the deduplication window that has passed since a block was sealed;
+        None if the table has no window.
+
+        Args:
+            blocks: stored in the table since then.
+        """
+        if not self.schema.deduplication_window:
+            return None
+        by_time = age_seconds / self.window_seconds if self.window_seconds else 0.0
+        return max(by_time, blocks / self.schema.deduplication_window)
+
 
 def read_schemas(client: Client, database: str) -> dict[str, TableSchema]:
     """Returns the schemas of a database's tables. Raises the errors of the driver."""

@@ -122,6 +122,10 @@ class ShardStore:
         self._tables = self._asked(lambda it: read_tables(it.client, self.database, it.features))
         return self._tables
 
+    def facts(self, table: str) -> TableFacts | None:
+        """Returns a table as it was read last; None if it was not, or was not there."""
+        return self._tables.get(table)
+
     def most_parts(self, table: str) -> int:
         """Returns the number of parts in the table's partition that has most. Raises NotStored."""
         return self._asked(lambda it: most_parts(it.client, self.database, table))

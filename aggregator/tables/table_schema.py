@@ -70,3 +70,8 @@ class TableSchema:
 
 Schemas = Mapping[str, TableSchema]
 """Schemas by table."""
+
+
+def changed_tables(before: Schemas, after: Schemas) -> int:
+    """Returns the number of tables whose columns differ; new and dropped ones do not count."""
+    return sum(before[name].hash != after[name].hash for name in before.keys() & after.keys())

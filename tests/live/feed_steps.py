@@ -31,6 +31,7 @@ from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.loader import load
 from aggregator.loader.loader_session import LoaderSession
 from aggregator.loader.receipts import BlockReceipt
+from aggregator.loader.tally import Tally
 from aggregator.store import insertion
 from aggregator.tables.native_block import NativeBlock
 from balancer.plan import TopicPartition
@@ -176,9 +177,12 @@ def stepped(ending: Ending) -> Callable[..., LoaderSession]:
     """Returns an assembly whose sessions tell which step is reached."""
 
     def assembled(
-        appliance: Appliance, assignment: LoaderAssignment, stored: Callable[[BlockReceipt], None]
+        appliance: Appliance,
+        assignment: LoaderAssignment,
+        stored: Callable[[BlockReceipt], None],
+        tally: Tally,
     ) -> LoaderSession:
-        session = assemble(appliance, assignment, stored)
+        session = assemble(appliance, assignment, stored, tally)
         session.intents = SteppedIntents(session.intents, ending)  # type: ignore[assignment]
         session.forming.committer = session.intents
         session.forming.store = SteppedTables(session.forming.store, ending)

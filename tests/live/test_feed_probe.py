@@ -1,4 +1,4 @@
-"""Status of feeds, and the blocks that loaders have to repeat, read from real servers."""
+"""Status and metrics of feeds, and blocks that loaders have to repeat, read from real servers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from aggregator.intents.intent import TableRange
 from aggregator.intents.intent_store import IntentStore
 from aggregator.loader.reports import FeedPartition
 from balancer.plan import TopicPartition
+from deploy.lab.traffic import TrafficRecord
 from deploy.lab.wait import until
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
@@ -19,6 +20,8 @@ from replicator.kafka.client.loss import Loss, LossKind
 from replicator.orders.balance_log import BalanceLog
 from replicator.orders.order_records import Freeze
 from tests.live.feed_ground import CLUSTER, COLUMNS, FeedGround, documents
+from tests.live.feed_metrics import scraped
+from tests.live.feed_steps import Step, begin_with_end
 from tui.state.feed_probe import FeedProbe
 from tui.state.feed_scope import Scope
 from tui.state.pending_blocks import pending_blocks
@@ -30,7 +33,14 @@ TIMEOUT_SECONDS = 10.0
 def ground(tmp_path, aggregate, redis, replicated_database, opened):
     """A feed of two partitions whose driver leads, with its table."""
     found = opened.enter_context(
-        FeedGround(tmp_path, aggregate, redis, replicated_database, partitions=2)
+        FeedGround(
+            tmp_path,
+            aggregate,
+            redis,
+            replicated_database,
+            settings="insert_timeout_seconds = 4",
+            partitions=2,
+        )
     )
     replicated_database.create_table(found.topic, COLUMNS, order_by="(_offset, _row)")
     found.lead()
@@ -157,3 +167,64 @@ def test_a_cluster_that_is_away_is_unknown(ground):
     (view,) = found.feeds
     assert (view.unknown_clusters, view.partitions, view.orders) == ((CLUSTER,), (), None)
     assert any(CLUSTER in problem for problem in found.problems)
+
+
+def test_metrics_count_what_loaders_did_through_refused_inserts_and_a_takeover(ground):
+    ground.send([*documents(300, partitions=2), TrafficRecord(0, b"bad", b"{")])
+    with scraped(ground) as shown:
+        first = ground.load()
+        ground.wait_count(300)
+        shown.wait(300, "rows_total", table=ground.topic)
+        shown.wait(151, "records_read_total", topic=ground.topic, partition=0)
+        shown.wait(150, "records_read_total", topic=ground.topic, partition=1)
+        shown.wait(1, "records_refused_total", table=ground.topic, reason="record")
+        shown.wait(1, "dead_letters", partition=0)
+        shown.wait(2, "partitions", loader=0)
+        shown.wait(2, "takeovers_total")
+        assert shown.sum("insert_errors_total") is None
+        assert shown.sum("insert_retries_total") == shown.sum("blocks_recognized_total") == 0
+        assert shown.sum("schema_failures_total") == shown.sum("losses_total") == 0
+
+        # The quorum of one partition's block stays open, and refuses the other one's.
+        for replica in (1, 2):
+            ground.database.order(replica, f"SYSTEM STOP FETCHES {ground.topic}")
+        ground.send(documents(2, first=300, partitions=2))
+        assert until(lambda: shown.sum("insert_errors_total", code=286), 30, 0.3)
+        shown.wait(1, "insert_errors_total", code=319)
+        assert shown.sum("quorum_waits_total") >= 1
+        assert shown.sum("blocks_in_flight") == 2
+        assert shown.sum("intent_seconds", partition=0) > 1
+        assert 0 < shown.sum("window_used", partition=0) < 0.01
+        assert shown.sum("lag_seconds", partition=0) > 1
+        for replica in (1, 2):
+            ground.database.order(replica, f"SYSTEM START FETCHES {ground.topic}")
+        ground.wait_count(302)
+        ground.publish()
+        receipts = first.result(30)
+        refused = shown.sum("insert_errors_total", code=286)
+        stored = [rows for rows in receipts["rows"].to_pylist() if rows]
+        shown.wait(302, "rows_total")
+        assert shown.sum("blocks_total") == len(stored)
+        assert shown.sum("insert_retries_total") == refused
+        assert shown.sum("blocks_recognized_total") == 1
+        assert shown.sum("block_bytes_total") > 302 * 30
+        assert 0 < shown.sum("row_lag_seconds_total") < 302 * 60
+        assert 0 < shown.sum("block_loading_seconds_total") < len(stored) * 60
+        assert 0 < shown.sum("commit_seconds_total") < 60
+        assert shown.sum("commits_total") > 0
+
+        dying = begin_with_end(ground, Step.ACKNOWLEDGED, loader=5)
+        shown.wait(4, "takeovers_total")
+        ground.send(documents(20, first=302))
+        assert until(lambda: not dying.is_running(), 60)
+        (block,) = ground.intents()[0].blocks.values()
+        ground.load(number=1)
+        ground.wait_count(322)
+        shown.wait(6, "takeovers_total")
+        shown.wait(block.records, "records_replayed_total")
+        shown.wait(2, "blocks_recognized_total")
+        shown.wait(322, "rows_total")
+        shown.wait(2, "partitions", loader=1)
+        shown.wait(ground.intents()[0].offset, "committed_offset", partition=0)
+        assert until(lambda: shown.sum("lag_seconds") == shown.sum("blocks_in_flight") == 0, 30)
+        assert shown.sum("lag_records") == shown.sum("window_used") == shown.sum("frozen") == 0

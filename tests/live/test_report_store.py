@@ -1,11 +1,13 @@
-"""Loaders' reports in a real Redis: one key for each loader, which expires."""
+"""Loaders' reports and totals in a real Redis: one key for each loader, which expires."""
 
 from __future__ import annotations
 
 import pytest
 from redis import Redis
 
-from aggregator.loader.report_store import EXPIRE_SECONDS, ReportStore
+from aggregator.loader.counters import ROWS
+from aggregator.loader.report_store import EXPIRE_SECONDS, TOTALS_EXPIRE_SECONDS, ReportStore
+from aggregator.loader.tally import LoaderTotals, Tally
 from deploy.lab.redis import RedisServer
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.aggregator.loader.test_reports import report
@@ -50,6 +52,31 @@ def test_a_report_of_another_version_is_named(store, redis):
         store.read("flights")
 
 
+def totals_of(tally: Tally, feed: str = "flights") -> LoaderTotals:
+    return tally.totals(feed, "west regional")
+
+
+def test_totals_of_all_loaders_of_a_feed_are_found_and_the_last_ones_count(store):
+    first, second, other = Tally(), Tally(), Tally()
+    store.write_totals(first.id, totals_of(first))
+    first.add(ROWS, "t", "hits", amount=5)
+    store.write_totals(first.id, totals_of(first))
+    store.write_totals(second.id, totals_of(second))
+    store.write_totals(other.id, totals_of(other, "flights-2"))
+    found = store.totals("flights")
+    assert found == {first.id: totals_of(first), second.id: totals_of(second)}
+    assert found[first.id].counts[ROWS.name] == {("t", "hits"): 5}
+    assert store.totals("nothing") == {}
+
+
+def test_totals_outlive_their_loader_by_minutes_and_are_no_reports(store, redis):
+    store.write_totals("a", totals_of(Tally()))
+    with Redis.from_url(redis.url) as client:
+        (name,) = client.keys()
+        assert EXPIRE_SECONDS < client.ttl(name) <= TOTALS_EXPIRE_SECONDS
+    assert store.read("flights") == {}
+
+
 def test_a_redis_that_is_away_is_named(make_redis):
     server: RedisServer = make_redis()
     server.kill()
@@ -58,3 +85,7 @@ def test_a_redis_that_is_away_is_named(make_redis):
             store.write([report()])
         with pytest.raises(StoreUnreachable):
             store.read("flights")
+        with pytest.raises(StoreUnreachable):
+            store.totals("flights")
+        with pytest.raises(StoreUnreachable):
+            store.write_totals("a", totals_of(Tally()))

@@ -49,7 +49,7 @@ class Log:
         for at in offsets:
             by_table.setdefault(self.tables[at], []).append(at)
         parts = {name: Part(np.array(found)) for name, found in by_table.items()}
-        progress.add(np.array(offsets, dtype=np.int64), end, parts, now)
+        return progress.add(np.array(offsets, dtype=np.int64), end, parts, now)
 
 
 @dataclass

@@ -224,3 +224,17 @@ def test_a_table_that_was_due_before_the_intent_became_full_has_no_draft_yet():
     draft = life.progress.draft(last, RULE)
     assert draft.records == 0
     assert not life.progress.can_seal(draft)
+
+
+def test_records_read_again_are_those_to_be_repeated_and_those_that_are_loaded():
+    life = Life(Log(["a", "b", "a", "b", None, "a", "c"]))
+    life.begin()
+    assert life.log.read(life.progress, 4, 0.0) == (0, 0)
+    life.now = 10.0
+    life.seal()
+    life.commit()
+    life.load(1)
+    life.commit()  # names the marker of one table, and the block of the other
+    life.begin()
+    assert life.log.read(life.progress, 2, 0.0) == (1, 0)
+    assert life.log.read(life.progress, 7, 0.0) == (1, 1)

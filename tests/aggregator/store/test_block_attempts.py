@@ -242,3 +242,13 @@ def test_every_row_is_stored_once_and_has_its_quorum(seed, quorum, partitions, i
 
 def lacking(block: BlockAttempts, rows: list[int]) -> list[bool]:
     return [True] * len(rows) if block.lacking is None else block.lacking.tolist()
+
+
+def test_an_acknowledgement_counts_until_another_insert_fails():
+    block = attempts(is_doubtful=True)
+    found = [block.is_acknowledged]
+    block.acknowledged()
+    found.append(block.is_acknowledged)
+    block.failed(REFUSED)
+    found.append(block.is_acknowledged)
+    assert found == [False, True, False]

@@ -1,0 +1,49 @@
+"""Refused records: what is counted and logged of records that became dead letters."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from aggregator.loader.assignment import LoaderAssignment
+from aggregator.loader.counters import RECORDS_REFUSED
+from aggregator.loader.tally import Tally
+from aggregator.tables.decoded import DeadRecord
+from balancer.plan import TopicPartition
+from replicator.runtime.report_once import ReportOnce
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class RefusedRecords:
+    """Records of a loader that became dead letters."""
+
+    assignment: LoaderAssignment
+    tally: Tally
+    _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
+
+    def note(
+        self, place: TopicPartition, table: str, dead: Sequence[DeadRecord], *, has_table: bool
+    ) -> None:
+        """Counts records of one block, and logs them if their reason is news.
+
+        Args:
+            table: that the records name; empty: none.
+            has_table: the table exists.
+        """
+        if not dead:
+            return
+        wrong = "record" if has_table else "table" if table else "header"
+        self.tally.add(RECORDS_REFUSED, place.topic, table, wrong, amount=len(dead))
+        if self._reports.is_news((place, table), dead[0].reason):
+            log.warning(
+                "event=dead-letters %s %s-%d table=%s records=%d such as offset %d: %s",
+                self.assignment.log_fields,
+                *place,
+                table,
+                len(dead),
+                dead[0].offset,
+                dead[0].reason,
+            )
