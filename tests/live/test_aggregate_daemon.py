@@ -7,10 +7,13 @@ import signal
 import pyarrow.dataset as dataset
 import pytest
 
+from deploy.lab.process import free_port
 from deploy.lab.traffic import Shape
 from deploy.lab.wait import until
+from replicator.config.topology import load as load_config
 from replicator.kafka.client.custody import Custody
 from tests.live.feed_ground import COLUMNS, FeedGround, documents
+from tests.live.feed_metrics import Scraped
 from tests.live.replicate_daemon import ReplicateDaemon, is_alive
 
 
@@ -20,6 +23,8 @@ def feed(tmp_path, aggregate, redis, replicated_database, opened):
         FeedGround(tmp_path, aggregate, redis, replicated_database, partitions=4)
     )
     replicated_database.create_table(ground.topic, COLUMNS, order_by="(_offset, _row)")
+    text = f"[aggregator]\nmetrics_port = {free_port()}\n{ground.config.read_text()}"
+    ground.config.write_text(text)
     return ground
 
 
@@ -45,11 +50,21 @@ def test_the_daemon_loads_survives_kills_of_its_parts_and_stops_on_sigterm(feed,
     daemon = start()
     daemon.hear(r"event=plan version=\d+ partitions=4")
     feed.wait_count(sent)
+    shown = Scraped(feed.feed, load_config(feed.config).aggregator.metrics_port)
+    shown.wait(sent, "rows_total", table=feed.topic)
+    shown.wait(sent, "records_read_total", topic=feed.topic)
+    shown.wait(4, "partitions")
+    # Loaders of one table refuse each other while a quorum is open.
+    assert shown.sum("insert_errors_total") == shown.sum("insert_errors_total", code=286)
+    assert shown.sum("loader_restarts_total") == shown.sum("losses_total") == 0
     victim = next(iter(daemon.workers()))
     sent += feed.send(documents(4000, first=sent, partitions=4), Shape(batch_records=50))
     victim.kill()
     sent += feed.send(documents(1000, first=sent, partitions=4))
     feed.assert_exact()
+    # The killed process takes its last second's counts with it; its series go on.
+    shown.wait(4, "partitions")
+    assert 4000 <= shown.sum("rows_total", table=feed.topic) <= 2 * sent
     daemon.family()
     daemon.process.send_signal(signal.SIGKILL)
     sent += feed.send(documents(2000, first=sent, partitions=4))
