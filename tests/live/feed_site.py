@@ -26,8 +26,8 @@ from tests.live.feed_ground import committed
 from tests.live.feed_load import FeedLoad
 from tui.program import run
 
-RUNS = 2
-"""Topics of each feed, because a drill that fails is run once more."""
+RUNS = 4
+"""Topics of each feed: two tests begin one, and a test that fails is run once more."""
 PARTITIONS = 2
 RECORDS_PER_SECOND = 100
 FIRST_RECORDS = 10
