@@ -9,15 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aggregator.intents.intent import Intent, TableRange
-from aggregator.loader.reports import FeedPartition, LoaderReport
+from aggregator.loader.reports import BUFFERING, FeedPartition, LoaderReport
 from replicator.config.feed_settings import Feed
 from replicator.orders.feed_orders import FeedOrders
 from replicator.orders.order_records import FeedOrder
 from tui.state.snapshot import largest
 
 VERSION = 1
-LOADING = "loading"
-"""State of a table in a report, while its block is being loaded."""
 REPORT_FRESH_SECONDS = 15.0
 """Age up to which a report counts. Loaders report about once a second."""
 
@@ -279,7 +277,7 @@ def _is_stored(table: str, block: TableRange, report: LoaderReport | None) -> bo
     if report is None or report.at_ms <= block.sealed_at_ms:
         return False
     state = report.tables.get(table)
-    return state is None or state.state != LOADING
+    return state is None or state.state == BUFFERING
 
 
 def _block(table: str, block: TableRange, state: TableState | None, now_ms: int) -> BlockView:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from aggregator.intents.intent import Intent, TableRange
-from aggregator.loader.reports import FeedPartition, LoaderReport, TableReport
+from aggregator.loader.reports import TOO_MANY_PARTS, FeedPartition, LoaderReport, TableReport
 from replicator.config.feed_settings import ANY_FEED, Feed
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
@@ -121,6 +121,13 @@ def test_only_blocks_that_may_have_been_sent_have_an_age():
     assert found.intent_age_seconds == 20.0
     none = first_of(replace(FACTS, intents={CLUSTER: {FIRST: replace(INTENT, tables={})}}))
     assert (none.blocks, none.intent_age_seconds) == ((), None)
+
+
+def test_a_block_that_waits_for_fewer_parts_is_still_on_its_way():
+    held = replace(REPORT, tables={"flights": TableReport(TOO_MANY_PARTS, NOW_MS - 20_000)})
+    assert [each.table for each in first_of(replace(FACTS, reports={FIRST: held})).blocks] == [
+        "flights"
+    ]
 
 
 def test_a_block_that_its_loader_has_stored_is_no_longer_on_its_way():
