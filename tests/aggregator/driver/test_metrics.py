@@ -151,7 +151,7 @@ def names() -> set[str]:
     return {name.partition("{")[0] for name in full}
 
 
-@pytest.mark.parametrize("name", [*COUNTERPARTS.values(), *MORE])
+@pytest.mark.parametrize("name", sorted({*COUNTERPARTS.values(), *MORE}))
 def test_each_metric_of_the_block_aggregator_has_a_counterpart_that_is_served_and_explained(
     names, name
 ):
