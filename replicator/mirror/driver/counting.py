@@ -30,7 +30,8 @@ class Counting:
     """Sums over all carriers of one route that were ever found.
 
     A carrier's totals only grow, so their growth between two looks is added once. Counts made
-    between looks are not lost when the carrier ends: its totals outlive it by minutes.
+    between looks are not lost when the carrier ends: its totals outlive it by minutes. Totals that
+    are lower than those found before were read earlier, or come from a Redis that went back.
     """
 
     def __init__(self) -> None:
@@ -45,8 +46,9 @@ class Counting:
         """Adds the growth of totals, which are given by carrier id as of the time `now`."""
         for carrier, totals in found.items():
             _, before = self._found.get(carrier, (now, NOTHING))
-            self._grow(before, totals)
-            self._found[carrier] = now, totals
+            highest = max(before, totals, key=_counted)
+            self._grow(before, highest)
+            self._found[carrier] = now, highest
         for carrier, (at, _) in list(self._found.items()):
             if now - at > FORGET_SECONDS:
                 del self._found[carrier]
@@ -65,3 +67,15 @@ class Counting:
             old_records, old_size = carried.get((topic, number), (0, 0))
             counts.records[topic, number] += max(0, records - old_records)
             counts.bytes[topic, number] += max(0, size - old_size)
+
+
+def _counted(totals: CarrierTotals) -> tuple[float, ...]:
+    """Returns sums of a carrier's totals; those read later are never lower."""
+    return (
+        totals.restarts,
+        totals.losses,
+        sum(totals.latencies),
+        totals.latency_seconds,
+        sum(records for _, _, records, _ in totals.carried),
+        sum(size for *_, size in totals.carried),
+    )

@@ -45,6 +45,16 @@ def test_a_takeover_does_not_set_a_counter_back():
     assert counting.sums(ROWS) == {HITS: 11}
 
 
+def test_totals_that_were_read_before_the_last_ones_count_nothing_twice():
+    """Two scrapes may overlap, and a Redis may come back with what it had minutes ago."""
+    counting = begun()
+    counting.add({"a": totals(15, **{COMMITS.name: {(): 2.0}})}, 0.0)
+    counting.add({"a": totals(10)}, 1.0)
+    counting.add({"a": totals(16, **{COMMITS.name: {(): 3.0}})}, 2.0)
+    assert counting.sums(ROWS) == {HITS: 16}
+    assert counting.sums(COMMITS) == {HITS[:2]: 3}
+
+
 def test_a_counter_that_is_0_has_a_sample():
     counting = begun()
     counting.add({"a": totals(0)}, 0.0)

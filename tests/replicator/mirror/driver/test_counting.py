@@ -34,6 +34,17 @@ def test_a_redis_that_was_flushed_and_filled_again_counts_nothing_twice():
     assert counting.counts.records[PLACE] == 12
 
 
+def test_totals_that_were_read_before_the_last_ones_count_nothing_twice():
+    """Two scrapes may overlap, and a Redis may come back with what it had minutes ago."""
+    counting = Counting()
+    counting.add({"a": totals(15, restarts=1)}, 0.0)
+    counting.add({"a": totals(10)}, 1.0)
+    counting.add({"a": totals(16, restarts=1)}, 2.0)
+    counts = counting.counts
+    assert (counts.records[PLACE], counts.bytes[PLACE], counts.restarts) == (16, 144, 1)
+    assert (counts.latencies[0], counts.latency_seconds) == (16, 8.0)
+
+
 def test_carriers_that_are_long_gone_are_forgotten_and_their_counts_stay():
     counting = Counting()
     counting.add({"a": totals(10)}, 0.0)
