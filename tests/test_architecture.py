@@ -14,7 +14,7 @@ ONLY_LIVE = """
     aggregator/formats/: decoders record_slice
     aggregator/intents/: intent_store
     aggregator/loader/: acquisition assembly assignment dead_letters
-    aggregator/loader/: formed_block held_partition intent_committer loader
+    aggregator/loader/: formed_block held_partition intent_committer
     aggregator/loader/: loader_session loss_acceptance reporting shard_tables
     aggregator/store/: outgoing_block part_counts replica server_features shard_store
     aggregator/tables/: decoded

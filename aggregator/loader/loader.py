@@ -54,33 +54,37 @@ async def load(
     """
     receipts: list[BlockReceipt] = []
     tally = Tally()
+    session: LoaderSession | None = None
     backoff = Backoff(*PAUSE_SECONDS)
-    while time.time() < assignment.deadline:
-        session = make_session(appliance, assignment, partial(_keep, receipts), tally)
-        began = time.monotonic()
-        try:
-            await session.run()
-            break
-        except (Fenced, ProducerStateLost) as error:
-            log.warning("event=start-over %s: %s", assignment.log_fields, error)
-            tally.add(RESTARTS, "fenced")
-        except (Answered, Unreachable, KafkaError, OSError) as error:
-            log.error("event=loader-waits %s: %s", assignment.log_fields, error)
-            tally.add(RESTARTS, "unreachable")
-        except TermSuperseded:
-            raise
-        except Exception:
-            # The caller starts the loader again, which counts anew.
-            tally.add(RESTARTS, "failed")
+    try:
+        while time.time() < assignment.deadline:
+            session = make_session(appliance, assignment, partial(_keep, receipts), tally)
+            began = time.monotonic()
+            try:
+                await session.run()
+                break
+            except (Fenced, ProducerStateLost) as error:
+                log.warning("event=start-over %s: %s", assignment.log_fields, error)
+                tally.add(RESTARTS, "fenced")
+            except (Answered, Unreachable, KafkaError, OSError) as error:
+                log.error("event=loader-waits %s: %s", assignment.log_fields, error)
+                tally.add(RESTARTS, "unreachable")
+            except TermSuperseded:
+                raise
+            except Exception:
+                tally.add(RESTARTS, "failed")
+                raise
+            # An error that ends every session within moments must not be retried at once: each
+            # session fences the one before it.
+            if time.monotonic() - began > PAUSE_SECONDS[1]:
+                backoff.reset()
+            else:
+                backoff.grow()
+            await asyncio.sleep(backoff.jittered(0.5, 1.5))
+    finally:
+        # The next call counts anew.
+        if session is not None:
             await session.reporting.finish()
-            raise
-        # An error that ends every session within moments must not be retried at once: each session
-        # fences the one before it.
-        if time.monotonic() - began > PAUSE_SECONDS[1]:
-            backoff.reset()
-        else:
-            backoff.grow()
-        await asyncio.sleep(backoff.jittered(0.5, 1.5))
     return to_arrow(
         assignment.feed.name,
         assignment.cluster,

@@ -93,7 +93,6 @@ class LoaderSession:
             async with limit:
                 await self._open()
             await self._work()
-            await self.reporting.finish()
         except TimeoutError:
             if not limit.expired():
                 raise

@@ -91,7 +91,7 @@ class Reporting:
 
     async def finish(self) -> None:
         """Writes the last totals of the epoch, unless Redis is slow or away."""
-        # Any error: metrics never fail a session whose partitions are released.
+        # Any error: metrics never fail a loader whose partitions are released.
         with suppress(Exception):
             async with asyncio.timeout(FINISH_SECONDS):
                 if self._writing is not None:

@@ -1,0 +1,91 @@
+"""Loader: however its epoch ends, its last totals are written."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from aggregator.loader.counters import RESTARTS, ROWS
+from aggregator.loader.loader import load
+from replicator.kafka.client.cluster import Fenced
+from replicator.spark.driver_command import TermSuperseded
+
+FENCED, SUPERSEDED = Fenced("west regional", [90]), TermSuperseded("the leading driver is 5")
+
+
+class Sessions:
+    """Sessions that count a row each, and end in turn. After the last one the epoch is over.
+
+    None ends a session without an error.
+    """
+
+    def __init__(self, *ends):
+        self.ends, self.made = list(ends), 0
+        self.written: list[tuple[float, dict[str, float]]] = []
+
+    def __call__(self, appliance, assignment, stored, tally):
+        self.made += 1
+
+        async def run():
+            tally.add(ROWS, "t", "hits")
+            end = self.ends.pop(0)
+            if not self.ends:
+                assignment.deadline = 0.0
+            if end is not None:
+                raise end
+
+        async def finish():
+            self.written.append(
+                (tally.value(ROWS, "t", "hits"), tally.by_label(RESTARTS, "reason"))
+            )
+
+        return SimpleNamespace(run=run, reporting=SimpleNamespace(finish=finish))
+
+
+def assignment(seconds=60.0):
+    return SimpleNamespace(
+        feed=SimpleNamespace(name="flights"),
+        cluster="west regional",
+        number=1,
+        plan_version=3,
+        deadline=time.time() + seconds,
+        log_fields="feed=flights",
+    )
+
+
+def restarts(**counts):
+    return {"fenced": 0, "unreachable": 0, "failed": 0, **counts}
+
+
+async def test_an_epoch_that_ends_without_an_error_writes_what_it_counted():
+    sessions = Sessions(None)
+    await load(None, assignment(), sessions)
+    assert sessions.written == [(1, restarts())]
+
+
+async def test_a_fence_and_what_was_counted_before_it_are_written_though_another_driver_leads():
+    sessions = Sessions(FENCED, SUPERSEDED)
+    with pytest.raises(TermSuperseded):
+        await load(None, assignment(), sessions)
+    assert sessions.written == [(2, restarts(fenced=1))]
+
+
+async def test_what_a_failed_session_counted_is_written_though_the_epoch_is_over():
+    sessions = Sessions(OSError("gone"))
+    await load(None, assignment(), sessions)
+    assert (sessions.made, sessions.written) == (1, [(1, restarts(unreachable=1))])
+
+
+async def test_an_unexpected_error_is_counted_and_written_before_it_ends_the_loader():
+    sessions = Sessions(KeyError("unexpected"))
+    with pytest.raises(KeyError):
+        await load(None, assignment(), sessions)
+    assert sessions.written == [(1, restarts(failed=1))]
+
+
+async def test_an_epoch_that_is_over_has_no_session():
+    sessions = Sessions()
+    assert not len(await load(None, assignment(seconds=-1.0), sessions))
+    assert (sessions.made, sessions.written) == (0, [])
