@@ -57,7 +57,7 @@ GAUGES = (
     Gauge("sluice_feed_parked", "1 where an operator has to decide.", lambda r: bool(r.parked)),
     Gauge("sluice_feed_frozen", "1 while an order stops the reading.", lambda r: r.is_frozen),
     Gauge("sluice_feed_blocks_in_flight", "Blocks not known to be stored.", lambda r: r.in_flight),
-    Gauge("sluice_feed_tables_held", "Tables with too many parts.", lambda r: r.held),
+    Gauge("sluice_feed_tables_held", "Tables with too many parts.", lambda r: r.held_tables),
     Gauge(
         "sluice_feed_intent_seconds",
         "Age of the oldest block that is not known to be stored.",
@@ -65,7 +65,7 @@ GAUGES = (
     ),
     Gauge(
         "sluice_feed_window_used",
-        "Part of the deduplication window that has passed since such a block was sealed.",
+        "Largest part of a deduplication window that has passed since such a block was sealed.",
         lambda r: r.window_used,
     ),
     Gauge("sluice_feed_report_timestamp_seconds", "When all this was so.", lambda r: r.at_ms / 1e3),
@@ -93,7 +93,7 @@ class FeedCollector(Collector):
             return
         up.add_metric((), 1)
         yield up
-        yield _held(reports)
+        yield _partitions(reports)
         for gauge in GAUGES:
             family = GaugeMetricFamily(gauge.name, gauge.help, labels=LABELS)
             for each in reports:
@@ -142,7 +142,7 @@ class CountsCollector(Collector):
             yield family
 
 
-def _held(reports: Iterable[LoaderReport]) -> Metric:
+def _partitions(reports: Iterable[LoaderReport]) -> Metric:
     """Returns the number of partitions of each loader."""
     family = GaugeMetricFamily(
         "sluice_feed_partitions", "Partitions that a loader holds.", labels=(*FEED, "loader")
@@ -156,7 +156,7 @@ def _held(reports: Iterable[LoaderReport]) -> Metric:
 def serve(appliance: Appliance, region: str) -> Callable[[], None]:
     """Serves the metrics if the configuration has a port; returns a function that ends it.
 
-    Loaders that ran before are not counted.
+    What loaders counted before is left out.
     """
     port = appliance.aggregator.metrics_port
     counts = CountsCollector(lambda: totals_of(appliance, region))

@@ -53,8 +53,8 @@ class LoaderReport:
         parked: the reason why the partition waits for an operator; None when it does not.
         committed: offset of the intent as committed last.
         source_end: last stable offset, as the last fetch reported it.
-        window_used: part of the deduplication window that has passed since the oldest block was
-            sealed; 0 without a block under way, None if a table has no window.
+        window_used: part of the deduplication window that has passed for the block that is nearest
+            to its end; 0 without a block under way, None if none of their tables has a window.
         losses: losses that operators accepted, as the intent counts them.
         is_frozen: nothing more is read, by an operator's order.
         at_ms: Unix time of the report, in milliseconds.
@@ -96,7 +96,7 @@ class LoaderReport:
         return sum(table.state != BUFFERING for table in self.tables.values())
 
     @property
-    def held(self) -> int:
+    def held_tables(self) -> int:
         """Number of tables into which nothing is inserted at present."""
         return sum(table.state == TOO_MANY_PARTS for table in self.tables.values())
 

@@ -112,8 +112,8 @@ def insert_settings(
         "insert_deduplicate": 1,
         "max_insert_block_size": max(rows, 1),
         # By default the server waits 300 s for the rest of a block whose client froze, and the next
-        # loader as long for the server. Older servers wait for a packet to begin until the first
-        # of the two, and for its rest until the second: they exchange the two for the socket.
+        # loader as long for the server. Older servers wait receive_timeout for a packet to begin,
+        # and send_timeout for its rest: for the socket they exchange the two.
         RECEIVE_TIMEOUT: math.ceil(options.timeout_seconds),
         SEND_TIMEOUT: math.ceil(options.timeout_seconds),
         TOKEN: options.token,

@@ -66,10 +66,11 @@ Led = TypeVar("Led", bound=Leadership)
 
 @dataclass(frozen=True, slots=True)
 class EpochKind:
-    """Kind of an epoch: its tasks, and the way of their receipts.
+    """Tasks of a driver's epochs, and what becomes of their receipts.
 
     Args:
-        receipts: folder that keeps them.
+        source: makes the tasks.
+        receipts: folder of the receipts.
         schema: of the receipts.
         report: logs the receipts of an epoch, which has a number.
     """
