@@ -32,8 +32,11 @@ def _of_avro(feed: Feed, folder: SchemaFolder) -> Iterator[Finding]:
 
 def _of_protobuf(facts: ShardFacts, folder: SchemaFolder) -> Iterator[Finding]:
     messages = ProtoMessages(folder)
+    # Otherwise they are all tables of the database, which other feeds may load.
+    is_loaded = facts.feed.table_from == "topic" and facts.topics is not None
     for table in facts.tables:
         try:
             messages.of_table(table)
         except NoMessage as error:
-            yield Finding(f"{facts.shard.database}.{table}", str(error))
+            where = f"{facts.shard.database}.{table}"
+            yield Finding(where, str(error), is_mistake=is_loaded)
