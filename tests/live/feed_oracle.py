@@ -67,6 +67,7 @@ def committed_intents(cluster: KafkaCluster, feed: str) -> dict[tuple[str, int],
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10,  # the end of a partition is told by an empty answer
         }
     )
     try:

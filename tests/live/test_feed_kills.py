@@ -67,9 +67,9 @@ CONSUMING = [
 def test_a_loader_that_dies_at_a_step_leaves_each_record_to_be_loaded_once(feed, step, nth):
     sent = send(feed, 200)
     dying = begin_with_end(feed, step, nth)
-    while dying.is_running() and sent < 3000:
-        sent = send(feed, 100, sent)
-        time.sleep(0.2)  # blocks are to be many
+    while dying.is_running() and sent < 6000:
+        sent = send(feed, 40, sent)
+        time.sleep(0.25)  # blocks are to be many
     await_death(dying)
     feed.load()
     send(feed, 100, sent)

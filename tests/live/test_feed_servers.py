@@ -21,6 +21,7 @@ from tests.live.feed_oracle import assert_exact
 from tests.live.feed_steps import Step, begin_with_end
 from tests.live.replicas import Gate, new_database
 from tests.live.test_feed_kills import await_death
+from tests.live.test_feed_zombies import STRANGER
 
 SMALL = Shape(batch_records=20)
 SETTINGS = "reference_seconds = 1\ninsert_timeout_seconds = 4\nretry_seconds_max = 0.5"
@@ -71,7 +72,7 @@ class Load:
         self.sent = 0
 
     def _run(self) -> None:
-        while not self._ending.wait(0.1):
+        while not self._ending.wait(0.4):
             more = documents(40, first=self.sent, partitions=2)
             self.sent += self._feed.send(more, SMALL)
 
@@ -105,6 +106,12 @@ def is_writable(feed: FeedGround, replica: int) -> bool:
 def await_writable(feed: FeedGround, *replicas: int) -> None:
     for replica in replicas:
         assert until(lambda replica=replica: is_writable(feed, replica), 60)
+
+
+def live_replicas(feed: FeedGround) -> int:
+    """Returns how many replicas ZooKeeper counts as live."""
+    query = f"SELECT active_replicas FROM system.replicas WHERE table = '{feed.topic}'"
+    return int(feed.database.ask(1, query))
 
 
 @pytest.mark.parametrize("replica", [0, 2])
@@ -170,8 +177,12 @@ def test_a_loader_and_its_replica_that_die_together_leave_each_record_to_be_load
     for number in (1, 2):
         feed.database.order(number, f"SYSTEM START FETCHES {feed.topic}")
     feed.load()
-    assert until(lambda: feed.count(replica=1) >= sent, 90)
+    assert until(lambda: live_replicas(feed) == 2, 30)
+    # Only now may the others give up the block that replica 0 holds; a new block wakes them.
+    assert feed.database.insert(1, feed.topic, [STRANGER]) == 0
+    assert until(lambda: feed.count(replica=1) >= sent + 1, 90)
     site.replicas[0].start()
     site.replicas[0].wait_ready()
-    feed.send(documents(50, first=sent, partitions=2))
+    sent += feed.send(documents(50, first=sent, partitions=2))
+    feed.wait_count(sent + 1)
     assert_exact(feed)

@@ -13,14 +13,16 @@ from confluent_kafka.admin import NewTopic
 
 from aggregator.loader.loss_acceptance import AcceptedLosses, accept
 from balancer.plan import TopicPartition
-from deploy.lab.traffic import Shape, TrafficRecord
+from deploy.lab.traffic import Shape, TrafficRecord, send
 from deploy.lab.wait import until
 from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.kafka.client.loss import LossKind
+from replicator.kafka.client.reader import WAIT_MS
 from tests.live.feed_ground import CLUSTER, COLUMNS, FeedGround, documents
 from tests.live.feed_oracle import assert_exact, committed_intents, findings
 from tests.live.feed_steps import Step, begin_with_end
 from tests.live.loop_thread import LoopThread
+from tests.live.shared_traffic import send_at_once
 from tests.live.test_feed_kills import await_death
 from tests.live.test_unclean_elections import REPLICAS, UNCLEAN, Loser, three
 from tests.live.topics import alter, create, delete
@@ -37,6 +39,7 @@ def make_feed(tmp_path, aggregate, redis, replicated_database, opened):
         cluster=aggregate, redis=redis, *, is_leading: bool = True, **options: object
     ) -> FeedGround:
         options.setdefault("settings", "reference_seconds = 1")
+        options.setdefault("sender", send if cluster is not aggregate else send_at_once)
         ground = opened.enter_context(
             FeedGround(tmp_path, cluster, redis, replicated_database, **options)
         )
@@ -133,7 +136,7 @@ def test_partitions_that_move_between_loaders_are_loaded_once(make_feed):
             feed.load(number, some)
         for _ in range(4):
             sent += feed.send(documents(200, first=sent, partitions=4), SMALL)
-            time.sleep(0.2)  # blocks are under way when the partitions move
+            time.sleep(0.5)  # blocks are under way when the partitions move
     assert_exact(feed)
 
 
@@ -185,6 +188,7 @@ def test_retention_that_passes_a_frozen_loader_is_named(make_feed):
     feed.send(documents(100))
     feed.wait_count(100)
     loader.send(signal.SIGSTOP)
+    time.sleep(10 * WAIT_MS / 1000)  # the broker has answered the fetch request that it holds
     feed.send(documents(100, first=100))
     delete_below(feed, 150)
     loader.send(signal.SIGCONT)

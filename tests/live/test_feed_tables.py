@@ -72,7 +72,7 @@ def test_columns_come_and_go_while_records_are_loaded(make_feed):
     for change in ("ADD COLUMN extra String", "DROP COLUMN extra", "ADD COLUMN more UInt8", ""):
         for _ in range(5):
             sent += feed.send(documents(60, first=sent), SMALL)
-            time.sleep(0.1)  # blocks are to be many
+            time.sleep(0.2)  # blocks are to be many
         if change:
             alter(feed, change)
     assert_exact(feed)

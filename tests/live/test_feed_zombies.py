@@ -20,6 +20,8 @@ from tests.live.test_feed_kills import await_death
 
 SMALL = Shape(batch_records=20)
 WINDOW = 2
+STRANGER = (0, "other", None, "", "", 0, 0, 0)
+"""Row of no record, whose block wakes replicas."""
 
 
 @pytest.fixture
@@ -135,9 +137,9 @@ def test_a_zombie_whose_insert_waits_for_its_quorum_is_waited_for(feed):
     await_stop(zombie)
     feed.load(number=1)
     time.sleep(1.0)  # the successor looks while the insert waits
-    for replica in others:
-        feed.database.order(replica, f"SYSTEM START FETCHES {feed.topic}")
-    feed.wait_count(sent)
+    feed.database.allow_fetches(feed.topic, *others, wake=[STRANGER])
+    feed.wait_count(sent + 1)
     wake(zombie)
-    feed.send(documents(50, first=sent))
+    sent += feed.send(documents(50, first=sent))
+    feed.wait_count(sent + 1)
     assert_exact(feed)
