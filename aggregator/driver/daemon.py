@@ -102,8 +102,15 @@ class Daemon(DriverDaemon[FeedLeadership]):
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(query.keep())
             await query.warm.wait()
-            self._stop_metrics = await run_in_thread(serve, appliance, region)
+            tasks.create_task(self._serve_metrics())
             tasks.create_task(self._leadership.lead(session.count_slots))
+
+    async def _serve_metrics(self) -> None:
+        """Serves metrics; a failure is only logged, since loading does not need them."""
+        try:
+            self._stop_metrics = await run_in_thread(serve, self._run.appliance, self._run.region)
+        except Exception:
+            log.exception("event=no-metrics")
 
 
 def report(rows: pa.Table, epoch: int) -> None:

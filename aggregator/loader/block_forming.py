@@ -295,10 +295,13 @@ class BlockForming:
         loaded_at_ms = time.time_ns() // 1_000_000
         partition.progress.loaded(draft.table)
         partition.rows += len(decoded)
-        if len(decoded):
-            partition.loaded_lag_ms = max(0, loaded_at_ms - int(decoded.timestamp_ms.max()))
-            lag_ms = np.maximum(loaded_at_ms - decoded.timestamp_ms, 0).sum()
-            self.tally.add(ROW_LAG_SECONDS, place.topic, draft.table, amount=float(lag_ms) / 1000)
+        # Records of the oldest format have no time: -1.
+        written_at_ms = decoded.timestamp_ms[decoded.timestamp_ms >= 0]
+        if len(written_at_ms):
+            lag_ms = np.maximum(loaded_at_ms - written_at_ms, 0)
+            partition.loaded_lag_ms = int(lag_ms.min())
+            lag_seconds = float(lag_ms.sum()) / 1000
+            self.tally.add(ROW_LAG_SECONDS, place.topic, draft.table, amount=lag_seconds)
         self.loaded(
             BlockReceipt(
                 place=place,

@@ -36,7 +36,9 @@ class RefusedRecords:
         if not dead:
             return
         wrong = "record" if has_table else "table" if table else "header"
-        self.tally.add(RECORDS_REFUSED, place.topic, table, wrong, amount=len(dead))
+        # A producer may name any number of tables that do not exist.
+        known = table if has_table else ""
+        self.tally.add(RECORDS_REFUSED, place.topic, known, wrong, amount=len(dead))
         if self._reports.is_news((place, table), dead[0].reason):
             log.warning(
                 "event=dead-letters %s %s-%d table=%s records=%d such as offset %d: %s",

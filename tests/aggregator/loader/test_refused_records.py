@@ -23,12 +23,14 @@ def refused():
 
 
 @pytest.mark.parametrize(
-    ("table", "has_table", "wrong"),
-    [("hits", True, "record"), ("hits", False, "table"), ("", False, "header")],
+    ("table", "has_table", "label", "wrong"),
+    [("hits", True, "hits", "record"), ("hits", False, "", "table"), ("", False, "", "header")],
 )
-def test_records_count_by_what_is_wrong(refused, table, has_table, wrong):
+def test_records_count_by_what_is_wrong_and_by_tables_that_exist(
+    refused, table, has_table, label, wrong
+):
     refused.note(PLACE, table, DEAD, has_table=has_table)
-    assert refused.tally.value(RECORDS_REFUSED, "t", table, wrong) == 2
+    assert refused.tally.value(RECORDS_REFUSED, "t", label, wrong) == 2
     assert refused.tally.by_label(RECORDS_REFUSED, "reason") == {wrong: 2}
 
 
