@@ -229,8 +229,9 @@ def one(ground: FeedGround, case: str, system: str, load: FeedLoad, size: Size) 
     named = CASES[case]
     is_rated = case in RATED
     if not is_rated:
-        # Each system gets a topic of its own, with ids from 0.
-        load = replace(load, topic=f"{load.topic}_{system}")
+        # Each system gets a topic of its own, with ids from 0. The topic names the table.
+        topic = f"{load.topic}_{system}"
+        load = replace(load, topic=topic, tables=(topic,))
     order = FeedOrder(load, named.aim)
     is_engine = system == "kafka_engine"
     profile = kafka_engine.profile(order, named.quorum) if is_engine else {}
