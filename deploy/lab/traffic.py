@@ -97,8 +97,14 @@ def send(
     topic: str,
     traffic: Iterable[TrafficRecord],
     shape: Shape = PLAIN,
+    *,
+    is_idempotent: bool = True,
 ) -> int:
     """Produces all records in order with acks=all. Returns the number that were not aborted.
+
+    Args:
+        is_idempotent: False where brokers do not die: nothing is sent twice then, and the producer
+            need not wait half a second for an id. Transactions always have one.
 
     Raises RuntimeError if a record was refused, KafkaException if a transaction failed.
     """
@@ -110,7 +116,10 @@ def send(
         if error is not None:
             refused.append(str(error))
 
-    producer = Producer({**_producer_options(cluster, shape), "on_delivery": on_delivery})
+    options = _producer_options(cluster, shape)
+    if not is_idempotent:
+        options |= {"enable.idempotence": False, "max.in.flight.requests.per.connection": 1}
+    producer = Producer({**options, "on_delivery": on_delivery})
     sent = _put(producer, topic, traffic)
     if producer.flush(120) or refused:
         raise RuntimeError(f"{topic}: not all records were taken: {refused[:3]}")

@@ -154,7 +154,7 @@ def needs_clickhouse() -> None:
     except OSError:
         codename = None
     if PROGRAM is None and codename != "bookworm":
-        pytest.skip("clickhouse-server: of Debian and Ubuntu only Debian 12 has a package of it")
+        pytest.skip("no package of clickhouse-server for this system: only Debian 12 has one")
 
 
 @pytest.fixture(scope="session")

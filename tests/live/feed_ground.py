@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ from deploy.lab.credentials import PASSWORD
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import Process
 from deploy.lab.redis import RedisServer
-from deploy.lab.traffic import Shape, TrafficRecord
+from deploy.lab.traffic import Shape, TrafficRecord, send
 from deploy.lab.wait import until
 from replicator.config.cluster_name import ClusterName
 from replicator.config.names import dead_letter_topic
@@ -38,7 +38,6 @@ from replicator.orders.feed_orders import FeedOrders
 from tests.live.loader_process import begin_as_told
 from tests.live.loop_thread import LoopThread
 from tests.live.replicas import ReplicatedDatabase
-from tests.live.shared_traffic import send_at_once
 
 COLUMNS = (
     "id UInt64, name String, price Nullable(Float64), "
@@ -76,7 +75,7 @@ class FeedGround:
 
     Args:
         settings: further lines of the feed's table.
-        sender: for a cluster whose brokers die, send() of the lab, which takes longer.
+        brokers_die: records are sent with a producer id, which takes longer.
     """
 
     def __init__(
@@ -89,13 +88,13 @@ class FeedGround:
         settings: str = "",
         quorum: int = 2,
         partitions: int = 1,
-        sender: Callable[[KafkaCluster, str, Iterable[TrafficRecord], Shape], int] = send_at_once,
+        brokers_die: bool = False,
     ) -> None:
         self.feed = f"feed-{uuid.uuid4().hex[:8]}"
         self.topic = f"docs_{uuid.uuid4().hex[:8]}"
         self.cluster, self.database, self.partitions = cluster, database, partitions
         self._directory = directory
-        self._sender = sender
+        self._brokers_die = brokers_die
         (directory / "password").write_text(f"{PASSWORD}\n")
         (directory / "password").chmod(0o600)
         path = directory / f"{self.feed}.toml"
@@ -201,7 +200,7 @@ quorum = {quorum}
     # -- records
 
     def send(self, records: Iterable[TrafficRecord], shape: Shape = Shape()) -> int:  # noqa: B008
-        return self._sender(self.cluster, self.topic, records, shape)
+        return send(self.cluster, self.topic, records, shape, is_idempotent=self._brokers_die)
 
     def intents(self) -> dict[int, Intent]:
         """Returns the committed intents by partition."""

@@ -13,7 +13,7 @@ from confluent_kafka.admin import NewTopic
 
 from aggregator.loader.loss_acceptance import AcceptedLosses, accept
 from balancer.plan import TopicPartition
-from deploy.lab.traffic import Shape, TrafficRecord, send
+from deploy.lab.traffic import Shape, TrafficRecord
 from deploy.lab.wait import until
 from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.kafka.client.loss import LossKind
@@ -22,7 +22,6 @@ from tests.live.feed_ground import CLUSTER, COLUMNS, FeedGround, documents
 from tests.live.feed_oracle import assert_exact, committed_intents, findings
 from tests.live.feed_steps import Step, begin_with_end
 from tests.live.loop_thread import LoopThread
-from tests.live.shared_traffic import send_at_once
 from tests.live.test_feed_kills import await_death
 from tests.live.test_unclean_elections import REPLICAS, UNCLEAN, Loser, three
 from tests.live.topics import alter, create, delete
@@ -39,7 +38,7 @@ def make_feed(tmp_path, aggregate, redis, replicated_database, opened):
         cluster=aggregate, redis=redis, *, is_leading: bool = True, **options: object
     ) -> FeedGround:
         options.setdefault("settings", "reference_seconds = 1")
-        options.setdefault("sender", send if cluster is not aggregate else send_at_once)
+        options.setdefault("brokers_die", cluster is not aggregate)
         ground = opened.enter_context(
             FeedGround(tmp_path, cluster, redis, replicated_database, **options)
         )
