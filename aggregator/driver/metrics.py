@@ -122,22 +122,19 @@ class CountsCollector(Collector):
             found = self._totals()
         except Exception as error:
             # Sums stay as they are. FeedCollector shows that Redis does not answer.
-            is_unread = isinstance(error, ValueError)
-            log.log(
-                logging.WARNING if is_unread else logging.DEBUG, "event=metrics-blind %s", error
-            )
+            log.debug("event=metrics-blind %s", error)
             return
         with self._lock:
             self._counting.add(found, time.monotonic())
 
     def collect(self) -> Iterator[Metric]:
         self.look()
+        with self._lock:
+            sums = self._counting.sums()
         for counter in COUNTERS:
             labels = (*FEED, *counter.labels)
             family = CounterMetricFamily(counter.name, counter.help, labels=labels)
-            with self._lock:
-                sums = self._counting.sums(counter)
-            for own, value in sorted(sums.items()):
+            for own, value in sorted(sums.get(counter.name, {}).items()):
                 family.add_metric(own, value)
             yield family
 

@@ -7,6 +7,7 @@ sluice:loader_totals:<feed>:<id>    JSON: what a loader has counted in its epoch
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
@@ -15,6 +16,8 @@ from aggregator.loader.reports import FeedPartition, LoaderReport, latest
 from aggregator.loader.tally import LoaderTotals
 from replicator.runtime.redis_store import RedisStore
 from replicator.runtime.store_errors import reached
+
+log = logging.getLogger(__name__)
 
 EXPIRE_SECONDS = 30
 TOTALS_EXPIRE_SECONDS = 600
@@ -46,16 +49,22 @@ class ReportStore(RedisStore):
     def totals(self, feed: str) -> Mapping[str, LoaderTotals]:
         """Returns what the loaders of a feed have counted, by their ids.
 
-        Raises StoreUnreachable, or ValueError when another version wrote totals.
+        Totals of a loader of another version may have another form: they are left out, and logged.
+
+        Raises StoreUnreachable.
         """
         with reached(self.name, MEANWHILE):
             names = sorted(self._redis.scan_iter(_totals_name(feed, "*"), count=1000))
-            found: Any = self._redis.mget(names) if names else []
-        return {
-            name.decode().rpartition(":")[2]: LoaderTotals.from_json(text)
-            for name, text in zip(names, found, strict=True)
-            if text
-        }
+            texts: Any = self._redis.mget(names) if names else []
+        found = {}
+        for name, text in zip(names, texts, strict=True):
+            loader = name.decode().rpartition(":")[2]
+            try:
+                if text:
+                    found[loader] = LoaderTotals.from_json(text)
+            except ValueError as error:
+                log.warning("event=metrics-blind feed=%s loader_id=%s: %s", feed, loader, error)
+        return found
 
     def read(self, feed: str) -> dict[FeedPartition, LoaderReport]:
         """Returns the newest report of each partition of a feed.

@@ -69,6 +69,15 @@ def test_totals_of_all_loaders_of_a_feed_are_found_and_the_last_ones_count(store
     assert store.totals("nothing") == {}
 
 
+def test_totals_of_another_version_are_left_out_and_hide_no_others(store, redis, caplog):
+    tally = Tally()
+    store.write_totals(tally.id, totals_of(tally))
+    with Redis.from_url(redis.url) as client:
+        client.set("sluice:loader_totals:flights:later", '{"feed": 1}')
+    assert store.totals("flights") == {tally.id: totals_of(tally)}
+    assert "event=metrics-blind feed=flights loader_id=later" in caplog.text
+
+
 def test_totals_outlive_their_loader_by_minutes_and_are_no_reports(store, redis):
     store.write_totals("a", totals_of(Tally()))
     with Redis.from_url(redis.url) as client:
