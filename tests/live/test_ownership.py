@@ -20,14 +20,15 @@ pytestmark = pytest.mark.timeout(900)
 
 PARTITIONS = 8
 STILL_SECONDS_MAX = {
-    "balancer": 10.0,
-    "moves": 10.0,
+    "balancer": 60.0,
+    "moves": 60.0,
     "worker": 60.0,
     "executor": 120.0,
     "driver": 200.0,
 }
-"""Longest allowed standstill of a partition, in seconds, by what is killed. A driver needs most of
-its time for Spark to start, and tests share busy machines."""
+"""Longest allowed standstill of a partition, in seconds, by what is killed. These tell a partition
+that waits for a timeout or for nothing, not a slow one: tests share busy machines, and how long
+moves take is measured in bench/standstill.py."""
 
 
 def test_kills_of_balancer_driver_workers_and_executors_leave_one_writer_and_no_partition_for_long(

@@ -41,6 +41,11 @@ class LagClock:
         """All remembered sightings, for the ledger."""
         return tuple(self._seen)
 
+    @property
+    def stable_end(self) -> int | None:
+        """Last stable offset of the last sighting."""
+        return self._seen[-1].stable if self._seen else None
+
     def see(self, at: float, stable: int, high: int) -> None:
         """Adds a sighting of the source's ends.
 

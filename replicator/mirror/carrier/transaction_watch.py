@@ -40,7 +40,8 @@ class TransactionWatch:
         now = time.time()
         for partition, pipeline in list(self.pipelines.items()):
             reported_at = self._reported.get(partition)
-            stable = pipeline.source_end
+            # Of the clock, not of the pipeline: the newest end has to belong to the newest age.
+            stable = pipeline.clock.stable_end
             if reported_at is not None and stable is not None and stable > reported_at:
                 del self._reported[partition]
                 log.warning(
