@@ -33,7 +33,6 @@ ONLY_LIVE = """
     replicator/kafka/tail/: consumer_offsets copy_store log_ends topic_tailer
     replicator/mirror/carrier/: acquisition assembly assignment command_follower commit_schedule
     replicator/mirror/carrier/: pipelines reassignment reporting sender senders target_watch
-    replicator/mirror/carrier/: transaction_watch
     replicator/mirror/driver/: driver_leadership own_topics
     replicator/mirror/ledger/: acquired entries inspection
     replicator/mirror/offset_map/: read_back

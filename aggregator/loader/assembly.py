@@ -13,10 +13,10 @@ from aggregator.loader.fetch_intake import FetchIntake
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.loader_session import LoaderSession
-from aggregator.loader.partition_progress import SealRule
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reporting import Reporting
+from aggregator.loader.seal_rule import MIB, PARTITION_BLOCKS, seal_rule
 from aggregator.loader.shard_tables import ShardTables
 from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
@@ -28,11 +28,8 @@ from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.reader import Reader
 from replicator.kafka.client.source_checks import SourceChecks
 
-MIB = 1 << 20
 RENEWED_PART = 0.3
 """Part of the time after which the verifier reports an intent as stale, to its renewal."""
-PARTITION_BLOCKS = 3
-"""Blocks that one partition buffers at most: one in flight, one that is full, one that fills."""
 
 
 def assemble(
@@ -65,11 +62,7 @@ def assemble(
     partitions: dict[TopicPartition, HeldPartition] = {}
     intents = IntentCommitter(store, committer, DeadLetterProducer(source, feed.name), tally)
     tables = ShardTables(appliance, assignment, tally)
-    rule = SealRule(
-        bytes_max=int(feed.block_mib * MIB),
-        records_max=feed.block_rows,
-        age_seconds=feed.block_seconds,
-    )
+    rule = seal_rule(feed, settings.memory_mib * MIB, len(assignment.partitions))
     forming = BlockForming(assignment, partitions, intents, tables, rule, stored, tally)
     intake = FetchIntake(
         source,

@@ -33,9 +33,9 @@ from aggregator.loader.draft import Draft
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
-from aggregator.loader.partition_progress import SealRule
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.refused_records import RefusedRecords
+from aggregator.loader.seal_rule import SealRule
 from aggregator.loader.tally import Tally
 from aggregator.store.shard_store import CannotBeRecognized
 from aggregator.tables.decoded import DeadRecord, Decoded

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from aggregator.intents.holes import Holes
 from aggregator.intents.intent import Intent, TableRange, fits
 from aggregator.loader.draft import Draft, S, next_after
+from aggregator.loader.seal_rule import SealRule
 from aggregator.loader.sealed_before import ReadAgain, SealedBefore
 from replicator.kafka.client.custody import Custody
 
@@ -38,15 +39,6 @@ class Mode(StrEnum):
     REPLAY = "replay"
     """Blocks that a predecessor may have sent are formed and sent again."""
     CONSUME = "consume"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SealRule:
-    """Limits at which a table's buffer is sealed."""
-
-    bytes_max: int
-    records_max: int
-    age_seconds: float
 
 
 @dataclass(slots=True)
@@ -222,6 +214,7 @@ class PartitionProgress(Generic[S]):
     def due(self, rule: SealRule, now: float) -> list[str]:
         """Returns the tables whose buffers have to be sealed, the longest waiting one first.
 
+        A table whose block is in flight waits for that, and takes no other table's room.
         Without room in the intent it is only the table that holds back the offset.
         """
         ready = sorted(
@@ -235,7 +228,13 @@ class PartitionProgress(Generic[S]):
             return [name for first, name in ready[:1] if first == self.offset]
         if self._flush_to is not None:
             return [name for _, name in ready]
-        return [name for _, name in ready if _is_full(self._tables[name], rule, now)]
+        tables = {name: self._tables[name] for _, name in ready}
+        largest = rule.largest({name: table.size_bytes for name, table in tables.items()})
+        return [
+            name
+            for name, table in tables.items()
+            if name in largest or rule.is_full(table.size_bytes, table.records, now - table.since)
+        ]
 
     def draft(self, table: str, rule: SealRule) -> Draft[S]:
         """Returns the records to be sealed: all of the buffer, within the limits of one block.
@@ -382,11 +381,3 @@ class PartitionProgress(Generic[S]):
         self._marked = {name for name in self._marked if self._tables[name].loaded_to > offset}
         markers = {name: self._tables[name].loaded_to for name in self._marked}
         return {name: TableRange(at, at) for name, at in markers.items()} | self.in_flight
-
-
-def _is_full(table: _Table[S], rule: SealRule, now: float) -> bool:
-    return (
-        table.size_bytes >= rule.bytes_max
-        or table.records >= rule.records_max
-        or now - table.since >= rule.age_seconds
-    )

@@ -10,10 +10,11 @@ import numpy as np
 
 from aggregator.intents.intent import Intent, decode, encode
 from aggregator.intents.verdicts import between, within
-from aggregator.loader.partition_progress import PartitionProgress, SealRule
+from aggregator.loader.partition_progress import PartitionProgress
+from aggregator.loader.seal_rule import SealRule
 from replicator.kafka.client.custody import Custody
 
-RULE = SealRule(bytes_max=40, records_max=8, age_seconds=3.0)
+RULE = SealRule(bytes_max=40, records_max=8, age_seconds=3.0, partition_bytes_max=70)
 
 
 @dataclass(frozen=True)

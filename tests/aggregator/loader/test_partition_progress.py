@@ -238,3 +238,26 @@ def test_records_read_again_are_those_to_be_repeated_and_those_that_are_loaded()
     life.begin()
     assert life.log.read(life.progress, 2, 0.0) == (1, 0)
     assert life.log.read(life.progress, 7, 0.0) == (1, 1)
+
+
+def test_the_largest_buffers_are_sealed_before_many_tables_fill_the_partition():
+    life = Life(Log(["a", "a", "b", "b", "b", "c"]))
+    life.begin()
+    life.log.read(life.progress, 6, life.now)
+    assert life.progress.due(RULE, life.now) == []
+    life.log.tables += ["a"]
+    life.log.read(life.progress, 7, life.now)
+    # 70 bytes, of which b has no more than a, and comes behind it.
+    assert life.progress.due(RULE, life.now) == ["a"]
+
+
+def test_a_table_whose_block_is_in_flight_takes_no_other_tables_room():
+    life = Life(Log(["a"] * 4 + ["a"] * 3 + ["b"] * 3 + ["c"]))
+    life.begin()
+    life.log.read(life.progress, 4, life.now)
+    life.seal()
+    life.commit()
+    life.log.read(life.progress, 10, life.now)
+    assert life.progress.buffered_bytes == 60
+    life.log.read(life.progress, 11, life.now)
+    assert life.progress.due(RULE, life.now) == []
