@@ -113,6 +113,8 @@ TRAPS = [
     b'{"flag":2}',
     b'{"small":128}',
     b'{"unknown":1e400}',
+    b'{"real":18446744073709551615}',
+    b'{"real":9007199254740993}',
 ]
 values = st.lists(
     st.one_of(written(), written(), damaged(), st.sampled_from(TRAPS), st.none()),
