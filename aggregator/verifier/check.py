@@ -18,6 +18,7 @@ from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.admin.listening import check_listening
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 
 THREADS = 8
@@ -132,16 +133,18 @@ class Check:
 
     def _cluster(self, name: ClusterName, owners: Owners) -> _Judged:
         settings, cluster = self._appliance.aggregator, self._appliance.cluster(name)
+        admin = Admin(name, cluster, self._timeout_seconds)
         judge = ClusterJudge(
             name,
             owners,
             int(settings.skew_seconds * 1000),
-            is_gone=TopicProbe(Admin(name, cluster, self._timeout_seconds)).is_gone,
+            is_gone=TopicProbe(admin).is_gone,
             since_ms=self._since_ms,
         )
         done = _Judged(judge)
         try:
-            tailer = group_commits(judge, cluster)
+            check_listening(name, cluster, self._timeout_seconds)
+            tailer = group_commits(judge, cluster, admin)
             done.judgements.extend(judged_to_end(judge, tailer, self._timeout_seconds))
             now_ms = time.time_ns() // 1_000_000
             done.judgements.extend(judge.stale(now_ms, int(settings.stale_seconds * 1000)))

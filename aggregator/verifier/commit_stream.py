@@ -15,6 +15,7 @@ from aggregator.verifier.group_commit import GroupCommit, GroupCommits
 from aggregator.verifier.history_file import HistoryFile
 from replicator.config.names import COMMITS_GROUP, OWN_PREFIX
 from replicator.config.topology import KafkaCluster
+from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.consumer_offsets import TOPIC
 from replicator.kafka.tail.topic_tailer import LogUnreadable, TopicTailer
@@ -29,15 +30,21 @@ STALE_SECONDS = 1.0
 EXPECTED = (AdminError, LogUnreadable)
 
 
-def group_commits(judge: ClusterJudge, cluster: KafkaCluster) -> TopicTailer[GroupCommit]:
-    """Returns a tailer of the commits that a judge looks at."""
+def group_commits(
+    judge: ClusterJudge, cluster: KafkaCluster, admin: Admin | None = None
+) -> TopicTailer[GroupCommit]:
+    """Returns a tailer of the commits that a judge looks at.
+
+    Args:
+        admin: describes the topic; None: a client of its own.
+    """
     commits = GroupCommits(frozenset(judge.owners), OWN_PREFIX)
 
     def read(message: Message) -> GroupCommit | None:
         _, at_ms = message.timestamp()
         return commits.read(message.key(), message.value(), at_ms)
 
-    return TopicTailer(judge.cluster, cluster, TOPIC, COMMITS_GROUP, read)
+    return TopicTailer(judge.cluster, cluster, TOPIC, COMMITS_GROUP, read, admin=admin)
 
 
 def judged_to_end(

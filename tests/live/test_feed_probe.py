@@ -158,6 +158,16 @@ def test_servers_that_are_away_are_problems_and_the_rest_is_shown(ground):
     assert {each.committed for each in view.partitions if each.topic == ground.topic} == {0}
 
 
+def test_the_next_replica_is_asked_when_one_is_away(ground):
+    shard = ground.appliance.feed(ground.feed).shards[0]
+    (there, *_) = shard.replicas
+    shard = shard.model_copy(update={"replicas": (replace(there, port=1), there)})
+    feed = ground.appliance.feed(ground.feed).model_copy(update={"shards": (shard,)})
+    found = FeedProbe(ground.appliance, [feed], TIMEOUT_SECONDS).read()
+    assert not found.problems
+    assert ground.topic in (found.feeds[0].shards[0].tables or {})
+
+
 def test_a_cluster_that_is_away_is_unknown(ground):
     region = ground.appliance.region("east")
     cluster = region.aggregate.model_copy(update={"bootstrap": ("127.0.0.1:1",)})

@@ -7,8 +7,13 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 from balancer.decision.placement import Scope
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
+from replicator.kafka.admin.listening import check_listening
+from replicator.placement.rounds.connections import BalancerConnections
 from replicator.placement.rounds.preview import Preview, previews
+from replicator.runtime.store_errors import StoreUnreachable
+from tui.state.inquiry import GRACE_SECONDS
 from tui.state.streams import UnknownStream
 
 
@@ -20,14 +25,33 @@ def read_previews(
     appliance: Appliance,
     region: str,
     routes: Collection[Route],
+    timeout_seconds: float,
+    *,
     stream: str | None = None,
     scope: Scope = Scope.STICKY,
 ) -> tuple[Preview, ...]:
     """Returns the previews of these routes' streams, or of the named stream. Blocking.
 
-    Raises UnknownStream, and whatever `previews` raises.
+    Args:
+        timeout_seconds: for all servers together.
+
+    Raises:
+        UnknownStream: none of the routes has the stream.
+        StoreUnreachable: the time is over; also whatever `previews` raises.
     """
-    found = asyncio.run(previews(appliance, region, scope))
+
+    async def within() -> list[Preview]:
+        connections = BalancerConnections(appliance, region, timeout_seconds)
+        async with asyncio.timeout(timeout_seconds + GRACE_SECONDS):
+            return await previews(appliance, region, scope, connections)
+
+    name = ClusterName.aggregate(region)
+    check_listening(name, appliance.cluster(name), timeout_seconds)
+    try:
+        found = asyncio.run(within())
+    except TimeoutError:
+        servers = f"clusters and stores of the routes into {region}"
+        raise StoreUnreachable(f"{servers}: no answer within {timeout_seconds:g} s") from None
     return selected_previews(found, routes, stream)
 
 

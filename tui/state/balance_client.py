@@ -8,6 +8,7 @@ from contextlib import closing
 
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
+from replicator.kafka.admin.listening import check_listening
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.balance_log import BalanceLog
 from replicator.orders.order_log import OrderLog
@@ -15,7 +16,7 @@ from replicator.orders.order_records import AnyRecord
 from replicator.orders.round_status import RoundStatus
 from replicator.orders.status_board import StatusBoard
 from tui.state.balance_status import BalanceStatus
-from tui.state.problems import answer_or_none
+from tui.state.inquiry import Inquiry
 
 
 class BalanceClient:
@@ -34,6 +35,7 @@ class BalanceClient:
 
     def order_log(self) -> OrderLog:
         """Returns the order log as it stands now. Raises AdminError or LogUnreadable."""
+        check_listening(self.name, self.cluster, self._timeout_seconds)
         return self._log.read()
 
     def write(self, records: Iterable[AnyRecord], deleted: Iterable[bytes] = ()) -> None:
@@ -55,10 +57,13 @@ class BalanceClient:
 
     def status(self, routes: Sequence[Route]) -> BalanceStatus:
         """Reads order log and Redis into one status; each failed read becomes a problem."""
-        problems: list[str] = []
-        order_log = answer_or_none(self.order_log, problems.append, ValueError)
-        rounds = answer_or_none(self._rounds, problems.append, ValueError)
-        active_plan = answer_or_none(self.active_plan, problems.append, ValueError)
+        inquiry = Inquiry(self._timeout_seconds, ValueError)
+        redis = f"{self.region} Redis"
+        asked_orders = inquiry.ask(self.name, self.order_log)
+        asked_rounds = inquiry.ask(redis, self._rounds)
+        asked_plan = inquiry.ask(redis, self.active_plan)
+        order_log, rounds = asked_orders.answer(), asked_rounds.answer()
+        active_plan = asked_plan.answer()
         return BalanceStatus(
             region=self.region,
             routes=tuple(routes),
@@ -67,7 +72,7 @@ class BalanceClient:
             order_log=order_log,
             rounds=rounds,
             active_plan=active_plan,
-            problems=tuple(dict.fromkeys(problems)),
+            problems=tuple(dict.fromkeys(inquiry.problems.values())),
         )
 
     def _rounds(self) -> tuple[RoundStatus, ...]:

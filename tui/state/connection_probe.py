@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
-from replicator.kafka.admin.admin_error import AdminError
 from tui.state.connections import Connection, with_shared_ids_named
+from tui.state.inquiry import Inquiry
 
 
 def connections_of(appliance: Appliance, timeout_seconds: float) -> tuple[Connection, ...]:
-    """Contacts all clusters at the same time and returns their answers."""
-    admins = [
-        Admin(name, appliance.cluster(name), timeout_seconds) for name in appliance.cluster_names
-    ]
-    with ThreadPoolExecutor(len(admins)) as threads:
-        return with_shared_ids_named(threads.map(_connection, admins))
-
-
-def _connection(admin: Admin) -> Connection:
-    name = str(admin.name)  # YAML takes no subclass of str
-    try:
-        return Connection(name, admin.cluster_id(), "")
-    except AdminError as error:
-        return Connection(name, None, str(error))
+    """Contacts all clusters at the same time and returns their answers, after the timeout at the
+    latest."""
+    inquiry = Inquiry(timeout_seconds)
+    asked = {
+        name: inquiry.ask_cluster(name, cluster, Admin(name, cluster, timeout_seconds).cluster_id)
+        for name in appliance.cluster_names
+        for cluster in (appliance.cluster(name),)
+    }
+    ids = {name: reply.answer() for name, reply in asked.items()}
+    problems = inquiry.problems
+    return with_shared_ids_named(
+        Connection(str(name), cluster_id, problems.get(name, ""))  # YAML takes no subclass of str
+        for name, cluster_id in ids.items()
+    )

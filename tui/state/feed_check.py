@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from clickhouse_driver import Client
@@ -24,11 +24,14 @@ from replicator.runtime.store_errors import StoreUnreachable
 from tui.state.feed_findings import FeedCheck, ReplicaFacts, Replication, ShardFacts, findings
 from tui.state.feed_intents import loaded_partitions
 from tui.state.feed_overlaps import Overlap, overlaps
-from tui.state.problems import answer_or_none
+from tui.state.inquiry import Inquiry, Reply
 from tui.state.schema_findings import schema_findings
 from tui.state.shard_servers import ShardServers
 
-THREADS_MAX = 16
+TOPICS_FIRST_PART = 0.5
+"""Part of the timeout in which the replicas wait for the clusters' topics."""
+Topics = Mapping[ClusterName, list[Topic] | None]
+"""Topics by cluster; None for a cluster that did not list them."""
 # The transaction that made a node tells apart tables of one path in two ZooKeepers.
 BIRTH = "SELECT czxid FROM system.zookeeper WHERE path = %(path)s AND name = 'replicas'"
 REPLICATION = """
@@ -45,40 +48,37 @@ def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: fl
     For each table an insert of no rows is made: it needs the rights of an insert, and stores
     nothing.
     """
-    problems: list[str] = []
-    clusters = list(dict.fromkeys(cluster for feed in feeds for cluster in feed.clusters))
-    with ThreadPoolExecutor(THREADS_MAX) as threads:
-        admins = [Admin(name, appliance.cluster(name), timeout_seconds) for name in clusters]
-        listed = threads.map(lambda it: answer_or_none(it.topics, problems.append), admins)
-        topics = dict(zip(clusters, listed, strict=True))
-        shards = [(feed, number) for feed in feeds for number in range(len(feed.shards))]
-        facts = list(
-            threads.map(
-                lambda it: _shard_facts(it[0], it[1], topics, timeout_seconds, problems), shards
-            )
-        )
-        outage_seconds = appliance.aggregator.stale_seconds
-        found = [finding for each in facts for finding in findings(each, outage_seconds)]
-        found += [finding for each in facts for finding in schema_findings(each)]
-        found += [
-            each.finding
-            for each in overlaps(facts, sources_by(appliance.routes))
-            if _is_one_table(each, timeout_seconds)
-        ]
+    inquiry = Inquiry(timeout_seconds)
+    clusters = dict.fromkeys(cluster for feed in feeds for cluster in feed.clusters)
+    listed = {
+        name: inquiry.ask_cluster(name, settings, Admin(name, settings, timeout_seconds).topics)
+        for name in clusters
+        for settings in (appliance.cluster(name),)
+    }
+    shards = [(feed, number) for feed in feeds for number in range(len(feed.shards))]
+    asked = [_ask_replicas(inquiry, *shard, listed) for shard in shards]
+    topics = {name: reply.answer() for name, reply in listed.items()}
+    facts = [
+        replace(_topic_facts(*shard, topics), replicas=_answers(replies))
+        for shard, replies in zip(shards, asked, strict=True)
+    ]
+    outage_seconds = appliance.aggregator.stale_seconds
+    found = [finding for each in facts for finding in findings(each, outage_seconds)]
+    found += [finding for each in facts for finding in schema_findings(each)]
+    found += [
+        each.finding
+        for each in overlaps(facts, sources_by(appliance.routes))
+        if _is_one_table(each, timeout_seconds)
+    ]
     return FeedCheck(
         tuple(feed.name for feed in feeds),
         tuple(dict.fromkeys(found)),
-        tuple(dict.fromkeys(problems)),
+        tuple(dict.fromkeys(inquiry.problems.values())),
     )
 
 
-def _shard_facts(
-    feed: Feed,
-    number: int,
-    topics: dict[ClusterName, list[Topic] | None],
-    timeout_seconds: float,
-    problems: list[str],
-) -> ShardFacts:
+def _topic_facts(feed: Feed, number: int, topics: Topics) -> ShardFacts:
+    """Returns what is known of a shard before its replicas have answered."""
     counts: dict[str, int] | None = {}
     read: set[tuple[ClusterName, str]] = set()
     for cluster in feed.clusters:
@@ -91,14 +91,29 @@ def _shard_facts(
                 read.add((cluster, partition.topic))
                 if counts is not None:
                     counts[partition.topic] = counts.get(partition.topic, 0) + 1
-    servers = ShardServers(feed, number, timeout_seconds).servers()
-    asked = ShardFacts(feed, number, counts, ())
-    answers = [
-        answer_or_none(partial(_replica_facts, server, asked), problems.append)
-        for server in servers
-    ]
-    replicas = tuple(each for each in answers if each)
-    return ShardFacts(feed, number, counts, replicas, frozenset(read))
+    return ShardFacts(feed, number, counts, (), frozenset(read))
+
+
+def _ask_replicas(
+    inquiry: Inquiry, feed: Feed, number: int, listed: Mapping[ClusterName, Reply[list[Topic]]]
+) -> list[Reply[ReplicaFacts]]:
+    """Asks all replicas of a shard, once it is known which tables have to be there."""
+
+    def replica(server: ClickHouse) -> ReplicaFacts:
+        # Without the topics all tables of the database are checked.
+        topics = {
+            name: reply.early(inquiry.timeout_seconds * TOPICS_FIRST_PART)
+            for name, reply in listed.items()
+        }
+        return _replica_facts(server, _topic_facts(feed, number, topics))
+
+    servers = ShardServers(feed, number, inquiry.timeout_seconds).servers()
+    return [inquiry.ask(str(server.address), partial(replica, server)) for server in servers]
+
+
+def _answers(replies: Iterable[Reply[ReplicaFacts]]) -> tuple[ReplicaFacts, ...]:
+    found = [reply.answer() for reply in replies]
+    return tuple(each for each in found if each is not None)
 
 
 def _is_one_table(overlap: Overlap, timeout_seconds: float) -> bool:

@@ -4,8 +4,8 @@ problem."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from aggregator.intents.intent import Intent
@@ -23,14 +23,30 @@ from replicator.orders.order_log import OrderLog
 from tui.state.balance_client import BalanceClient
 from tui.state.feed_intents import loaded_partitions, read_intents
 from tui.state.feed_status import FeedFacts, FeedStatus, TableState, feed_status
-from tui.state.problems import Answer, answer_or_none
+from tui.state.inquiry import Inquiry, Reply
 from tui.state.shard_servers import ShardServers
 from tui.state.table_probe import table_states
 
-THREADS_MAX = 16
+NEXT_REPLICA_PART = 0.3
+"""Part of the timeout after which the next replica of a shard is asked as well."""
 
-Topics = Mapping[str, list[Topic] | None]
-"""Topics by cluster; None for a cluster that did not list them."""
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """Progress in one cluster: intents and, read after them, ends; so lag is never shown smaller
+    than it is."""
+
+    intents: dict[FeedPartition, Intent]
+    ends: dict[FeedPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Replies:
+    """Replies about one feed; progress by cluster, tables by shard and replica."""
+
+    progress: dict[str, Reply[_Progress]]
+    reports: Reply[dict[FeedPartition, LoaderReport]]
+    tables: list[list[Reply[dict[str, TableState]]]]
 
 
 class FeedProbe:
@@ -44,108 +60,130 @@ class FeedProbe:
         self._admins = {
             name: Admin(name, appliance.cluster(name), timeout_seconds) for name in names
         }
-        self._problems: dict[str, str] = {}
 
     def read(self) -> FeedStatus:
-        """Returns the status of the feeds.
+        """Returns the status of the feeds after the timeout at the latest.
 
-        The probe takes about as long as the slowest server, and raises nothing for an unreachable
-        one.
+        Raises nothing for an unreachable server.
         """
-        regions = list(dict.fromkeys(feed.region for feed in self._feeds))
-        with ThreadPoolExecutor(THREADS_MAX) as threads:
-            logs = threads.map(self._order_log, regions)
-            listed = threads.map(self._topics, self._admins)
-            order_logs = dict(zip(regions, logs, strict=True))
-            topics = dict(zip(map(str, self._admins), listed, strict=True))
-            facts = threads.map(
-                lambda feed: self._facts(feed, topics, order_logs[feed.region]), self._feeds
-            )
-            return feed_status(list(facts), time.time_ns() // 1_000_000)
-
-    def _facts(self, feed: Feed, topics: Topics, order_log: OrderLog | None) -> FeedFacts:
-        partitions = {
-            str(cluster): loaded_partitions(feed, cluster, found)
-            for cluster in feed.clusters
-            if (found := topics[cluster]) is not None
+        inquiry = Inquiry(self._timeout_seconds, Answered, Unreachable, ValueError)
+        topics = {
+            name: inquiry.ask_cluster(name, admin.cluster, admin.topics)
+            for name, admin in self._admins.items()
         }
-        shards = range(len(feed.shards))
-        with ThreadPoolExecutor(THREADS_MAX) as threads:
-            tables = threads.map(partial(self._tables, feed), shards)
-            reports = threads.submit(self._reports, feed)
-            read = threads.map(
-                lambda cluster: self._progress(feed, ClusterName(cluster), partitions[cluster]),
-                partitions,
-            )
-            progress = dict(zip(partitions, read, strict=True))
-            now_ms = time.time_ns() // 1_000_000
-            servers = (
-                *feed.clusters,
-                _orders(feed.region),
-                _redis(feed.region),
-                *(_shard(feed, number) for number in shards),
-            )
-            return FeedFacts(
-                feed=feed,
-                partitions=partitions,
-                intents={name: found[0] for name, found in progress.items() if found},
-                ends={
-                    p: end for found in progress.values() if found for p, end in found[1].items()
-                },
-                reports=reports.result(),
-                tables=dict(zip(shards, tables, strict=True)),
-                orders=FeedOrders.of(order_log, feed.name, now_ms) if order_log else None,
-                # The other answers are in by now, so that all problems are known.
-                problems=tuple(self._problems[name] for name in servers if name in self._problems),
-            )
+        clients = {
+            feed.region: BalanceClient(self._appliance, feed.region, self._timeout_seconds)
+            for feed in self._feeds
+        }
+        orders = {
+            region: inquiry.ask(client.name, client.order_log) for region, client in clients.items()
+        }
+        asked = {feed.name: self._ask(inquiry, feed, topics) for feed in self._feeds}
+        facts = [
+            self._facts(inquiry, feed, asked[feed.name], topics, orders[feed.region].answer())
+            for feed in self._feeds
+        ]
+        return feed_status(facts, time.time_ns() // 1_000_000)
 
-    def _topics(self, cluster: ClusterName) -> list[Topic] | None:
-        return self._answer(cluster, self._admins[cluster].topics)
+    def _ask(
+        self, inquiry: Inquiry, feed: Feed, topics: Mapping[ClusterName, Reply[list[Topic]]]
+    ) -> _Replies:
+        return _Replies(
+            progress={
+                str(cluster): inquiry.ask_cluster(
+                    cluster,
+                    self._appliance.cluster(cluster),
+                    partial(self._progress, feed, cluster),
+                    [topics[cluster]],
+                )
+                for cluster in feed.clusters
+            },
+            reports=inquiry.ask(_redis(feed.region), partial(self._reports, feed)),
+            tables=[self._ask_tables(inquiry, feed, number) for number in range(len(feed.shards))],
+        )
 
-    def _progress(
-        self, feed: Feed, cluster: ClusterName, partitions: Sequence[FeedPartition]
-    ) -> tuple[dict[FeedPartition, Intent], dict[FeedPartition, int]] | None:
-        """Returns intents and, read after them, ends; so lag is never shown smaller than it is."""
+    def _ask_tables(
+        self, inquiry: Inquiry, feed: Feed, number: int
+    ) -> list[Reply[dict[str, TableState]]]:
+        """Asks the replicas of a shard one after another until one answers."""
+        replies: list[Reply[dict[str, TableState]]] = []
+        for place in range(len(feed.shards[number].replicas)):
+            ask = partial(self._tables, feed, number, place, replies[-1] if replies else None)
+            replies.append(inquiry.ask(_replica(feed, number, place), ask))
+        return replies
+
+    def _facts(
+        self,
+        inquiry: Inquiry,
+        feed: Feed,
+        replies: _Replies,
+        topics: Mapping[ClusterName, Reply[list[Topic]]],
+        order_log: OrderLog | None,
+    ) -> FeedFacts:
+        found = {name: reply.answer() for name, reply in replies.progress.items()}
+        progress = {name: each for name, each in found.items() if each is not None}
+        reports = replies.reports.answer()
+        tables = {
+            number: next((it for reply in shard if (it := reply.answer()) is not None), None)
+            for number, shard in enumerate(replies.tables)
+        }
+        servers = [
+            *feed.clusters,
+            ClusterName.aggregate(feed.region),
+            _redis(feed.region),
+            # A replica that does not answer is no problem while another one tells the same.
+            *(
+                _replica(feed, number, place)
+                for number, shard in enumerate(replies.tables)
+                if tables[number] is None
+                for place in range(len(shard))
+            ),
+        ]
+        # All answers are in by now, so that all problems are known.
+        problems = inquiry.problems
+        now_ms = time.time_ns() // 1_000_000
+        return FeedFacts(
+            feed=feed,
+            partitions={
+                str(cluster): loaded_partitions(feed, cluster, listed)
+                for cluster in feed.clusters
+                if (listed := topics[cluster].answer()) is not None
+            },
+            intents={name: each.intents for name, each in progress.items()},
+            ends={place: end for each in progress.values() for place, end in each.ends.items()},
+            reports=reports,
+            tables=tables,
+            orders=FeedOrders.of(order_log, feed.name, now_ms) if order_log else None,
+            problems=tuple(problems[name] for name in servers if name in problems),
+        )
+
+    def _progress(self, feed: Feed, cluster: ClusterName, topics: list[Topic]) -> _Progress:
         settings, admin = self._appliance.cluster(cluster), self._admins[cluster]
+        partitions = loaded_partitions(feed, cluster, topics)
+        intents = read_intents(cluster, settings, feed, partitions, self._timeout_seconds)
+        ends = admin.offsets([(each.topic, each.partition) for each in partitions], "latest")
+        return _Progress(
+            intents, {FeedPartition(str(cluster), *place): end for place, end in ends.items()}
+        )
 
-        def ask() -> tuple[dict[FeedPartition, Intent], dict[FeedPartition, int]]:
-            intents = read_intents(cluster, settings, feed, partitions, self._timeout_seconds)
-            ends = admin.offsets([(each.topic, each.partition) for each in partitions], "latest")
-            return intents, {
-                FeedPartition(str(cluster), *place): end for place, end in ends.items()
-            }
-
-        return self._answer(cluster, ask)
-
-    def _reports(self, feed: Feed) -> dict[FeedPartition, LoaderReport] | None:
+    def _reports(self, feed: Feed) -> dict[FeedPartition, LoaderReport]:
         url = self._appliance.region(feed.region).redis_url()
+        with ReportStore(url, timeout_seconds=self._timeout_seconds) as store:
+            return store.read(feed.name)
 
-        def read() -> dict[FeedPartition, LoaderReport]:
-            with ReportStore(url, timeout_seconds=self._timeout_seconds) as store:
-                return store.read(feed.name)
-
-        return self._answer(_redis(feed.region), read)
-
-    def _tables(self, feed: Feed, number: int) -> dict[str, TableState] | None:
-        shard = ShardServers(feed, number, self._timeout_seconds)
-        return self._answer(_shard(feed, number), partial(table_states, shard))
-
-    def _order_log(self, region: str) -> OrderLog | None:
-        client = BalanceClient(self._appliance, region, self._timeout_seconds)
-        return self._answer(_orders(region), client.order_log)
-
-    def _answer(self, server: str, ask: Callable[[], Answer]) -> Answer | None:
-        note = partial(self._problems.__setitem__, server)
-        return answer_or_none(ask, note, Answered, Unreachable, ValueError)
-
-
-def _orders(region: str) -> str:
-    return f"orders of {region}"
+    def _tables(
+        self, feed: Feed, number: int, place: int, before: Reply[dict[str, TableState]] | None
+    ) -> dict[str, TableState] | None:
+        """Returns the tables of a replica; None if the one before it tells them."""
+        seconds = self._timeout_seconds * NEXT_REPLICA_PART
+        if before is not None and before.early(seconds) is not None:
+            return None
+        return table_states(ShardServers(feed, number, self._timeout_seconds).servers()[place])
 
 
 def _redis(region: str) -> str:
     return f"{region} Redis"
 
 
-def _shard(feed: Feed, number: int) -> str:
-    return f"{feed.name} shard {number}"
+def _replica(feed: Feed, number: int, place: int) -> str:
+    return f"{feed.name} shard {number} replica {place}"

@@ -7,19 +7,25 @@ without a current report or a complete copy is asked directly, so a lost region 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 
 from replicator.config.cluster_name import ClusterName
 from replicator.config.names import OWN_PREFIX
-from replicator.config.topology import Appliance
+from replicator.config.topology import Appliance, KafkaCluster
 from replicator.groups.membership.activity import ActivityStore
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_region import PrimaryRegion, joined
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
 from tui.state.group_locations import GroupLocations
-from tui.state.problems import answer_or_none
+from tui.state.inquiry import Inquiry, Reply
+
+REDIS_FIRST_PART = 0.3
+"""Part of the timeout after which a region is asked although Redis may still tell about it."""
+
+Stored = tuple[Mapping[str, frozenset[str]], frozenset[str], Mapping[str, PrimaryRegion]]
+"""Groups with members by other region, the other regions whose decisions are copied in full, and
+the record of each group."""
 
 
 class GroupProbe:
@@ -31,17 +37,27 @@ class GroupProbe:
         self._region = region
         self._url = appliance.region(region).redis_url()
         self._timeout_seconds = timeout_seconds
-        self._problems: list[str] = []
 
     def read(self) -> GroupLocations:
-        """Returns all groups known in the region, except Sluice's own (prefix `sluice.`)."""
-        stored = answer_or_none(self._stored, self._problems.append)
-        active, copied, records = stored or ({}, frozenset(), {})
-        members, decisions = self._asked(
-            [region for region in self._appliance.regions if region not in active],
-            [region for region in self._appliance.regions if region not in copied],
-        )
-        active = dict(active) | {
+        """Returns all groups known in the region, except Sluice's own (prefix `sluice.`).
+
+        Takes the timeout at the longest.
+        """
+        inquiry = Inquiry(self._timeout_seconds)
+        asked_redis = inquiry.ask(f"{self._region} Redis", self._stored)
+        asked_members = {
+            region: self._ask_members(inquiry, region, asked_redis)
+            for region in self._appliance.regions
+        }
+        asked_decisions = [
+            self._ask_decisions(inquiry, region, asked_redis) for region in self._appliance.regions
+        ]
+        stored = asked_redis.answer()
+        reported, _, records = stored or ({}, frozenset(), {})
+        found = {region: reply.answer() for region, reply in asked_members.items()}
+        members = {region: counts for region, counts in found.items() if counts is not None}
+        decisions = [it for reply in asked_decisions if (it := reply.answer()) is not None]
+        active = dict(reported) | {
             region: frozenset(group for group, has_members in counts.items() if has_members)
             for region, counts in members.items()
         }
@@ -54,17 +70,11 @@ class GroupProbe:
             active=active,
             silent=tuple(region for region in self._appliance.regions if region not in active),
             groups=tuple(sorted(it for it in known | set(newest) if _is_application(it))),
-            problems=tuple(dict.fromkeys(self._problems)),
+            problems=tuple(dict.fromkeys(inquiry.problems.values())),
         )
 
-    def _stored(
-        self,
-    ) -> tuple[Mapping[str, frozenset[str]], frozenset[str], Mapping[str, PrimaryRegion]]:
-        """Reads the region's Redis.
-
-        Returns the groups with members by other region, the other regions whose decisions are
-        copied in full, and the record of each group.
-        """
+    def _stored(self) -> Stored:
+        """Reads the region's Redis."""
         now_ms = time.time_ns() // 1_000_000
         copied = set()
         for region in self._appliance.regions:
@@ -81,37 +91,31 @@ class GroupProbe:
         others = {region: groups for region, groups in active.items() if region != own}
         return others, frozenset(copied - {own}), records
 
-    def _asked(
-        self, for_members: Iterable[str], for_decisions: Iterable[str]
-    ) -> tuple[dict[str, dict[str, bool]], list[dict[str, PrimaryRegion]]]:
-        """Asks the aggregate clusters of these regions, all at the same time.
+    def _ask_members(
+        self, inquiry: Inquiry, region: str, asked_redis: Reply[Stored]
+    ) -> Reply[dict[str, bool]]:
+        """Asks a region's aggregate which groups have members, unless Redis has its report."""
+        name, cluster = self._cluster(region)
+        needed = inquiry.ask(name, lambda: self._lacks(asked_redis, lambda it: region in it[0]))
+        groups = Groups(name, cluster, self._timeout_seconds)
+        return inquiry.ask_cluster(name, cluster, lambda _: groups.members(), [needed])
 
-        Returns, by region, whether each group has members; and the decisions of each region that
-        answered.
-        """
-        note = self._problems.append
-        with ThreadPoolExecutor(2 * len(self._appliance.regions)) as threads:
-            members = {
-                region: threads.submit(answer_or_none, self._groups(region).members, note)
-                for region in for_members
-            }
-            decisions = [
-                threads.submit(answer_or_none, self._log(region).read, note)
-                for region in for_decisions
-            ]
-        found = {region: it.result() for region, it in members.items()}
-        return (
-            {region: counts for region, counts in found.items() if counts is not None},
-            [records for it in decisions if (records := it.result()) is not None],
-        )
+    def _ask_decisions(
+        self, inquiry: Inquiry, region: str, asked_redis: Reply[Stored]
+    ) -> Reply[dict[str, PrimaryRegion]]:
+        """Asks a region's aggregate for its decisions, unless Redis has a copy of them."""
+        name, cluster = self._cluster(region)
+        needed = inquiry.ask(name, lambda: self._lacks(asked_redis, lambda it: region in it[1]))
+        log = PrimaryLog(name, cluster, self._timeout_seconds)
+        return inquiry.ask_cluster(name, cluster, lambda _: log.read(), [needed])
 
-    def _groups(self, region: str) -> Groups:
-        cluster = self._appliance.region(region).aggregate
-        return Groups(ClusterName.aggregate(region), cluster, self._timeout_seconds)
+    def _lacks(self, asked_redis: Reply[Stored], has: Callable[[Stored], bool]) -> bool | None:
+        """Returns True if Redis lacks something or does not answer soon; None if it has it."""
+        stored = asked_redis.early(self._timeout_seconds * REDIS_FIRST_PART)
+        return None if stored is not None and has(stored) else True
 
-    def _log(self, region: str) -> PrimaryLog:
-        cluster = self._appliance.region(region).aggregate
-        return PrimaryLog(ClusterName.aggregate(region), cluster, self._timeout_seconds)
+    def _cluster(self, region: str) -> tuple[ClusterName, KafkaCluster]:
+        return ClusterName.aggregate(region), self._appliance.region(region).aggregate
 
 
 def _is_application(group: str) -> bool:

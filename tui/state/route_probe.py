@@ -1,8 +1,8 @@
 """Probe of clusters and Redis servers for a snapshot; an unreachable one becomes a problem."""
 
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from balancer.plan import TopicPartition
@@ -16,10 +16,20 @@ from replicator.mirror.ledger.entries import Entries, entries_of
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.topics.topic_plan import TopicPlan, is_mirrorable, plan
-from tui.state.problems import Answer, answer_or_none
+from tui.state.inquiry import Inquiry, Reply
 from tui.state.snapshot import RouteFacts, Snapshot, snapshot
 
-THREADS_MAX = 16
+ENTRIES_FIRST_PART = 0.5
+"""Part of the timeout in which the ends of a source wait for the entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Replies:
+    """Replies about one route."""
+
+    ledger: Reply[Entries]
+    ends: Reply[dict[TopicPartition, int]]
+    reports: Reply[dict[TopicPartition, PartitionReport]]
 
 
 class RouteProbe:
@@ -44,20 +54,25 @@ class RouteProbe:
             )
             for name in sorted({route.target for route in routes})
         }
-        self._problems: dict[str, str] = {}
 
     def read(self) -> Snapshot:
-        """Returns a snapshot of the routes.
+        """Returns a snapshot of the routes after the timeout at the latest.
 
-        The probe takes about as long as the slowest cluster, and raises nothing for an unreachable
-        one.
+        Raises nothing for an unreachable server.
         """
-        with ThreadPoolExecutor(THREADS_MAX) as threads:
-            admins = [*self._sources.values(), *self._targets.values()]
-            described = dict(
-                zip((a.name for a in admins), threads.map(self._topics, admins), strict=True)
+        inquiry = Inquiry(self._timeout_seconds, Answered, Unreachable, ValueError)
+        topics = {
+            admin.name: inquiry.ask_cluster(
+                admin.name, admin.cluster, partial(_mirrorable_topics, admin)
             )
-            facts = list(threads.map(lambda route: self._facts(route, described), self._routes))
+            for admin in (*self._sources.values(), *self._targets.values())
+        }
+        asked = {route: self._ask(inquiry, route, topics) for route in self._routes}
+        described = {name: reply.answer() for name, reply in topics.items()}
+        facts = [
+            self._facts(inquiry, route, replies, described[self._targets[route.target].name])
+            for route, replies in asked.items()
+        ]
         plans = {target: self._plan(target, described) for target in self._targets}
         return snapshot(facts, plans, time.time())
 
@@ -65,10 +80,7 @@ class RouteProbe:
         targets = sorted({route.target for route in self._routes})
         return [route for target in targets for route in self._appliance.routes_into(target)]
 
-    def _topics(self, admin: Admin) -> list[Topic] | None:
-        return self._answer(admin.name, lambda: [t for t in admin.topics() if is_mirrorable(t)])
-
-    def _plan(self, target: str, described: dict[str, list[Topic] | None]) -> TopicPlan:
+    def _plan(self, target: str, described: Mapping[str, list[Topic] | None]) -> TopicPlan:
         """Makes the topic plan that a daemon in the target region would make.
 
         When the target does not answer, the plan is made from the sources alone.
@@ -80,53 +92,76 @@ class RouteProbe:
         existing = described[ClusterName.aggregate(target)]
         return plan(sources, existing or (), self._appliance.topics)
 
-    def _facts(self, route: Route, described: dict[str, list[Topic] | None]) -> RouteFacts:
+    def _ask(
+        self, inquiry: Inquiry, route: Route, topics: Mapping[str, Reply[list[Topic]]]
+    ) -> _Replies:
         source, target = self._sources[route.source], self._targets[route.target]
-        topics = described[source.name]
-        partitions = [
-            TopicPartition(topic.name, number)
-            for topic in topics or ()
-            for number in range(topic.partitions)
-        ]
-        ledger = None
-        if described[target.name] is not None:
-            ledger = self._answer(target.name, lambda: self._ledger(route, partitions))
-        reports = self._reports(route)
-        # Read after the entries, so that lag is never shown smaller than it is.
-        ends = None
-        if topics is not None:
-            ends = self._answer(source.name, lambda: source.offsets(partitions, "latest"))
-        servers = (source.name, target.name, f"{route.name} Redis")
+        timeout_seconds = self._timeout_seconds
+
+        def entries(found: list[Topic], _: list[Topic]) -> Entries:
+            asked = {route: _partitions(found)}
+            return entries_of(target.name, target.cluster, asked, timeout_seconds)[route]
+
+        def ends(found: list[Topic]) -> dict[TopicPartition, int]:
+            # Read after the entries, so that lag is never shown smaller than it is. A silent
+            # target leaves time for them.
+            ledger.early(timeout_seconds * ENTRIES_FIRST_PART)
+            return source.offsets(_partitions(found), "latest")
+
+        from_source, from_target = topics[source.name], topics[target.name]
+        ledger = inquiry.ask_cluster(
+            target.name, target.cluster, entries, [from_source, from_target]
+        )
+        return _Replies(
+            ledger,
+            inquiry.ask_cluster(source.name, source.cluster, ends, [from_source]),
+            inquiry.ask(_redis(route), partial(self._reports, route)),
+        )
+
+    def _reports(self, route: Route) -> dict[TopicPartition, PartitionReport]:
+        url = self._appliance.region(route.target).redis_url()
+        with OffsetStore(url, route.key, timeout_seconds=self._timeout_seconds) as store:
+            found = store.reports()
+        return {
+            TopicPartition(topic, number): report for (_, topic, number), report in found.items()
+        }
+
+    def _facts(
+        self,
+        inquiry: Inquiry,
+        route: Route,
+        replies: _Replies,
+        target_topics: list[Topic] | None,
+    ) -> RouteFacts:
+        ledger, ends = replies.ledger.answer(), replies.ends.answer()
+        reports = replies.reports.answer()
+        # All answers are in by now, so that all problems are known.
+        problems = inquiry.problems
+        servers = (
+            self._sources[route.source].name,
+            self._targets[route.target].name,
+            _redis(route),
+        )
         return RouteFacts(
             route=route,
             entries=ledger.read if ledger else None,
-            source_ends=None
-            if ends is None
-            else {TopicPartition(*partition): end for partition, end in ends.items()},
+            source_ends=ends,
             reports=reports,
             unreadable=ledger.unreadable if ledger else {},
-            is_target_known=described[target.name] is not None,
-            problems=tuple(self._problems[name] for name in servers if name in self._problems),
+            is_target_known=target_topics is not None,
+            problems=tuple(problems[name] for name in servers if name in problems),
         )
 
-    def _ledger(self, route: Route, partitions: Sequence[TopicPartition]) -> Entries:
-        target = self._targets[route.target]
-        found = entries_of(target.name, target.cluster, {route: partitions}, self._timeout_seconds)
-        return found[route]
 
-    def _reports(self, route: Route) -> dict[TopicPartition, PartitionReport] | None:
-        url = self._appliance.region(route.target).redis_url()
+def _mirrorable_topics(admin: Admin) -> list[Topic]:
+    return [topic for topic in admin.topics() if is_mirrorable(topic)]
 
-        def read() -> dict[TopicPartition, PartitionReport]:
-            with OffsetStore(url, route.key, timeout_seconds=self._timeout_seconds) as store:
-                found = store.reports()
-            return {
-                TopicPartition(topic, number): report
-                for (_, topic, number), report in found.items()
-            }
 
-        return self._answer(f"{route.name} Redis", read)
+def _partitions(topics: Iterable[Topic]) -> list[TopicPartition]:
+    return [
+        TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)
+    ]
 
-    def _answer(self, server: str, ask: Callable[[], Answer]) -> Answer | None:
-        note = partial(self._problems.__setitem__, server)
-        return answer_or_none(ask, note, Answered, Unreachable, ValueError)
+
+def _redis(route: Route) -> str:
+    return f"{route.name} Redis"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from clickhouse_driver import Client
 
 from aggregator.store.schema_reader import TableFacts, read_tables
-from replicator.runtime.store_errors import StoreUnreachable
+from replicator.clickhouse.server import ClickHouse
 from tui.state.feed_status import TableState
-from tui.state.shard_servers import ShardServers
 
 LOOK_BACK_SECONDS = 60
 """Time over which the rate of blocks is taken. Replaced parts stay visible for eight minutes."""
@@ -23,16 +22,10 @@ SELECT table, max(active_parts), sum(blocks) FROM (
 """
 
 
-def table_states(shard: ShardServers) -> dict[str, TableState]:
-    """Returns the tables of the first replica that answers. Raises StoreUnreachable."""
-    problems: list[str] = []
-    for server in shard.servers():
-        try:
-            with server.connected() as client:
-                return read_states(client, server.address.database)
-        except StoreUnreachable as problem:
-            problems.append(str(problem))
-    raise StoreUnreachable("; ".join(problems))
+def table_states(server: ClickHouse) -> dict[str, TableState]:
+    """Returns the tables of a replica. Raises StoreUnreachable."""
+    with server.connected() as client:
+        return read_states(client, server.address.database)
 
 
 def read_states(client: Client, database: str) -> dict[str, TableState]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
+from replicator.kafka.tail import compacted_topic
 from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.orders import status_board
 from replicator.orders.balance_log import BalanceLog
 from replicator.orders.status_board import StatusBoard
 from replicator.placement.rounds.route_inputs import RouteInputs
@@ -13,17 +15,26 @@ from replicator.placement.rounds.throughput_watch import ThroughputWatch
 
 
 class BalancerConnections:
-    """Maker of the connections of one region's balancer. The caller closes what is returned."""
+    """Maker of the connections of one region's balancer. The caller closes what is returned.
 
-    def __init__(self, appliance: Appliance, region: str) -> None:
+    Args:
+        timeout_seconds: for the order log and for Redis; None: the defaults of each.
+    """
+
+    def __init__(
+        self, appliance: Appliance, region: str, timeout_seconds: float | None = None
+    ) -> None:
         self._appliance, self._region = appliance, region
         self._settings = appliance.region(region)
+        self._timeout_seconds = timeout_seconds
 
     def balance_log(self) -> BalanceLog:
-        return BalanceLog(ClusterName.aggregate(self._region), self._settings.aggregate)
+        seconds = self._timeout_seconds or compacted_topic.TIMEOUT_SECONDS
+        return BalanceLog(ClusterName.aggregate(self._region), self._settings.aggregate, seconds)
 
     def status_board(self) -> StatusBoard:
-        return StatusBoard(self._settings.redis_url(), self._region)
+        seconds = self._timeout_seconds or status_board.TIMEOUT_SECONDS
+        return StatusBoard(self._settings.redis_url(), self._region, seconds)
 
     def source_watch(self, route: Route) -> SourceWatch:
         return SourceWatch(self._appliance, route)

@@ -19,6 +19,8 @@ from replicator.placement.rounds.partition_need import PartitionNeed, needs_of
 from replicator.placement.rounds.route_settings import COSTS_DEFAULT
 from replicator.placement.rounds.route_snapshot import RouteSnapshot
 from replicator.placement.rounds.stream_round import Outcome, StreamRound
+from replicator.runtime.gather import gather_or_cancel
+from replicator.runtime.run_in_thread import run_in_thread
 
 
 class NoDriver(Exception):
@@ -62,9 +64,11 @@ async def previews(
         NoDriver: no driver shows an active plan.
     """
     connections = connections or BalancerConnections(appliance, region)
-    order_log = connections.balance_log().read()
-    with closing(connections.status_board()) as board:
-        active_plan, rounds = board.plan(), board.rounds()
+    asked_orders = run_in_thread(connections.balance_log().read)
+    asked_board = run_in_thread(_board, connections)
+    # Neither waits for the other, so that two silent servers cost no more than one.
+    await gather_or_cancel(asked_orders, asked_board)
+    order_log, (active_plan, rounds) = asked_orders.result(), asked_board.result()
     if active_plan is None:
         raise NoDriver(
             f"no driver shows what it carries into {region}: start `sluice replicate --region "
@@ -81,6 +85,11 @@ async def previews(
             )
             found.append(_preview(route, stream, first_carrier, snapshot, outcome))
     return found
+
+
+def _board(connections: BalancerConnections) -> tuple[ActivePlan | None, list[RoundStatus]]:
+    with closing(connections.status_board()) as board:
+        return board.plan(), board.rounds()
 
 
 async def _snapshot(

@@ -68,7 +68,7 @@ def show(context: CommandContext, carriers: bool) -> int:
 @click.option(
     "--all", "all_partitions", is_flag=True, help="List all partitions, however many there are."
 )
-@output_option
+@answer_options
 def partitions(
     context: CommandContext, stream: str | None, topic: str | None, all_partitions: bool
 ) -> int:
@@ -81,7 +81,9 @@ def partitions(
     from tui.actions.previews import check_topic_carried, read_previews
     from tui.cli.views.partition_needs_view import Needs, as_text, as_values
 
-    previews = read_previews(context.appliance, context.region, context.routes, stream)
+    previews = read_previews(
+        context.appliance, context.region, context.routes, context.timeout_seconds, stream=stream
+    )
     if topic is not None:
         check_topic_carried(previews, topic)
     needs = Needs(context.region, previews, topic)
@@ -95,7 +97,7 @@ def partitions(
 @stream_option
 @full_option
 @click.option("--moves", is_flag=True, help="List all moves, however many there are.")
-@output_option
+@answer_options
 def plan(context: CommandContext, stream: str | None, full: bool, moves: bool) -> int:
     """Show the moves of a plan made now, with their reasons. Changes nothing.
 
@@ -107,7 +109,14 @@ def plan(context: CommandContext, stream: str | None, full: bool, moves: bool) -
     from tui.cli.views.preview_view import Planned, as_text, as_values
 
     scope = Scope.FULL if full else Scope.STICKY
-    previews = read_previews(context.appliance, context.region, context.routes, stream, scope)
+    previews = read_previews(
+        context.appliance,
+        context.region,
+        context.routes,
+        context.timeout_seconds,
+        stream=stream,
+        scope=scope,
+    )
     planned = Planned(context.region, scope, previews, typed_config_option())
     emit(context.output, as_values(planned), lambda: as_text(planned, all_moves=moves))
     return ExitCode.DONE
