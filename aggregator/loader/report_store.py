@@ -1,8 +1,9 @@
 """Loaders' reports and totals in a region's Redis, for `sluice aggregate status` and metrics. Never
 the truth.
 
-sluice:loaders:<feed>:<loader>      JSON lines: a loader's last reports, one a line; expiring
-sluice:loader_totals:<feed>:<id>    JSON: what a loader has counted in its epoch; expiring
+sluice:loaders:<feed>          expiring values (expiring_values.py): a loader's last reports, a JSON
+                               document a line
+sluice:loader_totals:<feed>    expiring values: what a loader has counted in its epoch, JSON
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import Any
 
 from aggregator.loader.reports import FeedPartition, LoaderReport, latest
 from aggregator.loader.tally import LoaderTotals
+from replicator.runtime import expiring_values
 from replicator.runtime.redis_store import RedisStore
 from replicator.runtime.store_errors import reached
 
@@ -31,20 +32,19 @@ class ReportStore(RedisStore):
     def write(self, reports: Iterable[LoaderReport]) -> None:
         """Replaces all reports of the loaders that these are from. Raises StoreUnreachable."""
         by_loader = groupby(sorted(reports, key=_loader), key=_loader)
-        texts = {
-            _name(*loader): "\n".join(report.to_json() for report in own)
-            for loader, own in by_loader
-        }
+        texts = {loader: "\n".join(report.to_json() for report in own) for loader, own in by_loader}
         with reached(self.name, MEANWHILE), self._redis.pipeline(transaction=False) as pipeline:
-            for name, text in texts.items():
-                pipeline.set(name, text, ex=EXPIRE_SECONDS)
+            for (feed, number, cluster), text in texts.items():
+                member = f"{number} {cluster}"
+                expiring_values.put(pipeline, _index(feed), member, text, EXPIRE_SECONDS * 1000)
             pipeline.execute()
 
     def write_totals(self, loader_id: str, totals: LoaderTotals) -> None:
         """Replaces what a loader has counted. Raises StoreUnreachable."""
         with reached(self.name, MEANWHILE):
-            name = _totals_name(totals.feed, loader_id)
-            self._redis.set(name, totals.to_json(), ex=TOTALS_EXPIRE_SECONDS)
+            index, text = _totals_index(totals.feed), totals.to_json()
+            expire_ms = TOTALS_EXPIRE_SECONDS * 1000
+            expiring_values.put(self._redis, index, loader_id, text, expire_ms)
 
     def totals(self, feed: str) -> Mapping[str, LoaderTotals]:
         """Returns what the loaders of a feed have counted, by their ids.
@@ -54,14 +54,11 @@ class ReportStore(RedisStore):
         Raises StoreUnreachable.
         """
         with reached(self.name, MEANWHILE):
-            names = sorted(self._redis.scan_iter(_totals_name(feed, "*"), count=1000))
-            texts: Any = self._redis.mget(names) if names else []
+            (texts,) = expiring_values.read(self._redis, [_totals_index(feed)])
         found = {}
-        for name, text in zip(names, texts, strict=True):
-            loader = name.decode().rpartition(":")[2]
+        for loader, text in texts.items():
             try:
-                if text:
-                    found[loader] = LoaderTotals.from_json(text)
+                found[loader] = LoaderTotals.from_json(text)
             except ValueError as error:
                 log.warning("event=metrics-blind feed=%s loader_id=%s: %s", feed, loader, error)
         return found
@@ -72,9 +69,8 @@ class ReportStore(RedisStore):
         Raises StoreUnreachable, or ValueError when another version wrote a report.
         """
         with reached(self.name, MEANWHILE):
-            names = sorted(self._redis.scan_iter(_name(feed, "*", "*"), count=1000))
-            found: Any = self._redis.mget(names) if names else []
-        lines = (line for text in found if text for line in text.splitlines())
+            (texts,) = expiring_values.read(self._redis, [_index(feed)])
+        lines = (line for text in texts.values() for line in text.splitlines())
         return latest(LoaderReport.from_json(line) for line in lines)
 
 
@@ -82,9 +78,9 @@ def _loader(report: LoaderReport) -> tuple[str, int, str]:
     return report.feed, report.loader, report.cluster
 
 
-def _name(feed: str, loader: int | str, cluster: str) -> str:
-    return f"sluice:loaders:{feed}:{loader}:{cluster}"
+def _index(feed: str) -> str:
+    return f"sluice:loaders:{feed}"
 
 
-def _totals_name(feed: str, loader_id: str) -> str:
-    return f"sluice:loader_totals:{feed}:{loader_id}"
+def _totals_index(feed: str) -> str:
+    return f"sluice:loader_totals:{feed}"

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from deploy.lab.dump import dump
 from replicator.mirror.driver.metrics import TotalsCollector, totals_into
-from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.carrier_reports import CarrierReports
 from replicator.mirror.offset_map.reports import PartitionReport
 from tests.live.hand import Gate, Hand
 from tests.live.stage import Stage
@@ -28,14 +28,14 @@ class Reports:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         region = stage.carrying.appliance.region(stage.route.target)
-        self._store = OffsetStore(region.redis_url(), stage.route.key)
+        self._store = CarrierReports(region.redis_url())
 
     def of(self, hand: Hand, is_wanted: Callable[[PartitionReport], bool]) -> PartitionReport:
         """Returns the first report of a carrier that satisfies the condition."""
         found: list[PartitionReport] = []
 
         def is_there() -> bool:
-            told = self._store.reports().values()
+            told = self._store.reports([self._stage.route.key])[0].values()
             found.extend(
                 r for r in told if r.carrier == hand.receipts.log_fields[1] and is_wanted(r)
             )

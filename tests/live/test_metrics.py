@@ -10,8 +10,9 @@ from deploy.lab.redis import RedisServer
 from replicator.config.settings import MetricsSettings
 from replicator.config.topology import Appliance, KafkaCluster, Region
 from replicator.mirror.driver.metrics import reports_into, serve
-from replicator.mirror.offset_map.offset_store import reports_name
+from replicator.mirror.offset_map.carrier_reports import reports_index
 from replicator.mirror.offset_map.reports import PartitionReport, packed
+from replicator.runtime import expiring_values
 
 
 def test_what_carriers_report_is_served_until_redis_is_away(redis: RedisServer) -> None:
@@ -23,7 +24,7 @@ def test_what_carriers_report_is_served_until_redis_is_away(redis: RedisServer) 
         "east>east", "orders", 0, 3, 20.0, 900.0, 10, 7, 3, 0.5, None, time.time()
     )
     with Redis.from_url(redis.url) as client:
-        client.set(reports_name("east.east", 3), packed([report]))
+        expiring_values.put(client, reports_index("east.east"), "3", packed([report]), 60_000)
     settings = MetricsSettings(port=free_port())
     stop = serve(settings, reports_into(appliance, "east"))
     try:

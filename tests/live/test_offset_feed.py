@@ -2,11 +2,14 @@
 
 import asyncio
 import logging
+import os
+import socket
 import time
 
 import pytest
 
 from deploy.lab.redis import RedisServer
+from replicator.mirror.offset_map.carrier_reports import CarrierReports
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.reports import PartitionReport
@@ -101,10 +104,17 @@ async def test_reports_show_the_newest_of_each_partition_and_expire(redis):
         await feed.start()
     old.report([report(at=1.0), report(at=1.0, partition=4)])
     new.report([report(at=2.0, carrier=1)])
-    with OffsetStore(redis.url, ROUTE) as store:
-        await until(lambda: len(store.reports()) == 2)
-        await until(lambda: store.reports()["west>east", "flights", 3].carrier == 1)
-        await until(lambda: len(store.reports()) == 1)
+    with CarrierReports(redis.url) as store:
+
+        def reports():
+            (found,) = store.reports([ROUTE])
+            return found
+
+        await until(lambda: len(reports()) == 2)
+        await until(lambda: reports()["west>east", "flights", 3].carrier == 1)
+        await until(lambda: len(reports()) == 1)
+        (found,) = reports().values()
+        assert (found.host, found.pid) == (socket.gethostname(), os.getpid())
         await old.stop()
         await new.stop()
-        assert store.reports() == {}
+        assert reports() == {}

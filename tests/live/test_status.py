@@ -21,8 +21,9 @@ from replicator.config.topology import Route
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import encode
 from replicator.mirror.ledger.ledger import group_of
-from replicator.mirror.offset_map.offset_store import reports_name
+from replicator.mirror.offset_map.carrier_reports import reports_index
 from replicator.mirror.offset_map.reports import PartitionReport, packed
+from replicator.runtime import expiring_values
 from tests.live.conftest import TopicMaker
 from tests.replicator.mirror.ledger.held import held
 from tui.cli.exit_codes import ExitCode
@@ -102,7 +103,7 @@ def test_what_ledger_and_reports_say_is_shown_and_the_rest_is_unknown(
     committed(aggregate, TopicPartition(topic, 1), *encode(ENTRY.park(LOSS)))
     report = PartitionReport(ROUTE.name, topic, 0, 3, 20.0, 900.0, 10, 7, 3, 0.5, None, time.time())
     with Redis.from_url(redis.url) as client:
-        client.set(reports_name(ROUTE.key, 3), packed([report]))
+        expiring_values.put(client, reports_index(ROUTE.key), "3", packed([report]), 60_000)
     _, after = shown(config, capsys)
     first, second = after["routes"][0]["topics"][0]["partitions"]
     assert (first["mirrored_to"], first["lag_records"], first["lag_seconds"]) == (7, 3, 0.5)

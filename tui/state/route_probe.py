@@ -13,8 +13,7 @@ from replicator.kafka.admin.topic import Topic
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered
 from replicator.mirror.ledger.entries import Entries, entries_of
-from replicator.mirror.offset_map.offset_store import OffsetStore
-from replicator.mirror.offset_map.reports import PartitionReport
+from replicator.mirror.offset_map.carrier_reports import CarrierReports, Reports
 from replicator.mirror.topics.topic_plan import TopicPlan, is_mirrorable, plan
 from tui.state.inquiry import Inquiry, Reply
 from tui.state.snapshot import RouteFacts, Snapshot, snapshot
@@ -29,7 +28,7 @@ class _Replies:
 
     ledger: Reply[Entries]
     ends: Reply[dict[TopicPartition, int]]
-    reports: Reply[dict[TopicPartition, PartitionReport]]
+    reports: Reply[dict[Route, Reports]]
 
 
 class RouteProbe:
@@ -67,7 +66,14 @@ class RouteProbe:
             )
             for admin in (*self._sources.values(), *self._targets.values())
         }
-        asked = {route: self._ask(inquiry, route, topics) for route in self._routes}
+        reports = {
+            target: inquiry.ask(_redis(target), partial(self._reports, target))
+            for target in self._targets
+        }
+        asked = {
+            route: self._ask(inquiry, route, topics, reports[route.target])
+            for route in self._routes
+        }
         described = {name: reply.answer() for name, reply in topics.items()}
         facts = [
             self._facts(inquiry, route, replies, described[self._targets[route.target].name])
@@ -93,7 +99,11 @@ class RouteProbe:
         return plan(sources, existing or (), self._appliance.topics)
 
     def _ask(
-        self, inquiry: Inquiry, route: Route, topics: Mapping[str, Reply[list[Topic]]]
+        self,
+        inquiry: Inquiry,
+        route: Route,
+        topics: Mapping[str, Reply[list[Topic]]],
+        reports: Reply[dict[Route, Reports]],
     ) -> _Replies:
         source, target = self._sources[route.source], self._targets[route.target]
         timeout_seconds = self._timeout_seconds
@@ -115,16 +125,17 @@ class RouteProbe:
         return _Replies(
             ledger,
             inquiry.ask_cluster(source.name, source.cluster, ends, [from_source]),
-            inquiry.ask(_redis(route), partial(self._reports, route)),
+            reports,
         )
 
-    def _reports(self, route: Route) -> dict[TopicPartition, PartitionReport]:
-        url = self._appliance.region(route.target).redis_url()
-        with OffsetStore(url, route.key, timeout_seconds=self._timeout_seconds) as store:
-            found = store.reports()
-        return {
-            TopicPartition(topic, number): report for (_, topic, number), report in found.items()
-        }
+    def _reports(self, target: str) -> dict[Route, Reports]:
+        url, routes = (
+            self._appliance.region(target).redis_url(),
+            self._appliance.routes_into(target),
+        )
+        with CarrierReports(url, timeout_seconds=self._timeout_seconds) as store:
+            found = store.reports([route.key for route in routes])
+        return dict(zip(routes, found, strict=True))
 
     def _facts(
         self,
@@ -134,19 +145,24 @@ class RouteProbe:
         target_topics: list[Topic] | None,
     ) -> RouteFacts:
         ledger, ends = replies.ledger.answer(), replies.ends.answer()
-        reports = replies.reports.answer()
+        told = replies.reports.answer()
         # All answers are in by now, so that all problems are known.
         problems = inquiry.problems
         servers = (
             self._sources[route.source].name,
             self._targets[route.target].name,
-            _redis(route),
+            _redis(route.target),
         )
         return RouteFacts(
             route=route,
             entries=ledger.read if ledger else None,
             source_ends=ends,
-            reports=reports,
+            reports=None
+            if told is None
+            else {
+                TopicPartition(topic, number): report
+                for (_, topic, number), report in told[route].items()
+            },
             unreadable=ledger.unreadable if ledger else {},
             is_target_known=target_topics is not None,
             problems=tuple(problems[name] for name in servers if name in problems),
@@ -163,5 +179,5 @@ def _partitions(topics: Iterable[Topic]) -> list[TopicPartition]:
     ]
 
 
-def _redis(route: Route) -> str:
-    return f"{route.name} Redis"
+def _redis(region: str) -> str:
+    return f"{region} Redis"

@@ -144,7 +144,7 @@ def snapshot(facts: Sequence[RouteFacts], plans: Mapping[str, TopicPlan], now: f
 
 def route_view(facts: RouteFacts, plan: TopicPlan, now: float) -> RouteView:
     topics: list[TopicView] = []
-    denied = 0
+    denied, known = 0, known_partitions(facts)
     for status in plan.topics:
         if facts.route not in status.routes:
             continue
@@ -159,7 +159,7 @@ def route_view(facts: RouteFacts, plan: TopicPlan, now: float) -> RouteView:
                 notes=tuple(note.text for note in notes if note.text),
                 partitions=tuple(
                     partition_view(partition, facts, now)
-                    for partition in partitions_of(status.topic, facts)
+                    for partition in known.get(status.topic, ())
                 ),
             )
         )
@@ -172,12 +172,15 @@ def route_view(facts: RouteFacts, plan: TopicPlan, now: float) -> RouteView:
     )
 
 
-def partitions_of(topic: str, facts: RouteFacts) -> list[TopicPartition]:
-    """Returns the topic's partitions that the source or the ledger knows, in order."""
+def known_partitions(facts: RouteFacts) -> dict[str, list[TopicPartition]]:
+    """Returns the partitions of each topic that the source or the ledger knows, in order."""
     known: set[TopicPartition] = set()
     for found in (facts.source_ends, facts.entries, facts.unreadable):
-        known |= {partition for partition in found or () if partition.topic == topic}
-    return sorted(known)
+        known.update(found or ())
+    by_topic: dict[str, list[TopicPartition]] = {}
+    for partition in sorted(known):
+        by_topic.setdefault(partition.topic, []).append(partition)
+    return by_topic
 
 
 def partition_view(partition: TopicPartition, facts: RouteFacts, now: float) -> PartitionView:

@@ -23,7 +23,7 @@ from prometheus_client.registry import Collector
 from replicator.config.settings import MetricsSettings
 from replicator.config.topology import Appliance
 from replicator.mirror.driver.counting import Counting
-from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.carrier_reports import CarrierReports
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.offset_map.totals import LATENCY_BOUNDS, CarrierTotals
 from replicator.runtime import metrics_server
@@ -211,15 +211,16 @@ class TotalsCollector(Collector):
 def totals_into(appliance: Appliance, region: str) -> Totals:
     """Returns a function that reads the totals of all routes into a region from Redis."""
     url = appliance.region(region).redis_url()
-    stores = {r.name: OffsetStore(url, r.key) for r in appliance.routes_into(region)}
-    return lambda: {name: store.totals() for name, store in stores.items()}
+    store, routes = CarrierReports(url), appliance.routes_into(region)
+    names, keys = [route.name for route in routes], [route.key for route in routes]
+    return lambda: dict(zip(names, store.totals(keys), strict=True))
 
 
 def reports_into(appliance: Appliance, region: str) -> Reports:
     """Returns a function that reads the last reports of all routes into a region from Redis."""
     url = appliance.region(region).redis_url()
-    stores = [OffsetStore(url, route.key) for route in appliance.routes_into(region)]
-    return lambda: [report for store in stores for report in store.reports().values()]
+    store, keys = CarrierReports(url), [route.key for route in appliance.routes_into(region)]
+    return lambda: [report for found in store.reports(keys) for report in found.values()]
 
 
 def serve(

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import os
+import socket
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -9,18 +11,15 @@ from typing import Any
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from replicator.mirror.offset_map.offset_store import (
-    WholeMark,
-    reports_name,
-    runs_name,
-    totals_name,
-)
+from replicator.mirror.offset_map.carrier_reports import reports_index, totals_index
+from replicator.mirror.offset_map.offset_store import WholeMark, runs_name
 from replicator.mirror.offset_map.packed_map import pack_segment
 from replicator.mirror.offset_map.reports import PartitionReport, packed
 from replicator.mirror.offset_map.run_segment import RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from replicator.mirror.offset_map.totals import CarrierTotals
 from replicator.mirror.offset_map.totals import packed as packed_totals
+from replicator.runtime import expiring_values
 from replicator.runtime.store_errors import redis_name
 
 logger = logging.getLogger(__name__)
@@ -36,6 +35,7 @@ RETRY_SECONDS = 1.0
 # Totals outlive their carrier, so that every scrape reads its last counts.
 TOTALS_EXPIRY_MS = 600_000
 TIMEOUT_SECONDS = 2.0
+HOST = socket.gethostname()
 
 
 class OffsetFeed:
@@ -101,12 +101,12 @@ class OffsetFeed:
 
     def report(self, reports: Iterable[PartitionReport]) -> None:
         """Sets the reports of all of this carrier's partitions; they replace the previous ones."""
-        self._reports = packed(reports)
+        self._reports = packed(reports, HOST, os.getpid())
         self._wake.set()
 
     def count(self, carrier_id: str, totals: CarrierTotals) -> None:
         """Sets the totals of this carrier so far; they are written with the reports."""
-        self._totals = totals_name(self._route_key, carrier_id), packed_totals(totals)
+        self._totals = carrier_id, packed_totals(totals)
         self._wake.set()
 
     async def stop(self, drain_seconds: float = 1.0) -> None:
@@ -134,7 +134,8 @@ class OffsetFeed:
                     await self._write()
                     self._recovered()
                 if self._stopping:
-                    await self._redis.delete(reports_name(self._route_key, self._carrier))
+                    reports = reports_index(self._route_key)
+                    await expiring_values.withdraw(self._redis, reports, str(self._carrier))
                     return
             except (RedisError, OSError, TimeoutError) as error:
                 self._failed(error)
@@ -152,10 +153,11 @@ class OffsetFeed:
             for name, piece, losses in portion:
                 pipeline.zadd(name, {piece: losses}, gt=True)
             if reports is not None:
-                name = reports_name(self._route_key, self._carrier)
-                pipeline.set(name, reports, px=self._expiry_ms)
+                index, carrier = reports_index(self._route_key), str(self._carrier)
+                expiring_values.put(pipeline, index, carrier, reports, self._expiry_ms)
             if totals is not None:
-                pipeline.set(*totals, px=TOTALS_EXPIRY_MS)
+                index = totals_index(self._route_key)
+                expiring_values.put(pipeline, index, *totals, TOTALS_EXPIRY_MS)
             await pipeline.execute()
         self._missed_recorded = missed
         if self._reports is reports:

@@ -1,9 +1,7 @@
-"""Runs and reports in the target region's Redis. Never the truth: FLUSHALL costs time only.
+"""Runs in the target region's Redis. Never the truth: FLUSHALL costs time only.
 
     sluice:runs:<route>:<runs key>      sorted set of packed pieces, by the losses before them.
     sluice:runs_whole:<route>           mark that all published runs are in there: see WholeMark.
-    sluice:reports:<route>:<carrier>    a carrier's last reports, expiring.
-    sluice:totals:<route>:<id>          totals of one carrier, expiring.
 
 Pieces are added, and removed once their sum was added. The set grows by union, so writers need no
 order, may repeat themselves, and may copy each other's pieces between regions.
@@ -16,13 +14,10 @@ from typing import Any
 
 import redis
 
-from replicator.mirror.offset_map import totals
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import Piece, pack, unpack
-from replicator.mirror.offset_map.reports import PartitionReport, latest, unpacked
 from replicator.mirror.offset_map.run_columns import RunsContradict
 from replicator.mirror.offset_map.runs_topic import RunsKey, batched, decode_key, encode_key
-from replicator.mirror.offset_map.totals import CarrierTotals
 from replicator.runtime.store_errors import reached, redis_name
 
 # A map is stored in pieces of this many runs, some 60 KiB each.
@@ -81,18 +76,8 @@ def runs_name(route_key: str, key: RunsKey) -> str:
     return _runs_prefix(route_key) + encode_key(key.without_losses).decode()
 
 
-def reports_name(route_key: str, carrier: int | str) -> str:
-    """Returns the name of a carrier's reports."""
-    return f"sluice:reports:{route_key}:{carrier}"
-
-
-def totals_name(route_key: str, carrier_id: str) -> str:
-    """Returns the name of a carrier's totals."""
-    return f"sluice:totals:{route_key}:{carrier_id}"
-
-
 class OffsetStore:
-    """Runs and reports of one route in Redis, for readers and for the daemon's maintenance."""
+    """Runs of one route in Redis, for readers and for the daemon's maintenance."""
 
     def __init__(
         self,
@@ -154,16 +139,6 @@ class OffsetStore:
             key: {piece: int(losses) for piece, losses in members}
             for key, members in zip(keys, answers, strict=True)
         }
-
-    def reports(self) -> dict[tuple[str, str, int], PartitionReport]:
-        """Returns (route, topic, partition) -> its newest report that has not expired."""
-        texts = self._values(reports_name(self._route_key, "")).values()
-        return latest(report for text in texts for report in unpacked(text))
-
-    def totals(self) -> dict[str, CarrierTotals]:
-        """Returns carrier id -> totals, for carriers whose totals have not expired."""
-        texts = self._values(totals_name(self._route_key, ""))
-        return {name.decode(): totals.unpacked(text) for name, text in texts.items()}
 
     # Maintenance
 
@@ -227,17 +202,6 @@ class OffsetStore:
         """Yields the rest of every key that begins with a prefix."""
         for name in self._redis.scan_iter(match=_literal(prefix) + "*", count=1000):
             yield name[len(prefix.encode()) :]
-
-    def _values(self, prefix: str) -> dict[bytes, bytes]:
-        """Returns the values of all keys that begin with a prefix, by the rest of the key.
-
-        Keys that expire meanwhile are left out.
-        """
-        with self._reached():
-            names = list(self._names(prefix))
-            keys = [prefix.encode() + name for name in names]
-            values: Any = self._redis.mget(keys) if keys else []
-        return {name: value for name, value in zip(names, values, strict=True) if value}
 
     def _members(self, key: RunsKey) -> dict[bytes, int]:
         """Returns packed pieces with the losses they were published under."""

@@ -1,8 +1,13 @@
 """Reports of a carrier on its partitions while it carries: rates and lag, for people."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
+from typing import Any
+
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +20,7 @@ class PartitionReport:
         source_high: the source's high watermark; records of open transactions are below it.
         written_lag_records, written_lag_seconds: the lag against the high watermark.
         open_transaction_seconds: how long records have waited for the end of a transaction.
+        host, pid: of the process in which the carrier runs.
     """
 
     route: str
@@ -34,22 +40,49 @@ class PartitionReport:
     written_lag_records: int | None = None
     written_lag_seconds: float | None = None
     open_transaction_seconds: float | None = None
+    host: str | None = None
+    pid: int | None = None
 
 
-FIELDS = len(fields(PartitionReport))
-"""Number of known fields. A later Sluice may write more; the known ones come first."""
+NAMES = tuple(each.name for each in fields(PartitionReport))
+OF_PROCESS = ("host", "pid")
+"""Fields that all reports of a carrier share; they are written once."""
+OF_PARTITION = tuple(name for name in NAMES if name not in OF_PROCESS)
 
 
-def packed(reports: Iterable[PartitionReport]) -> str:
-    """Returns one carrier's reports as JSON."""
-    return json.dumps([astuple(report) for report in reports], separators=(",", ":"))
+def packed(reports: Iterable[PartitionReport], host: str | None = None, pid: int = 0) -> str:
+    """Returns one carrier's reports as JSON.
+
+    Args:
+        host, pid: of the carrier's process; pid 0: not known.
+    """
+    rows = [[getattr(report, name) for name in OF_PARTITION] for report in reports]
+    shared = {"version": VERSION, "host": host, "pid": pid or None}
+    return json.dumps({**shared, "fields": OF_PARTITION, "rows": rows}, separators=(",", ":"))
 
 
 def unpacked(text: str | bytes) -> list[PartitionReport]:
-    """Returns the reports of one carrier; raises ValueError when they have another form."""
+    """Returns the reports of one carrier.
+
+    Fields that this version does not know are left out, and those that the carrier did not know
+    are None: versions differ while hosts are upgraded one after another.
+
+    Raises:
+        ValueError: the text has another form, or lacks a field.
+    """
+    found: Any = json.loads(text)
+    if isinstance(found, list):
+        # Version 1: rows without names, in the order of the fields of then.
+        found = {"fields": OF_PARTITION[: max(map(len, found), default=0)], "rows": found}
     try:
-        return [PartitionReport(*row[:FIELDS]) for row in json.loads(text)]
-    except TypeError as error:
+        names = found["fields"]
+        columns = [(at, name) for at, name in enumerate(names) if name in OF_PARTITION]
+        shared = {name: found.get(name) for name in OF_PROCESS}
+        return [
+            PartitionReport(**{name: row[at] for at, name in columns}, **shared)
+            for row in found["rows"]
+        ]
+    except (TypeError, KeyError, IndexError) as error:
         raise ValueError(f"reports of another form: {error}") from error
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.tail import compacted_topic
-from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.carrier_reports import CarrierReports
 from replicator.orders import status_board
 from replicator.orders.balance_log import BalanceLog
 from replicator.orders.status_board import StatusBoard
@@ -39,10 +39,10 @@ class BalancerConnections:
     def source_watch(self, route: Route) -> SourceWatch:
         return SourceWatch(self._appliance, route)
 
-    def report_store(self, route: Route) -> OffsetStore:
-        return OffsetStore(self._settings.redis_url(), route.key)
+    def report_store(self) -> CarrierReports:
+        return CarrierReports(self._settings.redis_url())
 
     def route_inputs(self, route: Route) -> RouteInputs:
         """Returns the inputs of a route into the region."""
         file = ThroughputWatch(self._appliance.balance.throughput_file, route.source)
-        return RouteInputs(route, self.source_watch(route), self.report_store(route), file)
+        return RouteInputs(route, self.source_watch(route), self.report_store(), file)

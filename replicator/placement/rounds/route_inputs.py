@@ -5,7 +5,7 @@ from __future__ import annotations
 from balancer.demand.load_model import LoadModel
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.carrier_reports import CarrierReports
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
@@ -27,7 +27,7 @@ class RouteInputs:
     """
 
     def __init__(
-        self, route: Route, source: SourceWatch, report_store: OffsetStore, file: ThroughputWatch
+        self, route: Route, source: SourceWatch, report_store: CarrierReports, file: ThroughputWatch
     ) -> None:
         self.source = source
         self._route, self._report_store, self._file = route, report_store, file
@@ -39,7 +39,7 @@ class RouteInputs:
             StoreUnreachable: Redis does not answer.
             ValueError: another version of Sluice wrote the reports.
         """
-        found = await run_in_thread(self._report_store.reports)
+        (found,) = await run_in_thread(self._report_store.reports, [self._route.key])
         return {TopicPartition(topic, number): it for (_, topic, number), it in found.items()}
 
     async def snapshot(

@@ -1,5 +1,6 @@
 """Reports survive the way to Redis; the newest one counts."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -27,11 +28,35 @@ def test_reports_are_unpacked_as_they_were_packed_and_unknown_stays_unknown():
     assert unpacked(packed(reports)) == reports
 
 
+def test_host_and_pid_of_the_carrier_are_in_each_report():
+    (found,) = unpacked(packed([REPORT], "repl-c", 4711))
+    assert found == replace(REPORT, host="repl-c", pid=4711)
+
+
+def test_reports_of_a_later_version_are_read_without_the_fields_that_it_added():
+    text = json.loads(packed([REPORT], "repl-c", 4711))
+    text["version"] += 1
+    text["fields"].insert(0, "colour")
+    text["rows"][0].insert(0, "red")
+    assert unpacked(json.dumps(text)) == [replace(REPORT, host="repl-c", pid=4711)]
+
+
+def test_reports_of_an_earlier_version_lack_the_fields_that_it_did_not_know():
+    row = ["west>east", "flights", 3, 1, 12.5, None, 100, 90, 10, 0.25, None, 1000.0]
+    assert unpacked(json.dumps([row])) == [REPORT]
+    later = [*row, 0.5, 120]
+    assert unpacked(json.dumps([later])) == [replace(REPORT, opened_part=0.5, source_high=120)]
+    assert unpacked("[]") == []
+
+
 def test_after_a_move_the_newer_report_counts():
     newer = replace(REPORT, carrier=2, at=1001.0)
     assert latest([newer, REPORT]) == {("west>east", "flights", 3): newer}
 
 
-def test_reports_of_another_form_are_refused():
+@pytest.mark.parametrize(
+    "text", ["[[1,2]]", "{}", '{"fields":["route"],"rows":[[]]}', "7", '{"fields":7,"rows":[]}']
+)
+def test_reports_of_another_form_are_refused(text):
     with pytest.raises(ValueError, match="another form"):
-        unpacked("[[1,2]]")
+        unpacked(text)

@@ -44,8 +44,8 @@ class NotedConnections(BalancerConnections):
     def source_watch(self, route: Route) -> Any:
         return self._opened("SourceWatch")
 
-    def report_store(self, route: Route) -> Any:
-        return self._opened("OffsetStore")
+    def report_store(self) -> Any:
+        return self._opened("CarrierReports")
 
     def answer(self, name: str, method: str) -> Any:
         answer = self._answers.get((name, method))

@@ -23,7 +23,7 @@ ANSWERS = {
     ("SourceWatch", "load"): lambda: asyncio.sleep(0),
     ("SourceWatch", "close"): lambda: asyncio.sleep(0),
 }
-OF_ROUTE = ["StatusBoard", "SourceWatch", "OffsetStore"]
+OF_ROUTE = ["StatusBoard", "SourceWatch", "CarrierReports"]
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ OF_ROUTE = ["StatusBoard", "SourceWatch", "OffsetStore"]
         ({("StatusBoard", "rounds"): AWAY}, StoreUnreachable, ["StatusBoard"]),
         ({("StatusBoard", "plan"): None}, NoDriver, ["StatusBoard"]),
         ({("SourceWatch", "load"): OSError("cut")}, OSError, OF_ROUTE),
-        ({("OffsetStore", "reports"): AWAY}, StoreUnreachable, OF_ROUTE),
+        ({("CarrierReports", "reports"): AWAY}, StoreUnreachable, OF_ROUTE),
     ],
 )
 async def test_a_preview_that_fails_leaves_no_connection_open(

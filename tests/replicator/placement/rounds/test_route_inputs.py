@@ -22,13 +22,13 @@ REPORT = PartitionReport("west.east", "orders", 3, 1, 0.0, 0.0, 10, 5, 5, 1.5, N
 
 
 def inputs(connections: NotedConnections, file: Path | None = None) -> RouteInputs:
-    watch, store = connections.source_watch(ROUTE), connections.report_store(ROUTE)
+    watch, store = connections.source_watch(ROUTE), connections.report_store()
     return RouteInputs(ROUTE, watch, store, ThroughputWatch(file, "west"))
 
 
 async def test_reports_are_by_partition() -> None:
     reports = {("west.east", "orders", 3): REPORT}
-    found = inputs(NotedConnections({("OffsetStore", "reports"): reports}))
+    found = inputs(NotedConnections({("CarrierReports", "reports"): [reports]}))
     assert await found.reports() == {TopicPartition("orders", 3): REPORT}
 
 
