@@ -39,7 +39,7 @@ ONLY_LIVE = """
     replicator/mirror/repair/: accept_loss
     replicator/orders/: balance_log order_follower status_board
     replicator/placement/rounds/: balancer_leadership connections daemon
-    replicator/runtime/: expiring_values redis_store
+    replicator/runtime/: redis_store
     replicator/spark/: driver_command epoch_source stream
     tui/actions/: map_rebuild plan_applying plan_making primary_regions
     tui/state/: balance_client copies copies_probe loss_report pending_blocks route_probe
