@@ -46,6 +46,7 @@ from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.offset_map.offset_feed import PENDING_BYTES_MAX, OffsetFeed
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey
+from replicator.notices.conditions import Conditions
 from tests.live.both_ends import stable_ends
 from tests.live.carrying import Carrying
 from tests.live.topics import create
@@ -96,7 +97,8 @@ def be_carrier(told: Path) -> None:
     import pyspark.worker  # noqa: F401
 
     appliance, assignment = pickle.loads(told.read_bytes())
-    receipts = uvloop.run(carried(Bin(appliance, (assignment,), assignment.deadline)))
+    conditions = [Conditions("carrier")]
+    receipts = uvloop.run(carried(Bin(appliance, (assignment,), assignment.deadline), conditions))
     if receipts:
         to_arrow(receipts)
 

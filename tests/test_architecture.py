@@ -37,6 +37,7 @@ ONLY_LIVE = """
     replicator/mirror/ledger/: acquired entries inspection
     replicator/mirror/offset_map/: carrier_reports read_back
     replicator/mirror/repair/: accept_loss
+    replicator/notices/: notice_store
     replicator/orders/: balance_log order_follower status_board
     replicator/placement/rounds/: balancer_leadership connections daemon
     replicator/runtime/: redis_store

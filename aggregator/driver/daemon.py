@@ -81,7 +81,7 @@ class Daemon(DriverDaemon[FeedLeadership]):
     def __init__(self, run: Run) -> None:
         super().__init__(
             run,
-            FeedLeadership(run.appliance, run.region, FeedPostingFile(run.posting)),
+            FeedLeadership(run.appliance, run.region, FeedPostingFile(run.posting), run.conditions),
             EpochKind(
                 FeedSource,
                 run.appliance.replicator.receipts_dir / "aggregate",

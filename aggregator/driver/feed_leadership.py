@@ -22,6 +22,8 @@ from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Fenced
+from replicator.notices.condition import Subject
+from replicator.notices.conditions import Conditions
 from replicator.orders.feed_orders import FeedOrders
 from replicator.orders.order_follower import OrderFollower
 from replicator.orders.order_log import OrderLog
@@ -33,6 +35,8 @@ from replicator.spark.driver_command import Term
 log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = (0.5, 10.0)
+TOPICS_UNKNOWN = "topics-unknown"
+"""Kind of the condition that a cluster does not tell its topics."""
 FIRST_ORDERS_SECONDS = 15.0
 FIRST_PLAN_SECONDS = 5.0
 """Longest wait for the other clusters before the first plan is made without them."""
@@ -43,9 +47,16 @@ class FeedLeadership:
 
     Args:
         postings: file in which plans are left for the stream's reader.
+        conditions: where clusters that do not answer are noted; None: nobody asks for them.
     """
 
-    def __init__(self, appliance: Appliance, region: str, postings: FeedPostingFile) -> None:
+    def __init__(
+        self,
+        appliance: Appliance,
+        region: str,
+        postings: FeedPostingFile,
+        conditions: Conditions | None = None,
+    ) -> None:
         self._appliance = appliance
         self._region = region
         self._postings = postings
@@ -67,6 +78,8 @@ class FeedLeadership:
         self._follower: OrderFollower | None = None
         self._posting: FeedPosting | None = None
         self._reports = ReportOnce()
+        self._conditions = conditions or Conditions(f"aggregate {region}")
+        self._unknown: dict[Subject, str] = {}
 
     async def lead(self, count_slots: Callable[[], int]) -> None:
         """Leads until cancelled.
@@ -128,7 +141,7 @@ class FeedLeadership:
                 self._tell_trouble(cluster.name, error)
             await asyncio.sleep(backoff.jittered(0.8, 1.2))
             backoff.grow()
-        self._reports.settle(cluster.name)
+        self._settle_trouble(cluster.name)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(cluster.keep())
             tasks.create_task(self._keep_looking(cluster))
@@ -147,7 +160,7 @@ class FeedLeadership:
                 if self._terms.get(cluster.name) != cluster.term:
                     self._terms[cluster.name] = cluster.term
                     self._changed.set()
-                self._reports.settle(cluster.name)
+                self._settle_trouble(cluster.name)
             except Fenced:
                 raise
             except (AdminError, Unreachable, Answered, OSError) as error:
@@ -155,7 +168,14 @@ class FeedLeadership:
                 self._tell_trouble(cluster.name, error)
             await asyncio.sleep(self._appliance.aggregator.refresh_seconds)
 
+    def _settle_trouble(self, name: ClusterName) -> None:
+        self._reports.settle(name)
+        self._unknown.pop(Subject(cluster=str(name)), None)
+        self._conditions.replace(TOPICS_UNKNOWN, self._unknown)
+
     def _tell_trouble(self, name: ClusterName, error: Exception) -> None:
+        self._unknown[Subject(cluster=str(name))] = str(error)
+        self._conditions.replace(TOPICS_UNKNOWN, self._unknown)
         if self._reports.is_news(name, str(error)):
             log.error("event=topics-unknown cluster=%s: %s", name.replace(" ", "-"), error)
 

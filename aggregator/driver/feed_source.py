@@ -90,8 +90,13 @@ class LoaderTasks(EpochTasks):
     def run(self, task: EpochTask) -> pa.RecordBatch | None:
         """Runs the loaders of one bin. Progress comes from the intents, so repeating it is
         harmless."""
+        from replicator.notices.notice_writer import notices
+
         assert isinstance(task, LoaderBin)
-        return uvloop.run(loaded(task))
+        # All loaders of a driver load the feeds of its region.
+        region = task.appliance.region(task.assignments[0].feed.region)
+        with notices(region, f"loaders of {region.name}"):
+            return uvloop.run(loaded(task))
 
     @override
     def warm_up(self) -> None:

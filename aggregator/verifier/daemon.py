@@ -28,6 +28,8 @@ from aggregator.verifier.owners import judged_clusters
 from aggregator.verifier.topic_probe import TopicProbe
 from replicator.config.topology import Appliance, load
 from replicator.kafka.admin.admin import Admin
+from replicator.notices.notice_writer import notices
+from replicator.notices.own_card import own_card
 from replicator.runtime.daemon import Work, failure, run_until_stopped
 from replicator.runtime.exit_codes import Exit
 from replicator.runtime.logs import log_to_stderr
@@ -46,8 +48,11 @@ def run(config: str | Path, region: str) -> int:
     that are away are waited for.
     """
     log_to_stderr()
-    daemon = daemon_of(load(config), region)
-    exit_code = asyncio.run(run_until_stopped(daemon, region))
+    appliance = load(config)
+    daemon = daemon_of(appliance, region)
+    card = own_card("verify", region)
+    with notices(appliance.region(region), f"verify {region}", card=card):
+        exit_code = asyncio.run(run_until_stopped(daemon, region))
     if daemon.is_cut_off:
         logging.shutdown()
         os._exit(exit_code)

@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -19,6 +19,9 @@ from typing_extensions import override
 
 from replicator.config.topology import Appliance
 from replicator.kafka.client.cluster import Fenced
+from replicator.notices.conditions import Conditions
+from replicator.notices.notice_writer import notices
+from replicator.notices.own_card import own_card
 from replicator.runtime.daemon import Work, failure, run_until_stopped
 from replicator.runtime.exit_codes import Exit, decisive
 from replicator.runtime.metrics_server import not_served
@@ -88,6 +91,7 @@ class Run:
     Args:
         folder: of this run, private.
         master, conf: Spark's master URL and the operator's Spark settings.
+        conditions: of the driver.
     """
 
     appliance: Appliance
@@ -95,6 +99,7 @@ class Run:
     folder: Path
     master: str
     conf: Mapping[str, str]
+    conditions: Conditions = field(default_factory=lambda: Conditions("driver"))
 
     @property
     def posting(self) -> Path:
@@ -279,8 +284,13 @@ def run_driver(
     try:
         private_folder(settings.state_dir)
         private_folder(settings.receipts_dir)
-        with run_folder(settings.state_dir / command / region) as folder:
-            daemon = make(Run(appliance, region, folder, master, conf))
+        who = f"{command} {region}"
+        conditions, card = Conditions(who), own_card(command, region)
+        with (
+            run_folder(settings.state_dir / command / region) as folder,
+            notices(appliance.region(region), who, [conditions], card),
+        ):
+            daemon = make(Run(appliance, region, folder, master, conf, conditions))
             return asyncio.run(run_until_stopped(daemon, region))
     except OSError as error:
         log.error(

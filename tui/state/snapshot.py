@@ -15,12 +15,23 @@ from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.sightings import lag_at_most, stable_ends
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.topics.topic_plan import State, TopicPlan
+from replicator.notices.condition import Condition
+from replicator.notices.daemon_card import DaemonCard
 
 Number = TypeVar("Number", int, float)
 
-VERSION = 1
+SCHEMA_VERSION = 2
 # A carrier reports about once a second. An older report says nothing about now.
 REPORT_FRESH_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Notices:
+    """Notices of a region's daemons and carriers: reasons why something is not carried, the oldest
+    first, and cards of the daemons that run."""
+
+    conditions: tuple[Condition, ...] = ()
+    daemons: tuple[DaemonCard, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +65,8 @@ class PartitionView:
     records_per_second: float | None
     bytes_per_second: float | None
     carrier: int | None
+    host: str | None
+    """Host on which the carrier runs."""
     custody: str | None
     """virgin, held, released, parked or unreadable; None when no ledger entry is known."""
     parked: str | None
@@ -120,7 +133,9 @@ class Snapshot:
     taken_at: float
     """Unix seconds."""
     routes: tuple[RouteView, ...]
-    version: int = VERSION
+    notices: Mapping[str, Notices] = field(default_factory=dict)
+    """Notices by target region, of those whose Redis answers."""
+    schema_version: int = SCHEMA_VERSION
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -131,15 +146,21 @@ class Snapshot:
         return tuple(dict.fromkeys(text for route in self.routes for text in route.problems))
 
 
-def snapshot(facts: Sequence[RouteFacts], plans: Mapping[str, TopicPlan], now: float) -> Snapshot:
+def snapshot(
+    facts: Sequence[RouteFacts],
+    plans: Mapping[str, TopicPlan],
+    notices: Mapping[str, Notices],
+    now: float,
+) -> Snapshot:
     """Builds a snapshot from the facts of each route.
 
     Args:
         plans: topic plan of each target region.
+        notices: of each target region whose Redis answers.
         now: Unix seconds.
     """
     routes = (route_view(found, plans[found.route.target], now) for found in facts)
-    return Snapshot(taken_at=now, routes=tuple(routes))
+    return Snapshot(taken_at=now, routes=tuple(routes), notices=notices)
 
 
 def route_view(facts: RouteFacts, plan: TopicPlan, now: float) -> RouteView:
@@ -202,6 +223,7 @@ def partition_view(partition: TopicPartition, facts: RouteFacts, now: float) -> 
         records_per_second=report.records_per_second if report else None,
         bytes_per_second=report.bytes_per_second if report else None,
         carrier=report.carrier if report else None,
+        host=report.host if report else None,
         custody=custody_of(entry, reason, is_readable=partition not in facts.unreadable),
         parked=reason,
         source_high=report.source_high if report else None,

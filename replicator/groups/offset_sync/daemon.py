@@ -38,6 +38,8 @@ from replicator.groups.offset_sync.passes import Pass, PassLoop
 from replicator.groups.offset_sync.peer_tending import PeerTending
 from replicator.groups.offset_sync.sync import OffsetSync
 from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
+from replicator.notices.notice_writer import notices
+from replicator.notices.own_card import own_card
 from replicator.runtime.daemon import Work, failure, run_until_stopped
 from replicator.runtime.exit_codes import Exit
 from replicator.runtime.logs import log_to_stderr
@@ -57,8 +59,11 @@ def run(config: str | Path, region: str) -> int:
     are waited for.
     """
     log_to_stderr()
-    daemon = daemon_of(load(config), region)
-    exit_code = asyncio.run(run_until_stopped(daemon, region))
+    appliance = load(config)
+    daemon = daemon_of(appliance, region)
+    card = own_card("offsets", region)
+    with notices(appliance.region(region), f"offsets {region}", card=card):
+        exit_code = asyncio.run(run_until_stopped(daemon, region))
     if daemon.is_cut_off:
         logging.shutdown()
         os._exit(exit_code)

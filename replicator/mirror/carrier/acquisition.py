@@ -156,6 +156,7 @@ class Acquisition:
             if not is_reported:
                 self.say_parked(partition, reason)
         self._wanted = self._wanted.after(asked, acquired, self._committer.shown_parked())
+        self._say()
         self._log_long_waits(time.monotonic())
 
     def _add_pipelines(self, taken: Mapping[TopicPartition, Taken]) -> None:
@@ -179,6 +180,12 @@ class Acquisition:
         if time.monotonic() - self._refreshed_at > REFRESH_SECONDS:
             self._refreshed_at = time.monotonic()
             await asyncio.gather(*(end.try_refresh() for end in self._ends))
+
+    def _say(self) -> None:
+        """Notes as conditions what is not carried, now that both clusters have answered."""
+        self._receipts.say_waits(None)
+        self._receipts.say("waiting", {it: why for it, why in self.waiting.items() if why})
+        self._receipts.say("parked", self.parked)
 
     def _log_long_waits(self, now: float) -> None:
         for reason, example in self._long_waits.overdue(self.waiting, now).items():

@@ -22,6 +22,7 @@ from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.carrier_session import CarrierSession
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.receipts import Receipt
+from replicator.notices.conditions import Conditions
 from replicator.runtime.backoff import Backoff
 
 log = logging.getLogger(__name__)
@@ -56,7 +57,10 @@ class SessionPauses:
 
 
 async def carry(
-    appliance: Appliance, assignment: Assignment, make_session: MakeSession = assemble
+    appliance: Appliance,
+    assignment: Assignment,
+    make_session: MakeSession = assemble,
+    conditions: Conditions | None = None,
 ) -> list[Receipt]:
     """Carries until the deadline, a newer epoch or the driver's stop; then drains and releases.
 
@@ -64,10 +68,12 @@ async def carry(
 
     Args:
         make_session: makes the next session.
+        conditions: of the carrier; None: nobody asks for them.
+
     Raises:
         TermSuperseded: another driver is active for the region; the last session held no partition.
     """
-    receipts = ReceiptBook(assignment)
+    receipts = ReceiptBook(assignment, conditions)
     pauses = SessionPauses()
     while time.time() < assignment.deadline:
         session = make_session(appliance, assignment, receipts)
@@ -79,6 +85,7 @@ async def carry(
             log.warning("event=start-over route=%s carrier=%d: %s", *receipts.log_fields, error)
         except (Answered, Unreachable, KafkaError, OSError) as error:
             log.error("event=carrier-waits route=%s carrier=%d: %s", *receipts.log_fields, error)
+            receipts.say_waits(str(error))
         receipts.tally.restarted()
         await asyncio.sleep(pauses.after(time.monotonic() - began))
     return receipts.receipts(time.time())

@@ -14,13 +14,20 @@ from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipts import Receipt
 from replicator.mirror.carrier.tally import Tally
+from replicator.notices.condition import Subject
+from replicator.notices.conditions import Conditions
 
 
 class ReceiptBook:
-    """Collects the receipts of one assignment."""
+    """Collects the receipts of one assignment.
 
-    def __init__(self, assignment: Assignment):
+    Args:
+        conditions: of its carrier, as they are at any time.
+    """
+
+    def __init__(self, assignment: Assignment, conditions: Conditions | None = None):
         self._assignment = assignment
+        self._conditions = conditions or Conditions("carrier")
         self._began_at = time.time()
         self.tally = Tally()
         self._receipts: dict[TopicPartition, Receipt] = {}
@@ -31,6 +38,17 @@ class ReceiptBook:
     def log_fields(self) -> tuple[str, int]:
         """Route and carrier, as the first fields of a log line."""
         return self._assignment.route.name, self._assignment.number
+
+    def say(self, kind: str, found: Mapping[TopicPartition, str]) -> None:
+        """Replaces the conditions of a kind, given as texts by partition."""
+        route = self._assignment.route.name
+        subjects = {Subject(route, "", "", *it): text for it, text in found.items()}
+        self._conditions.replace(kind, subjects)
+
+    def say_waits(self, text: str | None) -> None:
+        """Sets why the carrier carries nothing at all; None: it carries."""
+        subject = Subject(self._assignment.route.name)
+        self._conditions.replace("carrier-waits", {} if text is None else {subject: text})
 
     def note(
         self,

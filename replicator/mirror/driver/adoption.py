@@ -24,6 +24,8 @@ from replicator.kafka.client.fenced_committer import FencedCommitter, OffsetRows
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.mirror.topics.topic_plan import Carried
+from replicator.notices.condition import Subject
+from replicator.notices.conditions import Conditions
 from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.driver_command import Driver
@@ -57,6 +59,7 @@ class Adoption:
         trusting: routes whose partitions are adopted although they are not empty, with the
             operator's consent.
         renew_seconds: pause between two renewals.
+        conditions: where topics that are not adopted are noted.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class Adoption:
         routes: Iterable[Route],
         trusting: Collection[Route] = (),
         renew_seconds: float = RENEW_SECONDS,
+        conditions: Conditions | None = None,
     ):
         self._cluster = cluster
         self._admin = admin
@@ -76,6 +80,8 @@ class Adoption:
         self._trusting = frozenset(trusting)
         self._adopted: dict[tuple[Route, str], int] = {}
         self._refusals = ReportOnce()
+        self._conditions = conditions or Conditions("driver")
+        self._refused: dict[Subject, str] = {}
         self._renew_seconds = renew_seconds
         self._renewed_at = float("-inf")
 
@@ -96,8 +102,10 @@ class Adoption:
             for claim in all_claims
             if self._adopted.get((claim.route, claim.topic), 0) < claim.partitions
         ]
+        self._refused = {}
         for at in range(0, len(todo), TOPICS_PER_TRANSACTION):
             await self._adopt(todo[at : at + TOPICS_PER_TRANSACTION])
+        self._conditions.replace("not-adopted", self._refused)
 
     async def _renew(self, some: Sequence[Claim]) -> None:
         """Commits virgin entries again as they are. Witnesses are renewed by adopting again."""
@@ -162,15 +170,17 @@ class Adoption:
         return count, unseen, await ledger.read(unseen) if unseen else ()
 
     def _refuse(self, claim: Claim, place: TopicPartition) -> None:
+        why = (
+            "the target holds records but the ledger knows none of this route's; if none were ever "
+            f"mirrored, start once with --adopt {claim.route}"
+        )
+        self._refused[Subject(claim.route.name, topic=place.topic, partition=place.partition)] = why
         if self._refusals.is_news(claim):
             log.error(
-                "event=not-adopted route=%s topic=%s from_partition=%d: the target holds records "
-                "but the ledger knows none of this route's; if none were ever mirrored, start "
-                "once with --adopt %s",
+                "event=not-adopted route=%s topic=%s from_partition=%d: %s",
                 claim.route,
-                place.topic,
-                place.partition,
-                claim.route,
+                *place,
+                why,
             )
 
 

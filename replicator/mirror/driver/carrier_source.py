@@ -21,6 +21,7 @@ from typing_extensions import override
 from balancer.plan import CarrierId, bins
 from replicator.config.topology import Appliance
 from replicator.mirror.carrier.receipts import Receipt, spark_schema, to_arrow
+from replicator.notices.conditions import Conditions
 from replicator.spark.epoch_source import Demand, EpochReader, EpochTask, EpochTasks
 from replicator.spark.kept_up import kept_up
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
@@ -94,8 +95,14 @@ class CarrierTasks(EpochTasks):
     def run(self, task: EpochTask) -> pa.RecordBatch | None:
         """Runs the carriers of one bin. Progress comes from the ledger, so repeating it is
         harmless."""
+        from replicator.notices.notice_writer import notices
+
         assert isinstance(task, Bin)
-        receipts = uvloop.run(carried(task))
+        conditions = [Conditions(who(each)) for each in task.assignments]
+        # All carriers of a driver carry into its region.
+        region = task.appliance.region(task.assignments[0].route.target)
+        with notices(region, f"carriers of {region.name}", conditions):
+            receipts = uvloop.run(carried(task, conditions))
         return to_arrow(receipts) if receipts else None
 
     @override
@@ -135,15 +142,29 @@ def assigned(
     )
 
 
-async def carried(each: Bin) -> list[Receipt]:
-    """Runs the carriers of a bin; returns all receipts once the last one has ended its epoch."""
+def who(assignment: Assignment) -> str:
+    """Returns the name of a carrier in conditions."""
+    return f"carrier {assignment.number} of {assignment.route}"
+
+
+async def carried(each: Bin, conditions: Sequence[Conditions]) -> list[Receipt]:
+    """Runs the carriers of a bin; returns all receipts once the last one has ended its epoch.
+
+    Args:
+        conditions: of each carrier.
+    """
     receipts = await asyncio.gather(
-        *(kept_mirroring(each.appliance, assignment) for assignment in each.assignments)
+        *(
+            kept_mirroring(each.appliance, assignment, own)
+            for assignment, own in zip(each.assignments, conditions, strict=True)
+        )
     )
     return [receipt for some in receipts for receipt in some]
 
 
-async def kept_mirroring(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
+async def kept_mirroring(
+    appliance: Appliance, assignment: Assignment, conditions: Conditions
+) -> list[Receipt]:
     """Runs one carrier for an epoch and returns its receipts."""
     from replicator.mirror.carrier.carrier import carry
 
@@ -155,7 +176,7 @@ async def kept_mirroring(appliance: Appliance, assignment: Assignment) -> list[R
         assignment.plan_version,
     )
     receipts = await kept_up(
-        lambda: carry(appliance, assignment),
+        lambda: carry(appliance, assignment, conditions=conditions),
         who=who,
         failed="event=carrier-failed %s again_in_seconds=%.1f",
         deadline=assignment.deadline,

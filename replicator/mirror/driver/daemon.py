@@ -31,9 +31,16 @@ from replicator.mirror.driver.carrier_source import SluiceSource
 from replicator.mirror.driver.driver_leadership import DriverLeadership
 from replicator.mirror.driver.epoch_report import report
 from replicator.mirror.driver.map_upkeep import keep_maps
-from replicator.mirror.driver.metrics import TotalsCollector, reports_into, serve, totals_into
+from replicator.mirror.driver.metrics import (
+    ConditionCollector,
+    TotalsCollector,
+    reports_into,
+    serve,
+    totals_into,
+)
 from replicator.mirror.driver.planner import Planner
 from replicator.mirror.offset_map.offset_keeper import OffsetKeeper
+from replicator.notices.notice_store import NoticeStore
 from replicator.runtime.exit_codes import Exit
 from replicator.runtime.logs import log_to_stderr
 from replicator.runtime.run_in_thread import run_in_thread
@@ -103,7 +110,9 @@ class Daemon(DriverDaemon[DriverLeadership]):
         planner = Planner(settings.carriers_per_route)
         super().__init__(
             run,
-            DriverLeadership(run.appliance, run.region, planner, PostingFile(run.posting)),
+            DriverLeadership(
+                run.appliance, run.region, planner, PostingFile(run.posting), run.conditions
+            ),
             EpochKind(SluiceSource, settings.receipts_dir, SCHEMA, report),
             publish_seconds=PUBLISH_SECONDS,
             drain_seconds=settings.drain_seconds + SPARE_SECONDS,
@@ -138,7 +147,9 @@ class Daemon(DriverDaemon[DriverLeadership]):
             reports = reports_into(self._run.appliance, self._run.region)
             totals = TotalsCollector(totals_into(self._run.appliance, self._run.region))
             await run_in_thread(totals.begin)
-            self._stop_metrics = serve(self._run.appliance.metrics, reports, totals)
+            notices = NoticeStore(region.redis_url(), region.name)
+            conditions = ConditionCollector(notices.conditions)
+            self._stop_metrics = serve(self._run.appliance.metrics, reports, totals, conditions)
         except Exception:
             log.exception("event=no-metrics")
         await keep_maps(lambda: OffsetKeeper(region, routes))

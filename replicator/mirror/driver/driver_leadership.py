@@ -19,10 +19,13 @@ from replicator.kafka.client.cluster import Answered, Cluster, Fenced
 from replicator.mirror.driver.active_plan_publisher import ActivePlanPublisher
 from replicator.mirror.driver.adoption import Adoption
 from replicator.mirror.driver.own_topics import make_own_topics
-from replicator.mirror.driver.planner import Planner
+from replicator.mirror.driver.paused import paused_subjects
+from replicator.mirror.driver.planner import Planned, Planner
 from replicator.mirror.driver.posted_plan import PostedPlan
 from replicator.mirror.topics.topic_plan import Carried
 from replicator.mirror.topics.topic_sync import TopicSync, by_route
+from replicator.notices.condition import Subject
+from replicator.notices.conditions import Conditions
 from replicator.orders.order_follower import OrderFollower
 from replicator.orders.order_log import OrderLog
 from replicator.orders.status_board import StatusBoard
@@ -34,6 +37,8 @@ from replicator.spark.posting import Posting, PostingFile
 log = logging.getLogger(__name__)
 
 FIRST_ORDERS_SECONDS = 15.0
+TOPICS_UNKNOWN = "topics-unknown"
+"""Kind of the condition that the target does not answer, or refuses."""
 
 
 class DriverLeadership:
@@ -43,16 +48,25 @@ class DriverLeadership:
         region: the target region.
         planner: makes plans from the decisions of balancer and operators.
         postings: file in which plans are left for the stream's reader.
+        conditions: where this driver notes why something is not carried.
     """
 
-    def __init__(self, appliance: Appliance, region: str, planner: Planner, postings: PostingFile):
+    def __init__(
+        self,
+        appliance: Appliance,
+        region: str,
+        planner: Planner,
+        postings: PostingFile,
+        conditions: Conditions,
+    ):
         settings = appliance.replicator
         self._appliance = appliance
         self._region = region
         self._planner = planner
         self._postings = postings
         self._routes = appliance.routes_into(region)
-        self._topics = TopicSync(appliance, region)
+        self._conditions = conditions
+        self._topics = TopicSync(appliance, region, conditions)
         self._target = Cluster(
             ClusterName.aggregate(region),
             appliance.region(region).aggregate,
@@ -111,6 +125,7 @@ class DriverLeadership:
             driver=self._driver,
             routes=self._routes,
             trusting=trusted,
+            conditions=self._conditions,
         )
         await self._plan_for(self._carried)
 
@@ -186,18 +201,28 @@ class DriverLeadership:
                     refresh_at = time.monotonic() + self._appliance.topics.refresh_seconds
                     self._carried = await run_in_thread(self._topics.round)
                 await self._plan_for(self._carried)
+                self._conditions.replace(TOPICS_UNKNOWN, {})
             except Fenced:
                 raise
             except (AdminError, Answered) as error:
                 # Partitions that are carried continue; only new ones have to wait.
                 log.error("event=topics-unknown %s", error)
+                cluster = ClusterName.aggregate(self._region)
+                self._conditions.replace(TOPICS_UNKNOWN, {Subject(cluster=cluster): str(error)})
+
+    def _paused(self, planned: Planned, now_ms: int) -> dict[Subject, str]:
+        found: dict[Subject, str] = {}
+        for route in self._routes:
+            partitions = planned.paused.get(route.key, ())
+            found |= paused_subjects(route, partitions, self._order_log, now_ms)
+        return found
 
     async def _plan_for(self, carried: Sequence[Carried]) -> None:
         """Adopts what is new, and posts the next plan if it is another one."""
         assert self._adoption is not None
         await self._adoption.adopt(carried)
         slots = await run_in_thread(self._count_slots)
-        before = self._posted
+        before, now_ms = self._posted, time.time_ns() // 1_000_000
         planned = self._planner.plan(
             by_route(self._routes, carried),
             slots,
@@ -205,8 +230,9 @@ class DriverLeadership:
             # version.
             before.posting.plan if before else Plan(self._last_version),
             self._order_log,
-            time.time_ns() // 1_000_000,
+            now_ms,
         )
+        self._conditions.replace("paused", self._paused(planned, now_ms))
         posting = Posting(planned.plan, slots, self._driver.term, self._topics.limits)
         posted = before.next(posting) if before else PostedPlan.of_new_epoch(posting)
         if posted is not before:

@@ -6,7 +6,7 @@ An unknown value has no sample: a gap in the graph, never a 0.
 import logging
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
@@ -26,6 +26,7 @@ from replicator.mirror.driver.counting import Counting
 from replicator.mirror.offset_map.carrier_reports import CarrierReports
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.offset_map.totals import LATENCY_BOUNDS, CarrierTotals
+from replicator.notices.condition import Condition
 from replicator.runtime import metrics_server
 
 logger = logging.getLogger(__name__)
@@ -139,6 +140,37 @@ class ReportCollector(Collector):
             yield family
 
 
+class ConditionCollector(Collector):
+    """Counts the conditions of a region each time Prometheus asks for the metrics.
+
+    Args:
+        conditions: reads them.
+    """
+
+    def __init__(self, conditions: Callable[[], Iterable[Condition]]) -> None:
+        self._conditions = conditions
+
+    def describe(self) -> Iterable[Metric]:
+        """Returns nothing, so that registering the collector reads no conditions."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        family = GaugeMetricFamily(
+            "sluice_conditions",
+            "Reasons why something is not carried, as `sluice status` lists them.",
+            labels=("route", "kind"),
+        )
+        try:
+            counts = Counter((each.route, each.kind) for each in self._conditions())
+        except Exception as error:
+            # Nothing, not 0: sluice_reports_up shows that Redis does not answer.
+            logger.debug("event=metrics-blind %s", error)
+            return
+        for labels, count in sorted(counts.items()):
+            family.add_metric(labels, count)
+        yield family
+
+
 class TotalsCollector(Collector):
     """Adds up the totals of carriers each time Prometheus asks for the metrics."""
 
@@ -223,15 +255,15 @@ def reports_into(appliance: Appliance, region: str) -> Reports:
     return lambda: [report for found in store.reports(keys) for report in found.values()]
 
 
-def serve(
-    settings: MetricsSettings, reports: Reports, totals: TotalsCollector | None = None
-) -> Callable[[], None]:
+def serve(settings: MetricsSettings, reports: Reports, *others: Collector) -> Callable[[], None]:
     """Serves metrics until the returned function is called; does nothing when the port is 0.
 
-    `reports` is called from threads of the server, once for each scrape.
+    Args:
+        reports: called from threads of the server, once for each scrape.
+        others: further collectors.
     """
     registry = CollectorRegistry()
     registry.register(ReportCollector(reports))
-    if totals is not None:
-        registry.register(totals)
+    for collector in others:
+        registry.register(collector)
     return metrics_server.serve(settings.port, settings.address, registry)

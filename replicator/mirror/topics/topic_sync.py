@@ -16,6 +16,8 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.admin.topic import Topic
 from replicator.kafka.admin.topic_changes import Action, Create
 from replicator.mirror.topics.topic_plan import Carried, State, TopicPlan, is_mirrorable, plan
+from replicator.notices.condition import Subject
+from replicator.notices.conditions import Conditions
 from replicator.runtime.report_once import ReportOnce
 
 log = logging.getLogger(__name__)
@@ -52,7 +54,8 @@ class TopicSync:
     Blocking; a round takes as long as the slowest cluster, up to that cluster's timeouts.
     """
 
-    def __init__(self, appliance: Appliance, region: str):
+    def __init__(self, appliance: Appliance, region: str, conditions: Conditions):
+        self._conditions = conditions
         self._ends = Ends.of(appliance, region)
         self._settings = appliance.topics
         self.limits: dict[str, int] = {}
@@ -75,8 +78,8 @@ class TopicSync:
         # Topics of a silent source are still carried, and their limits still hold.
         names = sorted(shown | {each.topic for each in self._carried})
         seen = plan(sources, self._described_target(names), self._settings)
+        self._act(seen.actions)
         if seen.actions:
-            self._act(seen.actions)
             seen = self._after(seen.actions, sources, names)
         self._say(seen)
         self._carried = with_remembered(seen, self._carried)
@@ -85,15 +88,25 @@ class TopicSync:
     def _described_sources(self) -> dict[Route, Sequence[Topic] | None]:
         admins = self._ends.sources
         with ThreadPoolExecutor(max(1, len(admins))) as threads:
-            found = dict(zip(admins, threads.map(self._described, admins.values()), strict=True))
+            answers = dict(zip(admins, threads.map(self._described, admins.values()), strict=True))
+        silent = {
+            Subject(cluster=admins[source].name): str(answer)
+            for source, answer in answers.items()
+            if isinstance(answer, AdminError)
+        }
+        self._conditions.replace("source-silent", silent)
+        found = {
+            source: None if isinstance(answer, AdminError) else answer
+            for source, answer in answers.items()
+        }
         return {route: found[route.source] for route in self._ends.routes}
 
-    def _described(self, admin: Admin) -> Sequence[Topic] | None:
+    def _described(self, admin: Admin) -> Sequence[Topic] | AdminError:
         try:
             topics = [topic for topic in admin.topics() if is_mirrorable(topic)]
         except AdminError as error:
             self._say_once(admin.name, f"event=source-silent {error}", logging.ERROR)
-            return None
+            return error
         if self._reports.settle(admin.name):
             log.info("event=source-answers cluster=%r", admin.name)
         return topics
@@ -107,13 +120,16 @@ class TopicSync:
         return topics
 
     def _act(self, actions: Sequence[Action]) -> None:
+        refused: dict[Subject, str] = {}
         for outcome in self._ends.target.apply(actions):
             what = describe(outcome.action)
             if outcome.error:
+                refused[Subject(topic=outcome.action.topic)] = str(outcome.error)
                 self._say_once(what, f"event=topic-refused {outcome.error}", logging.ERROR)
             else:
                 self._reports.settle(what)
                 log.info("event=topic-changed %s", what)
+        self._conditions.replace("topic-refused", refused)
 
     def _after(
         self,

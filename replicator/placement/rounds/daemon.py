@@ -25,6 +25,8 @@ from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, UnknownRegion, load
 from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable
 from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
+from replicator.notices.notice_writer import notices
+from replicator.notices.own_card import own_card
 from replicator.orders.balance_log import Superseded
 from replicator.orders.order_follower import OrderFollower
 from replicator.orders.order_log import OrderLog
@@ -56,7 +58,10 @@ def run(config: str | Path, region: str) -> int:
     appliance = load(config)
     if not appliance.routes_into(region):
         raise UnknownRegion(f"no route leads into {region!r}; add one to routes")
-    return asyncio.run(run_until_stopped(Daemon(appliance, region), region, logs_seconds=False))
+    card = own_card("balance", region)
+    with notices(appliance.region(region), f"balance {region}", card=card):
+        daemon = Daemon(appliance, region)
+        return asyncio.run(run_until_stopped(daemon, region, logs_seconds=False))
 
 
 class Daemon(Work):

@@ -155,7 +155,7 @@ def test_denied_topics_are_counted_and_those_of_other_routes_left_out() -> None:
 
 def test_a_problem_of_two_routes_is_listed_once() -> None:
     facts = replace(FACTS, problems=("east aggregate: no answer",))
-    found = snapshot([facts, facts], {"east": PLAN}, NOW)
+    found = snapshot([facts, facts], {"east": PLAN}, {}, NOW)
     assert found.problems == ("east aggregate: no answer",)
 
 

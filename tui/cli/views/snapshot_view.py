@@ -5,10 +5,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from replicator.notices.condition import Condition
 from tui.cli.views.table import joined, table
 from tui.state.snapshot import RouteView, Snapshot, TopicView, custody_counts
 
 TOPIC_HEADS = ("ROUTE", "TOPIC", "PARTS", "LAG", "LAG S", "RECORDS/S", "CUSTODY", "STATE")
+PARKED = "parked"
+"""Kind of the conditions that the partitions themselves tell."""
 OPEN_TRANSACTION_SECONDS = 60.0
 """Records that wait longer for the end of a source transaction get a remark."""
 PARTITION_HEADS = (
@@ -29,7 +32,7 @@ PARTITION_HEADS = (
 def as_values(snapshot: Snapshot) -> dict[str, Any]:
     """Returns the whole snapshot as plain values, down to the partitions."""
     return {
-        "version": snapshot.version,
+        "schema_version": snapshot.schema_version,
         "taken_at": datetime.fromtimestamp(snapshot.taken_at, UTC).isoformat(timespec="seconds"),
         "problems": list(snapshot.problems),
         "routes": [
@@ -43,6 +46,13 @@ def as_values(snapshot: Snapshot) -> dict[str, Any]:
             }
             for route in snapshot.routes
         ],
+        "notices": {
+            region: {
+                "conditions": [asdict(each) for each in notices.conditions],
+                "daemons": [asdict(each) for each in notices.daemons],
+            }
+            for region, notices in snapshot.notices.items()
+        },
     }
 
 
@@ -114,10 +124,14 @@ def partition_rows(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
 
 
 def remarks(snapshot: Snapshot) -> Iterator[str]:
-    """Yields parked partitions and long open transactions, then notes, then problems.
+    """Yields conditions, parked partitions and long open transactions, then notes, then problems.
 
     A note or problem that several routes share is yielded once.
     """
+    for notices in snapshot.notices.values():
+        for condition in notices.conditions:
+            if condition.kind != PARKED:
+                yield condition_line(condition)
     topics = [(route, topic) for route in snapshot.routes for topic in route.topics or ()]
     for route, topic in topics:
         for partition in topic.partitions:
@@ -138,3 +152,13 @@ def remarks(snapshot: Snapshot) -> Iterator[str]:
     yield from dict.fromkeys(notes)
     for problem in snapshot.problems:
         yield f"problem: {problem}"
+
+
+def condition_line(condition: Condition) -> str:
+    """Returns a condition as a line: what it is about, since when it holds, who says so."""
+    topic, partition = condition.topic, condition.partition
+    place = topic if partition is None else f"{topic}-{partition}"
+    about = " ".join(filter(None, (condition.route, condition.feed, condition.cluster, place)))
+    since = datetime.fromtimestamp(condition.since_ms / 1000, UTC).isoformat(timespec="seconds")
+    told = ": ".join(filter(None, (condition.kind, about, condition.text)))
+    return f"{told} (since {since}, says {condition.who})"

@@ -9,10 +9,18 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from deploy.lab.process import free_port
 from replicator.config.settings import MetricsSettings
-from replicator.mirror.driver.metrics import ReportCollector, Totals, TotalsCollector, serve
+from replicator.mirror.driver.metrics import (
+    ConditionCollector,
+    ReportCollector,
+    Totals,
+    TotalsCollector,
+    serve,
+)
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.offset_map.totals import NO_LATENCIES, CarrierTotals
+from replicator.notices.condition import Condition
 from replicator.runtime.metrics_server import not_served
+from replicator.runtime.store_errors import StoreUnreachable
 
 REPORT = PartitionReport(
     route="west>east",
@@ -131,3 +139,26 @@ def test_counters_stay_as_they_are_while_redis_is_away() -> None:
     first = generate_latest(registry)
     assert generate_latest(registry) == first
     assert b'sluice_restarts_total{route="west>east"} 1.0' in first
+
+
+def test_conditions_are_counted_by_route_and_kind_and_absent_while_redis_is_away():
+    def of(kind, route, topic):
+        return Condition(kind=kind, who="x", text="y", since_ms=1, route=route, topic=topic)
+
+    some = [
+        of("paused", "west>east", "a"),
+        of("paused", "west>east", "b"),
+        of("not-adopted", "", "c"),
+    ]
+    registry = CollectorRegistry()
+    registry.register(ConditionCollector(lambda: some))
+    text = generate_latest(registry).decode()
+    assert 'sluice_conditions{kind="paused",route="west>east"} 2.0' in text
+    assert 'sluice_conditions{kind="not-adopted",route=""} 1.0' in text
+
+    def away():
+        raise StoreUnreachable("Redis does not answer")
+
+    registry = CollectorRegistry()
+    registry.register(ConditionCollector(away))
+    assert "sluice_conditions" not in generate_latest(registry).decode()

@@ -1,0 +1,1 @@
+"""Notices to operators in a region's Redis: what stands in the way, what happened, who runs."""

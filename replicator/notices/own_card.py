@@ -1,0 +1,22 @@
+"""Card of this process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from importlib.metadata import version
+
+from replicator.notices.daemon_card import DaemonCard
+
+
+def own_card(role: str, region: str) -> DaemonCard:
+    """Returns the card of this process, which starts now."""
+    return DaemonCard(
+        role=role,
+        region=region,
+        version=version("sluice"),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        since_ms=time.time_ns() // 1_000_000,
+    )
