@@ -37,12 +37,12 @@ ONLY_LIVE = """
     replicator/mirror/ledger/: acquired entries inspection
     replicator/mirror/offset_map/: carrier_reports read_back
     replicator/mirror/repair/: accept_loss
-    replicator/notices/: notice_store
+    replicator/notices/: notice_store noting
     replicator/orders/: balance_log order_follower status_board
     replicator/placement/rounds/: balancer_leadership connections daemon
     replicator/runtime/: redis_store
     replicator/spark/: driver_command epoch_source stream
-    tui/actions/: map_rebuild plan_applying plan_making primary_regions
+    tui/actions/: audit_keeping map_rebuild plan_applying plan_making primary_regions
     tui/state/: balance_client copies copies_probe loss_report pending_blocks route_probe
     tui/state/: shard_servers
 """

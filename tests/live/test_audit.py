@@ -18,9 +18,12 @@ from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import Shape, TrafficRecord, records, send
 from deploy.lab.wait import until
+from replicator.audit.kept_audits import KeptAudits
 from replicator.audit.tally import COMPACTED, EXPIRED, GONE, RUNS_UNKNOWN, UNORDERED
+from replicator.audit.verdict import Verdict
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import KafkaCluster as Settings
+from replicator.notices.notice_store import NoticeStore
 from tests.live.audited import BY, auditor, configuration
 from tests.live.carrying import Carrying
 from tests.live.conftest import Carry, StageMaker
@@ -317,3 +320,35 @@ def _configure(cluster: KafkaCluster, topic: str, name: str, value: str) -> None
 def _flush(redis: RedisServer) -> None:
     with Redis.from_url(redis.url) as client:
         client.flushall()
+
+
+# -- what is kept
+
+
+def test_verdicts_are_kept_and_become_events_unless_the_operator_says_no(
+    regional: KafkaCluster,
+    aggregate: KafkaCluster,
+    make_topic: Any,
+    carry: Carry,
+    sluice: Sluice,
+    tmp_path: Path,
+) -> None:
+    topic = make_topic(regional, aggregate, partitions=2)
+    carrying = carry(regional, aggregate)
+    carrying.adopt(topic, 2)
+    carrying.begin()
+    send(regional, topic, records(100, partitions=2, origin="a"))
+    carrying.until_carried()
+    carrying.stop()
+    audit = auditor(sluice, carrying, tmp_path)
+    (route,) = carrying.routes.values()
+    url = carrying.appliance.region(route.target).redis_url()
+    with KeptAudits(url) as kept, NoticeStore(url, route.target) as notices:
+        audit(topic, "--no-keep")
+        assert (kept.of(route), notices.events(10)) == ([], [])
+        audit(topic)
+        (verdict,) = kept.of(route)
+        assert (verdict.worst, dict(verdict.counts)) == (Verdict.EQUAL, {"equal": 2})
+        ((_, event),) = notices.events(10)
+        assert (event.kind, event.result) == ("audit", "equal")
+        assert event.text == f"{route}: partitions: 2 equal"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from replicator.config.topology import KafkaCluster
+from replicator.notices.event import Event
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import AnyRecord
@@ -28,6 +29,7 @@ class RecordingClient(BalanceClient):
         self.written: list[AnyRecord] = []
         self.deleted: list[bytes] = []
         self.writes = 0
+        self.events: list[Event] = []
 
     def order_log(self) -> OrderLog:
         return log_of(*self.records)
@@ -36,6 +38,9 @@ class RecordingClient(BalanceClient):
         if isinstance(self.plan, StoreUnreachable):
             raise self.plan
         return self.plan
+
+    def note(self, events: Iterable[Event]) -> None:
+        self.events += events
 
     def write(self, records: Iterable[AnyRecord], deleted: Iterable[bytes] = ()) -> None:
         self.writes += 1

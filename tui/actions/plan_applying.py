@@ -15,6 +15,7 @@ from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_store import PrimaryStore
 from replicator.groups.planning.plan import Plan
 from replicator.kafka.admin.admin import Admin
+from tui.actions.operator_events import note_event
 from tui.actions.steps import run_to_end
 
 
@@ -40,7 +41,12 @@ def apply_plan(
         who=who,
         now_ms=time.time_ns() // 1_000_000,
     )
-    return run_to_end(steps, progress)
+    outcome = run_to_end(steps, progress)
+    done, left = len(outcome.done), len(outcome.not_done)
+    text = f"{plan.source}:{plan.target} plan {outcome.plan_id}: {done} groups done, {left} not"
+    result = "not known" if not outcome.is_known else "partly done" if left else "done"
+    note_event(appliance.region(plan.target), "plan-applied", who, text, result)
+    return outcome
 
 
 def plan_writer(appliance: Appliance, plan: Plan, timeout_seconds: float) -> PlanWriter:

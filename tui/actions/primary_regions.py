@@ -12,6 +12,7 @@ from replicator.groups.membership.primary_region import decided
 from replicator.groups.membership.primary_store import PrimaryStore
 from replicator.kafka.admin.admin_error import AdminUnreachable
 from replicator.runtime.store_errors import StoreUnreachable
+from tui.actions.operator_events import note_event
 from tui.state.group_locations import GroupLocations, PrimaryChange, PrimaryChanges
 
 
@@ -62,4 +63,8 @@ def set_primary_region(
             f"recorded in the log, but {trouble}; `sluice offsets` copies the record to Redis when "
             "Redis answers again",
         )
+    groups = ", ".join(each.group for each in changes if each.is_new)
+    if groups:
+        text = f"primary region {region or 'any'} of {groups}: {why}"
+        note_event(recording, "decision", who, text, "recorded")
     return PrimaryChanges(tuple(changes), problems)

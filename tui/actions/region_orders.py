@@ -14,6 +14,7 @@ from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import AnyRecord, Order, key_of
 from tui.actions.durations import until_ms
+from tui.actions.operator_events import order_events
 from tui.state.balance_client import BalanceClient
 from tui.state.balance_status import is_acting
 from tui.state.problems import answer_or_none
@@ -141,6 +142,8 @@ class RegionOrders:
         new, deleted = list(new), list(deleted)
         if new or deleted:
             self.client.write(new, [key_of(each) for each in deleted])
+        if events := order_events(self.who, self._clock(), new, deleted):
+            self.client.note(events)
         return OrderChange(self.region, _orders(new), _orders(deleted))
 
 

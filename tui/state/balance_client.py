@@ -9,6 +9,8 @@ from contextlib import closing
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.listening import check_listening
+from replicator.notices.event import Event
+from replicator.notices.noting import note_events
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.balance_log import BalanceLog
 from replicator.orders.order_log import OrderLog
@@ -46,6 +48,10 @@ class BalanceClient:
             WriteUnknown: all, some or none of the records were written.
         """
         self._log.write(records, deleted)
+
+    def note(self, events: Iterable[Event]) -> None:
+        """Notes events of the operator in the region's Redis, if it answers."""
+        note_events(self._settings, events)
 
     def active_plan(self) -> ActivePlan | None:
         """Returns the driver's active plan from Redis; None when no driver publishes one.

@@ -38,12 +38,17 @@ def test_new_and_deleted_records_are_written_at_once_and_the_orders_among_them_r
     assert (client.written, client.deleted) == ([HOLD], [key_of(PIN), key_of(placed())])
     assert change == OrderChange("east", (HOLD,), (PIN,))
     assert client.writes == 1
+    told = [(each.text.partition(":")[0], each.result, each.who) for each in client.events]
+    assert told == [
+        (key_of(HOLD).decode(), "recorded", "ann@ops"),
+        (key_of(PIN).decode(), "taken back", "ann@ops"),
+    ]
 
 
 def test_without_records_the_cluster_is_not_contacted():
     client = RecordingClient()
     assert orders_of(client).publish() == OrderChange("east")
-    assert client.writes == 0
+    assert (client.writes, client.events) == (0, [])
 
 
 def test_a_plan_that_cannot_be_read_is_unknown_and_the_reason_is_a_warning():

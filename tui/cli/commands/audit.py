@@ -55,6 +55,12 @@ DEPTHS = ("offsets", "count", "bytes")
     show_default=True,
     help="Depth: the ends of logs, the header of every batch, or every record.",
 )
+@click.option(
+    "--keep/--no-keep",
+    default=True,
+    show_default=True,
+    help="Keep the verdict in the Redis of the target region, the last 200 of each route.",
+)
 @timeout_option(10.0, "Seconds to wait for each answer of a server.")
 @output_option
 def audit(
@@ -66,6 +72,7 @@ def audit(
     since: str | None,
     until: str | None,
     by: str,
+    keep: bool,
     timeout: float,
     output: str,
 ) -> int:
@@ -81,6 +88,8 @@ def audit(
     from replicator.audit.verdict import by_topic
     from replicator.audit.window import BadWindow, window
     from replicator.config.topology import load
+    from tui.actions.audit_keeping import keep_audit
+    from tui.actions.operator import operator
     from tui.cli.views.audit_view import as_text, as_values
 
     now_ms = int(time.time() * 1000)
@@ -98,6 +107,8 @@ def audit(
     rows = found.rows if partitions else by_topic(found.rows)
     emit(output, as_values(asked, found, rows), lambda: as_text(asked, found, rows))
     say(*found.problems)
+    if keep:
+        say(*keep_audit(appliance, asked, found, who=operator(), timeout_seconds=timeout))
     return exit_code(found)
 
 
