@@ -19,6 +19,7 @@ from aggregator.driver.feed_posting import FeedCluster, FeedPosting, FeedPosting
 from aggregator.loader.receipts import spark_schema
 from balancer.plan import CarrierId
 from replicator.config.topology import Appliance
+from replicator.notices.conditions import Conditions
 from replicator.spark.epoch_source import Demand, EpochReader, EpochTask, EpochTasks
 from replicator.spark.kept_up import kept_up
 from replicator.spark.posting import ApplianceFile
@@ -95,8 +96,9 @@ class LoaderTasks(EpochTasks):
         assert isinstance(task, LoaderBin)
         # All loaders of a driver load the feeds of its region.
         region = task.appliance.region(task.assignments[0].feed.region)
-        with notices(region, f"loaders of {region.name}"):
-            return uvloop.run(loaded(task))
+        conditions = [Conditions(who(each)) for each in task.assignments]
+        with notices(region, f"loaders of {region.name}", conditions):
+            return uvloop.run(loaded(task, conditions))
 
     @override
     def warm_up(self) -> None:
@@ -135,31 +137,45 @@ def assigned(
     )
 
 
-async def loaded(each: LoaderBin) -> pa.RecordBatch | None:
-    """Runs the loaders of a bin; returns all receipts once the last one has ended its epoch."""
+def who(assignment: LoaderAssignment) -> str:
+    """Returns the name of a loader in conditions."""
+    return f"loader {assignment.number} of {assignment.feed.name} in {assignment.cluster}"
+
+
+async def loaded(each: LoaderBin, conditions: Sequence[Conditions]) -> pa.RecordBatch | None:
+    """Runs the loaders of a bin; returns all receipts once the last one has ended its epoch.
+
+    Args:
+        conditions: of each loader.
+    """
     import pyarrow as pa
 
     found = await asyncio.gather(
-        *(kept_loading(each.appliance, assignment) for assignment in each.assignments)
+        *(
+            kept_loading(each.appliance, assignment, own)
+            for assignment, own in zip(each.assignments, conditions, strict=True)
+        )
     )
     batches = [batch for batch in found if batch is not None and len(batch)]
     return pa.concat_batches(batches) if batches else None
 
 
-async def kept_loading(appliance: Appliance, assignment: LoaderAssignment) -> pa.RecordBatch | None:
+async def kept_loading(
+    appliance: Appliance, assignment: LoaderAssignment, conditions: Conditions
+) -> pa.RecordBatch | None:
     """Runs one loader for an epoch and returns its receipts."""
     from aggregator.loader.loader import load
 
-    who = assignment.log_fields
+    fields = assignment.log_fields
     log.info(
         "event=epoch %s partitions=%d plan=%d",
-        who,
+        fields,
         len(assignment.partitions),
         assignment.plan_version,
     )
     return await kept_up(
-        lambda: load(appliance, assignment),
-        who=who,
+        lambda: load(appliance, assignment, conditions=conditions),
+        who=fields,
         failed="event=loader-failed %s again_in_seconds=%.1f",
         deadline=assignment.deadline,
     )

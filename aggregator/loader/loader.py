@@ -19,12 +19,14 @@ from aiokafka.errors import KafkaError
 from aggregator.loader.assembly import assemble
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.counters import RESTARTS
-from aggregator.loader.loader_session import LoaderSession
+from aggregator.loader.loader_session import LOADER_WAITS, LoaderSession
 from aggregator.loader.receipts import BlockReceipt, to_arrow
 from aggregator.loader.tally import Tally
 from replicator.config.topology import Appliance
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Fenced, ProducerStateLost
+from replicator.notices.condition import Subject
+from replicator.notices.conditions import Conditions
 from replicator.runtime.backoff import Backoff
 from replicator.spark.driver_command import TermSuperseded
 
@@ -44,21 +46,27 @@ async def load(
     appliance: Appliance,
     assignment: LoaderAssignment,
     make_session: MakeSession = assemble,
+    conditions: Conditions | None = None,
 ) -> pa.RecordBatch:
     """Loads until the deadline, a newer plan or the driver's stop; then drains and releases.
 
     Returns a receipt per block.
+
+    Args:
+        conditions: of the loader; None: nobody asks for them.
 
     Raises:
         TermSuperseded: another driver leads; the last session held no partition.
     """
     receipts: list[BlockReceipt] = []
     tally = Tally()
+    conditions = conditions or Conditions("loader")
     session: LoaderSession | None = None
     backoff = Backoff(*PAUSE_SECONDS)
     try:
         while time.time() < assignment.deadline:
             session = make_session(appliance, assignment, partial(_keep, receipts), tally)
+            session.conditions = conditions
             began = time.monotonic()
             try:
                 await session.run()
@@ -68,6 +76,8 @@ async def load(
                 tally.add(RESTARTS, "fenced")
             except (Answered, Unreachable, KafkaError, OSError) as error:
                 log.error("event=loader-waits %s: %s", assignment.log_fields, error)
+                about = Subject(feed=assignment.feed.name, cluster=str(assignment.cluster))
+                conditions.replace(LOADER_WAITS, {about: str(error)})
                 tally.add(RESTARTS, "unreachable")
             except TermSuperseded:
                 raise

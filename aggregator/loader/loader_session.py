@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,8 @@ from replicator.kafka.client import trouble_watch
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter, base_id
 from replicator.kafka.client.reader import Reader
+from replicator.notices.condition import Subject
+from replicator.notices.conditions import Conditions
 from replicator.runtime.gather import gather_or_cancel
 from replicator.runtime.report_once import ReportOnce
 from replicator.spark.driver_command import TermSuperseded, read_command
@@ -46,6 +48,10 @@ PRODUCER_EPOCH_MAX = 32_000
 broker would give another producer id, which fences nobody."""
 
 
+LOADER_WAITS = "loader-waits"
+"""Kind of the condition that a loader cannot begin: its cluster does not answer, or refuses."""
+
+
 def released_id(transactional_id: str) -> str:
     """Returns the id that released intents of a loader name."""
     return f"{base_id(transactional_id)}.free"
@@ -60,6 +66,7 @@ class LoaderSession:
         renew_seconds: interval at which the intents of idle partitions are committed again. Brokers
             forget commits that are not renewed within offsets.retention.minutes.
         close_store: ends the connections to the shards.
+        conditions: where partitions that are not loaded are noted.
     """
 
     region: str
@@ -75,6 +82,7 @@ class LoaderSession:
     tally: Tally
     renew_seconds: float
     close_store: Callable[[], Awaitable[None]]
+    conditions: Conditions = field(default_factory=lambda: Conditions("loader"))
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
     _parking: set[TopicPartition] = field(init=False, default_factory=set)
@@ -92,6 +100,7 @@ class LoaderSession:
         try:
             async with limit:
                 await self._open()
+            self.conditions.replace(LOADER_WAITS, {})
             await self._work()
         except TimeoutError:
             if not limit.expired():
@@ -146,6 +155,7 @@ class LoaderSession:
         while True:
             wanted = [p for p in self.assignment.partitions if p not in self.partitions]
             if not wanted:
+                self._note({}, {})
                 await asyncio.sleep(ASK_AGAIN_SECONDS)
                 continue
             acquired = await self.acquisition.acquire(wanted)
@@ -165,10 +175,22 @@ class LoaderSession:
                 self._tell("parked", partition, parked.reason)
             for partition, reason in acquired.waiting.items():
                 self._tell("waiting", partition, reason)
+            self._note(
+                {place: each.reason for place, each in acquired.parked.items()}, acquired.waiting
+            )
             self.reporting.parked = acquired.parked
             if acquired.parked or acquired.waiting:
                 await self.source.try_refresh()
                 await asyncio.sleep(ASK_AGAIN_SECONDS)
+
+    def _note(
+        self, parked: Mapping[TopicPartition, str], waiting: Mapping[TopicPartition, str]
+    ) -> None:
+        """Notes as conditions what is not held, with the reasons."""
+        feed, cluster = self.assignment.feed.name, str(self.assignment.cluster)
+        for kind, reasons in (("parked", parked), ("waiting", waiting)):
+            subjects = {Subject("", feed, cluster, *it): why for it, why in reasons.items() if why}
+            self.conditions.replace(kind, subjects)
 
     def _tell(self, event: str, partition: TopicPartition, reason: str) -> None:
         if event == "waiting" and not self.reporting.is_long(partition):
