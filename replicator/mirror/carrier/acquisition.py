@@ -117,11 +117,13 @@ class Acquisition:
         for partition in unwanted:
             self._committer.parked.pop(partition, None)
         self._receipts.left(unwanted)
+        self._say()
 
     def note_parked(self, partition: TopicPartition, reason: str) -> None:
         """Notes that a carried partition has been parked, and retries it."""
         self._wanted = self._wanted.with_parked(partition, reason)
         self._has_wanted.set()
+        self._say()
         self.say_parked(partition, reason)
 
     async def run(self) -> None:
@@ -156,6 +158,7 @@ class Acquisition:
             if not is_reported:
                 self.say_parked(partition, reason)
         self._wanted = self._wanted.after(asked, acquired, self._committer.shown_parked())
+        self._receipts.say_waits(None)
         self._say()
         self._log_long_waits(time.monotonic())
 
@@ -182,8 +185,7 @@ class Acquisition:
             await asyncio.gather(*(end.try_refresh() for end in self._ends))
 
     def _say(self) -> None:
-        """Notes as conditions what is not carried, now that both clusters have answered."""
-        self._receipts.say_waits(None)
+        """Notes as conditions which partitions are not carried."""
         self._receipts.say("waiting", {it: why for it, why in self.waiting.items() if why})
         self._receipts.say("parked", self.parked)
 
