@@ -72,7 +72,10 @@ def run(
     appliance = load(config)
     if not appliance.feeds_of(region):
         raise UnknownRegion(f"no feed has the region {region!r}; add a table [feeds.<name>]")
-    return run_driver(appliance, region, "aggregate", Daemon, master=master, conf=conf or {})
+    doing = f"loads {', '.join(feed.name for feed in appliance.feeds_of(region))}"
+    return run_driver(
+        appliance, region, "aggregate", Daemon, doing=doing, master=master, conf=conf or {}
+    )
 
 
 class Daemon(DriverDaemon[FeedLeadership]):

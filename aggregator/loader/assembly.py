@@ -62,7 +62,7 @@ def assemble(
     partitions: dict[TopicPartition, HeldPartition] = {}
     intents = IntentCommitter(store, committer, DeadLetterProducer(source, feed.name), tally)
     tables = ShardTables(appliance, assignment, tally)
-    rule = seal_rule(feed, settings.memory_mib * MIB, len(assignment.partitions))
+    rule = seal_rule(feed, settings.memory_mib * MIB)
     forming = BlockForming(assignment, partitions, intents, tables, rule, stored, tally)
     intake = FetchIntake(
         source,

@@ -115,8 +115,10 @@ class BlockForming:
             while True:
                 self.wake.clear()
                 self._raise_failures()
-                for partition in list(self.partitions.values()):
-                    self._start(partition)
+                held = list(self.partitions.values())
+                rule = self.rule.while_buffered([each.progress.buffered_bytes for each in held])
+                for partition in held:
+                    self._start(partition, rule)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(TICK_SECONDS):
                         await self.wake.wait()
@@ -131,13 +133,13 @@ class BlockForming:
         """Returns True while a block of the partition is under way."""
         return any(each == place for each, _ in self._tasks)
 
-    def _start(self, partition: HeldPartition) -> None:
+    def _start(self, partition: HeldPartition, rule: SealRule) -> None:
         if partition.loss_to_park:
             return
         place, progress = partition.partition, partition.progress
         for draft in progress.replays():
             self._run(place, draft.table, self._replay(partition, draft))
-        for table in progress.due(self.rule, time.monotonic()):
+        for table in progress.due(rule, time.monotonic()):
             if (place, table) not in self._tasks:
                 self._run(place, table, self._load(partition, table))
 

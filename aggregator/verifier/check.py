@@ -143,7 +143,7 @@ class Check:
         )
         done = _Judged(judge)
         try:
-            check_listening(name, cluster, self._timeout_seconds)
+            check_listening(name, cluster)
             tailer = group_commits(judge, cluster, admin)
             done.judgements.extend(judged_to_end(judge, tailer, self._timeout_seconds))
             now_ms = time.time_ns() // 1_000_000

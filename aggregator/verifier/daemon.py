@@ -50,7 +50,7 @@ def run(config: str | Path, region: str) -> int:
     log_to_stderr()
     appliance = load(config)
     daemon = daemon_of(appliance, region)
-    card = own_card("verify", region)
+    card = own_card("verify", region, f"judges {', '.join(judged_clusters(appliance, region))}")
     with notices(appliance.region(region), f"verify {region}", card=card):
         exit_code = asyncio.run(run_until_stopped(daemon, region))
     if daemon.is_cut_off:

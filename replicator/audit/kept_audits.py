@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from replicator.audit.verdict import Row, Verdict
 from replicator.config.topology import Route
@@ -24,9 +26,9 @@ class KeptAudit:
 
     Args:
         at_ms, since_ms, until_ms: of the audit and of its window, Unix time in milliseconds.
-        by: depth: ids or bytes.
+        by: depth: offsets, count or bytes.
         counts: number of partitions by verdict.
-        problems: reasons why some were not compared.
+        problems: of the whole audit: servers that could not be reached.
     """
 
     route: str
@@ -47,16 +49,13 @@ class KeptAudit:
         """Returns the verdict as compact JSON."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
+    @staticmethod
+    def from_json(text: str | bytes) -> KeptAudit:
         """Parses a verdict; fields of later versions are left out. Raises ValueError."""
-        known = {each.name for each in fields(cls)}
-        found: Any = json.loads(text)
-        try:
-            values = {name: it for name, it in found.items() if name in known}
-            return cls(**values | {"problems": tuple(values.get("problems", ()))})
-        except (TypeError, AttributeError) as error:
-            raise ValueError(f"audit of another form: {error}") from error
+        return PARSER.validate_json(text)
+
+
+PARSER = TypeAdapter(KeptAudit)
 
 
 def counts_of(rows: list[Row]) -> dict[str, int]:

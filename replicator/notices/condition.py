@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple, Self
+from dataclasses import asdict, dataclass
+from typing import NamedTuple, Self
+
+from pydantic import TypeAdapter
 
 
 class Subject(NamedTuple):
@@ -47,6 +49,9 @@ class Condition:
         return Subject(*(getattr(self, name) for name in Subject._fields))
 
 
+CONDITIONS = TypeAdapter(list[Condition])
+
+
 def to_json(conditions: Iterable[Condition]) -> str:
     """Returns conditions as compact JSON."""
     return json.dumps([asdict(each) for each in conditions], separators=(",", ":"))
@@ -54,11 +59,4 @@ def to_json(conditions: Iterable[Condition]) -> str:
 
 def from_json(text: str | bytes) -> list[Condition]:
     """Parses conditions; fields of later versions are left out. Raises ValueError."""
-    known = {each.name for each in fields(Condition)}
-    found: Any = json.loads(text)
-    try:
-        return [
-            Condition(**{name: it for name, it in each.items() if name in known}) for each in found
-        ]
-    except (TypeError, AttributeError) as error:
-        raise ValueError(f"conditions of another form: {error}") from error
+    return CONDITIONS.validate_json(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from threading import Lock
 
 from replicator.notices.condition import Condition, Subject
 
@@ -27,9 +28,9 @@ class Conditions:
     def __init__(self, who: str, now_ms: Callable[[], int] = _now_ms) -> None:
         self.who = who
         self._now_ms = now_ms
-        # Replaced as a whole, so that another thread may read at any time.
+        # Daemons find conditions in several threads, and the writer's thread reads them.
+        self._lock = Lock()
         self._found: dict[str, tuple[Condition, ...]] = {}
-        self._before: dict[tuple[str, Subject], int] = {}
 
     def replace(self, kind: str, found: Mapping[Subject, str]) -> None:
         """Replaces all conditions of a kind; those that held before keep their beginning.
@@ -37,32 +38,32 @@ class Conditions:
         Args:
             found: text for people, by subject.
         """
-        since_ms = {each.subject: each.since_ms for each in self._found.get(kind, ())}
-        if kind not in self._found:
-            since_ms |= {it: at_ms for (of, it), at_ms in self._before.items() if of == kind}
         now_ms = self._now_ms()
-        conditions = tuple(
-            Condition.of(kind, subject, text, self.who, since_ms.get(subject, now_ms))
-            for subject, text in list(found.items())[:OF_A_KIND_MAX]
-        )
-        self._found = {**self._found, kind: conditions}
+        with self._lock:
+            since_ms = {each.subject: each.since_ms for each in self._found.get(kind, ())}
+            self._found[kind] = tuple(
+                Condition.of(kind, subject, text, self.who, since_ms.get(subject, now_ms))
+                for subject, text in list(found.items())[:OF_A_KIND_MAX]
+            )
 
     def inherit(self, before: Iterable[Condition]) -> None:
-        """Takes over the beginnings of conditions that a predecessor of the same name has found."""
-        earlier = {(each.kind, each.subject): each.since_ms for each in before}
-        self._before = earlier
-        self._found = {
-            kind: tuple(
-                replace(
-                    each,
-                    since_ms=min(each.since_ms, earlier.get((kind, each.subject), each.since_ms)),
+        """Takes over what a predecessor of the same name has found.
+
+        A kind that was not looked for since holds until it is. Others keep their beginnings.
+        """
+        earlier: dict[str, list[Condition]] = {}
+        for each in before:
+            earlier.setdefault(each.kind, []).append(each)
+        with self._lock:
+            for kind, some in earlier.items():
+                since_ms = {each.subject: each.since_ms for each in some}
+                self._found[kind] = tuple(
+                    replace(each, since_ms=since_ms.get(each.subject, each.since_ms))
+                    for each in self._found.get(kind, some)
                 )
-                for each in some
-            )
-            for kind, some in self._found.items()
-        }
 
     @property
     def current(self) -> tuple[Condition, ...]:
         """All conditions that hold."""
-        return tuple(each for some in self._found.values() for each in some)
+        with self._lock:
+            return tuple(each for some in self._found.values() for each in some)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from dataclasses import asdict, dataclass
+
+from pydantic import TypeAdapter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +36,10 @@ class DaemonCard:
         """Returns the card as compact JSON."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """Parses a card; fields of later versions are left out. Raises ValueError."""
-        known = {each.name for each in fields(cls)}
-        found: Any = json.loads(text)
-        try:
-            return cls(**{name: it for name, it in found.items() if name in known})
-        except (TypeError, AttributeError) as error:
-            raise ValueError(f"daemon card of another form: {error}") from error
+    @staticmethod
+    def from_json(text: str | bytes) -> DaemonCard:
+        """Parses it; fields of later versions are left out. Raises ValueError."""
+        return PARSER.validate_json(text)
+
+
+PARSER = TypeAdapter(DaemonCard)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import re
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from dataclasses import asdict, dataclass
+from typing import Self
+
+from pydantic import TypeAdapter
 
 TEXT_MAX = 2000
 KIND = re.compile(r"event=(?P<kind>[a-z0-9-]+)\s*(?P<text>.*)", re.DOTALL)
@@ -52,12 +54,10 @@ class Event:
         """Returns the event as compact JSON."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """Parses an event; fields of later versions are left out. Raises ValueError."""
-        known = {each.name for each in fields(cls)}
-        found: Any = json.loads(text)
-        try:
-            return cls(**{name: it for name, it in found.items() if name in known})
-        except (TypeError, AttributeError) as error:
-            raise ValueError(f"event of another form: {error}") from error
+    @staticmethod
+    def from_json(text: str | bytes) -> Event:
+        """Parses it; fields of later versions are left out. Raises ValueError."""
+        return PARSER.validate_json(text)
+
+
+PARSER = TypeAdapter(Event)

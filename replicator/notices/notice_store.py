@@ -17,6 +17,7 @@ from replicator.notices.daemon_card import DaemonCard
 from replicator.notices.event import Event
 from replicator.runtime import expiring_values
 from replicator.runtime.redis_store import RedisStore
+from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.store_errors import reached
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ class NoticeStore(RedisStore):
         self._conditions = f"sluice:conditions:{region}"
         self._daemons = f"sluice:daemons:{region}"
         self._events = f"sluice:events:{region}"
+        self._reports = ReportOnce()
 
     def conditions(self) -> list[Condition]:
         """Returns all conditions that hold, the oldest first.
@@ -71,14 +73,14 @@ class NoticeStore(RedisStore):
         *,
         cards: Iterable[DaemonCard] = (),
         conditions: Mapping[str, Sequence[Condition]] | None = None,
-        gone: Iterable[str] = (),
+        ended: Iterable[str] = (),
         events: Iterable[Event] = (),
     ) -> None:
         """Writes all of it in one round trip.
 
         Args:
             conditions: by finder; a finder without any has its former ones withdrawn.
-            gone: finders and daemons that have ended.
+            ended: daemons whose cards are withdrawn.
         """
         with reached(self.name, MEANWHILE), self._redis.pipeline(transaction=False) as pipeline:
             for card in cards:
@@ -90,8 +92,7 @@ class NoticeStore(RedisStore):
                     expiring_values.put(pipeline, self._conditions, who, text, EXPIRE_MS)
                 else:
                     expiring_values.withdraw(pipeline, self._conditions, who)
-            for who in gone:
-                expiring_values.withdraw(pipeline, self._conditions, who)
+            for who in ended:
                 expiring_values.withdraw(pipeline, self._daemons, who)
             for event in events:
                 pipeline.xadd(
@@ -107,7 +108,8 @@ class NoticeStore(RedisStore):
             try:
                 found.append(parse(text))
             except ValueError as error:
-                log.warning("event=notice-unreadable %s %s: %s", index, who, error)
+                if self._reports.is_news((index, who), str(error)):
+                    log.warning("event=notice-unreadable %s %s: %s", index, who, error)
         return found
 
 

@@ -12,9 +12,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from itertools import islice
 
+import redis
 from typing_extensions import override
 
 from replicator.config.topology import Region
@@ -22,7 +21,10 @@ from replicator.notices.conditions import Conditions
 from replicator.notices.daemon_card import DaemonCard
 from replicator.notices.event import Event
 from replicator.notices.notice_store import EXPIRE_MS, NoticeStore
+from replicator.runtime.logs import Sparing
 from replicator.runtime.store_errors import StoreUnreachable
+
+logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.5
 RENEW_SECONDS = EXPIRE_MS / 3000
@@ -33,26 +35,27 @@ CLOSE_SECONDS = 1.0
 
 
 class NoticeWriter:
-    """Writer of one process. `show` and `put` return at once, from any thread."""
+    """Writer of one process. `put` returns at once, from any thread.
+
+    Args:
+        make_store: called again until it succeeds, as the password file of Redis may be missing for
+            a moment.
+        conditions: that the process finds. What predecessors of the same names found goes on.
+        card: None: the process is no daemon.
+    """
 
     def __init__(
-        self, make_store: Callable[[], NoticeStore], card: DaemonCard | None = None
+        self,
+        make_store: Callable[[], NoticeStore],
+        conditions: Iterable[Conditions] = (),
+        card: DaemonCard | None = None,
     ) -> None:
-        """Prepares the writer.
-
-        Args:
-            make_store: called again until it succeeds, as the password file of Redis may be missing
-                for a moment.
-            card: None: the process is no daemon.
-        """
-        self.card = card
-        """May be replaced at any time."""
         self.dropped_events = 0
         self._make_store = make_store
+        self._conditions = tuple(conditions)
+        self._card = card
         self._store: NoticeStore | None = None
         self._has_inherited = False
-        self._shown: tuple[Conditions, ...] = ()
-        self._gone: list[str] = []
         self._events: deque[Event] = deque()
         self._written: object = None
         self._written_at = float("-inf")
@@ -62,10 +65,6 @@ class NoticeWriter:
     def start(self) -> None:
         self._thread.start()
 
-    def show(self, conditions: Conditions) -> None:
-        """Writes these conditions from now on. A predecessor's of the same name go on."""
-        self._shown = (*self._shown, conditions)
-
     def put(self, event: Event) -> None:
         """Queues an event."""
         if len(self._events) >= PENDING_EVENTS_MAX:
@@ -73,60 +72,72 @@ class NoticeWriter:
             return
         self._events.append(event)
 
-    def close(self, *, withdraws: bool = True) -> None:
-        """Writes what is left; takes CLOSE_SECONDS at most.
+    def close(self) -> None:
+        """Ends the writer; events that are left are still written, and the card is withdrawn.
 
-        Args:
-            withdraws: the card and the conditions. Otherwise they stay for EXPIRE_MS: a successor
-                of the same name goes on with them.
+        Conditions stay until they expire: a successor of the same name goes on with them. A daemon
+        waits for that for CLOSE_SECONDS at most, and a task of Spark does not.
         """
-        if withdraws:
-            self._gone = [
-                *(each.who for each in self._shown),
-                *([self.card.who] if self.card else ()),
-            ]
-            self._shown, self.card = (), None
         self._ending.set()
-        self._thread.join(CLOSE_SECONDS)
+        if self._card is not None:
+            self._thread.join(CLOSE_SECONDS)
 
     def _run(self) -> None:
         pause = 0.0
         while not self._ending.wait(pause):
-            pause = LOOK_SECONDS if self._has_written() else RETRY_SECONDS
-        self._has_written()
+            pause = LOOK_SECONDS if self._succeeds(self._write) else RETRY_SECONDS
+        self._succeeds(self._write_end)
         if self._store is not None:
             self._store.close()
 
-    def _has_written(self) -> bool:
-        """Writes what has changed; returns False if Redis does not answer."""
+    def _succeeds(self, write: Callable[[NoticeStore], None]) -> bool:
+        """Returns False if Redis does not answer."""
         try:
-            self._write()
-        except (StoreUnreachable, OSError, ValueError):
+            self._store = self._store or self._make_store()
+            write(self._store)
+        except (StoreUnreachable, OSError, ValueError) as error:
+            logger.debug("event=not-noted %s", error)
             return False
         return True
 
-    def _write(self) -> None:
-        store = self._store = self._store or self._make_store()
+    def _write(self, store: NoticeStore) -> None:
         if not self._has_inherited:
-            self._inherit(store)
-        conditions = {each.who: each.current for each in self._shown}
-        state = self.card, conditions
+            before = store.conditions() if self._conditions else []
+            for each in self._conditions:
+                each.inherit(it for it in before if it.who == each.who)
+            self._has_inherited = True
+        conditions = {each.who: each.current for each in self._conditions}
         is_due = time.monotonic() - self._written_at >= RENEW_SECONDS
-        if state == self._written and not (is_due or self._events or self._gone):
+        if conditions == self._written and not (is_due or self._events):
             return
-        events = list(islice(self._events, EVENTS_PER_WRITE))
-        cards = [self.card] if self.card else ()
-        store.write(cards=cards, conditions=conditions, gone=self._gone, events=events)
-        for _ in events:
-            self._events.popleft()
-        self._gone = []
-        self._written, self._written_at = state, time.monotonic()
+        cards = [self._card] if self._card and is_due else []
+        with self._taken_events() as events:
+            store.write(cards=cards, conditions=conditions, events=events)
+        self._written = conditions
+        if is_due:
+            self._written_at = time.monotonic()
 
-    def _inherit(self, store: NoticeStore) -> None:
-        before = store.conditions()
-        for each in self._shown:
-            each.inherit(it for it in before if it.who == each.who)
-        self._has_inherited = True
+    def _write_end(self, store: NoticeStore) -> None:
+        """Writes what is not to be lost. No conditions: a successor may write its own by now."""
+        ended = [self._card.who] if self._card else []
+        with self._taken_events(PENDING_EVENTS_MAX) as events:
+            store.write(ended=ended, events=events)
+
+    @contextmanager
+    def _taken_events(self, count: int = EVENTS_PER_WRITE) -> Iterator[list[Event]]:
+        """Takes events from the queue; puts them back if Redis was not reached.
+
+        If it was reached and did not answer in time, they may be written, and are not repeated.
+        """
+        events = [self._events.popleft() for _ in range(min(len(self._events), count))]
+        try:
+            yield events
+        except StoreUnreachable as error:
+            if isinstance(error.__cause__, redis.ConnectionError):
+                self._events.extendleft(reversed(events))
+            else:
+                self.dropped_events += len(events)
+            raise
 
 
 class EventHandler(logging.Handler):
@@ -162,21 +173,13 @@ def notices(
     def store() -> NoticeStore:
         return NoticeStore(region.redis_url(), region.name, timeout_seconds=RETRY_SECONDS)
 
-    writer = NoticeWriter(store, card)
-    for each in conditions:
-        writer.show(each)
+    writer = NoticeWriter(store, conditions, card)
     handler = EventHandler(writer, who)
+    handler.addFilter(Sparing())
     logging.getLogger().addHandler(handler)
     writer.start()
     try:
         yield writer
     finally:
         logging.getLogger().removeHandler(handler)
-        # Tasks follow each other: the next one goes on with the conditions.
-        writer.close(withdraws=card is not None)
-
-
-def card_doing(writer: NoticeWriter, doing: str) -> None:
-    """Says on the card of the process what it does."""
-    if writer.card is not None and writer.card.doing != doing:
-        writer.card = replace(writer.card, doing=doing)
+        writer.close()

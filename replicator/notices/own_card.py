@@ -10,8 +10,12 @@ from importlib.metadata import version
 from replicator.notices.daemon_card import DaemonCard
 
 
-def own_card(role: str, region: str) -> DaemonCard:
-    """Returns the card of this process, which starts now."""
+def own_card(role: str, region: str, doing: str) -> DaemonCard:
+    """Returns the card of this process, which starts now.
+
+    Args:
+        doing: for people, such as the routes that it mirrors.
+    """
     return DaemonCard(
         role=role,
         region=region,
@@ -19,4 +23,5 @@ def own_card(role: str, region: str) -> DaemonCard:
         host=socket.gethostname(),
         pid=os.getpid(),
         since_ms=time.time_ns() // 1_000_000,
+        doing=doing,
     )

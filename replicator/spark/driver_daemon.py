@@ -264,6 +264,7 @@ def run_driver(
     command: str,
     make: Callable[[Run], Work],
     *,
+    doing: str,
     master: str,
     conf: Mapping[str, str],
 ) -> int:
@@ -272,6 +273,7 @@ def run_driver(
     Args:
         command: `replicate` or `aggregate`: drivers of both may run on one host.
         make: creates the daemon.
+        doing: for its card, such as the routes that it mirrors.
 
     Raises:
         SlotsUnlimited, NoSecret: the operator's Spark settings are wrong.
@@ -285,7 +287,7 @@ def run_driver(
         private_folder(settings.state_dir)
         private_folder(settings.receipts_dir)
         who = f"{command} {region}"
-        conditions, card = Conditions(who), own_card(command, region)
+        conditions, card = Conditions(who), own_card(command, region, doing)
         with (
             run_folder(settings.state_dir / command / region) as folder,
             notices(appliance.region(region), who, [conditions], card),

@@ -21,9 +21,11 @@ def keep_audit(
 
     Returns the reasons why a verdict could not be kept.
     """
-    troubles: list[str] = []
+    troubles: dict[str, str] = {}
     for route in request.routes:
         region = appliance.region(route.target)
+        if region.name in troubles:
+            continue
         audit = KeptAudit(
             route=route.name,
             at_ms=request.now_ms,
@@ -38,9 +40,9 @@ def keep_audit(
             with KeptAudits(region.redis_url(), timeout_seconds=timeout_seconds) as kept:
                 kept.keep(route, audit)
         except (StoreUnreachable, OSError, ValueError) as error:
-            troubles.append(f"the verdict on {route} is not kept: {error}")
+            troubles[region.name] = f"verdicts on routes into {region.name} are not kept: {error}"
             continue
         counts = ", ".join(f"{count} {verdict}" for verdict, count in audit.counts.items())
         text = f"{route}: partitions: {counts or 'none compared'}"
         note_event(region, "audit", who, text, audit.worst.value if audit.worst else "unknown")
-    return troubles
+    return list(troubles.values())

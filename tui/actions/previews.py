@@ -46,7 +46,7 @@ def read_previews(
             return await previews(appliance, region, scope, connections)
 
     name = ClusterName.aggregate(region)
-    check_listening(name, appliance.cluster(name), timeout_seconds)
+    check_listening(name, appliance.cluster(name))
     try:
         found = asyncio.run(within())
     except TimeoutError:

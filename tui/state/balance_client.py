@@ -37,7 +37,7 @@ class BalanceClient:
 
     def order_log(self) -> OrderLog:
         """Returns the order log as it stands now. Raises AdminError or LogUnreadable."""
-        check_listening(self.name, self.cluster, self._timeout_seconds)
+        check_listening(self.name, self.cluster)
         return self._log.read()
 
     def write(self, records: Iterable[AnyRecord], deleted: Iterable[bytes] = ()) -> None:

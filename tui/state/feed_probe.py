@@ -108,7 +108,7 @@ class FeedProbe:
         """Asks the replicas of a shard one after another until one answers."""
         replies: list[Reply[dict[str, TableState]]] = []
         for place in range(len(feed.shards[number].replicas)):
-            ask = partial(self._tables, feed, number, place, replies[-1] if replies else None)
+            ask = partial(self._tables, feed, number, place, tuple(replies))
             replies.append(inquiry.ask(_replica(feed, number, place), ask))
         return replies
 
@@ -123,10 +123,7 @@ class FeedProbe:
         found = {name: reply.answer() for name, reply in replies.progress.items()}
         progress = {name: each for name, each in found.items() if each is not None}
         reports = replies.reports.answer()
-        tables = {
-            number: next((it for reply in shard if (it := reply.answer()) is not None), None)
-            for number, shard in enumerate(replies.tables)
-        }
+        tables = {number: _first(shard) for number, shard in enumerate(replies.tables)}
         servers = [
             *feed.clusters,
             ClusterName.aggregate(feed.region),
@@ -172,13 +169,22 @@ class FeedProbe:
             return store.read(feed.name)
 
     def _tables(
-        self, feed: Feed, number: int, place: int, before: Reply[dict[str, TableState]] | None
+        self, feed: Feed, number: int, place: int, before: Sequence[Reply[dict[str, TableState]]]
     ) -> dict[str, TableState] | None:
-        """Returns the tables of a replica; None if the one before it tells them."""
+        """Returns the tables of a replica; None if one before it tells them."""
         seconds = self._timeout_seconds * NEXT_REPLICA_PART
-        if before is not None and before.early(seconds) is not None:
+        if any(each.early(seconds) is not None for each in before):
             return None
         return table_states(ShardServers(feed, number, self._timeout_seconds).servers()[place])
+
+
+def _first(
+    replicas: Sequence[Reply[dict[str, TableState]]],
+) -> dict[str, TableState] | None:
+    """Returns the tables of the first replica that has told them."""
+    # The last one has its turn only after the others, silent ones too.
+    replicas[-1].answer()
+    return next((it for reply in replicas if (it := reply.early(0.0)) is not None), None)
 
 
 def _redis(region: str) -> str:

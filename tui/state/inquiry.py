@@ -24,13 +24,14 @@ class Reply(Generic[T]):
     Args:
         after: replies without which the question is not asked.
         deadline: end of waiting, in seconds of time.monotonic.
-        give_up: called when the deadline has passed while this very question was open.
+        give_up: called with a text when the deadline has passed while this very question was open.
     """
 
     def __init__(
-        self, after: Sequence[Reply[Any]], deadline: float, give_up: Callable[[], object]
+        self, after: Sequence[Reply[Any]], deadline: float, give_up: Callable[[str], object]
     ) -> None:
         self._after, self._deadline, self._give_up = after, deadline, give_up
+        self._asked_at: float | None = None
         self._is_here = threading.Event()
         self._answer: T | None = None
         self._bug: Exception | None = None
@@ -43,7 +44,7 @@ class Reply(Generic[T]):
         """
         if not self._is_here.wait(max(0.0, self._deadline - time.monotonic())):
             if all(each.answer() is not None for each in self._after):
-                self._give_up()
+                self._give_up(self._lateness())
             return None
         if self._bug is not None:
             raise self._bug
@@ -58,10 +59,17 @@ class Reply(Generic[T]):
         try:
             needed = [each.answer() for each in self._after]
             if all(each is not None for each in needed):
+                self._asked_at = time.monotonic()
                 self._answer = question(*needed)
         except Exception as bug:
             self._bug = bug
         self._is_here.set()
+
+    def _lateness(self) -> str:
+        """Returns for how long the question was open: others may have taken most of the time."""
+        if self._asked_at is None:
+            return "not asked in time: others answered late"
+        return f"no answer within {time.monotonic() - self._asked_at:.1f} s"
 
 
 class Inquiry:
@@ -100,8 +108,7 @@ class Inquiry:
             question: called with the answers to `after`; not called if one of them has none.
         """
         note = partial(self._problems.setdefault, server)
-        late = f"{server}: no answer within {self.timeout_seconds:g} s"
-        reply: Reply[Answer] = Reply(after, self._deadline, partial(note, late))
+        reply: Reply[Answer] = Reply(after, self._deadline, lambda late: note(f"{server}: {late}"))
 
         def asked(*needed: Any) -> Answer | None:
             return answer_or_none(partial(question, *needed), note, *self._also)
@@ -120,7 +127,7 @@ class Inquiry:
         """Asks a Kafka cluster; one that refuses connections is a problem at once."""
 
         def asked(*needed: Any) -> Answer | None:
-            check_listening(name, cluster, self.timeout_seconds)
+            check_listening(name, cluster)
             return question(*needed)
 
         return self.ask(name, asked, after)

@@ -15,23 +15,12 @@ from replicator.kafka.client.cluster import Answered
 from replicator.mirror.ledger.entries import Entries, entries_of
 from replicator.mirror.offset_map.carrier_reports import CarrierReports, Reports
 from replicator.mirror.topics.topic_plan import TopicPlan, is_mirrorable, plan
-from replicator.notices.condition import Condition
-from replicator.notices.daemon_card import DaemonCard
 from replicator.notices.notice_store import NoticeStore
 from tui.state.inquiry import Inquiry, Reply
 from tui.state.snapshot import Notices, RouteFacts, Snapshot, snapshot
 
-ENTRIES_FIRST_PART = 0.5
+ENTRIES_FIRST_PART = 0.3
 """Part of the timeout in which the ends of a source wait for the entries."""
-
-
-@dataclass(frozen=True, slots=True)
-class _InRedis:
-    """Contents of the Redis of a target region."""
-
-    reports: dict[Route, Reports]
-    conditions: list[Condition]
-    daemons: list[DaemonCard]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +29,7 @@ class _Replies:
 
     ledger: Reply[Entries]
     ends: Reply[dict[TopicPartition, int]]
-    redis: Reply[_InRedis]
+    reports: Reply[dict[Route, Reports]]
 
 
 class RouteProbe:
@@ -78,12 +67,17 @@ class RouteProbe:
             )
             for admin in (*self._sources.values(), *self._targets.values())
         }
-        redis = {
-            target: inquiry.ask(_redis(target), partial(self._in_redis, target))
+        reports = {
+            target: inquiry.ask(_redis(target), partial(self._reports, target))
+            for target in self._targets
+        }
+        asked_notices = {
+            target: inquiry.ask(_redis(target), partial(self._notices, target))
             for target in self._targets
         }
         asked = {
-            route: self._ask(inquiry, route, topics, redis[route.target]) for route in self._routes
+            route: self._ask(inquiry, route, topics, reports[route.target])
+            for route in self._routes
         }
         described = {name: reply.answer() for name, reply in topics.items()}
         facts = [
@@ -92,9 +86,9 @@ class RouteProbe:
         ]
         plans = {target: self._plan(target, described) for target in self._targets}
         notices = {
-            target: Notices(tuple(it.conditions), tuple(it.daemons))
-            for target, reply in redis.items()
-            if (it := reply.answer()) is not None
+            target: found
+            for target, reply in asked_notices.items()
+            if (found := reply.answer()) is not None
         }
         return snapshot(facts, plans, notices, time.time())
 
@@ -119,7 +113,7 @@ class RouteProbe:
         inquiry: Inquiry,
         route: Route,
         topics: Mapping[str, Reply[list[Topic]]],
-        redis: Reply[_InRedis],
+        reports: Reply[dict[Route, Reports]],
     ) -> _Replies:
         source, target = self._sources[route.source], self._targets[route.target]
         timeout_seconds = self._timeout_seconds
@@ -141,17 +135,20 @@ class RouteProbe:
         return _Replies(
             ledger,
             inquiry.ask_cluster(source.name, source.cluster, ends, [from_source]),
-            redis,
+            reports,
         )
 
-    def _in_redis(self, target: str) -> _InRedis:
+    def _reports(self, target: str) -> dict[Route, Reports]:
         routes = self._appliance.routes_into(target)
-        url, seconds = self._appliance.region(target).redis_url(), self._timeout_seconds
-        with CarrierReports(url, timeout_seconds=seconds) as store:
+        url = self._appliance.region(target).redis_url()
+        with CarrierReports(url, timeout_seconds=self._timeout_seconds) as store:
             found = store.reports([route.key for route in routes])
-        with NoticeStore(url, target, timeout_seconds=seconds) as notices:
-            conditions, daemons = notices.conditions(), notices.daemons()
-        return _InRedis(dict(zip(routes, found, strict=True)), conditions, daemons)
+        return dict(zip(routes, found, strict=True))
+
+    def _notices(self, target: str) -> Notices:
+        url = self._appliance.region(target).redis_url()
+        with NoticeStore(url, target, timeout_seconds=self._timeout_seconds) as store:
+            return Notices(tuple(store.conditions()), tuple(store.daemons()))
 
     def _facts(
         self,
@@ -161,7 +158,7 @@ class RouteProbe:
         target_topics: list[Topic] | None,
     ) -> RouteFacts:
         ledger, ends = replies.ledger.answer(), replies.ends.answer()
-        in_redis = replies.redis.answer()
+        reports = replies.reports.answer()
         # All answers are in by now, so that all problems are known.
         problems = inquiry.problems
         servers = (
@@ -174,10 +171,10 @@ class RouteProbe:
             entries=ledger.read if ledger else None,
             source_ends=ends,
             reports=None
-            if in_redis is None
+            if reports is None
             else {
                 TopicPartition(topic, number): report
-                for (_, topic, number), report in in_redis.reports[route].items()
+                for (_, topic, number), report in reports[route].items()
             },
             unreadable=ledger.unreadable if ledger else {},
             is_target_known=target_topics is not None,

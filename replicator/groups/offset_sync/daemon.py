@@ -61,7 +61,9 @@ def run(config: str | Path, region: str) -> int:
     log_to_stderr()
     appliance = load(config)
     daemon = daemon_of(appliance, region)
-    card = own_card("offsets", region)
+    card = own_card(
+        "offsets", region, f"copies the logs of {region} to {', '.join(appliance.regions)}"
+    )
     with notices(appliance.region(region), f"offsets {region}", card=card):
         exit_code = asyncio.run(run_until_stopped(daemon, region))
     if daemon.is_cut_off:

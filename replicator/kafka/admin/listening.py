@@ -6,17 +6,21 @@ refuses connections.
 
 from __future__ import annotations
 
-import asyncio
 import os
+import queue
+import socket
+import threading
+import time
 
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_error import AdminUnreachable
 
+REFUSAL_SECONDS = 1.0
+"""A refusal comes sooner; what takes longer is left to the client, with all of its own time."""
 
-def check_listening(name: str, cluster: KafkaCluster, timeout_seconds: float) -> None:
-    """Returns once an address accepts a connection, or the time is over. Blocking.
 
-    Must not be called from an event loop.
+def check_listening(name: str, cluster: KafkaCluster) -> None:
+    """Returns once an address accepts a connection, or REFUSAL_SECONDS are over. Blocking.
 
     Args:
         name: of the cluster, for people.
@@ -24,38 +28,32 @@ def check_listening(name: str, cluster: KafkaCluster, timeout_seconds: float) ->
     Raises:
         AdminUnreachable: every address refused, or its host name is not known.
     """
-    reason = asyncio.run(_refusal(cluster.bootstrap, timeout_seconds))
-    if reason:
-        text = f"connecting: no answer from {cluster.bootstrap_servers} ({reason})"
-        raise AdminUnreachable(name, f"{text}; is it up, and is the address right?")
-
-
-async def _refusal(addresses: tuple[str, ...], timeout_seconds: float) -> str:
-    """Returns the last address's reason; "" if one address accepted, or not all answered."""
-    attempts = [asyncio.create_task(_connect(address)) for address in addresses]
+    deadline = time.monotonic() + REFUSAL_SECONDS
+    answers: queue.Queue[str] = queue.Queue()
+    for address in cluster.bootstrap:
+        # Threads that are left behind, because looking up a host name cannot be ended.
+        threading.Thread(
+            target=lambda it=address: answers.put(_refusal(it)), name="connect", daemon=True
+        ).start()
     reason = ""
-    try:
-        async with asyncio.timeout(timeout_seconds):
-            for attempt in asyncio.as_completed(attempts):
-                reason = await attempt
-                if not reason:
-                    return ""
-    except TimeoutError:
-        return ""
-    finally:
-        for task in attempts:
-            task.cancel()
-        await asyncio.gather(*attempts, return_exceptions=True)
-    return reason
+    for _ in cluster.bootstrap:
+        try:
+            reason = answers.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            return
+        if not reason:
+            return
+    text = f"connecting: no answer from {cluster.bootstrap_servers} ({reason})"
+    raise AdminUnreachable(name, f"{text}; is it up, and is the address right?")
 
 
-async def _connect(address: str) -> str:
+def _refusal(address: str) -> str:
+    """Returns why an address does not accept a connection; "" if it does."""
     host, _, port = address.rpartition(":")
     try:
-        _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+        socket.create_connection((host.strip("[]"), int(port)), REFUSAL_SECONDS * 2).close()
     except OSError as error:
-        # Not the error's own text, which asyncio replaces. Host names have errors below zero.
+        # Host names have errors below zero.
         number = error.errno or 0
         return os.strerror(number) if number > 0 else str(error)
-    writer.close()
     return ""

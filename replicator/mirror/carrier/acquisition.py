@@ -117,13 +117,14 @@ class Acquisition:
         for partition in unwanted:
             self._committer.parked.pop(partition, None)
         self._receipts.left(unwanted)
-        self._say()
+        if unwanted:
+            self._note_conditions()
 
     def note_parked(self, partition: TopicPartition, reason: str) -> None:
         """Notes that a carried partition has been parked, and retries it."""
         self._wanted = self._wanted.with_parked(partition, reason)
         self._has_wanted.set()
-        self._say()
+        self._note_conditions()
         self.say_parked(partition, reason)
 
     async def run(self) -> None:
@@ -158,8 +159,8 @@ class Acquisition:
             if not is_reported:
                 self.say_parked(partition, reason)
         self._wanted = self._wanted.after(asked, acquired, self._committer.shown_parked())
-        self._receipts.say_waits(None)
-        self._say()
+        self._receipts.note_waits(None)
+        self._note_conditions()
         self._log_long_waits(time.monotonic())
 
     def _add_pipelines(self, taken: Mapping[TopicPartition, Taken]) -> None:
@@ -184,10 +185,12 @@ class Acquisition:
             self._refreshed_at = time.monotonic()
             await asyncio.gather(*(end.try_refresh() for end in self._ends))
 
-    def _say(self) -> None:
+    def _note_conditions(self) -> None:
         """Notes as conditions which partitions are not carried."""
-        self._receipts.say("waiting", {it: why for it, why in self.waiting.items() if why})
-        self._receipts.say("parked", self.parked)
+        self._receipts.note_conditions(
+            "waiting", {it: why for it, why in self.waiting.items() if why}
+        )
+        self._receipts.note_conditions("parked", self.parked)
 
     def _log_long_waits(self, now: float) -> None:
         for reason, example in self._long_waits.overdue(self.waiting, now).items():

@@ -85,7 +85,7 @@ async def carry(
             log.warning("event=start-over route=%s carrier=%d: %s", *receipts.log_fields, error)
         except (Answered, Unreachable, KafkaError, OSError) as error:
             log.error("event=carrier-waits route=%s carrier=%d: %s", *receipts.log_fields, error)
-            receipts.say_waits(str(error))
+            receipts.note_waits(str(error))
         receipts.tally.restarted()
         await asyncio.sleep(pauses.after(time.monotonic() - began))
     return receipts.receipts(time.time())

@@ -39,13 +39,13 @@ class ReceiptBook:
         """Route and carrier, as the first fields of a log line."""
         return self._assignment.route.name, self._assignment.number
 
-    def say(self, kind: str, found: Mapping[TopicPartition, str]) -> None:
+    def note_conditions(self, kind: str, found: Mapping[TopicPartition, str]) -> None:
         """Replaces the conditions of a kind, given as texts by partition."""
         route = self._assignment.route.name
         subjects = {Subject(route, "", "", *it): text for it, text in found.items()}
         self._conditions.replace(kind, subjects)
 
-    def say_waits(self, text: str | None) -> None:
+    def note_waits(self, text: str | None) -> None:
         """Sets why the carrier carries nothing at all; None: it carries."""
         subject = Subject(self._assignment.route.name)
         self._conditions.replace("carrier-waits", {} if text is None else {subject: text})

@@ -32,6 +32,7 @@ from replicator.mirror.driver.driver_leadership import DriverLeadership
 from replicator.mirror.driver.epoch_report import report
 from replicator.mirror.driver.map_upkeep import keep_maps
 from replicator.mirror.driver.metrics import (
+    SCRAPE_SECONDS,
     ConditionCollector,
     TotalsCollector,
     reports_into,
@@ -93,6 +94,7 @@ def run(
         region,
         "replicate",
         lambda run: Daemon(run, trusted),
+        doing=f"mirrors {', '.join(map(str, appliance.routes_into(region)))}",
         master=master,
         conf=conf or {},
     )
@@ -147,7 +149,7 @@ class Daemon(DriverDaemon[DriverLeadership]):
             reports = reports_into(self._run.appliance, self._run.region)
             totals = TotalsCollector(totals_into(self._run.appliance, self._run.region))
             await run_in_thread(totals.begin)
-            notices = NoticeStore(region.redis_url(), region.name)
+            notices = NoticeStore(region.redis_url(), region.name, timeout_seconds=SCRAPE_SECONDS)
             conditions = ConditionCollector(notices.conditions)
             self._stop_metrics = serve(self._run.appliance.metrics, reports, totals, conditions)
         except Exception:

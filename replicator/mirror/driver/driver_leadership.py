@@ -196,12 +196,15 @@ class DriverLeadership:
                 async with asyncio.timeout(max(0.0, refresh_at - time.monotonic())):
                     await self._orders_changed.wait()
             self._orders_changed.clear()
+            is_refresh = time.monotonic() >= refresh_at
             try:
-                if time.monotonic() >= refresh_at:
+                if is_refresh:
                     refresh_at = time.monotonic() + self._appliance.topics.refresh_seconds
                     self._carried = await run_in_thread(self._topics.round)
                 await self._plan_for(self._carried)
-                self._conditions.replace(TOPICS_UNKNOWN, {})
+                # A plan after an order asks nobody for topics.
+                if is_refresh:
+                    self._conditions.replace(TOPICS_UNKNOWN, {})
             except Fenced:
                 raise
             except (AdminError, Answered) as error:

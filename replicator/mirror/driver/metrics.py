@@ -31,6 +31,8 @@ from replicator.runtime import metrics_server
 
 logger = logging.getLogger(__name__)
 
+SCRAPE_SECONDS = 2.0
+"""Timeout of each collector's Redis: all of them stay below Prometheus's ten seconds."""
 Reports = Callable[[], Iterable[PartitionReport]]
 Totals = Callable[[], Mapping[str, Mapping[str, CarrierTotals]]]
 """Returns totals by route name and carrier id."""
@@ -243,7 +245,10 @@ class TotalsCollector(Collector):
 def totals_into(appliance: Appliance, region: str) -> Totals:
     """Returns a function that reads the totals of all routes into a region from Redis."""
     url = appliance.region(region).redis_url()
-    store, routes = CarrierReports(url), appliance.routes_into(region)
+    store, routes = (
+        CarrierReports(url, timeout_seconds=SCRAPE_SECONDS),
+        appliance.routes_into(region),
+    )
     names, keys = [route.name for route in routes], [route.key for route in routes]
     return lambda: dict(zip(names, store.totals(keys), strict=True))
 
@@ -251,7 +256,10 @@ def totals_into(appliance: Appliance, region: str) -> Totals:
 def reports_into(appliance: Appliance, region: str) -> Reports:
     """Returns a function that reads the last reports of all routes into a region from Redis."""
     url = appliance.region(region).redis_url()
-    store, keys = CarrierReports(url), [route.key for route in appliance.routes_into(region)]
+    store, keys = (
+        CarrierReports(url, timeout_seconds=SCRAPE_SECONDS),
+        [route.key for route in appliance.routes_into(region)],
+    )
     return lambda: [report for found in store.reports(keys) for report in found.values()]
 
 

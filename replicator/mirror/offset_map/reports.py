@@ -71,9 +71,6 @@ def unpacked(text: str | bytes) -> list[PartitionReport]:
         ValueError: the text has another form, or lacks a field.
     """
     found: Any = json.loads(text)
-    if isinstance(found, list):
-        # Version 1: rows without names, in the order of the fields of then.
-        found = {"fields": OF_PARTITION[: max(map(len, found), default=0)], "rows": found}
     try:
         names = found["fields"]
         columns = [(at, name) for at, name in enumerate(names) if name in OF_PARTITION]

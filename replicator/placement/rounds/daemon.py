@@ -58,7 +58,9 @@ def run(config: str | Path, region: str) -> int:
     appliance = load(config)
     if not appliance.routes_into(region):
         raise UnknownRegion(f"no route leads into {region!r}; add one to routes")
-    card = own_card("balance", region)
+    card = own_card(
+        "balance", region, f"balances {', '.join(map(str, appliance.routes_into(region)))}"
+    )
     with notices(appliance.region(region), f"balance {region}", card=card):
         daemon = Daemon(appliance, region)
         return asyncio.run(run_until_stopped(daemon, region, logs_seconds=False))

@@ -14,7 +14,9 @@ from aggregator.loader.partition_progress import PartitionProgress
 from aggregator.loader.seal_rule import SealRule
 from replicator.kafka.client.custody import Custody
 
-RULE = SealRule(bytes_max=40, records_max=8, age_seconds=3.0, partition_bytes_max=70)
+RULE = SealRule(
+    bytes_max=40, records_max=8, age_seconds=3.0, partition_bytes_max=70, loader_bytes_max=1000
+)
 
 
 @dataclass(frozen=True)

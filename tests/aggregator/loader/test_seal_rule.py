@@ -1,4 +1,6 @@
-"""Sizes at which a loader seals buffers follow from its settings."""
+"""Sizes at which a loader seals buffers follow from its settings and from what it buffers."""
+
+from dataclasses import replace
 
 import pytest
 
@@ -6,18 +8,24 @@ from aggregator.loader.seal_rule import MIB, SealRule, seal_rule
 from replicator.config.feed_settings import ANY_FEED, Feed
 
 FEED = Feed.model_validate({**ANY_FEED, "block_mib": 10.0})
+RULE = SealRule(
+    bytes_max=100, records_max=100, age_seconds=1.0, partition_bytes_max=10, loader_bytes_max=50
+)
+
+
+def test_a_partition_may_buffer_half_of_three_blocks_and_a_loader_half_of_its_memory():
+    rule = seal_rule(FEED, 512 * MIB)
+    assert rule.bytes_max == 10 * MIB
+    assert (rule.partition_bytes_max, rule.loader_bytes_max) == (15 * MIB, 256 * MIB)
 
 
 @pytest.mark.parametrize(
-    ("memory_mib", "partitions", "mib"),
-    [(512, 1, 15), (512, 17, 15), (512, 64, 4), (512, 0, 15), (64, 1000, 0.032)],
+    ("buffered", "partition_bytes_max"),
+    [([], 10), ([49], 10), ([9] * 5, 10), ([10] * 5, 10), ([5] * 10, 5), ([5] * 10 + [0] * 90, 5)],
 )
-def test_buffers_of_a_partition_may_fill_half_of_its_part_of_the_memory(
-    memory_mib, partitions, mib
-):
-    rule = seal_rule(FEED, memory_mib * MIB, partitions)
-    assert rule.partition_bytes_max == int(mib * MIB)
-    assert rule.bytes_max == 10 * MIB
+def test_partitions_share_the_memory_only_while_it_is_short(buffered, partition_bytes_max):
+    expected = replace(RULE, partition_bytes_max=partition_bytes_max)
+    assert RULE.while_buffered(buffered) == expected
 
 
 @pytest.mark.parametrize(
@@ -32,5 +40,4 @@ def test_buffers_of_a_partition_may_fill_half_of_its_part_of_the_memory(
     ],
 )
 def test_the_fewest_buffers_are_sealed_that_leave_the_others_room(sizes, largest):
-    rule = SealRule(bytes_max=100, records_max=100, age_seconds=1.0, partition_bytes_max=10)
-    assert rule.largest(sizes) == set(largest)
+    assert RULE.largest(sizes) == set(largest)

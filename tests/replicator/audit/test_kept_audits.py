@@ -42,5 +42,5 @@ def test_audits_are_read_as_they_were_kept_and_later_fields_left_out():
 
 @pytest.mark.parametrize("text", ["7", "{}", "no json"])
 def test_another_form_is_refused(text):
-    with pytest.raises(ValueError, match=r"form|Expecting"):
+    with pytest.raises(ValueError, match="validation error"):
         KeptAudit.from_json(text)

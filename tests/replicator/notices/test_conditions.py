@@ -65,9 +65,11 @@ def test_beginnings_hold_also_if_they_come_before_the_first_finding():
     clock.now_ms = 9000
     after = Conditions("carrier", clock)
     after.inherit(before.current)
-    assert after.current == ()
+    assert after.current == before.current, "nobody has looked since"
     after.replace("waiting", {ORDERS: "no leader"})
     assert found(after) == {("waiting", "orders"): 1000}
+    after.replace("waiting", {})
+    assert after.current == ()
 
 
 def test_thousands_of_one_kind_are_cut():

@@ -20,5 +20,5 @@ def test_cards_are_read_as_they_were_written_and_later_fields_left_out():
 
 @pytest.mark.parametrize("text", ["7", "{}", "no json"])
 def test_another_form_is_refused(text):
-    with pytest.raises(ValueError, match=r"form|Expecting"):
+    with pytest.raises(ValueError, match="validation error"):
         DaemonCard.from_json(text)

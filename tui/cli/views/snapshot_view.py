@@ -11,7 +11,7 @@ from tui.state.snapshot import RouteView, Snapshot, TopicView, custody_counts
 
 TOPIC_HEADS = ("ROUTE", "TOPIC", "PARTS", "LAG", "LAG S", "RECORDS/S", "CUSTODY", "STATE")
 PARKED = "parked"
-"""Kind of the conditions that the partitions themselves tell."""
+"""Kind of conditions that partitions tell themselves, where ledger or reports could be read."""
 OPEN_TRANSACTION_SECONDS = 60.0
 """Records that wait longer for the end of a source transaction get a remark."""
 PARTITION_HEADS = (
@@ -128,11 +128,17 @@ def remarks(snapshot: Snapshot) -> Iterator[str]:
 
     A note or problem that several routes share is yielded once.
     """
-    for notices in snapshot.notices.values():
-        for condition in notices.conditions:
-            if condition.kind != PARKED:
-                yield condition_line(condition)
     topics = [(route, topic) for route in snapshot.routes for topic in route.topics or ()]
+    told = {
+        (PARKED, route.route, topic.topic, partition.partition)
+        for route, topic in topics
+        for partition in topic.partitions
+        if partition.parked is not None
+    }
+    for notices in snapshot.notices.values():
+        for each in notices.conditions:
+            if (each.kind, each.route, each.topic, each.partition) not in told:
+                yield condition_line(each)
     for route, topic in topics:
         for partition in topic.partitions:
             name = f"{route.route} {topic.topic}-{partition.partition}"
