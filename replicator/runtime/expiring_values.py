@@ -20,7 +20,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
+local last = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+redis.call('PEXPIREAT', KEYS[1], last[2])
 """
 WITHDRAW = """
 redis.call('DEL', KEYS[2])
@@ -29,7 +30,7 @@ redis.call('ZREM', KEYS[1], ARGV[1])
 
 
 def put(client: Any, index: str, member: str, value: str, expire_ms: int) -> Any:
-    """Sets the value of a member for so long. All values of an index have one expiry."""
+    """Sets the value of a member for so long."""
     return client.eval(PUT, 2, index, _name(index, member), member, value, expire_ms)
 
 

@@ -35,6 +35,14 @@ def test_an_expired_value_is_not_found_and_leaves_the_index_with_the_next_one(cl
     assert client.zrange("one", 0, -1) == [b"long"]
 
 
+@pytest.mark.parametrize("members", [("long", "short"), ("short", "long")])
+def test_a_short_lived_value_does_not_take_a_longer_lived_one_out_of_the_index(client, members):
+    for member in members:
+        expiring_values.put(client, "one", member, "x", 60_000 if member == "long" else 50)
+    assert until(lambda: expiring_values.read(client, ["one"]) == [{"long": b"x"}], 20, 0.02)
+    assert client.pttl("one") > 30_000
+
+
 def test_the_index_goes_with_its_last_value(client):
     expiring_values.put(client, "one", "short", "x", 50)
     assert until(lambda: not client.keys(), 20, 0.02)
