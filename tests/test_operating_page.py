@@ -8,6 +8,7 @@ from pathlib import Path
 from aggregator.driver import metrics as feed_metrics
 from aggregator.loader.counters import COUNTERS
 from replicator.mirror.driver import metrics
+from replicator.notices.condition import Kind
 
 CHECKOUT = Path(__file__).parents[1]
 PAGE = (CHECKOUT / "docs" / "operating.md").read_text()
@@ -128,3 +129,8 @@ log.log(level, "event=%s", "f" if stopped else "g")
         "x-f": True,
         "x-g": True,
     }
+
+
+def test_every_kind_of_condition_is_on_the_page() -> None:
+    (table,) = re.findall(r"^### Conditions\n(.*?)^The same Redis", PAGE, re.M | re.S)
+    assert set(re.findall(r"^\| `([a-z-]+)` \|", table, re.M)) == {kind.value for kind in Kind}

@@ -22,7 +22,7 @@ from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Fenced
-from replicator.notices.condition import Subject
+from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.orders.feed_orders import FeedOrders
 from replicator.orders.order_follower import OrderFollower
@@ -35,8 +35,6 @@ from replicator.spark.driver_command import Term
 log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = (0.5, 10.0)
-TOPICS_UNKNOWN = "topics-unknown"
-"""Kind of the condition that a cluster does not tell its topics."""
 FIRST_ORDERS_SECONDS = 15.0
 FIRST_PLAN_SECONDS = 5.0
 """Longest wait for the other clusters before the first plan is made without them."""
@@ -171,11 +169,11 @@ class FeedLeadership:
     def _settle_trouble(self, name: ClusterName) -> None:
         self._reports.settle(name)
         self._unknown.pop(Subject(cluster=str(name)), None)
-        self._conditions.replace(TOPICS_UNKNOWN, self._unknown)
+        self._conditions.replace(Kind.TOPICS_UNKNOWN, self._unknown)
 
     def _tell_trouble(self, name: ClusterName, error: Exception) -> None:
         self._unknown[Subject(cluster=str(name))] = str(error)
-        self._conditions.replace(TOPICS_UNKNOWN, self._unknown)
+        self._conditions.replace(Kind.TOPICS_UNKNOWN, self._unknown)
         if self._reports.is_news(name, str(error)):
             log.error("event=topics-unknown cluster=%s: %s", name.replace(" ", "-"), error)
 

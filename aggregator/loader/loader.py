@@ -19,13 +19,13 @@ from aiokafka.errors import KafkaError
 from aggregator.loader.assembly import assemble
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.counters import RESTARTS
-from aggregator.loader.loader_session import LOADER_WAITS, LoaderSession
+from aggregator.loader.loader_session import LoaderSession
 from aggregator.loader.receipts import BlockReceipt, to_arrow
 from aggregator.loader.tally import Tally
 from replicator.config.topology import Appliance
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Fenced, ProducerStateLost
-from replicator.notices.condition import Subject
+from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.runtime.backoff import Backoff
 from replicator.spark.driver_command import TermSuperseded
@@ -77,7 +77,7 @@ async def load(
             except (Answered, Unreachable, KafkaError, OSError) as error:
                 log.error("event=loader-waits %s: %s", assignment.log_fields, error)
                 about = Subject(feed=assignment.feed.name, cluster=str(assignment.cluster))
-                conditions.replace(LOADER_WAITS, {about: str(error)})
+                conditions.replace(Kind.LOADER_WAITS, {about: str(error)})
                 tally.add(RESTARTS, "unreachable")
             except TermSuperseded:
                 raise

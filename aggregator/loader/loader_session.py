@@ -29,7 +29,7 @@ from replicator.kafka.client import trouble_watch
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter, base_id
 from replicator.kafka.client.reader import Reader
-from replicator.notices.condition import Subject
+from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.runtime.gather import gather_or_cancel
 from replicator.runtime.report_once import ReportOnce
@@ -46,10 +46,6 @@ RELEASE_SECONDS = 10.0
 PRODUCER_EPOCH_MAX = 32_000
 """Producer epoch before which the transactional id is rotated. Kafka's own end is 32 767; there the
 broker would give another producer id, which fences nobody."""
-
-
-LOADER_WAITS = "loader-waits"
-"""Kind of the condition that a loader cannot begin: its cluster does not answer, or refuses."""
 
 
 def released_id(transactional_id: str) -> str:
@@ -100,7 +96,7 @@ class LoaderSession:
         try:
             async with limit:
                 await self._open()
-            self.conditions.replace(LOADER_WAITS, {})
+            self.conditions.replace(Kind.LOADER_WAITS, {})
             await self._work()
         except TimeoutError:
             if not limit.expired():
@@ -188,7 +184,7 @@ class LoaderSession:
     ) -> None:
         """Notes as conditions what is not held, with the reasons."""
         feed, cluster = self.assignment.feed.name, str(self.assignment.cluster)
-        for kind, reasons in (("parked", parked), ("waiting", waiting)):
+        for kind, reasons in ((Kind.PARKED, parked), (Kind.WAITING, waiting)):
             subjects = {Subject("", feed, cluster, *it): why for it, why in reasons.items() if why}
             self.conditions.replace(kind, subjects)
 

@@ -55,7 +55,9 @@ class SealRule:
         Args:
             size_bytes: of the buffers of one partition, by table.
         """
-        left, found = sum(size_bytes.values()), set()
+        left, found = sum(size_bytes.values()), set[str]()
+        if left < self.partition_bytes_max:
+            return found
         for table in sorted(size_bytes, key=lambda table: -size_bytes[table]):
             if left < self.partition_bytes_max:
                 break

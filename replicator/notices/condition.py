@@ -5,9 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import NamedTuple, Self
 
 from pydantic import TypeAdapter
+
+
+class Kind(StrEnum):
+    """Kinds of conditions; docs/operating.md says what each means."""
+
+    SOURCE_SILENT = "source-silent"
+    TOPICS_UNKNOWN = "topics-unknown"
+    TOPIC_REFUSED = "topic-refused"
+    NOT_ADOPTED = "not-adopted"
+    PAUSED = "paused"
+    CARRIER_WAITS = "carrier-waits"
+    LOADER_WAITS = "loader-waits"
+    WAITING = "waiting"
+    PARKED = "parked"
 
 
 class Subject(NamedTuple):
@@ -25,7 +40,7 @@ class Condition:
     """Condition that a daemon or a carrier has found, and that still holds.
 
     Args:
-        kind: as the event of the log that tells of it, such as source-silent.
+        kind: a Kind, or one of a later version.
         who: the daemon or carrier that found it.
         since_ms: Unix time in milliseconds at which it was first found.
     """
@@ -41,8 +56,8 @@ class Condition:
     partition: int | None = None
 
     @classmethod
-    def of(cls, kind: str, subject: Subject, text: str, who: str, since_ms: int) -> Self:
-        return cls(kind=kind, who=who, text=text, since_ms=since_ms, **subject._asdict())
+    def of(cls, kind: Kind, subject: Subject, text: str, who: str, since_ms: int) -> Self:
+        return cls(kind=kind.value, who=who, text=text, since_ms=since_ms, **subject._asdict())
 
     @property
     def subject(self) -> Subject:

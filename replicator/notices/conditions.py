@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from threading import Lock
 
-from replicator.notices.condition import Condition, Subject
+from replicator.notices.condition import Condition, Kind, Subject
 
+KINDS = frozenset(kind.value for kind in Kind)
 OF_A_KIND_MAX = 1000
 """Conditions of one kind that are kept: whoever reads thousands reads none."""
 
@@ -30,9 +31,9 @@ class Conditions:
         self._now_ms = now_ms
         # Daemons find conditions in several threads, and the writer's thread reads them.
         self._lock = Lock()
-        self._found: dict[str, tuple[Condition, ...]] = {}
+        self._found: dict[Kind, tuple[Condition, ...]] = {}
 
-    def replace(self, kind: str, found: Mapping[Subject, str]) -> None:
+    def replace(self, kind: Kind, found: Mapping[Subject, str]) -> None:
         """Replaces all conditions of a kind; those that held before keep their beginning.
 
         Args:
@@ -51,9 +52,11 @@ class Conditions:
 
         A kind that was not looked for since holds until it is. Others keep their beginnings.
         """
-        earlier: dict[str, list[Condition]] = {}
+        earlier: dict[Kind, list[Condition]] = {}
         for each in before:
-            earlier.setdefault(each.kind, []).append(each)
+            # A later version's kinds are nobody's here.
+            if each.kind in KINDS:
+                earlier.setdefault(Kind(each.kind), []).append(each)
         with self._lock:
             for kind, some in earlier.items():
                 since_ms = {each.subject: each.since_ms for each in some}

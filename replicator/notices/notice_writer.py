@@ -51,6 +51,7 @@ class NoticeWriter:
         card: DaemonCard | None = None,
     ) -> None:
         self.dropped_events = 0
+        self._told_dropped = 0
         self._make_store = make_store
         self._conditions = tuple(conditions)
         self._card = card
@@ -113,9 +114,16 @@ class NoticeWriter:
         cards = [self._card] if self._card and is_due else []
         with self._taken_events() as events:
             store.write(cards=cards, conditions=conditions, events=events)
+        self._tell_dropped()
         self._written = conditions
         if is_due:
             self._written_at = time.monotonic()
+
+    def _tell_dropped(self) -> None:
+        """Logs how many events are missing, which is an event itself."""
+        if count := self.dropped_events - self._told_dropped:
+            self._told_dropped += count
+            logger.warning("event=events-dropped count=%d while Redis did not answer", count)
 
     def _write_end(self, store: NoticeStore) -> None:
         """Writes what is not to be lost. No conditions: a successor may write its own by now."""

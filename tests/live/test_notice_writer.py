@@ -10,7 +10,7 @@ from redis import Redis
 
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster, Region
-from replicator.notices.condition import Subject
+from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.notices.event import Event
 from replicator.notices.notice_store import NoticeStore
@@ -46,22 +46,22 @@ def test_conditions_are_there_while_they_hold_and_the_card_while_the_daemon_runs
     card = own_card("replicate", "east", "mirrors west>east")
     with notices(region_of(redis), "replicate east", [conditions], card):
         assert until(lambda: store.daemons() == [card], SECONDS)
-        conditions.replace("topic-refused", {ORDERS: "no rights"})
+        conditions.replace(Kind.TOPIC_REFUSED, {ORDERS: "no rights"})
         assert until(lambda: store.conditions() == list(conditions.current), SECONDS)
         assert [each.text for each in store.conditions()] == ["no rights"]
-        conditions.replace("topic-refused", {})
+        conditions.replace(Kind.TOPIC_REFUSED, {})
         assert until(lambda: store.conditions() == [], SECONDS)
     assert store.daemons() == []
 
 
 def test_a_task_that_follows_goes_on_with_the_beginning_of_a_condition(redis, store):
     first = Conditions("carrier 0 of west>east", lambda: 1000)
-    first.replace("waiting", {ORDERS: "no leader"})
+    first.replace(Kind.WAITING, {ORDERS: "no leader"})
     with notices(region_of(redis), "carriers of east", [first]):
         assert until(lambda: store.conditions() != [], SECONDS)
     assert store.conditions() == list(first.current), "it stays for the next task"
     second = Conditions("carrier 0 of west>east", lambda: 9000)
-    second.replace("waiting", {ORDERS: "still no leader"})
+    second.replace(Kind.WAITING, {ORDERS: "still no leader"})
     with notices(region_of(redis), "carriers of east", [second]):
         assert until(lambda: store.conditions()[0].text == "still no leader", SECONDS)
         assert store.conditions()[0].since_ms == 1000
@@ -104,7 +104,7 @@ def test_while_redis_is_away_nothing_waits_and_surplus_events_are_counted(make_r
     server.kill()
     conditions = Conditions("replicate east")
     with notices(region_of(server), "replicate east", [conditions]) as writer:
-        conditions.replace("topic-refused", {ORDERS: "no rights"})
+        conditions.replace(Kind.TOPIC_REFUSED, {ORDERS: "no rights"})
         event = Event(at_ms=1, kind="flood", level="warning", who="replicate east", text="")
         for _ in range(PENDING_EVENTS_MAX + 7):
             writer.put(event)
@@ -113,7 +113,12 @@ def test_while_redis_is_away_nothing_waits_and_surplus_events_are_counted(make_r
         server.wait_ready()
         with store_of(server) as store:
             assert until(lambda: store.conditions() == list(conditions.current), SECONDS)
-            assert until(lambda: len(store.events(5000)) == PENDING_EVENTS_MAX, SECONDS)
+            assert until(lambda: len(store.events(5000)) == PENDING_EVENTS_MAX + 1, SECONDS)
+            ((_, last),) = store.events(1)
+            assert (last.kind, last.text) == (
+                "events-dropped",
+                "count=7 while Redis did not answer",
+            )
 
 
 def test_notices_of_a_later_version_are_left_out_and_hide_no_others(redis, store, caplog):

@@ -12,10 +12,11 @@ def connections_of(appliance: Appliance, timeout_seconds: float) -> tuple[Connec
     """Contacts all clusters at the same time and returns their answers, after the timeout at the
     latest."""
     inquiry = Inquiry(timeout_seconds)
+    names = appliance.cluster_names
+    admins = [Admin(name, appliance.cluster(name), timeout_seconds) for name in names]
     asked = {
-        name: inquiry.ask_cluster(name, cluster, Admin(name, cluster, timeout_seconds).cluster_id)
-        for name in appliance.cluster_names
-        for cluster in (appliance.cluster(name),)
+        name: inquiry.ask_cluster(name, admin.cluster, admin.cluster_id)
+        for name, admin in zip(names, admins, strict=True)
     }
     ids = {name: reply.answer() for name, reply in asked.items()}
     problems = inquiry.problems

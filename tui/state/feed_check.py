@@ -50,10 +50,10 @@ def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: fl
     """
     inquiry = Inquiry(timeout_seconds)
     clusters = dict.fromkeys(cluster for feed in feeds for cluster in feed.clusters)
+    admins = [Admin(name, appliance.cluster(name), timeout_seconds) for name in clusters]
     listed = {
-        name: inquiry.ask_cluster(name, settings, Admin(name, settings, timeout_seconds).topics)
-        for name in clusters
-        for settings in (appliance.cluster(name),)
+        name: inquiry.ask_cluster(name, admin.cluster, admin.topics)
+        for name, admin in zip(clusters, admins, strict=True)
     }
     shards = [(feed, number) for feed in feeds for number in range(len(feed.shards))]
     asked = [_ask_replicas(inquiry, *shard, listed) for shard in shards]
@@ -102,8 +102,7 @@ def _ask_replicas(
     def replica(server: ClickHouse) -> ReplicaFacts:
         # Without the topics all tables of the database are checked.
         topics = {
-            name: reply.early(inquiry.timeout_seconds * TOPICS_FIRST_PART)
-            for name, reply in listed.items()
+            name: reply.early(inquiry.left(TOPICS_FIRST_PART)) for name, reply in listed.items()
         }
         return _replica_facts(server, _topic_facts(feed, number, topics))
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from replicator.config.cluster_name import ClusterName
 from replicator.config.names import OWN_PREFIX
-from replicator.config.topology import Appliance, KafkaCluster
+from replicator.config.topology import Appliance
 from replicator.groups.membership.activity import ActivityStore
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_log import PrimaryLog
@@ -19,6 +20,7 @@ from replicator.groups.membership.primary_region import PrimaryRegion, joined
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
 from tui.state.group_locations import GroupLocations
 from tui.state.inquiry import Inquiry, Reply
+from tui.state.problems import Answer
 
 REDIS_FIRST_PART = 0.3
 """Part of the timeout after which a region is asked although Redis may still tell about it."""
@@ -45,13 +47,15 @@ class GroupProbe:
         """
         inquiry = Inquiry(self._timeout_seconds)
         asked_redis = inquiry.ask(f"{self._region} Redis", self._stored)
-        asked_members = {
-            region: self._ask_members(inquiry, region, asked_redis)
-            for region in self._appliance.regions
-        }
-        asked_decisions = [
-            self._ask_decisions(inquiry, region, asked_redis) for region in self._appliance.regions
-        ]
+        asked_members: dict[str, Reply[dict[str, bool]]] = {}
+        asked_decisions: list[Reply[dict[str, PrimaryRegion]]] = []
+        for region in self._appliance.regions:
+            is_reported, is_copied = partial(_is_reported, region), partial(_is_copied, region)
+            groups, log = self._groups(region), self._log(region)
+            asked_members[region] = self._ask(
+                inquiry, region, asked_redis, is_reported, groups.members
+            )
+            asked_decisions.append(self._ask(inquiry, region, asked_redis, is_copied, log.read))
         stored = asked_redis.answer()
         reported, _, records = stored or ({}, frozenset(), {})
         found = {region: reply.answer() for region, reply in asked_members.items()}
@@ -91,31 +95,41 @@ class GroupProbe:
         others = {region: groups for region, groups in active.items() if region != own}
         return others, frozenset(copied - {own}), records
 
-    def _ask_members(
-        self, inquiry: Inquiry, region: str, asked_redis: Reply[Stored]
-    ) -> Reply[dict[str, bool]]:
-        """Asks a region's aggregate which groups have members, unless Redis has its report."""
-        name, cluster = self._cluster(region)
-        needed = inquiry.ask(name, lambda: self._lacks(asked_redis, lambda it: region in it[0]))
-        groups = Groups(name, cluster, self._timeout_seconds)
-        return inquiry.ask_cluster(name, cluster, lambda _: groups.members(), [needed])
+    def _ask(
+        self,
+        inquiry: Inquiry,
+        region: str,
+        asked_redis: Reply[Stored],
+        has: Callable[[Stored], bool],
+        question: Callable[[], Answer],
+    ) -> Reply[Answer]:
+        """Asks a region's aggregate, unless Redis has the answer and tells it soon."""
 
-    def _ask_decisions(
-        self, inquiry: Inquiry, region: str, asked_redis: Reply[Stored]
-    ) -> Reply[dict[str, PrimaryRegion]]:
-        """Asks a region's aggregate for its decisions, unless Redis has a copy of them."""
-        name, cluster = self._cluster(region)
-        needed = inquiry.ask(name, lambda: self._lacks(asked_redis, lambda it: region in it[1]))
-        log = PrimaryLog(name, cluster, self._timeout_seconds)
-        return inquiry.ask_cluster(name, cluster, lambda _: log.read(), [needed])
+        def lacks() -> bool | None:
+            stored = asked_redis.early(inquiry.left(REDIS_FIRST_PART))
+            return None if stored is not None and has(stored) else True
 
-    def _lacks(self, asked_redis: Reply[Stored], has: Callable[[Stored], bool]) -> bool | None:
-        """Returns True if Redis lacks something or does not answer soon; None if it has it."""
-        stored = asked_redis.early(self._timeout_seconds * REDIS_FIRST_PART)
-        return None if stored is not None and has(stored) else True
+        name, cluster = ClusterName.aggregate(region), self._appliance.region(region).aggregate
+        needed = inquiry.ask(name, lacks)
+        return inquiry.ask_cluster(name, cluster, lambda _: question(), [needed])
 
-    def _cluster(self, region: str) -> tuple[ClusterName, KafkaCluster]:
-        return ClusterName.aggregate(region), self._appliance.region(region).aggregate
+    def _groups(self, region: str) -> Groups:
+        cluster = self._appliance.region(region).aggregate
+        return Groups(ClusterName.aggregate(region), cluster, self._timeout_seconds)
+
+    def _log(self, region: str) -> PrimaryLog:
+        cluster = self._appliance.region(region).aggregate
+        return PrimaryLog(ClusterName.aggregate(region), cluster, self._timeout_seconds)
+
+
+def _is_reported(region: str, stored: Stored) -> bool:
+    reported, _, _ = stored
+    return region in reported
+
+
+def _is_copied(region: str, stored: Stored) -> bool:
+    _, copied, _ = stored
+    return region in copied
 
 
 def _is_application(group: str) -> bool:

@@ -87,13 +87,18 @@ class Inquiry:
     def __init__(self, timeout_seconds: float, *also: type[Exception]) -> None:
         self.timeout_seconds = timeout_seconds
         self._also = also
-        self._deadline = time.monotonic() + timeout_seconds + GRACE_SECONDS
+        self._began = time.monotonic()
+        self._deadline = self._began + timeout_seconds + GRACE_SECONDS
         self._problems: dict[str, str] = {}
 
     @property
     def problems(self) -> dict[str, str]:
         """The first problem of each server, in the order in which they were found."""
         return dict(self._problems)
+
+    def left(self, part: float) -> float:
+        """Returns the seconds until a part of the timeout has passed."""
+        return max(0.0, self._began + part * self.timeout_seconds - time.monotonic())
 
     def ask(
         self,

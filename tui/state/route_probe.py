@@ -125,7 +125,7 @@ class RouteProbe:
         def ends(found: list[Topic]) -> dict[TopicPartition, int]:
             # Read after the entries, so that lag is never shown smaller than it is. A silent
             # target leaves time for them.
-            ledger.early(timeout_seconds * ENTRIES_FIRST_PART)
+            ledger.early(inquiry.left(ENTRIES_FIRST_PART))
             return source.offsets(_partitions(found), "latest")
 
         from_source, from_target = topics[source.name], topics[target.name]

@@ -19,6 +19,7 @@ from replicator.mirror.carrier.wanted_partitions import LongWaits, Reasons, Want
 from replicator.mirror.ledger.acquired import Taken
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.takeover import Takeover
+from replicator.notices.condition import Kind
 
 log = logging.getLogger(__name__)
 
@@ -188,9 +189,9 @@ class Acquisition:
     def _note_conditions(self) -> None:
         """Notes as conditions which partitions are not carried."""
         self._receipts.note_conditions(
-            "waiting", {it: why for it, why in self.waiting.items() if why}
+            Kind.WAITING, {it: why for it, why in self.waiting.items() if why}
         )
-        self._receipts.note_conditions("parked", self.parked)
+        self._receipts.note_conditions(Kind.PARKED, self.parked)
 
     def _log_long_waits(self, now: float) -> None:
         for reason, example in self._long_waits.overdue(self.waiting, now).items():

@@ -14,7 +14,7 @@ from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipts import Receipt
 from replicator.mirror.carrier.tally import Tally
-from replicator.notices.condition import Subject
+from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 
 
@@ -39,7 +39,7 @@ class ReceiptBook:
         """Route and carrier, as the first fields of a log line."""
         return self._assignment.route.name, self._assignment.number
 
-    def note_conditions(self, kind: str, found: Mapping[TopicPartition, str]) -> None:
+    def note_conditions(self, kind: Kind, found: Mapping[TopicPartition, str]) -> None:
         """Replaces the conditions of a kind, given as texts by partition."""
         route = self._assignment.route.name
         subjects = {Subject(route, "", "", *it): text for it, text in found.items()}
@@ -48,7 +48,7 @@ class ReceiptBook:
     def note_waits(self, text: str | None) -> None:
         """Sets why the carrier carries nothing at all; None: it carries."""
         subject = Subject(self._assignment.route.name)
-        self._conditions.replace("carrier-waits", {} if text is None else {subject: text})
+        self._conditions.replace(Kind.CARRIER_WAITS, {} if text is None else {subject: text})
 
     def note(
         self,

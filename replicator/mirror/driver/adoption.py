@@ -24,7 +24,7 @@ from replicator.kafka.client.fenced_committer import FencedCommitter, OffsetRows
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.mirror.topics.topic_plan import Carried
-from replicator.notices.condition import Subject
+from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
@@ -105,7 +105,7 @@ class Adoption:
         self._refused = {}
         for at in range(0, len(todo), TOPICS_PER_TRANSACTION):
             await self._adopt(todo[at : at + TOPICS_PER_TRANSACTION])
-        self._conditions.replace("not-adopted", self._refused)
+        self._conditions.replace(Kind.NOT_ADOPTED, self._refused)
 
     async def _renew(self, some: Sequence[Claim]) -> None:
         """Commits virgin entries again as they are. Witnesses are renewed by adopting again."""

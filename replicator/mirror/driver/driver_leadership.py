@@ -24,7 +24,7 @@ from replicator.mirror.driver.planner import Planned, Planner
 from replicator.mirror.driver.posted_plan import PostedPlan
 from replicator.mirror.topics.topic_plan import Carried
 from replicator.mirror.topics.topic_sync import TopicSync, by_route
-from replicator.notices.condition import Subject
+from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.orders.order_follower import OrderFollower
 from replicator.orders.order_log import OrderLog
@@ -37,8 +37,6 @@ from replicator.spark.posting import Posting, PostingFile
 log = logging.getLogger(__name__)
 
 FIRST_ORDERS_SECONDS = 15.0
-TOPICS_UNKNOWN = "topics-unknown"
-"""Kind of the condition that the target does not answer, or refuses."""
 
 
 class DriverLeadership:
@@ -204,14 +202,15 @@ class DriverLeadership:
                 await self._plan_for(self._carried)
                 # A plan after an order asks nobody for topics.
                 if is_refresh:
-                    self._conditions.replace(TOPICS_UNKNOWN, {})
+                    self._conditions.replace(Kind.TOPICS_UNKNOWN, {})
             except Fenced:
                 raise
             except (AdminError, Answered) as error:
                 # Partitions that are carried continue; only new ones have to wait.
                 log.error("event=topics-unknown %s", error)
                 cluster = ClusterName.aggregate(self._region)
-                self._conditions.replace(TOPICS_UNKNOWN, {Subject(cluster=cluster): str(error)})
+                about = Subject(cluster=cluster)
+                self._conditions.replace(Kind.TOPICS_UNKNOWN, {about: str(error)})
 
     def _paused(self, planned: Planned, now_ms: int) -> dict[Subject, str]:
         found: dict[Subject, str] = {}
@@ -235,7 +234,7 @@ class DriverLeadership:
             self._order_log,
             now_ms,
         )
-        self._conditions.replace("paused", self._paused(planned, now_ms))
+        self._conditions.replace(Kind.PAUSED, self._paused(planned, now_ms))
         posting = Posting(planned.plan, slots, self._driver.term, self._topics.limits)
         posted = before.next(posting) if before else PostedPlan.of_new_epoch(posting)
         if posted is not before:

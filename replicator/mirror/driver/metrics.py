@@ -244,23 +244,20 @@ class TotalsCollector(Collector):
 
 def totals_into(appliance: Appliance, region: str) -> Totals:
     """Returns a function that reads the totals of all routes into a region from Redis."""
-    url = appliance.region(region).redis_url()
-    store, routes = (
-        CarrierReports(url, timeout_seconds=SCRAPE_SECONDS),
-        appliance.routes_into(region),
-    )
+    store, routes = _reports_of(appliance, region), appliance.routes_into(region)
     names, keys = [route.name for route in routes], [route.key for route in routes]
     return lambda: dict(zip(names, store.totals(keys), strict=True))
 
 
 def reports_into(appliance: Appliance, region: str) -> Reports:
     """Returns a function that reads the last reports of all routes into a region from Redis."""
-    url = appliance.region(region).redis_url()
-    store, keys = (
-        CarrierReports(url, timeout_seconds=SCRAPE_SECONDS),
-        [route.key for route in appliance.routes_into(region)],
-    )
+    store = _reports_of(appliance, region)
+    keys = [route.key for route in appliance.routes_into(region)]
     return lambda: [report for found in store.reports(keys) for report in found.values()]
+
+
+def _reports_of(appliance: Appliance, region: str) -> CarrierReports:
+    return CarrierReports(appliance.region(region).redis_url(), timeout_seconds=SCRAPE_SECONDS)
 
 
 def serve(settings: MetricsSettings, reports: Reports, *others: Collector) -> Callable[[], None]:

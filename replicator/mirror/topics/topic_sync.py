@@ -16,7 +16,7 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.admin.topic import Topic
 from replicator.kafka.admin.topic_changes import Action, Create
 from replicator.mirror.topics.topic_plan import Carried, State, TopicPlan, is_mirrorable, plan
-from replicator.notices.condition import Subject
+from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.runtime.report_once import ReportOnce
 
@@ -94,7 +94,7 @@ class TopicSync:
             for source, answer in answers.items()
             if isinstance(answer, AdminError)
         }
-        self._conditions.replace("source-silent", silent)
+        self._conditions.replace(Kind.SOURCE_SILENT, silent)
         found = {
             source: None if isinstance(answer, AdminError) else answer
             for source, answer in answers.items()
@@ -129,7 +129,7 @@ class TopicSync:
             else:
                 self._reports.settle(what)
                 log.info("event=topic-changed %s", what)
-        self._conditions.replace("topic-refused", refused)
+        self._conditions.replace(Kind.TOPIC_REFUSED, refused)
 
     def _after(
         self,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from replicator.notices.condition import Condition, Subject, from_json, to_json
+from replicator.notices.condition import Condition, Kind, Subject, from_json, to_json
 
 WAITS = Condition(
     kind="waiting",
@@ -24,7 +24,7 @@ def test_conditions_are_read_as_they_were_written():
 
 def test_the_subject_is_what_it_was_made_of():
     subject = Subject("west>east", topic="orders", partition=0)
-    assert Condition.of("waiting", subject, "no leader", WAITS.who, 1000) == WAITS
+    assert Condition.of(Kind.WAITING, subject, "no leader", WAITS.who, 1000) == WAITS
     assert WAITS.subject == subject
 
 

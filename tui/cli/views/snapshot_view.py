@@ -5,13 +5,11 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from replicator.notices.condition import Condition
+from replicator.notices.condition import Condition, Kind
 from tui.cli.views.table import joined, table
 from tui.state.snapshot import RouteView, Snapshot, TopicView, custody_counts
 
 TOPIC_HEADS = ("ROUTE", "TOPIC", "PARTS", "LAG", "LAG S", "RECORDS/S", "CUSTODY", "STATE")
-PARKED = "parked"
-"""Kind of conditions that partitions tell themselves, where ledger or reports could be read."""
 OPEN_TRANSACTION_SECONDS = 60.0
 """Records that wait longer for the end of a source transaction get a remark."""
 PARTITION_HEADS = (
@@ -129,8 +127,9 @@ def remarks(snapshot: Snapshot) -> Iterator[str]:
     A note or problem that several routes share is yielded once.
     """
     topics = [(route, topic) for route in snapshot.routes for topic in route.topics or ()]
+    # Where ledger or reports could be read, partitions tell themselves that they are parked.
     told = {
-        (PARKED, route.route, topic.topic, partition.partition)
+        (Kind.PARKED.value, route.route, topic.topic, partition.partition)
         for route, topic in topics
         for partition in topic.partitions
         if partition.parked is not None
