@@ -47,6 +47,10 @@ bench: setup ## Measure Sluice and its rivals: mirroring, failover, loading into
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-cache-dir -r bench/requirements.txt
 	$(BIN)/python -m bench.feeds
 
+.PHONY: pictures
+pictures: setup ## Draw the pictures of the console in docs/pictures anew, from one recording
+	$(BIN)/python -m deploy.pictures
+
 .PHONY: lab
 lab: setup ## Start two regions of real servers and leave them running
 	$(BIN)/python -m deploy.lab up

@@ -31,6 +31,7 @@ missing_packages() {
     # The jars alone, a library without service: the package zookeeper adds Java for desktops and a user.
     has_zookeeper || ! is_debian_12 || echo libzookeeper-java
     command -v setpriv >/dev/null || echo util-linux
+    command -v tmux >/dev/null || echo tmux
 }
 
 # The lab starts its servers by itself. Their packages would start services, now and at every boot: the

@@ -10,7 +10,7 @@ CHECKOUT = Path(__file__).parents[1]
 TESTS = CHECKOUT / "tests"
 PACKAGES = ("aggregator", "balancer", "replicator", "tui")
 ONLY_LIVE = """
-    aggregator/driver/: cluster_leadership daemon feed_source
+    aggregator/driver/: cluster_leadership daemon
     aggregator/formats/: decoders record_slice
     aggregator/intents/: intent_store
     aggregator/loader/: acquisition assembly assignment dead_letters
@@ -32,9 +32,9 @@ ONLY_LIVE = """
     replicator/kafka/protocol/: topic_id transactions
     replicator/kafka/tail/: consumer_offsets copy_store log_ends topic_tailer
     replicator/mirror/carrier/: acquisition assembly assignment command_follower commit_schedule
-    replicator/mirror/carrier/: pipelines reassignment reporting sender senders target_watch
+    replicator/mirror/carrier/: pipelines reassignment sender senders target_watch
     replicator/mirror/driver/: driver_leadership own_topics
-    replicator/mirror/ledger/: acquired entries inspection
+    replicator/mirror/ledger/: acquired inspection
     replicator/mirror/offset_map/: carrier_reports read_back
     replicator/mirror/repair/: accept_loss
     replicator/notices/: notice_store noting
@@ -43,8 +43,8 @@ ONLY_LIVE = """
     replicator/runtime/: redis_store
     replicator/spark/: driver_command epoch_source stream
     tui/actions/: audit_keeping map_rebuild plan_applying plan_making primary_regions
-    tui/state/: balance_client copies copies_probe loss_report pending_blocks route_probe
-    tui/state/: shard_servers
+    tui/state/: balance_client balancing copies copies_probe group_view loss_report pending_blocks
+    tui/state/: plan_summary region_event shard_servers
 """
 """Modules without a test file of their own name: edges, loops and wire formats that tests/live
 covers. Remove a module from the list when it gets such a file."""

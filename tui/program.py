@@ -14,12 +14,15 @@ from tui.cli.views.table import joined
 COMMANDS = {
     "accept-loss": "tui.cli.commands.accept_loss:accept_loss",
     "aggregate": "tui.cli.commands.aggregate:aggregate",
+    "alerts": "tui.cli.commands.alerts:alerts",
     "audit": "tui.cli.commands.audit:audit",
     "balance": "tui.cli.commands.balance:balance",
     "config": "tui.cli.commands.config:config",
+    "console": "tui.cli.commands.console:console",
     "failover": "tui.cli.commands.failover:failover",
     "offsets": "tui.cli.commands.offsets:offsets",
     "groups": "tui.cli.commands.groups:groups",
+    "record": "tui.cli.commands.record:record",
     "replicate": "tui.cli.commands.replicate:replicate",
     "status": "tui.cli.commands.status:status",
     "stream": "tui.cli.commands.stream:stream",
@@ -91,7 +94,7 @@ def report(error: Exception, is_debug: bool) -> int:
         click.echo(f"sluice: {joined(texts)}", err=True)
         return code
     hint = "" if is_debug else " (sluice --debug ... shows where)"
-    say(f"unexpected {type(error).__name__}: {error or 'no message'}{hint}")
+    say(f"unexpected {type(error).__name__}: {str(error) or 'no message'}{hint}")
     return ExitCode.FAILED
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from aggregator.driver.feed_posting import FeedCluster, FeedPosting, FeedPosting
 from aggregator.loader.receipts import spark_schema
 from balancer.plan import CarrierId
 from replicator.config.topology import Appliance
+from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.spark.epoch_source import Demand, EpochReader, EpochTask, EpochTasks
 from replicator.spark.kept_up import kept_up
@@ -161,12 +163,21 @@ async def loaded(each: LoaderBin, conditions: Sequence[Conditions]) -> pa.Record
 
 
 async def kept_loading(
-    appliance: Appliance, assignment: LoaderAssignment, conditions: Conditions
+    appliance: Appliance,
+    assignment: LoaderAssignment,
+    conditions: Conditions,
+    load: Callable[..., Awaitable[pa.RecordBatch]] | None = None,
 ) -> pa.RecordBatch | None:
-    """Runs one loader for an epoch and returns its receipts."""
-    from aggregator.loader.loader import load
+    """Runs one loader for an epoch and returns its receipts.
 
+    Args:
+        load: runs it once; by default loader.load, which is imported only in a task.
+    """
+    from aggregator.loader import loader
+
+    once = partial(load or loader.load, appliance, assignment, conditions=conditions)
     fields = assignment.log_fields
+    about = Subject(feed=assignment.feed.name, cluster=str(assignment.cluster))
     log.info(
         "event=epoch %s partitions=%d plan=%d",
         fields,
@@ -174,8 +185,9 @@ async def kept_loading(
         assignment.plan_version,
     )
     return await kept_up(
-        lambda: load(appliance, assignment, conditions=conditions),
+        once,
         who=fields,
         failed="event=loader-failed %s again_in_seconds=%.1f",
         deadline=assignment.deadline,
+        has_failed=lambda text: conditions.replace(Kind.LOADER_FAILED, {about: text}),
     )

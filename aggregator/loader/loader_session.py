@@ -96,7 +96,8 @@ class LoaderSession:
         try:
             async with limit:
                 await self._open()
-            self.conditions.replace(Kind.LOADER_WAITS, {})
+            for kind in (Kind.LOADER_WAITS, Kind.LOADER_FAILED):
+                self.conditions.replace(kind, {})
             await self._work()
         except TimeoutError:
             if not limit.expired():

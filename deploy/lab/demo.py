@@ -9,6 +9,8 @@
 7. `sluice aggregate` loads one region's flights into two ClickHouse replicas, is killed meanwhile,
    and every row is compared. Left out where the system has no ClickHouse package.
 
+`sluice record` runs beside all this: the last line names the command that replays it.
+
 Exit status 0: every record is in every region, once, in order, unchanged, the application handled
 every record once, and every record of the flights is a row on each replica, once.
 """
@@ -31,6 +33,7 @@ from deploy.lab.lab import AlreadyUp, Lab, LabRegion
 from deploy.lab.operator import Refused
 from deploy.lab.process import NotStarted
 from deploy.lab.progress import TransferProgress, log_sizes
+from deploy.lab.recording import Recording
 from deploy.lab.report import compare_regions, table, total
 from deploy.lab.traffic import Shape, TrafficRecord, records, send
 
@@ -71,19 +74,21 @@ def main() -> int:
         with Lab(DIRECTORY) as lab:
             say(f"up after {time.monotonic() - began_at:.0f} s")
             counts = fill(lab.regions)
-            with Daemons(lab) as daemons:
+            recording = Recording(lab.directory, lab.configuration)
+            with recording, Daemons(lab) as daemons:
                 stretches = mirror(lab.regions, daemons, counts)
                 survive(lab.regions, daemons)
                 is_handled = move(lab, daemons)
                 say(f"all ended on SIGTERM after {daemons.end():.1f} s")
             is_right = check(lab.regions, stretches) and is_handled
-            is_right = load(lab, sum(counts.values())) and is_right
+            is_right = load(lab, sum(counts.values()), recording) and is_right
     except (AlreadyUp, NotStarted, Refused, Stalled) as error:
         console.print(str(error), style="red", markup=False)
         return 1
     except KeyboardInterrupt:
         return 130
     say(f"nothing is left running; {time.monotonic() - began_at:.0f} s in all")
+    say(f"to see it again in the console: {recording.replay_command}")
     return 0 if is_right else 1
 
 
@@ -240,7 +245,7 @@ def check(
     return not problems
 
 
-def load(lab: Lab, wanted: int) -> bool:
+def load(lab: Lab, wanted: int, recording: Recording) -> bool:
     """Loads a region's flights into tables. Returns True if every row is right on each replica.
 
     Args:
@@ -254,7 +259,7 @@ def load(lab: Lab, wanted: int) -> bool:
     with ClickHouseReplicas(lab.directory, count=flight_tables.REPLICAS) as replicas:
         flight_tables.create_tables(replicas)
         flight_tables.add_feed(lab, replicas, "east")
-        with Daemons(lab) as daemons:
+        with recording, Daemons(lab) as daemons:
             daemons.start("east", "aggregate")
             wait_for_rows(daemons, replicas, wanted * KILL_AT_PART)
             daemons.kill("east", "aggregate")

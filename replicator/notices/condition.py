@@ -21,7 +21,10 @@ class Kind(StrEnum):
     PAUSED = "paused"
     CARRIER_WAITS = "carrier-waits"
     LOADER_WAITS = "loader-waits"
+    CARRIER_FAILED = "carrier-failed"
+    LOADER_FAILED = "loader-failed"
     WAITING = "waiting"
+    REFUSED = "refused"
     PARKED = "parked"
 
 

@@ -43,15 +43,18 @@ class NoticeStore(RedisStore):
 
         Those of a finder of another version that cannot be read are left out, and logged.
         """
-        found = self._parsed(self._conditions, condition.from_json)
-        return sorted(
-            (each for some in found for each in some), key=lambda it: (it.since_ms, it.subject[:4])
-        )
+        (texts,) = self._read([self._conditions])
+        return self._parsed_conditions(texts)
 
     def daemons(self) -> list[DaemonCard]:
         """Returns the cards of all daemons that run, by role."""
-        found = self._parsed(self._daemons, DaemonCard.from_json)
-        return sorted(found, key=lambda card: (card.role, card.since_ms))
+        (texts,) = self._read([self._daemons])
+        return self._parsed_cards(texts)
+
+    def notices(self) -> tuple[list[Condition], list[DaemonCard]]:
+        """Returns conditions and cards, read together."""
+        conditions, cards = self._read([self._conditions, self._daemons])
+        return self._parsed_conditions(conditions), self._parsed_cards(cards)
 
     def events(self, count: int, after: str = NEWEST) -> list[tuple[str, Event]]:
         """Returns events with their ids, the oldest first.
@@ -100,9 +103,21 @@ class NoticeStore(RedisStore):
                 )
             pipeline.execute()
 
-    def _parsed(self, index: str, parse: Any) -> list[Any]:
+    def _read(self, indexes: Sequence[str]) -> list[dict[str, bytes]]:
         with reached(self.name, MEANWHILE):
-            (texts,) = expiring_values.read(self._redis, [index])
+            return expiring_values.read(self._redis, indexes)
+
+    def _parsed_conditions(self, texts: Mapping[str, bytes]) -> list[Condition]:
+        found = self._parsed(self._conditions, texts, condition.from_json)
+        return sorted(
+            (each for some in found for each in some), key=lambda it: (it.since_ms, it.subject[:4])
+        )
+
+    def _parsed_cards(self, texts: Mapping[str, bytes]) -> list[DaemonCard]:
+        found = self._parsed(self._daemons, texts, DaemonCard.from_json)
+        return sorted(found, key=lambda card: (card.role, card.since_ms))
+
+    def _parsed(self, index: str, texts: Mapping[str, bytes], parse: Any) -> list[Any]:
         found = []
         for who, text in texts.items():
             try:

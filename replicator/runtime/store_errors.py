@@ -23,6 +23,10 @@ def redis_name(url: str) -> str:
     return f"Redis at {shown}"
 
 
+class StoreForbidden(StoreUnreachable):
+    """Redis answers, but the user lacks the right. Grant it."""
+
+
 @contextmanager
 def reached(name: str, meanwhile: str = "") -> Iterator[None]:
     """Turns the errors of a Redis into StoreUnreachable.
@@ -35,4 +39,6 @@ def reached(name: str, meanwhile: str = "") -> Iterator[None]:
         yield
     except redis.RedisError as error:
         told = [f"{name}: {error}", meanwhile]
-        raise StoreUnreachable("; ".join(filter(None, told))) from error
+        is_forbidden = isinstance(error, redis.exceptions.NoPermissionError)
+        kind = StoreForbidden if is_forbidden else StoreUnreachable
+        raise kind("; ".join(filter(None, told))) from error

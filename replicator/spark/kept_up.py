@@ -22,8 +22,17 @@ OTHER_TERM_SECONDS = 1.0
 Result = TypeVar("Result")
 
 
+def no_note(text: str) -> None:
+    """Note of a failure that nobody is told."""
+
+
 async def kept_up(
-    work: Callable[[], Awaitable[Result]], *, who: str, failed: str, deadline: float
+    work: Callable[[], Awaitable[Result]],
+    *,
+    who: str,
+    failed: str,
+    deadline: float,
+    has_failed: Callable[[str], object] = no_note,
 ) -> Result | None:
     """Returns the work's result; None if a newer driver or the deadline came first.
 
@@ -31,6 +40,7 @@ async def kept_up(
         who: fields that name the work in the log.
         failed: text of the log for a failure, with places for `who` and the pause in seconds.
         deadline: unix seconds at which the epoch ends; no work begins after it.
+        has_failed: called with the error in words after each failure.
     """
     backoff = Backoff(*PAUSE_SECONDS)
     while True:
@@ -41,8 +51,9 @@ async def kept_up(
             # Not at once: until its driver learns of the newer one, it would start this work again.
             await asyncio.sleep(OTHER_TERM_SECONDS)
             return None
-        except Exception:
+        except Exception as error:
             log.exception(failed, who, backoff.seconds)
+            has_failed(f"unexpected {type(error).__name__}: {str(error) or 'no message'}")
         backoff.grow()
         if time.time() + backoff.seconds >= deadline:
             return None

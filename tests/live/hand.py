@@ -26,6 +26,7 @@ from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.receipts import Receipt
 from replicator.mirror.ledger.takeover import Takeover
+from replicator.notices.conditions import Conditions
 from replicator.spark.driver_command import read_command
 from tests.live.carrying import Carrying
 
@@ -97,7 +98,8 @@ class Hand:
             self.takeover = make_takeover(**collaborators)
             return self.takeover
 
-        self.receipts = ReceiptBook(assignment)
+        self.conditions = Conditions(f"carrier {number}")
+        self.receipts = ReceiptBook(assignment, self.conditions)
         self.session = assemble(
             appliance, assignment, self.receipts, replace(makers, takeover=takeover)
         )

@@ -13,7 +13,7 @@ from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import KafkaCluster
 from replicator.groups.failover.outcome import Outcome
-from replicator.groups.failover.plan_writer import PlanWriter, Target
+from replicator.groups.failover.plan_writer import PlanWriter, Step, Target
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_store import PrimaryStore
@@ -56,7 +56,7 @@ class Scene:
 
     def steps(
         self, plan: Plan | None = None, now_ms: int = NOW_MS, fresh: Plan | None = None
-    ) -> Generator[str, None, Outcome]:
+    ) -> Generator[Step, None, Outcome]:
         plan = plan or self.plan
         return PlanWriter(plan, self.target()).steps(
             FixedLook(fresh or plan, self.topic), who="ann@lab", now_ms=now_ms

@@ -16,6 +16,7 @@ from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import Shape
 from deploy.lab.wait import until
 from tests.live.carrying import Carrying
+from tests.live.conftest import StageMaker
 from tests.live.proxy import Proxy
 from tests.live.sending import Sending
 
@@ -45,6 +46,32 @@ def wide(three_brokers: KafkaCluster) -> Iterator[KafkaCluster]:
         if number not in three_brokers.processes:
             three_brokers.restart(number)
     three_brokers.wait_ready()
+
+
+def test_a_partition_with_too_few_replicas_in_sync_is_told_until_it_is_taken_again(
+    make_stage: StageMaker, wide: KafkaCluster
+) -> None:
+    """The others go on meanwhile, so that the carrier itself does not wait."""
+    config = {"min.insync.replicas": "2"}
+    stage = make_stage(target=wide, target_replicas=[[1, 2]], target_config=config)
+    hand = stage.hand(0).start()
+    stage.send(100)
+    hand.until_carried(stage.place)
+    assert hand.conditions.current == ()
+    wide.kill(2)
+    stage.send(100)
+
+    def found() -> list[tuple[str, str, int | None]]:
+        some = [each for each in hand.conditions.current if "NOT_ENOUGH_REPLICAS" in each.text]
+        return [(each.kind, each.topic, each.partition) for each in some]
+
+    # The answer is REQUEST_TIMED_OUT until the dead broker is out of sync.
+    assert until(found, PATIENCE_SECONDS)
+    assert found() == [("refused", stage.topic, 0)]
+    wide.restart(2)
+    hand.until_carried(stage.place)
+    assert until(lambda: not hand.conditions.current, PATIENCE_SECONDS)
+    stage.assert_exact()
 
 
 def fresh(name: str) -> str:

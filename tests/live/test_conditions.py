@@ -37,15 +37,18 @@ def test_a_paused_topic_and_the_daemon_are_shown_while_they_last(
     route = Route("west", region.name)
 
     def shown():
-        """Returns the notices of the region, and the text for people."""
+        """Returns the snapshot's JSON, and the text for people."""
         arguments = ["status", "--config", str(config), "--route", route.name]
         run([*arguments, "-o", "json"])
         values = json.loads(capsys.readouterr().out)
         run(arguments)
-        return values["notices"][region.name], capsys.readouterr().out
+        return values, capsys.readouterr().out
 
-    (card,) = shown()[0]["daemons"]
-    assert (card["role"], card["pid"]) == ("replicate", driver.process.pid)
+    def daemon():
+        (found,) = shown()[0]["regions"]
+        return next(each for each in found["daemons"] if each["role"] == "replicate")
+
+    assert (daemon()["state"], daemon()["pid"]) == ("runs", driver.process.pid)
 
     pause = Pause(
         route=route.key, at_ms=int(time.time() * 1000), who="ann@ops", why="load", topic=topic
@@ -57,10 +60,13 @@ def test_a_paused_topic_and_the_daemon_are_shown_while_they_last(
             return [(each.kind, each.topic) for each in store.conditions()]
 
         assert until(lambda: ("paused", topic) in kinds(), SECONDS)
-        notices, text = shown()
-        (paused,) = [each for each in notices["conditions"] if each["kind"] == "paused"]
+        values, text = shown()
+        (paused,) = [each for each in values["conditions"] if each["kind"] == "paused"]
         assert (paused["route"], paused["text"]) == (route.name, "paused by ann@ops: load")
         assert f"paused: {route} {topic}: paused by ann@ops: load (since" in text
+        (described,) = values["routes"][0]["topics"]
+        assert described["state"] == "PAUSED"
+        assert described["why"].startswith("0: paused by ann@ops: load, since ")
         log.write([], [key_of(pause)])
         assert until(lambda: ("paused", topic) not in kinds(), SECONDS)
 
@@ -76,3 +82,5 @@ def test_a_paused_topic_and_the_daemon_are_shown_while_they_last(
         assert driver.ended() == 0
         assert store.daemons() == []
     assert until(lambda: "paused" not in shown()[1], SECONDS)
+    assert daemon()["state"] == "missing"
+    assert f"missing: sluice replicate of {region.name}" in shown()[1]

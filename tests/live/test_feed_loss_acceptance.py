@@ -8,7 +8,7 @@ from aggregator.loader.reports import FeedPartition
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 from tests.live.feed_ground import CLUSTER, FeedGround, documents
-from tests.live.test_feed_probe import commit, ground
+from tests.live.test_feed_look import commit, ground
 from tui.actions.feed_loss_acceptance import BadRestart, FeedLossRequest, accept_feed_losses
 from tui.state.feed_losses import FeedLosses
 from tui.state.feed_scope import Scope

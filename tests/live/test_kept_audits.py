@@ -3,14 +3,15 @@
 from dataclasses import replace
 
 import pytest
+from redis import Redis
 
 from replicator.audit.kept_audits import AUDITS_KEPT, KeptAudits
 from replicator.config.topology import Route
-from tests.replicator.audit.test_kept_audits import AUDIT
+from tests.replicator.audit.test_kept_audit import AUDIT
 
 pytestmark = pytest.mark.stores
 
-ROUTE, OTHER = Route("west", "east"), Route("east", "east")
+ROUTE, OTHER, LATER = Route("west", "east"), Route("east", "east"), Route("south", "east")
 
 
 def test_the_last_audits_of_each_route_are_kept_the_newest_first(redis):
@@ -22,3 +23,10 @@ def test_the_last_audits_of_each_route_are_kept_the_newest_first(redis):
         assert [each.at_ms for each in found] == [*range(AUDITS_KEPT + 2, 2, -1)]
         assert kept.of(OTHER) == [AUDIT]
         assert kept.of(Route("north", "east")) == []
+
+
+def test_a_verdict_of_another_version_hides_no_others(redis):
+    with KeptAudits(redis.url) as kept, Redis.from_url(redis.url) as client:
+        kept.keep(LATER, AUDIT)
+        client.lpush(f"sluice:audits:{LATER.key}", '{"of": "later"}')
+        assert kept.of(LATER) == [AUDIT]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from replicator.audit.audit import AuditRequest, AuditResult
-from replicator.audit.kept_audits import KeptAudit, KeptAudits, counts_of
+from replicator.audit.kept_audit import KeptAudit, counts_of, kept_rows
+from replicator.audit.kept_audits import KeptAudits
 from replicator.config.topology import Appliance
 from replicator.runtime.store_errors import StoreUnreachable
 from tui.actions.operator_events import note_event
@@ -26,6 +27,7 @@ def keep_audit(
         region = appliance.region(route.target)
         if region.name in troubles:
             continue
+        rows = [row for row in found.rows if row.route == route.name]
         audit = KeptAudit(
             route=route.name,
             at_ms=request.now_ms,
@@ -33,8 +35,9 @@ def keep_audit(
             until_ms=request.window.until_ms,
             by=request.depth.value,
             who=who,
-            counts=counts_of([row for row in found.rows if row.route == route.name]),
+            counts=counts_of(rows),
             problems=found.problems,
+            rows=kept_rows(rows),
         )
         try:
             with KeptAudits(region.redis_url(), timeout_seconds=timeout_seconds) as kept:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from replicator.audit.window import AGO, UNITS_MS
 
+DAYS_MAX = 3650
+"""Longest duration, in days; a time after the year 9999 could be shown nowhere."""
+
 
 class BadDuration(ValueError):
     """The text is no duration. The message says how to write one."""
@@ -15,6 +18,8 @@ def milliseconds(text: str) -> int:
     length = int(found["number"]) * UNITS_MS[found["unit"]] if found else 0
     if not length:
         raise BadDuration(f"{text!r} is no length of time such as 90s, 30m, 2h or 7d")
+    if length > DAYS_MAX * UNITS_MS["d"]:
+        raise BadDuration(f"{text!r} is longer than {DAYS_MAX}d")
     return length
 
 

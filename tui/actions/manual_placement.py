@@ -19,6 +19,10 @@ from tui.state.manual_placement_result import ManualPlacement
 from tui.state.streams import find_stream
 
 
+def no_progress(left: int, text: str) -> None:
+    """Progress that nobody is told."""
+
+
 class Follower(Protocol):
     """Follower of the order log, in a thread of its own."""
 
@@ -59,8 +63,12 @@ def place_stream(
     scope: Scope,
     generation: int,
     timeout_seconds: float,
+    progress: Callable[[int, str], object] = no_progress,
 ) -> ManualPlacement:
     """Has the balancer place a stream now, unless another generation than this one is placed.
+
+    Args:
+        progress: called with what is left, and each step in words.
 
     Raises:
         UnknownStream: the route has no such stream.
@@ -80,7 +88,7 @@ def place_stream(
         scope=scope,
         generation=generation,
     )
-    return order_placement(orders.client, order, before, timeout_seconds)
+    return order_placement(orders.client, order, before, timeout_seconds, progress=progress)
 
 
 def order_placement(
@@ -89,6 +97,7 @@ def order_placement(
     before: OrderLog,
     timeout_seconds: float,
     make_follower: MakeFollower = OrderFollower,
+    progress: Callable[[int, str], object] = no_progress,
 ) -> ManualPlacement:
     """Writes a manual order and returns its result, after `timeout_seconds` at the latest.
 
@@ -106,13 +115,16 @@ def order_placement(
         lease = before.lease(client.region)
         return ManualPlacement(order, None, placed, None, lease, order.at_ms, is_written=False)
     client.write([order])
+    progress(1, f"ordered; waits at most {timeout_seconds:g} s for the balancer")
     listener = AnswerListener(order, before)
     follower = make_follower(client.name, client.cluster, listener.hear)
     follower.start()
     try:
-        listener.answered.wait(timeout_seconds)
+        is_answered = listener.answered.wait(timeout_seconds)
     finally:
         follower.stop()
+    if is_answered:
+        progress(0, "the balancer has answered")
     now_ms, after = time.time_ns() // 1_000_000, listener.order_log
     newest = after.by_hand(order.route, order.stream, now_ms)
     return ManualPlacement(

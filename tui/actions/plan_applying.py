@@ -9,7 +9,7 @@ from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
 from replicator.groups.failover.fresh_plans import FreshPlans
 from replicator.groups.failover.outcome import Outcome
-from replicator.groups.failover.plan_writer import PlanWriter, Target
+from replicator.groups.failover.plan_writer import PlanWriter, Step, Target
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_store import PrimaryStore
@@ -25,13 +25,13 @@ def apply_plan(
     *,
     who: str,
     timeout_seconds: float,
-    progress: Callable[[str], object],
+    progress: Callable[[Step], object],
 ) -> Outcome:
     """Applies a confirmed plan and returns its outcome. Blocking.
 
     Args:
         who: operator, as recorded with the groups' new primary region.
-        progress: called with a line of text after each step.
+        progress: called after each step.
 
     Raises:
         PlanStale, Refused, AdminError, LogUnreadable, StoreUnreachable: nothing was changed.

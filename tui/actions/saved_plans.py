@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from replicator.config.topology import Appliance
 from replicator.groups.failover.fresh_plans import checked
 from replicator.groups.failover.plan_files import PlanFiles
 from replicator.groups.planning.plan import Plan
 
 
+def plan_folder(appliance: Appliance) -> Path:
+    """Returns the path of the folder of saved plans; it need not exist."""
+    return appliance.replicator.state_dir / "plans"
+
+
 def plan_files(appliance: Appliance) -> PlanFiles:
     """Returns the directory of saved plans."""
-    return PlanFiles(appliance.replicator.state_dir / "plans")
+    return PlanFiles(plan_folder(appliance))
 
 
 def load_plan(appliance: Appliance, name: str) -> Plan:

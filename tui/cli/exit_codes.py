@@ -1,35 +1,8 @@
-"""Exit codes of the `sluice` program; scripts and service managers rely on the numbers."""
+"""Exit codes of the expected errors, and their list in the help."""
 
-from enum import IntEnum
+from tui.actions.exit_code import MEANINGS, ExitCode
 
-
-class ExitCode(IntEnum):
-    """Exit codes, as documented in docs/exit-codes.md; a test compares the two."""
-
-    DONE = 0
-    FAILED = 1
-    USAGE = 2
-    UNREACHABLE = 3
-    REFUSED = 4
-    PARTLY_DONE = 5
-    PLAN_STALE = 6
-    RESULT_UNKNOWN = 7
-    FENCED = 8
-    DIFFERENT = 9
-
-
-MEANINGS = {
-    ExitCode.DONE: "done",
-    ExitCode.FAILED: "failed: the line on stderr says what",
-    ExitCode.USAGE: "wrong usage or configuration",
-    ExitCode.UNREACHABLE: "a server could not be reached",
-    ExitCode.REFUSED: "refused by a check",
-    ExitCode.PARTLY_DONE: "partly done: run it again",
-    ExitCode.PLAN_STALE: "the plan is stale: make a new one",
-    ExitCode.RESULT_UNKNOWN: "the result is unknown: the line on stderr says how to look",
-    ExitCode.FENCED: "a newer process took over: do not restart this one",
-    ExitCode.DIFFERENT: "source and target do not hold the same records",
-}
+__all__ = ["EXIT_CODES", "MEANINGS", "ExitCode", "exit_code_help", "exit_code_of"]
 
 # Exit codes of the expected errors. Classes are named by text, so that none has to be imported.
 EXIT_CODES = {
@@ -62,6 +35,7 @@ EXIT_CODES = {
     "tui.actions.order_checks.OrderRefused": ExitCode.REFUSED,
     "replicator.mirror.repair.rewind.CannotRewind": ExitCode.REFUSED,
     "replicator.mirror.repair.rewind.PartlyRewound": ExitCode.PARTLY_DONE,
+    "tui.recording.recording_file.NoRecording": ExitCode.USAGE,
     "tui.state.streams.UnknownStream": ExitCode.USAGE,
     "tui.state.table_columns.NoTable": ExitCode.USAGE,
     "tui.actions.previews.NotCarried": ExitCode.REFUSED,

@@ -46,6 +46,7 @@ def _config_option(*, is_required: bool) -> Callable[[Command], Command]:
 
 
 config_option = _config_option(is_required=True)
+optional_config_option = _config_option(is_required=False)
 output_option = click.option(
     "-o",
     "--output",
@@ -68,6 +69,13 @@ topics_option = click.option(
 )
 partitions_option = click.option(
     "--partitions", is_flag=True, help="One line for each partition, not for each topic."
+)
+max_mib_option = click.option(
+    "--max-mib",
+    type=click.IntRange(min=1),
+    default=512,
+    show_default=True,
+    help="Size of the recording in MiB; the oldest snapshots go first.",
 )
 stream_option = click.option("--stream", metavar="STREAM", help="Only this stream.")
 

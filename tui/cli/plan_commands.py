@@ -19,11 +19,12 @@ from tui.cli.options import (
     usage_errors,
 )
 from tui.cli.output import emit, say
-from tui.cli.progress import Progress
+from tui.cli.progress import progress_option, steps_display, wait_display
 
 if TYPE_CHECKING:
     from replicator.groups.failover.arrival import Awaited
     from replicator.groups.failover.outcome import Outcome
+    from replicator.groups.failover.plan_writer import Step
     from replicator.groups.planning.plan import Plan
 
 plan_argument = click.argument("plan", metavar="PLAN")
@@ -99,12 +100,13 @@ PLAN_OPTIONS = (
     ),
     server_timeout_option,
     plan_partitions_option,
+    progress_option,
     output_option,
 )
 CONFIRM_OPTION = click.option(
     "--confirm",
     metavar="FROM:TO",
-    help="The two regions of the plan, such as west:east. AuditRequest for on a terminal.",
+    help="The two regions of the plan, such as west:east. Asked for on a terminal.",
 )
 
 
@@ -122,12 +124,20 @@ def apply_options(command: Command) -> Command:
 
 def verify_options(command: Command) -> Command:
     """Adds the argument and the options of `verify`."""
-    for option in (output_option, plan_partitions_option, server_timeout_option, config_option):
+    for option in (
+        output_option,
+        progress_option,
+        plan_partitions_option,
+        server_timeout_option,
+        config_option,
+    ):
         command = option(command)
     return plan_argument(command)
 
 
-def run_plan(*, config: str, partitions: bool, output: str, **wanted: Any) -> int:
+def run_plan(
+    *, config: str, partitions: bool, output: str, progress: str | None, **wanted: Any
+) -> int:
     """Makes, saves and prints a plan; the exit code says whether it can be applied.
 
     Args:
@@ -140,16 +150,19 @@ def run_plan(*, config: str, partitions: bool, output: str, **wanted: Any) -> in
     from tui.actions.saved_plans import plan_files
 
     appliance = load(config)
-    progress = Progress(sys.stderr)
+    display = wait_display(progress)
+    if progress == "json":
+        text = f"asks the servers of {wanted['source']} and {wanted['target']}"
+        display.show("plan", None, text, time.monotonic())
 
     def show(awaited: Awaited) -> None:
-        progress.show(awaited.what, awaited.left, awaited.text, time.monotonic())
+        display.show(awaited.what, awaited.left, awaited.text, time.monotonic())
 
     try:
         with usage_errors(BadRequest):
             plan = make_plan(appliance, PlanInput(**wanted), show)
     finally:
-        progress.end()
+        display.end()
     try:
         plan_files(appliance).save(plan)
     except PlanNotKept:
@@ -161,7 +174,14 @@ def run_plan(*, config: str, partitions: bool, output: str, **wanted: Any) -> in
 
 
 def run_apply(
-    *, plan: str, config: str, confirm: str | None, timeout: float, partitions: bool, output: str
+    *,
+    plan: str,
+    config: str,
+    confirm: str | None,
+    timeout: float,
+    partitions: bool,
+    output: str,
+    progress: str | None,
 ) -> int:
     """Applies a saved plan once the operator has confirmed source and target region."""
     from replicator.config.topology import load
@@ -173,12 +193,17 @@ def run_apply(
     appliance = load(config)
     found = load_plan(appliance, plan)
     confirm_plan(found, confirm, is_terminal=sys.stdin.isatty())
+    display = steps_display(progress)
+
+    def show(step: Step) -> None:
+        display.show("apply", step.left, step.text, time.monotonic())
+
     outcome = apply_plan(
         appliance,
         found,
         who=operator(),
         timeout_seconds=timeout,
-        progress=say if sys.stderr.isatty() else lambda _: None,
+        progress=show,
     )
     _show_outcome(outcome, output, by_partition=partitions)
     if not outcome.is_known:
@@ -189,14 +214,28 @@ def run_apply(
     return ExitCode.PARTLY_DONE if outcome.not_done else ExitCode.DONE
 
 
-def run_verify(*, plan: str, config: str, timeout: float, partitions: bool, output: str) -> int:
+def run_verify(
+    *,
+    plan: str,
+    config: str,
+    timeout: float,
+    partitions: bool,
+    output: str,
+    progress: str | None,
+) -> int:
     """Reads back and prints what the target has of a plan."""
     from replicator.config.topology import load
     from tui.actions.plan_applying import plan_writer
     from tui.actions.saved_plans import load_plan
 
     appliance = load(config)
-    outcome = plan_writer(appliance, load_plan(appliance, plan), timeout).verified()
+    found, display = load_plan(appliance, plan), steps_display(progress)
+    display.show(
+        "verify", len(found.groups), f"reads the groups in {found.target}", time.monotonic()
+    )
+    outcome = plan_writer(appliance, found, timeout).verified()
+    left = len(outcome.not_done)
+    display.show("verify", 0, f"read: {left} groups are not where the plan says", time.monotonic())
     _show_outcome(outcome, output, by_partition=partitions)
     if not outcome.not_done:
         return ExitCode.DONE
@@ -230,8 +269,9 @@ def confirm_plan(plan: Plan, confirmation: str | None, *, is_terminal: bool) -> 
 
     Without --confirm the operator is prompted, if stdin is a terminal.
     """
-    from tui.cli.views.plan_view import counted, way
+    from tui.cli.views.plan_view import way
     from tui.cli.views.table import joined
+    from tui.state.counted import counted
 
     if confirmation is None:
         if not is_terminal:

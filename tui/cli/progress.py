@@ -1,13 +1,101 @@
-"""Progress of a long command: a bar on a terminal, else a line every few seconds."""
+"""Progress of a long command on stderr: a bar, lines for people, JSON lines, or nothing.
+
+JSON lines are an interface: the console reads them, and docs/failover.md describes them.
+"""
 
 from __future__ import annotations
 
-from typing import TextIO
+import json
+import sys
+import time
+from typing import Protocol, TextIO
+
+import click
 
 from replicator.runtime.plain_text import one_line
+from tui.cli.output import say
 
+FORMATS = ("text", "json", "none")
+progress_option = click.option(
+    "--progress",
+    type=click.Choice(FORMATS),
+    help="Format of the steps on stderr; json: a line for each step. Default: text on a terminal, "
+    "else only waits, as text.",
+)
 LINE_SECONDS = 5.0
 BAR_CHARACTERS = 30
+
+
+class Display(Protocol):
+    """Display of a command's progress."""
+
+    def show(self, stage: str, left: int | None, text: str, now_seconds: float) -> None:
+        """Shows the progress of a stage.
+
+        Args:
+            left: amount that is still missing; None where it cannot be counted.
+            text: the same in words.
+            now_seconds: time on a monotonic clock.
+        """
+
+    def end(self) -> None:
+        """Ends the display."""
+
+
+def wait_display(format_name: str | None) -> Display:
+    """Returns the display of a command that may wait long; by default a bar or lines."""
+    return _display(format_name or "text", Progress(sys.stderr))
+
+
+def steps_display(format_name: str | None) -> Display:
+    """Returns the display of a command that takes steps; by default lines, on a terminal only."""
+    return _display(format_name or ("text" if sys.stderr.isatty() else "none"), SaidSteps())
+
+
+def _display(format_name: str, text_display: Display) -> Display:
+    match format_name:
+        case "json":
+            return JsonLines(sys.stderr)
+        case "none":
+            return NoDisplay()
+        case _:
+            return text_display
+
+
+class JsonLines:
+    """JSON lines on one text stream, a line for each call: at_ms, stage, left, text."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def show(self, stage: str, left: int | None, text: str, now_seconds: float) -> None:
+        at_ms = time.time_ns() // 1_000_000
+        values = {"at_ms": at_ms, "stage": stage, "left": left, "text": text}
+        self._stream.write(json.dumps(values) + "\n")
+        self._stream.flush()
+
+    def end(self) -> None:
+        pass
+
+
+class NoDisplay:
+    """Display that shows nothing."""
+
+    def show(self, stage: str, left: int | None, text: str, now_seconds: float) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+
+class SaidSteps:
+    """Lines for people, one for each step, with the program's name before it."""
+
+    def show(self, stage: str, left: int | None, text: str, now_seconds: float) -> None:
+        say(text)
+
+    def end(self) -> None:
+        pass
 
 
 class Progress:
@@ -23,11 +111,11 @@ class Progress:
         self._whole = 0
         self._printed_at: float | None = None
 
-    def show(self, stage: str, left: int, text: str, now_seconds: float) -> None:
+    def show(self, stage: str, left: int | None, text: str, now_seconds: float) -> None:
         """Shows the progress of a stage; without a terminal at most once in LINE_SECONDS.
 
         Args:
-            left: amount that is still missing.
+            left: amount that is still missing; None shows an empty bar.
             text: the same in words.
             now_seconds: time on a monotonic clock.
         """
@@ -35,9 +123,9 @@ class Progress:
             self.end()
             self._stage, self._whole, self._printed_at = stage, 0, None
         text = one_line(text)
-        self._whole = max(self._whole, left)
+        self._whole = max(self._whole, left or 0)
         if self._is_terminal:
-            done = 1 - left / self._whole if self._whole else 1.0
+            done = 0.0 if left is None else 1 - left / self._whole if self._whole else 1.0
             bar = ("#" * round(done * BAR_CHARACTERS)).ljust(BAR_CHARACTERS, ".")
             self._write(f"\r\x1b[K{stage} [{bar}] {done:4.0%}  {text}")
         elif self._printed_at is None or now_seconds - self._printed_at >= LINE_SECONDS:

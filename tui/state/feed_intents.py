@@ -1,9 +1,10 @@
-"""Intents of feeds, read from outside the loaders. Blocking."""
+"""Intents of feeds and ends of their logs, read from outside the loaders. Blocking."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
@@ -12,6 +13,7 @@ from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
 from replicator.config.topology import KafkaCluster
+from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.topic import Topic
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster
@@ -27,6 +29,35 @@ def loaded_partitions(
         for topic in topics
         if not topic.is_internal and feed.shard_number(topic.name) is not None
         for number in range(topic.partitions)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FeedProgress:
+    """Progress of a feed in one cluster: intents and, read after them, ends; so lag is never shown
+    smaller than it is."""
+
+    intents: dict[FeedPartition, Intent]
+    ends: dict[FeedPartition, int]
+
+
+def read_progress(
+    feed: Feed,
+    cluster: ClusterName,
+    settings: KafkaCluster,
+    admin: Admin,
+    partitions: Sequence[FeedPartition],
+    timeout_seconds: float,
+) -> FeedProgress:
+    """Returns the progress of these partitions of a feed in one cluster.
+
+    Raises:
+        Unreachable, Answered, AdminError: no answer, or a refusal.
+    """
+    intents = read_intents(cluster, settings, feed, partitions, timeout_seconds)
+    ends = admin.offsets([(each.topic, each.partition) for each in partitions], "latest")
+    return FeedProgress(
+        intents, {FeedPartition(str(cluster), *place): end for place, end in ends.items()}
     )
 
 

@@ -11,13 +11,16 @@ from dataclasses import dataclass, field
 from aggregator.intents.intent import Intent, TableRange
 from aggregator.loader.reports import BUFFERING, FeedPartition, LoaderReport
 from replicator.config.feed_settings import Feed
+from replicator.notices.condition import Condition
 from replicator.orders.feed_orders import FeedOrders
-from replicator.orders.order_records import FeedOrder
-from tui.state.snapshot import largest
+from replicator.orders.order_records import Freeze, RefreshSchema, SkipReplay
+from tui.state.anomaly import Anomaly
+from tui.state.part import REPORT_FRESH_SECONDS
+from tui.state.totals import largest
 
 VERSION = 1
-REPORT_FRESH_SECONDS = 15.0
-"""Age up to which a report counts. Loaders report about once a second."""
+NO_INTENT = "no intent"
+"""Custody of a partition that no loader has adopted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,7 @@ class FeedFacts:
     Args:
         partitions: partitions that the feed loads, by cluster that listed its topics.
         ends: last stable offsets, read after the intents.
+        stale_clusters: clusters whose intents and ends were read too long ago to tell the lag.
         tables: by number of the shard.
     """
 
@@ -66,9 +70,11 @@ class FeedFacts:
     intents: Mapping[str, Mapping[FeedPartition, Intent]] = field(default_factory=dict)
     """Intents by cluster that answered."""
     ends: Mapping[FeedPartition, int] = field(default_factory=dict)
+    stale_clusters: frozenset[str] = frozenset()
     reports: Mapping[FeedPartition, LoaderReport] | None = None
     tables: Mapping[int, Mapping[str, TableState] | None] = field(default_factory=dict)
     orders: FeedOrders | None = None
+    conditions: tuple[Condition, ...] | None = None
     problems: tuple[str, ...] = ()
 
 
@@ -103,7 +109,7 @@ class PartitionView:
         lag_seconds: age of the records loaded last, when they were stored.
         dead_letters: since the partition was adopted; None if the intent is unknown.
         blocks: None if the intent is unknown.
-        custody: virgin, held, released or parked; None if no intent is known.
+        custody: virgin, held, released, parked or "no intent"; None if it is not known.
         frozen: who froze it, and why; None when it is not frozen as a whole.
     """
 
@@ -135,6 +141,13 @@ class PartitionView:
         """Largest part of a deduplication window that has passed; None if one is unknown."""
         return largest(block.window_used for block in self.blocks or ())
 
+    @property
+    def parked_count(self) -> int | None:
+        """1 when it is parked, else 0; None when neither intent nor loader tell."""
+        if self.parked is not None:
+            return 1
+        return None if self.custody is None and self.mode is None else 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableView:
@@ -160,6 +173,9 @@ class FeedView:
     Args:
         unknown_clusters: clusters that did not list their topics.
         orders: None when they could not be read.
+        conditions: reasons why something is not loaded; None when they could not be read.
+        findings: last ones of the region's verifier about this feed, the newest first; None when
+            nobody asked.
     """
 
     feed: str
@@ -167,8 +183,10 @@ class FeedView:
     shards: tuple[ShardView, ...]
     partitions: tuple[PartitionView, ...]
     unknown_clusters: tuple[str, ...]
-    orders: tuple[FeedOrder, ...] | None
+    orders: tuple[Freeze | RefreshSchema | SkipReplay, ...] | None
     problems: tuple[str, ...]
+    conditions: tuple[Condition, ...] | None = None
+    findings: tuple[Anomaly, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,18 +229,29 @@ def feed_view(facts: FeedFacts, now_ms: int) -> FeedView:
         ),
         orders=None if orders is None else (*orders.freezes, *orders.refreshes, *orders.skips),
         problems=facts.problems,
+        conditions=facts.conditions,
+    )
+
+
+def conditions_of(feed: Feed, conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Returns the conditions of a region that are about a feed, or about all of its feeds."""
+    aggregator = f"aggregate {feed.region}"
+    return tuple(
+        each
+        for each in conditions
+        if each.feed == feed.name
+        or (not each.feed and each.who == aggregator and each.cluster in ("", *feed.clusters))
     )
 
 
 def partition_view(partition: FeedPartition, facts: FeedFacts, now_ms: int) -> PartitionView:
     """Builds the view of one partition."""
     intent = facts.intents.get(partition.cluster, {}).get(partition)
-    end = facts.ends.get(partition)
     report = (facts.reports or {}).get(partition)
     if report is not None and now_ms - report.at_ms > REPORT_FRESH_SECONDS * 1000:
         report = None
     shard = facts.feed.shard_number(partition.topic)
-    loaded_to = _loaded_to(intent, report)
+    end = _source_end(partition, facts, report)
     parked = report.parked if report else None
     if intent is not None and intent.parked:
         parked = str(intent.parked)
@@ -232,26 +261,49 @@ def partition_view(partition: FeedPartition, facts: FeedFacts, now_ms: int) -> P
         mode=report.mode if report else None,
         committed=intent.offset if intent else None,
         end=end,
-        lag_records=max(0, end - loaded_to) if end is not None and loaded_to is not None else None,
+        lag_records=_lag_records(partition, facts, intent, report),
         lag_seconds=report.lag_seconds if report else None,
         buffered_bytes=report.buffered_bytes if report else None,
         rows_per_second=report.rows_per_second if report else None,
         dead_letters=intent.dead_letters if intent else None,
         loader=report.loader if report else None,
         blocks=_blocks(intent, report, facts.tables.get(-1 if shard is None else shard), now_ms),
-        custody="parked" if parked else intent.custody.value if intent else None,
+        custody="parked" if parked else _custody(partition, facts, intent),
         parked=parked,
         frozen=_frozen(partition, facts.orders, now_ms),
     )
 
 
-def _loaded_to(intent: Intent | None, report: LoaderReport | None) -> int | None:
-    """Returns the offset below which everything is loaded, as far as it is known.
+def _source_end(
+    partition: FeedPartition, facts: FeedFacts, report: LoaderReport | None
+) -> int | None:
+    """Returns the last stable offset by whoever saw the source later: its log, or the loader."""
+    seen = (facts.ends.get(partition), report.source_end if report else None)
+    return max((end for end in seen if end is not None), default=None)
+
+
+def _lag_records(
+    partition: FeedPartition,
+    facts: FeedFacts,
+    intent: Intent | None,
+    report: LoaderReport | None,
+) -> int | None:
+    """Returns the offsets that are not known to be loaded; None without a fresh word on both ends.
 
     The intent is the truth, and older than a fresh report.
     """
-    known = [each.offset for each in (intent, report) if each is not None]
-    return max(known, default=None)
+    end = _source_end(partition, facts, report)
+    is_stale = partition.cluster in facts.stale_clusters
+    if is_stale and (report is None or report.source_end is None):
+        return None
+    loaded_to = max((each.offset for each in (intent, report) if each is not None), default=None)
+    return None if end is None or loaded_to is None else max(0, end - loaded_to)
+
+
+def _custody(partition: FeedPartition, facts: FeedFacts, intent: Intent | None) -> str | None:
+    if intent is not None:
+        return intent.custody.value
+    return NO_INTENT if partition.cluster in facts.intents else None
 
 
 def _blocks(

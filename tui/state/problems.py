@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.topic_tailer import LogUnreadable
-from replicator.runtime.store_errors import StoreUnreachable
+from replicator.runtime.store_errors import StoreForbidden, StoreUnreachable
+from tui.state.part import LACKS_RIGHT, tells_missing_right
 
 Answer = TypeVar("Answer")
 
@@ -24,5 +25,16 @@ def answer_or_none(
     try:
         return ask()
     except problems as problem:
-        note(str(problem))
+        note(problem_text(problem))
         return None
+
+
+def problem_text(problem: Exception) -> str:
+    """Returns the text of a problem; a right that is missing is called so after the server."""
+    text = str(problem)
+    if LACKS_RIGHT in text:
+        return text
+    if not isinstance(problem, StoreForbidden) and not tells_missing_right(text):
+        return text
+    server, colon, rest = text.partition(": ")
+    return f"{server}: {LACKS_RIGHT}: {rest}" if colon else f"{LACKS_RIGHT}: {text}"

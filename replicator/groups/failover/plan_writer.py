@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from balancer.plan import TopicPartition
 from replicator.groups.failover.attempt import Attempt
@@ -36,6 +37,13 @@ from replicator.kafka.tail.compacted_topic import WriteUnknown
 from replicator.runtime.store_errors import StoreUnreachable
 
 
+class Step(NamedTuple):
+    """Step that an attempt has taken: how many groups are left to write, and the step in words."""
+
+    left: int
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Stores, topics and clients of the target region that a plan writer uses."""
@@ -56,8 +64,10 @@ class PlanWriter:
         self._records: dict[str, PrimaryRegion] = {}
         self._attempt = Attempt()
 
-    def steps(self, planner: FreshPlans, *, who: str, now_ms: int) -> Generator[str, None, Outcome]:
-        """Applies the plan; yields a line after each step, and returns the outcome.
+    def steps(
+        self, planner: FreshPlans, *, who: str, now_ms: int
+    ) -> Generator[Step, None, Outcome]:
+        """Applies the plan; yields each step after it was taken, and returns the outcome.
 
         1. Reads from the target's log and Redis which groups this plan has begun to move. These are
            judged by the target alone: the record proves that step 2 passed once. A group with a
@@ -94,15 +104,17 @@ class PlanWriter:
         logs = self._logs({partition for name in begun for partition in wanted[name]})
         self._target.log.make_topic()
         self._target.store.write(self._records[name] for name in begun)
-        yield "read the present state"
+        names = sorted(begun | fresh)
+        yield Step(len(names), "read the present state")
         if fresh:
-            fresh = yield from self._record(sorted(fresh), who, now_ms)
-        for name in sorted(begun | fresh):
+            fresh = yield from self._record(sorted(fresh), who, now_ms, left=len(names))
+            names = sorted(begun | fresh)
+        for left, name in zip(reversed(range(len(names))), names, strict=True):
             positions = wanted[name]
             if name in begun:
                 positions = self._writable(name, positions, logs)
             if self._write(name, positions):
-                yield f"wrote the offsets of {name}"
+                yield Step(left, f"wrote the offsets of {name}")
         return self._read_back(before)
 
     def verified(self) -> Outcome:
@@ -171,7 +183,9 @@ class PlanWriter:
 
     # -- writing
 
-    def _record(self, names: list[str], who: str, now_ms: int) -> Generator[str, None, set[str]]:
+    def _record(
+        self, names: list[str], who: str, now_ms: int, *, left: int
+    ) -> Generator[Step, None, set[str]]:
         """Records that groups live in the target; returns those recorded for certain."""
         plan, target = self._plan, self._target
         new = [
@@ -188,7 +202,7 @@ class PlanWriter:
         ]
         try:
             target.log.write(new)
-            yield "recorded in the log where the groups live"
+            yield Step(left, "recorded in the log where the groups live")
             target.store.write(new)
         except WriteUnknown as error:
             self._attempt.note(names, MoveState.UNKNOWN, str(error))
@@ -199,7 +213,7 @@ class PlanWriter:
             )
             return set()
         self._records |= {record.group: record for record in new}
-        yield "recorded in Redis where the groups live"
+        yield Step(left, "recorded in Redis where the groups live")
         return set(names)
 
     def _write(self, name: str, wanted: Commits) -> bool:

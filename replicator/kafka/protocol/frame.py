@@ -30,6 +30,11 @@ class Frame(BytesIO):
         begin, self._at = self._at, self._at + (size or 0)
         return self._data[begin : self._at].tobytes()
 
+    def rest(self) -> memoryview:
+        """Returns all bytes that were not read yet."""
+        begin, self._at = self._at, len(self._data)
+        return self._data[begin:]
+
     def view(self, size: int) -> memoryview:
         """Returns the next bytes, which the caller may change."""
         begin, self._at = self._at, self._at + size

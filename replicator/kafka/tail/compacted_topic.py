@@ -7,11 +7,18 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin import Admin
-from replicator.kafka.admin.admin_error import LOST, AdminError, UnknownTopic, translated
+from replicator.kafka.admin.admin_error import (
+    LOST,
+    NOT_AUTHORIZED,
+    AdminError,
+    UnknownTopic,
+    kafka_error,
+    translated,
+)
 from replicator.kafka.admin.topic_changes import Alter, Create
 
 logger = logging.getLogger(__name__)
@@ -98,12 +105,22 @@ class CompactedTopic:
                 value=value,
                 on_delivery=lambda error, _: failures.append(error) if error else None,
             )
-        left = producer.flush(self.timeout_seconds + GRACE_SECONDS)
         doing, name = f"writing to {self.topic}", self._admin.name
-        if failures and len(failures) == len(wanted) and not any(map(_is_lost, failures)):
+        try:
+            left, fatal = producer.flush(self.timeout_seconds + GRACE_SECONDS), None
+        except (KafkaException, SystemError) as error:
+            # Raised out of a callback, from where Python may wrap it into a SystemError.
+            left, fatal = len(wanted), _fatal(error)
+        if fatal is not None and fatal.code() in NOT_AUTHORIZED:
+            raise translated(fatal, doing, name, self._cluster, None)
+        if (
+            failures
+            and len(failures) == len(wanted)
+            and not (fatal or any(map(_is_lost, failures)))
+        ):
             raise translated(failures[0], doing, name, self._cluster, None)
         if failures or left:
-            why = failures[0].str() if failures else "no answer at all"
+            why = (fatal or failures[0]).str() if fatal or failures else "no answer at all"
             raise WriteUnknown(
                 name,
                 f"{doing}: {why}; the decision may be recorded or not: check with "
@@ -137,6 +154,14 @@ def producer_options(cluster: KafkaCluster, timeout_seconds: float) -> dict[str,
         "message.timeout.ms": round(timeout_seconds * 1000),
         "log_level": 0,
     }
+
+
+def _fatal(error: BaseException) -> KafkaError:
+    """Returns the error of a producer that cannot go on. Raises any other error."""
+    inside = error if isinstance(error, KafkaException) else error.__cause__
+    if not isinstance(inside, KafkaException):
+        raise error
+    return kafka_error(inside)
 
 
 def _is_lost(error: KafkaError) -> bool:

@@ -106,10 +106,12 @@ class Positions:
         None: not known, because the log is being read for the first time, or anew. The copies may
         then be older than they were before.
         """
-        with reached(self._name), self._redis.pipeline(transaction=True) as pipeline:
-            pipeline.hgetall(self._positions)
+        # No transaction, which a reader's user may lack the right to. Ages come first: a copy that
+        # goes on between the two only makes the answer older, or unknown.
+        with reached(self._name), self._redis.pipeline(transaction=False) as pipeline:
             pipeline.hgetall(self._ages)
-            texts, ages = pipeline.execute()
+            pipeline.hgetall(self._positions)
+            ages, texts = pipeline.execute()
         positions = _positions(texts)
         oldest = now_ms
         for number, position in of_today(positions).items():

@@ -160,7 +160,7 @@ class Acquisition:
             if not is_reported:
                 self.say_parked(partition, reason)
         self._wanted = self._wanted.after(asked, acquired, self._committer.shown_parked())
-        self._receipts.note_waits(None)
+        self._receipts.note_works()
         self._note_conditions()
         self._log_long_waits(time.monotonic())
 

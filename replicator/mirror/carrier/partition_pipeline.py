@@ -84,6 +84,8 @@ class PartitionPipeline:
         """Leader epoch of the target under which the mark was last verified; -1: not checked."""
         self.sender: int | None = None
         """Target broker to which batches are in flight."""
+        self.refused = ""
+        """Answer with which the target last refused a batch for now; "" once it takes one."""
         self.refused_bytes = inf
         """Size of the smallest batch that the target refused for its size."""
         self.fetch_bytes = 0
@@ -233,6 +235,7 @@ class PartitionPipeline:
     def _land(self, batch: SequencedBatch, base_offset: int) -> None:
         outgoing = batch.outgoing
         self.is_alone = False
+        self.refused = ""
         changes: dict[str, object] = {
             "source_offset": outgoing.next_offset,
             "sequence": batch.next_sequence,

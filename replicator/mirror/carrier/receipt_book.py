@@ -45,10 +45,14 @@ class ReceiptBook:
         subjects = {Subject(route, "", "", *it): text for it, text in found.items()}
         self._conditions.replace(kind, subjects)
 
-    def note_waits(self, text: str | None) -> None:
-        """Sets why the carrier carries nothing at all; None: it carries."""
-        subject = Subject(self._assignment.route.name)
-        self._conditions.replace(Kind.CARRIER_WAITS, {} if text is None else {subject: text})
+    def note_waits(self, text: str) -> None:
+        """Notes why the carrier carries nothing at all."""
+        self._conditions.replace(Kind.CARRIER_WAITS, {Subject(self._assignment.route.name): text})
+
+    def note_works(self) -> None:
+        """Notes that the carrier carries, so that it neither waits nor has failed."""
+        self._conditions.replace(Kind.CARRIER_WAITS, {})
+        self._conditions.replace(Kind.CARRIER_FAILED, {})
 
     def note(
         self,

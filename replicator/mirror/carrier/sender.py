@@ -245,7 +245,7 @@ class Sender:
             await self._out_of_order(pipeline, batch)
         elif decision is Verdict.AGAIN or code == Code.UNKNOWN_TOPIC_ID:
             self._must_rewind = self._must_reconnect = True
-            pipeline.target_leader = -1
+            pipeline.target_leader, pipeline.refused = -1, named(code)
             batch.is_in_doubt |= may_have_appended(code)
         elif decision is Verdict.POISON:
             # Handled in `_recover`, once all requests in flight are answered.

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from typing_extensions import override
 from balancer.plan import CarrierId, bins
 from replicator.config.topology import Appliance
 from replicator.mirror.carrier.receipts import Receipt, spark_schema, to_arrow
+from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.spark.epoch_source import Demand, EpochReader, EpochTask, EpochTasks
 from replicator.spark.kept_up import kept_up
@@ -163,11 +165,19 @@ async def carried(each: Bin, conditions: Sequence[Conditions]) -> list[Receipt]:
 
 
 async def kept_mirroring(
-    appliance: Appliance, assignment: Assignment, conditions: Conditions
+    appliance: Appliance,
+    assignment: Assignment,
+    conditions: Conditions,
+    carry: Callable[..., Awaitable[list[Receipt]]] | None = None,
 ) -> list[Receipt]:
-    """Runs one carrier for an epoch and returns its receipts."""
-    from replicator.mirror.carrier.carrier import carry
+    """Runs one carrier for an epoch and returns its receipts.
 
+    Args:
+        carry: runs it once; by default carrier.carry, which is imported only in a task.
+    """
+    from replicator.mirror.carrier import carrier
+
+    once = partial(carry or carrier.carry, appliance, assignment, conditions=conditions)
     who = f"route={assignment.route} carrier={assignment.number}"
     log.info(
         "event=epoch %s partitions=%d plan=%d",
@@ -176,9 +186,12 @@ async def kept_mirroring(
         assignment.plan_version,
     )
     receipts = await kept_up(
-        lambda: carry(appliance, assignment, conditions=conditions),
+        once,
         who=who,
         failed="event=carrier-failed %s again_in_seconds=%.1f",
         deadline=assignment.deadline,
+        has_failed=lambda text: conditions.replace(
+            Kind.CARRIER_FAILED, {Subject(assignment.route.name): text}
+        ),
     )
     return receipts or []

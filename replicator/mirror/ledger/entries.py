@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Self
 
 from balancer.plan import TopicPartition
 from replicator.config.names import runs_topic_name, witness_group
@@ -35,26 +36,80 @@ class Entries:
     adopted: Mapping[str, int] = field(default_factory=dict)
 
 
+class LedgerReader:
+    """Reader of one cluster's ledger, which keeps its connections between calls.
+
+    All calls have to come from one thread, in which no event loop runs.
+
+    Args:
+        name: of the cluster, for people.
+        timeout_seconds: for each call.
+    """
+
+    def __init__(self, name: str, settings: KafkaCluster, timeout_seconds: float) -> None:
+        self._name, self._settings = name, settings
+        self._timeout_seconds = timeout_seconds
+        self._runner = asyncio.Runner()
+        self.cluster: Cluster | None = None
+        """Connections, kept from one question to the next; None when there are none."""
+
+    def entries(self, asked: Mapping[Route, Iterable[TopicPartition]]) -> dict[Route, Entries]:
+        """Returns the entries of routes into the cluster; waits through elections.
+
+        Raises:
+            Unreachable: no broker answers, or the timeout is over.
+            Answered: a broker refuses the request.
+        """
+        by_route = {route: list(partitions) for route, partitions in asked.items()}
+        try:
+            return self._runner.run(self._read(by_route))
+        except TimeoutError:
+            text = f"{self._name}: reading the ledger took longer than {self._timeout_seconds:g} s"
+            raise Unreachable(text) from None
+
+    def close(self) -> None:
+        if self.cluster is not None:
+            self._runner.run(self.cluster.close())
+            self.cluster = None
+        self._runner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def _read(self, asked: Mapping[Route, list[TopicPartition]]) -> dict[Route, Entries]:
+        is_done = False
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                cluster = await self._opened()
+                reads = (_read_route(cluster, *each) for each in asked.items())
+                found = await gather_or_cancel(*reads)
+            is_done = True
+        finally:
+            if not is_done and self.cluster is not None:
+                # The next call begins with new connections and metadata.
+                await self.cluster.close()
+                self.cluster = None
+        return dict(zip(asked, found, strict=True))
+
+    async def _opened(self) -> Cluster:
+        if self.cluster is None:
+            self.cluster = Cluster(self._name, self._settings, client_id="sluice-status")
+            await self.cluster.open()
+        return self.cluster
+
+
 def entries_of(
     name: str,
     settings: KafkaCluster,
     asked: Mapping[Route, Iterable[TopicPartition]],
     timeout_seconds: float,
 ) -> dict[Route, Entries]:
-    """Returns the entries of routes into one cluster; waits through elections.
-
-    Must not be called from an event loop.
-
-    Raises:
-        Unreachable: no broker answers, or the timeout is over.
-        Answered: a broker refuses the request.
-    """
-    by_route = {route: list(partitions) for route, partitions in asked.items()}
-    try:
-        return asyncio.run(_read(name, settings, by_route, timeout_seconds))
-    except TimeoutError:
-        text = f"{name}: reading the ledger took longer than {timeout_seconds:g} s"
-        raise Unreachable(text) from None
+    """Returns the entries of routes into one cluster, as LedgerReader does."""
+    with LedgerReader(name, settings, timeout_seconds) as reader:
+        return reader.entries(asked)
 
 
 def decoded(
@@ -69,22 +124,6 @@ def decoded(
         except UnreadableEntry as error:
             unreadable[partition] = str(error)
     return Entries(read, unreadable, adopted)
-
-
-async def _read(
-    name: str,
-    settings: KafkaCluster,
-    asked: Mapping[Route, list[TopicPartition]],
-    timeout_seconds: float,
-) -> dict[Route, Entries]:
-    cluster = Cluster(name, settings, client_id="sluice-status")
-    async with asyncio.timeout(timeout_seconds):
-        await cluster.open()
-        try:
-            found = await gather_or_cancel(*(_read_route(cluster, *each) for each in asked.items()))
-        finally:
-            await cluster.close()
-    return dict(zip(asked, found, strict=True))
 
 
 async def _read_route(cluster: Cluster, route: Route, partitions: list[TopicPartition]) -> Entries:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 VERSION = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PartitionReport:
     """State of one partition of one route, as its carrier saw it. None = not known, never 0.
+
+    It is not frozen, and nobody changes one: thousands are made each second, and a frozen one takes
+    three times as long.
 
     Args:
         at: when the carrier saw it, in unix seconds.
@@ -47,7 +50,9 @@ class PartitionReport:
 NAMES = tuple(each.name for each in fields(PartitionReport))
 OF_PROCESS = ("host", "pid")
 """Fields that all reports of a carrier share; they are written once."""
-OF_PARTITION = tuple(name for name in NAMES if name not in OF_PROCESS)
+OF_PARTITION = NAMES[: -len(OF_PROCESS)]
+REQUIRED = NAMES[: NAMES.index("opened_part")]
+"""Fields that every version has."""
 
 
 def packed(reports: Iterable[PartitionReport], host: str | None = None, pid: int = 0) -> str:
@@ -72,15 +77,27 @@ def unpacked(text: str | bytes) -> list[PartitionReport]:
     """
     found: Any = json.loads(text)
     try:
-        names = found["fields"]
-        columns = [(at, name) for at, name in enumerate(names) if name in OF_PARTITION]
-        shared = {name: found.get(name) for name in OF_PROCESS}
-        return [
-            PartitionReport(**{name: row[at] for at, name in columns}, **shared)
-            for row in found["rows"]
-        ]
+        rows = _known(found["fields"], found["rows"])
+        process = [found.get(name) for name in OF_PROCESS]
+        return [PartitionReport(*row, *process) for row in rows]
     except (TypeError, KeyError, IndexError) as error:
         raise ValueError(f"reports of another form: {error}") from error
+
+
+def _known(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterable[Sequence[Any]]:
+    """Returns rows with the fields of this version in their order.
+
+    Raises KeyError or IndexError for those of another form.
+    """
+    if any(len(row) != len(names) for row in rows):
+        raise IndexError(f"a row without {len(names)} fields")
+    if tuple(names) == OF_PARTITION:
+        return rows
+    for name in REQUIRED:
+        if name not in names:
+            raise KeyError(name)
+    places = [names.index(name) if name in names else None for name in OF_PARTITION]
+    return ([None if at is None else row[at] for at in places] for row in rows)
 
 
 def latest(reports: Iterable[PartitionReport]) -> dict[tuple[str, str, int], PartitionReport]:
@@ -88,6 +105,7 @@ def latest(reports: Iterable[PartitionReport]) -> dict[tuple[str, str, int], Par
     newest: dict[tuple[str, str, int], PartitionReport] = {}
     for report in reports:
         key = report.route, report.topic, report.partition
-        if key not in newest or newest[key].at < report.at:
+        before = newest.get(key)
+        if before is None or before.at < report.at:
             newest[key] = report
     return newest

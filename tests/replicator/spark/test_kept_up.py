@@ -56,3 +56,12 @@ async def test_work_of_an_older_term_does_not_begin_again(caplog, monkeypatch):
 async def test_what_ends_the_process_is_no_failure():
     with pytest.raises(SystemExit):
         await kept(Work(SystemExit(1)))
+
+
+async def test_each_failure_is_told_in_words():
+    told: list[str] = []
+    work = Work(OSError("broken"), ValueError())
+    await kept_up(
+        work, who="carrier=3", failed=FAILED, deadline=time.time() + 60.0, has_failed=told.append
+    )
+    assert told == ["unexpected OSError: broken", "unexpected ValueError: no message"]

@@ -21,3 +21,10 @@ def test_anything_else_is_refused_with_what_it_should_look_like(text):
 def test_an_order_without_a_duration_has_no_end():
     assert until_ms(None, 5) is None
     assert until_ms("1s", 5) == 1005
+
+
+@pytest.mark.parametrize("text", ["3651d", "9999999d", "999999999h"])
+def test_a_duration_beyond_ten_years_is_refused(text):
+    assert milliseconds("3650d") == 3650 * 86_400_000
+    with pytest.raises(BadDuration, match="longer than 3650d"):
+        milliseconds(text)

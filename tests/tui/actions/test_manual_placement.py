@@ -4,19 +4,20 @@ import pytest
 
 from balancer.decision.placement import Scope
 from replicator.orders.order_log import OrderLog
-from replicator.orders.order_records import ByHand, key_of
+from replicator.orders.order_records import Answer, ByHand, key_of
 from tests.tui.balance_records import FIELDS, ROUTE, lease, log_of, placed
 from tests.tui.recording_client import RecordingClient, orders_of
-from tui.actions.manual_placement import order_placement, place_stream
+from tui.actions.manual_placement import no_progress, order_placement, place_stream
 from tui.state.manual_placement_result import ManualPlacement, Result
 from tui.state.streams import UnknownStream
 
 ORDER = ByHand(**FIELDS, id="ours", scope=Scope.STICKY, generation=3)
 OLDER = ORDER.model_copy(update={"id": "older", "who": "eve@ops", "at_ms": FIELDS["at_ms"] - 1})
+ANSWER = Answer(**FIELDS, id="ours", stream="default", generation=4, moves=0)
 LATER = ORDER.model_copy(update={"id": "later", "who": "eve@ops", "at_ms": FIELDS["at_ms"] + 1})
 
 
-def ordered(before: OrderLog, *read: OrderLog) -> ManualPlacement:
+def ordered(before: OrderLog, *read: OrderLog, progress=no_progress) -> ManualPlacement:
     """Gives the order, while these states of the order log are read before the time is over."""
 
     class PlayedFollower:
@@ -33,7 +34,7 @@ def ordered(before: OrderLog, *read: OrderLog) -> ManualPlacement:
             pass
 
     client = RecordingClient()
-    found = order_placement(client, ORDER, before, 0.01, PlayedFollower)
+    found = order_placement(client, ORDER, before, 0.01, PlayedFollower, progress=progress)
     assert client.written == [ORDER]
     return found
 
@@ -50,6 +51,15 @@ def test_an_older_order_that_ours_replaced_is_never_called_a_later_one(has_read)
 def test_before_the_topic_is_read_the_order_log_from_before_the_order_counts():
     found = ordered(log_of(placed(3), lease()))
     assert (found.after, found.lease) == (placed(3), lease())
+
+
+@pytest.mark.parametrize(
+    ("read", "steps"), [((), [1]), ((log_of(placed(3), ANSWER),), [1, 0])], ids=["no", "answered"]
+)
+def test_each_step_is_told_while_it_is_taken(read, steps):
+    told: list[int] = []
+    ordered(log_of(placed(3)), *read, progress=lambda left, _: told.append(left))
+    assert told == steps
 
 
 def test_a_later_order_that_was_read_is_named():

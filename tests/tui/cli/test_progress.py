@@ -1,8 +1,23 @@
-"""Progress display: a bar on a terminal, a line every few seconds elsewhere."""
+"""Progress display: a bar, lines for people, JSON lines, or nothing."""
 
 import io
+import json
+import re
+from pathlib import Path
 
-from tui.cli.progress import BAR_CHARACTERS, LINE_SECONDS, Progress
+import pytest
+
+from tui.cli.progress import (
+    BAR_CHARACTERS,
+    LINE_SECONDS,
+    Progress,
+    SaidSteps,
+    steps_display,
+    wait_display,
+)
+from tui.steering.job_output import output_line
+
+JSON_FIELDS = ["at_ms", "stage", "left", "text"]
 
 
 class Terminal(io.StringIO):
@@ -57,3 +72,58 @@ def test_a_new_stage_is_printed_at_once_without_a_terminal_as_well():
         "stopping in west: members: orders",
         "arriving in east: missing: 6 records of west",
     ]
+
+
+def test_json_is_a_line_for_each_step_in_the_form_that_the_page_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for display in (wait_display("json"), steps_display("json")):
+        display.show("arriving in east", 6, "missing: 6 records\nof west", 0.0)
+        display.show("plan", None, "asks the servers", 0.0)
+        display.end()
+    said = capsys.readouterr()
+    lines = said.err.splitlines()
+    assert said.out == ""
+    assert len(lines) == 4
+    assert list(json.loads(lines[0])) == JSON_FIELDS
+    step = output_line(lines[0])
+    assert (step.stage, step.left) == ("arriving in east", 6)
+    assert step.text == "missing: 6 records\nof west"
+    assert step.at_ms is not None
+    assert output_line(lines[1]).left is None
+
+
+def test_the_page_describes_the_fields_of_a_json_line() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "failover.md").read_text()
+    (table,) = re.findall(r"\| field \| meaning \|\n\|---\|---\|\n((?:\|.*\n)+)", page)
+    assert re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE) == JSON_FIELDS
+
+
+def test_none_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    for display in (wait_display("none"), steps_display("none")):
+        display.show("apply", 1, "wrote", 0.0)
+        display.end()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_without_a_terminal_a_wait_is_told_and_steps_are_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    wait_display(None).show("arriving", 1, "missing: 1", 0.0)
+    steps_display(None).show("apply", 1, "wrote", 0.0)
+    assert capsys.readouterr().err == "arriving: missing: 1\n"
+
+
+def test_steps_are_told_on_a_terminal_and_where_text_is_wanted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps_display("text").show("apply", 1, "wrote \x1b[1m", 0.0)
+    assert capsys.readouterr().err == "sluice: wrote \\x1b[1m\n"
+    monkeypatch.setattr("sys.stderr", Terminal())
+    assert isinstance(steps_display(None), SaidSteps)
+
+
+def test_what_cannot_be_counted_has_an_empty_bar() -> None:
+    stream = Terminal()
+    Progress(stream).show("plan", None, "asks", 0.0)
+    assert f"[{'.' * BAR_CHARACTERS}]   0%" in stream.getvalue()

@@ -9,9 +9,13 @@ from aggregator.loader.reports import TOO_MANY_PARTS, FeedPartition, LoaderRepor
 from replicator.config.feed_settings import ANY_FEED, Feed
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
+from replicator.notices.condition import Condition
 from replicator.orders.feed_orders import FeedOrders
-from replicator.orders.order_records import Freeze
-from tui.state.feed_status import FeedFacts, FeedStatus, TableState, feed_status
+from replicator.orders.order_records import Freeze, RefreshSchema
+from tests.tui.state.test_anomaly import anomaly
+from tui.state.feed_status import FeedFacts, FeedStatus, TableState, conditions_of, feed_status
+from tui.state.snapshot import Snapshot
+from tui.state.snapshot_json import from_json, to_json
 
 NOW_MS = 1_800_000_000_000
 CLUSTER = "region regional"
@@ -104,7 +108,31 @@ def test_a_partition_without_intent_and_report_is_unknown_and_not_zero():
     assert found.end == 7
     unknown = (found.committed, found.lag_records, found.mode, found.buffered_bytes, found.blocks)
     assert unknown == (None,) * 5
-    assert (found.custody, found.intent_age_seconds, found.window_used) == (None, None, None)
+    assert (found.custody, found.intent_age_seconds, found.window_used) == ("no intent", None, None)
+    assert found.parked_count == 0
+
+
+def test_custody_and_parking_are_unknown_where_no_intents_were_read():
+    found = first_of(replace(FACTS, intents={}, reports={}))
+    assert (found.custody, found.parked_count) == (None, None)
+    # A loader that works on it tells that it is not parked.
+    reported = first_of(replace(FACTS, intents={}))
+    assert (reported.custody, reported.parked_count) == (None, 0)
+
+
+def test_the_end_is_that_of_whoever_saw_the_source_later():
+    ahead = replace(REPORT, source_end=9000)
+    found = first_of(replace(FACTS, reports={FIRST: ahead}))
+    assert (found.end, found.lag_records) == (9000, 8880)
+    behind = replace(REPORT, source_end=130)
+    assert first_of(replace(FACTS, reports={FIRST: behind})).lag_records == 40
+
+
+def test_ends_that_are_too_old_tell_no_lag_unless_the_loader_sees_the_source():
+    stale = replace(FACTS, stale_clusters=frozenset({CLUSTER}))
+    assert (first_of(stale).end, first_of(stale).lag_records) == (160, None)
+    seeing = {FIRST: replace(REPORT, source_end=170)}
+    assert first_of(replace(stale, reports=seeing)).lag_records == 50
 
 
 def test_an_old_report_says_nothing():
@@ -192,3 +220,28 @@ def test_a_cluster_or_shard_without_an_answer_is_named_as_unknown():
 def test_a_problem_of_several_feeds_is_told_once():
     facts = replace(FACTS, problems=("no answer",))
     assert feed_status([facts, facts], NOW_MS).problems == ("no answer",)
+
+
+def test_conditions_of_a_feed_are_its_own_and_those_of_its_aggregator():
+    own = Condition(kind="parked", who="loader 0", text="x", since_ms=1, feed="flights")
+    all_feeds = replace(own, feed="", who=f"aggregate {FEED.region}", cluster=CLUSTER)
+    others = [
+        replace(own, feed="other"),
+        replace(all_feeds, who=f"replicate {FEED.region}"),
+        replace(all_feeds, cluster="elsewhere regional"),
+    ]
+    found = conditions_of(FEED, [own, all_feeds, *others])
+    assert found == (own, all_feeds)
+    assert status_of(replace(FACTS, conditions=found)).feeds[0].conditions == found
+    assert status_of(FACTS).feeds[0].conditions is None
+
+
+def test_a_feed_goes_to_json_and_back_with_its_orders_and_findings():
+    orders = FeedOrders(
+        feed="flights",
+        freezes=(Freeze(route="flights", at_ms=1, who="ann@ops", why="merge", topic="flights"),),
+        refreshes=(RefreshSchema(route="flights", at_ms=2, who="ann@ops"),),
+    )
+    (view,) = status_of(replace(FACTS, orders=orders, conditions=())).feeds
+    whole = Snapshot(taken_at=1.0, feeds=(replace(view, findings=(anomaly(),)),))
+    assert from_json(to_json(whole)) == whole

@@ -2,9 +2,9 @@
 
 import pytest
 
-from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.admin.admin_error import AdminError, NotAuthorized
 from replicator.kafka.tail.topic_tailer import LogUnreadable
-from replicator.runtime.store_errors import StoreUnreachable
+from replicator.runtime.store_errors import StoreForbidden, StoreUnreachable
 from tui.state.problems import answer_or_none
 
 
@@ -29,6 +29,21 @@ def test_a_server_that_gives_no_answer_is_noted(error):
     noted = []
     assert answer_or_none(raising(error), noted.append) is None
     assert noted == [str(error)]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StoreForbidden("Redis at x: User viewer has no permissions to run 'zrange'"),
+        NotAuthorized("Redis at x", "topics: viewer may not (x); grant the right"),
+        LogUnreadable("Redis at x: TOPIC_AUTHORIZATION_FAILED"),
+    ],
+)
+def test_a_right_that_is_missing_is_called_so(error):
+    noted = []
+    answer_or_none(raising(error), noted.append)
+    rest = str(error).removeprefix("Redis at x: ")
+    assert noted == [f"Redis at x: lacks the right: {rest}"]
 
 
 def test_another_error_is_a_problem_only_where_the_caller_says_so():

@@ -85,11 +85,11 @@ def status(
     """
     from replicator.config.topology import load
     from tui.cli.views.feed_view import as_text, as_values
-    from tui.state.feed_probe import FeedProbe
     from tui.state.feed_selection import selected_feeds
+    from tui.watch.feed_look import feeds_now
 
     appliance = load(config)
-    found = FeedProbe(appliance, selected_feeds(appliance, region, feeds), timeout).read()
+    found = feeds_now(appliance, selected_feeds(appliance, region, feeds), timeout)
     emit(output, as_values(found), lambda: as_text(found, by_partition=partitions))
     return ExitCode.UNREACHABLE if found.problems else ExitCode.DONE
 

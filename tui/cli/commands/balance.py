@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
 from tui.cli.command_context import CommandContext, on_one_route, on_routes
@@ -18,6 +20,7 @@ from tui.cli.options import (
     typed_config_option,
 )
 from tui.cli.output import emit, say
+from tui.cli.progress import progress_option, steps_display
 
 full_option = click.option(
     "--full", is_flag=True, help="Place all partitions anew. Default: move as few as possible."
@@ -136,9 +139,15 @@ def plan(context: CommandContext, stream: str | None, full: bool, moves: bool) -
     "plan`.",
 )
 @timeout_option(30.0, "Seconds to wait for the balancer's answer.", name="answer_seconds")
+@progress_option
 @output_option
 def apply(
-    context: CommandContext, stream: str, full: bool, generation: int, answer_seconds: float
+    context: CommandContext,
+    stream: str,
+    full: bool,
+    generation: int,
+    answer_seconds: float,
+    progress: str | None,
 ) -> int:
     """Have the balancer place a stream now, as `plan` has shown it.
 
@@ -151,6 +160,7 @@ def apply(
     from tui.cli.views.manual_placement_view import as_text, as_values
     from tui.state.manual_placement_result import Result
 
+    display = steps_display(progress)
     placement = place_stream(
         context.orders,
         context.route,
@@ -158,6 +168,7 @@ def apply(
         scope=Scope.FULL if full else Scope.STICKY,
         generation=generation,
         timeout_seconds=answer_seconds,
+        progress=lambda left, text: display.show("balance", left, text, time.monotonic()),
     )
     emit(context.output, as_values(placement), lambda: as_text(placement, typed_config_option()))
     return {

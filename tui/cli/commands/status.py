@@ -1,5 +1,7 @@
 """sluice status: the progress of every route, topic and partition."""
 
+from __future__ import annotations
+
 import click
 
 from tui.cli.exit_codes import ExitCode
@@ -13,6 +15,14 @@ from tui.cli.options import (
 from tui.cli.output import emit
 
 
+def _print_schema(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted and not context.resilient_parsing:
+        from tui.state.snapshot_json import schema_text
+
+        click.echo(schema_text(), nl=False)
+        context.exit()
+
+
 @click.command()
 @config_option
 @click.option("--region", metavar="REGION", help="Only routes into this target region.")
@@ -20,6 +30,14 @@ from tui.cli.output import emit
 @partitions_option
 @timeout_option(5.0)
 @output_option
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON Schema of -o json (docs/status.schema.json), and exit.",
+)
 def status(
     config: str,
     region: str | None,
@@ -31,15 +49,26 @@ def status(
     """Show the mirrored topics, with their progress and lag.
 
     Unknown values are shown as ? (null in JSON and YAML), never as 0. LAG counts source offsets up
-    to the last stable offset. Exits with 3 when a server could not be reached; everything that is
-    known is shown all the same.
+    to the last stable offset. JSON and YAML have everything: regions with their daemons,
+    conditions, groups, balance, feeds, audits, events; with --region or --route only regions,
+    routes and conditions. Exits with 3 when a server could not be reached; everything that is known
+    is shown all the same.
     """
+    import time
+
     from replicator.config.topology import load
-    from tui.cli.views.snapshot_view import as_text, as_values
-    from tui.state.route_probe import RouteProbe
+    from tui.cli.views.snapshot_view import as_text
+    from tui.state.snapshot_json import as_values
+    from tui.watch.inventory import routes_inventory, whole_inventory
+    from tui.watch.look import look
 
     appliance = load(config)
-    routes = selected_routes(appliance, region, [] if route_name is None else [route_name])
-    snapshot = RouteProbe(appliance, routes, timeout).read()
+    if region is None and route_name is None:
+        inventory = whole_inventory(appliance, timeout)
+    else:
+        routes = selected_routes(appliance, region, [route_name] if route_name else [])
+        inventory = routes_inventory(appliance, routes, timeout)
+    answers = look(inventory.questions, timeout)
+    snapshot = inventory.assembly.snapshot(answers, time.time())
     emit(output, as_values(snapshot), lambda: as_text(snapshot, by_partition=partitions))
     return ExitCode.UNREACHABLE if snapshot.problems else ExitCode.DONE

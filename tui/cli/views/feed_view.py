@@ -8,10 +8,13 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from tui.cli.views.order_view import order_text, order_values
+from replicator.notices.condition import Condition, Kind
+from tui.cli.views.condition_view import condition_line
+from tui.cli.views.order_view import order_values
 from tui.cli.views.table import NONE, instant, joined, table
 from tui.state.feed_status import FeedStatus, FeedView, PartitionView, TableView
-from tui.state.snapshot import largest, total
+from tui.state.order_words import order_text
+from tui.state.totals import largest, total
 
 TOPIC_HEADS = (
     "FEED",
@@ -94,6 +97,9 @@ def feed_values(feed: FeedView) -> dict[str, Any]:
         "problems": list(feed.problems),
         "unknown_clusters": list(feed.unknown_clusters),
         "orders": orders,
+        "conditions": None
+        if feed.conditions is None
+        else [asdict(each) for each in feed.conditions],
         "shards": [
             {
                 "number": shard.number,
@@ -231,7 +237,11 @@ def table_rows(feed: FeedView) -> Iterator[tuple[Any, ...]]:
 
 
 def remarks(status: FeedStatus) -> Iterator[str]:
-    """Yields parked partitions, blocks whose window passes, orders, and problems."""
+    """Yields conditions, parked partitions, blocks whose window passes, orders, and problems.
+
+    A condition that several feeds share is yielded once.
+    """
+    yield from dict.fromkeys(map(condition_line, _conditions(status)))
     for feed in status.feeds:
         for each in feed.partitions:
             name = f"{feed.feed} {each.cluster} {each.topic}-{each.partition}"
@@ -248,6 +258,19 @@ def remarks(status: FeedStatus) -> Iterator[str]:
             yield f"order: {feed.feed}: {order_text(order)}, by {order.who}: {order.why}"
     for problem in status.problems:
         yield f"problem: {problem}"
+
+
+def _conditions(status: FeedStatus) -> Iterator[Condition]:
+    """Yields conditions, without those that a partition tells itself."""
+    for feed in status.feeds:
+        told = {
+            (Kind.PARKED.value, each.cluster, each.topic, each.partition)
+            for each in feed.partitions
+            if each.parked is not None
+        }
+        for each in feed.conditions or ():
+            if (each.kind, each.cluster, each.topic, each.partition) not in told:
+                yield each
 
 
 def ages(partitions: Sequence[PartitionView]) -> tuple[Any, Any]:
@@ -272,11 +295,11 @@ def counts(words: Iterable[str | None]) -> str | None:
     return ", ".join(f"{count} {word}" for word, count in sorted(found.items()) if word)
 
 
-def custody(partition: PartitionView) -> str:
-    """Returns the custody of a partition, or that it is frozen."""
+def custody(partition: PartitionView) -> str | None:
+    """Returns the custody of a partition, or that it is frozen; None when it is not known."""
     if partition.frozen is not None and partition.parked is None:
         return "frozen"
-    return partition.custody or "no intent"
+    return partition.custody
 
 
 def mib(size_bytes: int | None) -> float | None:

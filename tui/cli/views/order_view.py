@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from replicator.orders.order_records import (
-    ByHand,
     Exclusion,
     FeedOrder,
     Freeze,
@@ -14,12 +13,11 @@ from replicator.orders.order_records import (
     Order,
     Pause,
     Pin,
-    RefreshSchema,
-    SkipReplay,
     Stream,
 )
 from tui.cli.views.table import NONE, instant, table
-from tui.state.streams import limits_of, route_name
+from tui.state.order_words import order_text
+from tui.state.streams import route_name
 
 SCHEMA_VERSION = 1
 HEADS = ("ROUTE", "ORDER", "WHO", "WHY", "SINCE", "UNTIL")
@@ -75,51 +73,6 @@ def open_end(order: Order) -> str:
         case _:
             # An order that is carried out once.
             return NONE
-
-
-def order_text(order: Order) -> str:
-    """Describes an order in a few words."""
-    match order:
-        case Pin():
-            return f"pin {order.topic}-{order.partition} to carrier {order.carrier}"
-        case Exclusion():
-            return f"exclude carrier {order.carrier}"
-        case Hold():
-            return f"hold stream {order.stream}"
-        case Pause(partition=None):
-            return f"pause topic {order.topic}"
-        case Pause():
-            return f"pause {order.topic}-{order.partition}"
-        case ByHand():
-            scope = order.scope.value
-            return f"place stream {order.stream} ({scope}) upon generation {order.generation}"
-        case Stream():
-            paused = " (paused)" if order.is_paused else ""
-            limits = "".join(f" {name}={it:g}" for name, it in limits_of(order).items())
-            return f"stream {order.name}{paused}: {' '.join(order.topics)}{limits}"
-        case Freeze():
-            return " ".join(["freeze", *_frozen(order)])
-        case RefreshSchema():
-            return f"read the columns of {order.table or 'all tables'} again"
-        case SkipReplay():
-            place = f"{order.cluster} {order.topic}-{order.partition}"
-            return f"skip offsets [{order.begin}, {order.end}) of table {order.table} in {place}"
-        case _:
-            return type(order).__name__.lower()
-
-
-def _frozen(order: Freeze) -> Iterator[str]:
-    """Yields the words for what a freeze stops."""
-    if order.table is not None:
-        yield f"table {order.table} in"
-    if order.cluster is not None:
-        yield order.cluster
-    if order.topic is None:
-        yield "all topics"
-    elif order.partition is None:
-        yield f"topic {order.topic}"
-    else:
-        yield f"{order.topic}-{order.partition}"
 
 
 def changes_values(

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tui.cli.views.table import NONE, joined, table
+from tui.state.counted import counted
 
 if TYPE_CHECKING:
     from replicator.groups.planning.plan import Check, Count, GroupPlan, Move, Plan
@@ -141,10 +142,6 @@ def group_row(group: GroupPlan) -> tuple[object, ...]:
         total(move.read_again for move in moves),
         sum(move.retention_took for move in moves),
     )
-
-
-def counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def total(counts: Iterable[Count | None]) -> str | None:

@@ -1,13 +1,13 @@
-"""Output of a snapshot: text for people, and plain values for JSON and YAML."""
+"""Output of a snapshot as text for people; its JSON is the snapshot itself (snapshot_json.py)."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
-from replicator.notices.condition import Condition, Kind
+from replicator.notices.condition import Kind
+from tui.cli.views.condition_view import condition_line
 from tui.cli.views.table import joined, table
-from tui.state.snapshot import RouteView, Snapshot, TopicView, custody_counts
+from tui.state.route_view import RouteView, custody_counts
+from tui.state.snapshot import Snapshot
 
 TOPIC_HEADS = ("ROUTE", "TOPIC", "PARTS", "LAG", "LAG S", "RECORDS/S", "CUSTODY", "STATE")
 OPEN_TRANSACTION_SECONDS = 60.0
@@ -25,51 +25,6 @@ PARTITION_HEADS = (
     "CARRIER",
     "CUSTODY",
 )
-
-
-def as_values(snapshot: Snapshot) -> dict[str, Any]:
-    """Returns the whole snapshot as plain values, down to the partitions."""
-    return {
-        "schema_version": snapshot.schema_version,
-        "taken_at": datetime.fromtimestamp(snapshot.taken_at, UTC).isoformat(timespec="seconds"),
-        "problems": list(snapshot.problems),
-        "routes": [
-            {
-                "route": route.route,
-                "denied_topics": route.denied_topics,
-                "problems": list(route.problems),
-                "topics": None
-                if route.topics is None
-                else [topic_values(topic) for topic in route.topics],
-            }
-            for route in snapshot.routes
-        ],
-        "notices": {
-            region: {
-                "conditions": [asdict(each) for each in notices.conditions],
-                "daemons": [asdict(each) for each in notices.daemons],
-            }
-            for region, notices in snapshot.notices.items()
-        },
-    }
-
-
-def topic_values(topic: TopicView) -> dict[str, Any]:
-    return {
-        "topic": topic.topic,
-        "states": list(topic.states),
-        "notes": list(topic.notes),
-        "lag_records": topic.lag_records,
-        "lag_seconds": topic.lag_seconds,
-        "open_transaction_seconds": topic.open_transaction_seconds,
-        "records_per_second": topic.records_per_second,
-        "unknown_partitions": topic.unknown_partitions,
-        "parked_partitions": topic.parked_partitions,
-        "partitions": [
-            {key: value for key, value in asdict(partition).items() if key != "topic"}
-            for partition in topic.partitions
-        ],
-    }
 
 
 def as_text(snapshot: Snapshot, by_partition: bool = False) -> str:
@@ -117,12 +72,12 @@ def partition_rows(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
                     partition.records_per_second,
                     partition.bytes_per_second,
                     partition.carrier,
-                    partition.custody or "no entry",
+                    partition.custody,
                 )
 
 
 def remarks(snapshot: Snapshot) -> Iterator[str]:
-    """Yields conditions, parked partitions and long open transactions, then notes, then problems.
+    """Yields missing daemons, conditions, parked partitions, open transactions, notes, problems.
 
     A note or problem that several routes share is yielded once.
     """
@@ -134,10 +89,14 @@ def remarks(snapshot: Snapshot) -> Iterator[str]:
         for partition in topic.partitions
         if partition.parked is not None
     }
-    for notices in snapshot.notices.values():
-        for each in notices.conditions:
-            if (each.kind, each.route, each.topic, each.partition) not in told:
-                yield condition_line(each)
+    for region in snapshot.regions:
+        for daemon in region.daemons:
+            if daemon.state == "missing":
+                name = f"sluice {daemon.role} of {region.region}"
+                yield f"missing: {name}: the region's Redis knows of none"
+    for each in snapshot.conditions:
+        if (each.kind, each.route, each.topic, each.partition) not in told:
+            yield condition_line(each)
     for route, topic in topics:
         for partition in topic.partitions:
             name = f"{route.route} {topic.topic}-{partition.partition}"
@@ -157,13 +116,3 @@ def remarks(snapshot: Snapshot) -> Iterator[str]:
     yield from dict.fromkeys(notes)
     for problem in snapshot.problems:
         yield f"problem: {problem}"
-
-
-def condition_line(condition: Condition) -> str:
-    """Returns a condition as a line: what it is about, since when it holds, who says so."""
-    topic, partition = condition.topic, condition.partition
-    place = topic if partition is None else f"{topic}-{partition}"
-    about = " ".join(filter(None, (condition.route, condition.feed, condition.cluster, place)))
-    since = datetime.fromtimestamp(condition.since_ms / 1000, UTC).isoformat(timespec="seconds")
-    told = ": ".join(filter(None, (condition.kind, about, condition.text)))
-    return f"{told} (since {since}, says {condition.who})"

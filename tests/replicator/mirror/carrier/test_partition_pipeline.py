@@ -253,6 +253,15 @@ def test_a_batch_acknowledged_behind_an_unacknowledged_one_is_sent_again_and_is_
     assert (pipeline.entry.source_offset, pipeline.entry.target_offset) == (3, 13)
 
 
+def test_a_refusal_is_over_once_a_batch_has_landed():
+    pipeline = PartitionPipeline(PLACE, held())
+    pipeline.add([outgoing((0, 1))], 1, 0)
+    batch = pipeline.take()
+    pipeline.refused = "NOT_ENOUGH_REPLICAS"
+    pipeline.acknowledge(batch, 0)
+    assert pipeline.refused == ""
+
+
 def test_an_offset_below_acknowledged_records_is_a_loss():
     pipeline = PartitionPipeline(PLACE, held(target_offset=50))
     pipeline.add([outgoing((0, 1))], 1, 0)

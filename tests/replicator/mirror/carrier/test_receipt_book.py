@@ -9,6 +9,8 @@ from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipt_book import ReceiptBook
+from replicator.notices.condition import Kind, Subject
+from replicator.notices.conditions import Conditions
 from replicator.spark.driver_command import Term
 from tests.replicator.batches.source_batches import encoded, one_record
 from tests.replicator.mirror.ledger.held import held
@@ -91,3 +93,15 @@ def test_a_receipts_ranges_are_those_of_its_records(count):
     receipt = receipts.receipts(0.0)[0]
     assert receipt.source_end - receipt.source_begin == count
     assert receipt.target_end - receipt.target_begin == count
+
+
+def test_a_carrier_that_works_again_neither_waits_nor_has_failed():
+    conditions = Conditions("carrier 3 of west>east")
+    receipts = ReceiptBook(
+        Assignment(Route("west", "east"), 3, (ONE,), Term(1, 0), 7, 0.0), conditions
+    )
+    receipts.note_waits("east does not answer")
+    conditions.replace(Kind.CARRIER_FAILED, {Subject("west>east"): "unexpected ValueError: x"})
+    assert {each.kind for each in conditions.current} == {"carrier-waits", "carrier-failed"}
+    receipts.note_works()
+    assert conditions.current == ()

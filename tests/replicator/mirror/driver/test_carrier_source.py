@@ -8,7 +8,16 @@ from pyspark.sql.datasource import InputPartition
 
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.config.topology import Appliance, KafkaCluster, Region, Route
-from replicator.mirror.driver.carrier_source import Bin, CarrierTasks, SluiceSource, binned
+from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.receipt_book import ReceiptBook
+from replicator.mirror.driver.carrier_source import (
+    Bin,
+    CarrierTasks,
+    SluiceSource,
+    binned,
+    kept_mirroring,
+)
+from replicator.notices.conditions import Conditions
 from replicator.spark.driver_command import Term
 from replicator.spark.epoch_source import EpochReader
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
@@ -105,3 +114,21 @@ def test_an_epoch_is_made_of_what_the_daemon_loaded_not_of_what_the_file_says_by
 def test_a_task_past_its_deadline_yields_nothing_at_once(reader):
     task = InputPartition(Bin(APPLIANCE, (), deadline=time.time() - 1))
     assert list(reader.read(task)) == []
+
+
+async def test_a_carrier_that_failed_has_a_condition_until_it_works_again():
+    held = []
+
+    async def carry(appliance, assignment, conditions):
+        held.append([(each.kind, each.route, each.text) for each in conditions.current])
+        if len(held) == 1:
+            raise ValueError("a fault")
+        receipts = ReceiptBook(assignment, conditions)
+        receipts.note_works()
+        return receipts.receipts(0.0)
+
+    conditions = Conditions("carrier 3 of west>east")
+    assignment = Assignment(WEST, 3, (ORDERS,), TERM, 5, time.time() + 60.0)
+    assert len(await kept_mirroring(APPLIANCE, assignment, conditions, carry)) == 1
+    assert held == [[], [("carrier-failed", "west>east", "unexpected ValueError: a fault")]]
+    assert conditions.current == ()

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from aggregator.intents.intent import TableRange
 from replicator.kafka.client.loss import Loss, LossKind
+from replicator.notices.condition import Condition
 from replicator.orders.feed_orders import FeedOrders
 from replicator.orders.order_records import Freeze
 from tests.tui.state.test_feed_status import (
@@ -22,6 +23,18 @@ from tui.state.feed_status import FeedStatus, feed_status
 
 OLD = replace(INTENT, tables={"flights": TableRange(90, 120, 30, "h", NOW_MS - 40_000)})
 PARKED = INTENT.park(Loss(LossKind.RETENTION_PASSED, 5, 90, "the log begins at 90"))
+WAITS = Condition(
+    kind="loader-waits",
+    who="loader 2 of flights in region regional",
+    text="no broker answers",
+    since_ms=NOW_MS - 60_000,
+    feed="flights",
+    cluster=CLUSTER,
+)
+UNKNOWN = replace(
+    WAITS, kind="topics-unknown", who="aggregate region", text="no answer", feed="", cluster=""
+)
+TOLD = replace(WAITS, kind="parked", text="by its partition", topic="flights", partition=1)
 FREEZE = Freeze(route="flights", at_ms=NOW_MS - 5000, who="ann@ops", why="merge", topic="flights")
 
 
@@ -31,6 +44,7 @@ def example() -> FeedStatus:
         intents={CLUSTER: {FIRST: OLD, SECOND: PARKED}},
         tables={0: {"flights": TABLE, "plain": replace(TABLE, window_blocks=0)}, 1: None},
         orders=FeedOrders(feed="flights", freezes=(FREEZE,)),
+        conditions=(UNKNOWN, WAITS, TOLD),
         problems=("ClickHouse at two: no answer",),
     )
     away = replace(
@@ -38,6 +52,7 @@ def example() -> FeedStatus:
         feed=FACTS.feed.model_copy(update={"name": "away", "shards": FACTS.feed.shards[:1]}),
         partitions={},
         tables={0: {}},
+        conditions=(UNKNOWN,),
         problems=("region regional: no answer",),
     )
     return feed_status([known, away], NOW_MS)
@@ -72,3 +87,13 @@ def test_values_are_versioned_and_null_where_unknown():
     assert first["blocks"][0]["begin"] == 90
     assert (second["mode"], second["custody"]) == (None, "parked")
     assert flights["orders"][0]["kind"] == "freeze"
+    kinds = [each["kind"] for each in flights["conditions"]]
+    assert kinds == ["topics-unknown", "loader-waits", "parked"]
+    assert as_values(status_of(FACTS))["feeds"][0]["conditions"] is None
+
+
+def test_a_condition_is_told_once_and_not_where_its_partition_tells_it():
+    lines = as_text(example()).splitlines()
+    assert sum(line.startswith("topics-unknown: ") for line in lines) == 1
+    assert sum(line.startswith("loader-waits: flights") for line in lines) == 1
+    assert sum(line.startswith("parked: ") for line in lines) == 1

@@ -2,22 +2,16 @@
 
 import pytest
 
-from balancer.decision.placement import Scope
 from replicator.orders.order_records import (
-    ByHand,
-    Exclusion,
     Freeze,
     Hold,
-    Pause,
     Pin,
-    RefreshSchema,
     SkipReplay,
 )
-from tests.tui.balance_records import FIELDS, stream
+from tests.tui.balance_records import FIELDS
 from tui.cli.views.order_view import (
     changes_text,
     changes_values,
-    order_text,
     order_values,
     orders_text,
 )
@@ -29,32 +23,6 @@ FREEZE = Freeze(**OF_FEED, topic="t", partition=0, cluster="west regional", tabl
 SKIP = SkipReplay(
     **OF_FEED, cluster="west regional", topic="t", partition=1, table="hits", begin=3, end=9
 )
-
-
-@pytest.mark.parametrize(
-    ("order", "text"),
-    [
-        (FREEZE, "freeze table hits in west regional t-0"),
-        (Freeze(**OF_FEED), "freeze all topics"),
-        (Freeze(**OF_FEED, topic="t"), "freeze topic t"),
-        (RefreshSchema(**OF_FEED), "read the columns of all tables again"),
-        (RefreshSchema(**OF_FEED, table="hits"), "read the columns of hits again"),
-        (SKIP, "skip offsets [3, 9) of table hits in west regional t-1"),
-        (PIN, "pin orders-3 to carrier 2"),
-        (Exclusion(**FIELDS, carrier=1), "exclude carrier 1"),
-        (Hold(**FIELDS), "hold stream default"),
-        (Pause(**FIELDS, topic="orders"), "pause topic orders"),
-        (Pause(**FIELDS, topic="orders", partition=0), "pause orders-0"),
-        (stream(is_paused=True), "stream money (paused): pay.*"),
-        (stream(threshold=0.5, carriers_max=2), "stream money: pay.* threshold=0.5 carriers_max=2"),
-        (
-            ByHand(**FIELDS, id="x", scope=Scope.FULL, generation=4),
-            "place stream default (full) upon generation 4",
-        ),
-    ],
-)
-def test_every_kind_of_order_has_a_text(order, text):
-    assert order_text(order) == text
 
 
 def test_values_have_the_route_as_commands_take_it_and_times_as_people_read_them():

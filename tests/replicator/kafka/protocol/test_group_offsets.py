@@ -1,0 +1,81 @@
+"""OffsetFetch of many groups at once: the request's bytes, and answers of a broker.
+
+The answers of a real broker are tested live (tests/live/test_group_questions.py).
+"""
+
+from aiokafka.protocol.types import CompactString, Int16, Int32, Int64, Schema
+
+from replicator.kafka.protocol.fields import TAGS, by_topic, rows
+from replicator.kafka.protocol.frame import Frame
+from replicator.kafka.protocol.group_offsets import (
+    GroupOffsets,
+    GroupOffsetsRequest,
+    GroupOffsetsResponse,
+)
+
+ANSWER = Schema(
+    ("throttle_time_ms", Int32),
+    rows(
+        "groups",
+        ("group_id", CompactString()),
+        by_topic(
+            "topics",
+            ("partition", Int32),
+            ("offset", Int64),
+            ("leader_epoch", Int32),
+            ("metadata", CompactString()),
+            ("error_code", Int16),
+        ),
+        ("error_code", Int16),
+    ),
+    TAGS,
+)
+
+
+def answer(*groups, throttle_time_ms=0):
+    """Returns an answer, encoded by aiokafka's types and decoded by ours."""
+    encoded = ANSWER.encode((throttle_time_ms, list(groups), {}))
+    return GroupOffsetsResponse.decode(Frame(memoryview(bytearray(encoded))))
+
+
+def row(partition, offset, metadata="", code=0, tags=None):
+    return (partition, offset, 5, metadata, code, tags or {})
+
+
+def test_the_request_asks_for_everything_that_the_groups_have_committed():
+    struct = GroupOffsetsRequest(["g", "h"]).prepare({9: (0, 9)})
+    assert (struct.API_VERSION, struct.FLEXIBLE_VERSION) == (8, True)
+    assert struct.encode() == b"\x03\x02g\x00\x00\x02h\x00\x00\x00\x00"
+
+
+def test_commits_are_read_by_group_and_topic():
+    long_text = "x" * 300
+    found = answer(
+        ("g", [("orders", [row(0, 7), row(63, 1 << 40, long_text)], {})], 0, {}),
+        ("h", [("a", [row(1, 2)], {}), ("b", [row(2, 3, None)], {})], 0, {}),
+        throttle_time_ms=12,
+    )
+    assert found.throttle_time_ms == 12
+    assert found.groups == {
+        "g": GroupOffsets(0, {"orders": [(0, 7), (63, 1 << 40)]}),
+        "h": GroupOffsets(0, {"a": [(1, 2)], "b": [(2, 3)]}),
+    }
+
+
+def test_a_partition_without_a_commit_and_one_with_an_error_are_left_out():
+    found = answer(("g", [("t", [row(0, -1), row(1, 5, code=3), row(2, 6)], {})], 0, {}))
+    assert found.groups["g"].commits == {"t": [(2, 6)]}
+
+
+def test_a_group_of_another_coordinator_has_an_error_and_no_commits():
+    assert answer(("g", [], 16, {}), ("h", None, 16, {})).groups == {
+        "g": GroupOffsets(16, {}),
+        "h": GroupOffsets(16, {}),
+    }
+
+
+def test_fields_of_later_versions_are_skipped():
+    encoded = ANSWER.encode((0, [("g", [("t", [row(0, 7)], {})], 0, {})], {}))
+    # The last byte is the number of tags of the whole answer: one tag of two bytes instead.
+    tagged = encoded[:-1] + b"\x01\x05\x02ab"
+    assert GroupOffsetsResponse.decode(tagged).groups["g"].commits == {"t": [(0, 7)]}

@@ -1,0 +1,76 @@
+"""Reporting of a carrier: partitions that the target refuses are conditions once that lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import Route
+from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.receipt_book import ReceiptBook
+from replicator.mirror.carrier.reporting import REFUSALS_MIN, Reporting
+from replicator.notices.conditions import Conditions
+
+ORDERS = TopicPartition("orders", 3)
+
+
+class Pipeline:
+    def __init__(self) -> None:
+        self.partition, self.refused = ORDERS, ""
+        self.records = self.bytes = 0
+
+
+class Feed:
+    def report(self, reports: Iterable[Any]) -> None:
+        """Takes reports, and keeps none."""
+
+    def count(self, *_: Any) -> None:
+        """Takes counts, and keeps none."""
+
+
+def reporting(pipeline: Pipeline, conditions: Conditions) -> Reporting:
+    assignment = Assignment(
+        route=Route("west", "east"),
+        number=1,
+        partitions=(ORDERS,),
+        term=1,
+        plan_version=1,
+        deadline=0.0,
+    )
+    parts: Any = {
+        "pace": SimpleNamespace(reports=lambda *_: []),
+        "pipelines": {ORDERS: pipeline},
+        "committer": SimpleNamespace(parked={}),
+        "feed": Feed(),
+    }
+    return Reporting(receipts=ReceiptBook(assignment, conditions), **parts)
+
+
+async def test_a_refusal_is_a_condition_once_it_has_lasted_and_until_records_land() -> None:
+    pipeline, conditions = Pipeline(), Conditions("carrier 1 of west>east")
+    found = reporting(pipeline, conditions)
+    pipeline.refused = "NOT_ENOUGH_REPLICAS"
+    for _ in range(REFUSALS_MIN - 1):
+        await found.report()
+    assert conditions.current == ()
+    await found.report()
+    (one,) = conditions.current
+    assert (one.kind, one.route, one.topic, one.partition) == ("refused", "west>east", "orders", 3)
+    assert one.text == "the target refuses its records for now: NOT_ENOUGH_REPLICAS"
+    pipeline.refused = ""
+    await found.report()
+    assert conditions.current == ()
+
+
+async def test_a_refusal_that_ends_soon_is_none() -> None:
+    pipeline, conditions = Pipeline(), Conditions("carrier 1 of west>east")
+    found = reporting(pipeline, conditions)
+    for _ in range(2):
+        pipeline.refused = "NOT_LEADER_OR_FOLLOWER"
+        for _ in range(REFUSALS_MIN - 1):
+            await found.report()
+        pipeline.refused = ""
+        await found.report()
+    assert conditions.current == ()

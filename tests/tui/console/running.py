@@ -1,0 +1,305 @@
+"""Console that runs in a test: fixed clock, a source without servers, frames as text."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+os.environ["TEXTUAL_ANIMATIONS"] = "none"
+os.environ.pop("NO_COLOR", None)
+
+from tests.tui.console.snapshots import NOW
+from tui.console.app import ConsoleApp
+from tui.console.page import NO_FOCUS, Action, Focus, Page
+from tui.console.settings import ConsoleSettings
+from tui.console.source import Opened
+from tui.console.visits import visit_of
+from tui.state.snapshot import Snapshot
+
+REWRITE = "REWRITE_SNAPSHOTS"
+FRAMES = Path(__file__).parent / "frames"
+SIZES = ((80, 24), (100, 30), (140, 45))
+PAUSES_MAX = 2000
+
+
+@dataclass(frozen=True)
+class FakeReplayState:
+    """State of a replay that plays."""
+
+    speed: float = 1.0
+    mark: str | None = None
+    is_at_end: bool = False
+    problem: str | None = None
+
+
+@dataclass
+class FakeSource:
+    """Source that gives the snapshots of a test, and records what it is asked.
+
+    It is a replay as well.
+    """
+
+    snapshot: Snapshot | None
+    asked: int = 0
+    focus: Focus = NO_FOCUS
+    is_closed: bool = False
+    moves: list[object] = field(default_factory=list)
+    problem: str = ""
+    on_snapshot: Callable[[Snapshot], None] | None = None
+
+    def start(self, on_snapshot: Callable[[Snapshot], None]) -> None:
+        self.on_snapshot = on_snapshot
+        if self.snapshot is not None:
+            on_snapshot(self.snapshot)
+
+    def give(self, snapshot: Snapshot) -> None:
+        """Gives another snapshot."""
+        assert self.on_snapshot is not None
+        self.snapshot = snapshot
+        self.on_snapshot(snapshot)
+
+    def ask_now(self) -> None:
+        self.asked += 1
+
+    def set_focus(self, focus: Focus) -> None:
+        self.focus = focus
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def step(self, snapshots: int) -> None:
+        self.moves.append(snapshots)
+
+    @property
+    def state(self) -> FakeReplayState:
+        return FakeReplayState()
+
+    def seek(self, at: float) -> None:
+        self.moves.append(("seek", at))
+
+    def seek_alert(self) -> None:
+        self.moves.append("alert")
+
+    def set_speed(self, factor: float) -> None:
+        self.moves.append(("speed", factor))
+
+
+@dataclass(frozen=True)
+class FakeJob:
+    """Job of a test."""
+
+    job_id: str
+    command: str
+    who: str = "alice@ops"
+    started_at: float = NOW - 3.0
+    ended_at: float | None = None
+    exit_code: int | None = None
+    state: str = "running"
+    meaning: str = "running"
+    way_out: Sequence[str] = ()
+    tail: Sequence[str] = ()
+    result: Sequence[str] = ()
+
+
+@dataclass
+class FakeJobs:
+    """Starter that starts nothing, and records what it was asked for."""
+
+    started: list[tuple[Action, Mapping[str, str]]] = field(default_factory=list)
+    found: list[FakeJob] = field(default_factory=list)
+    error: Exception | None = None
+
+    def start(self, action: Action, values: Mapping[str, str]) -> FakeJob:
+        if self.error is not None:
+            raise self.error
+        self.started.append((action, dict(values)))
+        job = FakeJob("job-1", self.command(action, values))
+        self.found.insert(0, job)
+        return job
+
+    def jobs(self) -> Sequence[FakeJob]:
+        return list(self.found)
+
+    def known(self) -> Sequence[FakeJob]:
+        return list(self.found)
+
+    def command(self, action: Action, values: Mapping[str, str]) -> str:
+        from tui.console.command_line import command_text
+
+        return command_text(action, values)
+
+
+@dataclass
+class Running:
+    """Console that runs."""
+
+    app: ConsoleApp
+    pilot: Any
+    source: FakeSource
+    jobs: FakeJobs
+
+    async def until(self, claim: Callable[[], object]) -> None:
+        """Waits until a claim holds."""
+        for _ in range(PAUSES_MAX):
+            if self.app.failure is not None:
+                raise self.app.failure
+            if claim():
+                return
+            await self.pilot.pause()
+        raise AssertionError(f"never came true; the screen shows:\n{self.frame()}")
+
+    async def settled(self) -> None:
+        """Waits until the last key and the last snapshot are on screen."""
+        await self.pilot.pause()
+        await self.until(lambda: self.app.is_drawn)
+        await self.pilot.pause()
+
+    async def press(self, *keys: str) -> None:
+        """Presses keys, and waits until the screen shows what they did."""
+        for key in keys:
+            await self.pilot.press(key)
+            await self.settled()
+
+    async def give(self, snapshot: Snapshot) -> None:
+        """Gives a snapshot, and waits until it is shown."""
+        self.source.give(snapshot)
+        await self.settled()
+
+    async def show(self, page: Page) -> None:
+        """Shows a page that no key leads to."""
+        self.app.visits.open(page)
+        self.app.main.page_changed()
+        await self.settled()
+
+    async def open_first(self, page: Page | str) -> None:
+        """Shows the screen of a key, or a page as the first one of its screen."""
+        if isinstance(page, str):
+            await self.press(page)
+            return
+        visits = self.app.visits
+        visits.go_to(page.name)
+        visits.current = visit_of(page)
+        self.app.main.page_changed()
+        await self.settled()
+
+    async def resize(self, width: int, height: int) -> None:
+        """Gives the terminal another size."""
+        await self.pilot.resize_terminal(width, height)
+        await self.until(lambda: self.app.main.table.size.width == width)
+        self.app.main.page_changed()
+        await self.settled()
+        await self.pilot.pause()
+
+    def frame(self) -> str:
+        """Returns the screen as text."""
+        return text_frame(self.app)
+
+    @property
+    def page(self) -> Any:
+        """Page that is shown."""
+        return self.app.visits.current.page
+
+    @property
+    def cursor(self) -> str:
+        """Key of the row under the cursor."""
+        row = self.app.main.table.cursor_row
+        assert row is not None
+        return row.key
+
+
+def text_frame(app: ConsoleApp) -> str:
+    """Returns the screen as text, without blanks at the ends of lines."""
+    return "\n".join(line.rstrip() for line in printed(app).export_text().splitlines())
+
+
+def terminal_text(app: ConsoleApp) -> str:
+    """Returns the screen as a terminal gets it, with all escapes."""
+    file = printed(app).file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def printed(app: ConsoleApp) -> Console:
+    """Returns a recording console on which the screen was printed."""
+    width, height = app.size
+    console = Console(
+        width=width,
+        height=height,
+        file=io.StringIO(),
+        record=True,
+        force_terminal=True,
+        color_system="truecolor",
+        legacy_windows=False,
+    )
+    # Private, so only here; the version of Textual is pinned.
+    update = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
+    console.print(update)
+    return console
+
+
+@asynccontextmanager
+async def running(
+    snapshot: Snapshot | None,
+    size: tuple[int, int] = (80, 24),
+    settings: ConsoleSettings | None = None,
+    clock: Callable[[], float] = lambda: NOW,
+    make: type[ConsoleApp] = ConsoleApp,
+) -> AsyncIterator[Running]:
+    """Runs a console that shows a snapshot."""
+    source, jobs = FakeSource(snapshot), FakeJobs()
+    app = make(
+        settings or ConsoleSettings(file="appliance.toml"),
+        lambda: Opened(source=source, jobs=jobs),
+        clock=clock,
+    )
+    async with app.run_test(size=size) as pilot:
+        found = Running(app, pilot, source, jobs)
+        await found.until(lambda: app.opened is not None)
+        if snapshot is not None:
+            await found.until(lambda: app.snapshot is not None)
+        await found.settled()
+        try:
+            yield found
+        finally:
+            app.close_parts()
+    if app.failure is not None:
+        raise app.failure
+
+
+async def frame_of(
+    page: Page | str, snapshot: Snapshot, size: tuple[int, int], keys: Sequence[str] = ()
+) -> str:
+    """Returns the frame of a page, or of the screen of a key, after some keys."""
+    async with running(snapshot, size) as console:
+        await console.open_first(page)
+        await console.press(*keys)
+        return console.frame()
+
+
+async def frames_of(page: Page | str, snapshot: Snapshot, keys: Sequence[str] = ()) -> str:
+    """Returns the frames of a page in all sizes, one below another."""
+    found = []
+    async with running(snapshot, SIZES[0]) as console:
+        await console.open_first(page)
+        await console.press(*keys)
+        for width, height in SIZES:
+            await console.resize(width, height)
+            found.append(f"--- {width}x{height}\n{console.frame()}\n")
+    return "".join(found)
+
+
+def assert_frames(text: str, name: str) -> None:
+    """Compares frames with frames/<name>.txt; with REWRITE_SNAPSHOTS=1 it writes them."""
+    path = FRAMES / f"{name}.txt"
+    if os.environ.get(REWRITE):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    stored = path.read_text() if path.exists() else "no such file"
+    assert text == stored, f"{path} differs; to rewrite it: {REWRITE}=1 pytest {__file__}"

@@ -1,0 +1,143 @@
+"""Commands of the console: each key does what the help says of it."""
+
+import pytest
+
+from tests.tui.console import snapshots
+from tests.tui.console.running import running
+from tui.console.console_commands import COMMANDS
+from tui.console.keys import KEYS, SCREENS
+from tui.console.pages.partitions import PartitionsPage
+from tui.console.pages.topics import TopicsPage
+from tui.console.settings import ConsoleSettings
+
+PAGE = PartitionsPage("east>west", "orders")
+
+
+def test_every_key_has_a_command_and_every_command_a_key():
+    assert set(COMMANDS) == {each.name for each in KEYS}
+
+
+async def test_keys_1_to_8_show_the_screens():
+    async with running(snapshots.lagging()) as console:
+        for number, name in enumerate(SCREENS, 1):
+            await console.press(str(number))
+            assert console.app.visits.screen == name
+            assert console.app.visits.current.page.name == name
+
+
+async def test_enter_leads_in_and_esc_out_with_the_cursor_kept():
+    async with running(snapshots.lagging()) as console:
+        await console.press("2", "enter")
+        assert console.page == TopicsPage("east>west")
+        await console.press("down", "enter")
+        assert console.page == PartitionsPage("east>west", "clicks")
+        await console.press("escape")
+        assert console.cursor == "clicks"
+        await console.press("escape", "escape")
+        assert console.cursor == "east>west"
+
+
+async def test_enter_says_when_it_leads_nowhere():
+    async with running(snapshots.lagging()) as console:
+        await console.show(PAGE)
+        await console.press("enter")
+        assert "there is nothing behind this row" in console.frame()
+    async with running(snapshots.empty()) as console:
+        await console.press("enter")
+        assert "there is no row" in console.frame()
+
+
+async def test_s_sorts_by_the_next_column_and_upper_s_turns_it_round():
+    async with running(snapshots.lagging(), size=(140, 45)) as console:
+        await console.show(PAGE)
+        await console.press("s")
+        assert "sort P" in console.frame()
+        assert console.app.main.table.page.sections[0].keys[0] == "41"
+        await console.press("S")
+        assert "sort P, reversed" in console.frame()
+        assert console.app.main.table.page.sections[0].keys[0] == "0"
+
+
+async def test_e_keeps_faults_only_and_esc_or_e_shows_all():
+    async with running(snapshots.lagging()) as console:
+        await console.show(PAGE)
+        await console.press("e")
+        assert "faults only" in console.frame() and "1 of 3" in console.frame()
+        await console.press("e")
+        assert "1 of 20" in console.frame()
+        await console.press("e", "escape")
+        assert "1 of 20" in console.frame()
+
+
+async def test_w_shows_all_columns_and_right_and_left_move_along_them():
+    async with running(snapshots.lagging()) as console:
+        await console.show(PAGE)
+        assert "REC/S" not in console.frame()
+        await console.press("right")
+        assert "MIRRORED TO" in console.frame()
+        await console.press("w", *["right"] * 6)
+        frame = console.frame()
+        assert "REC/S" in frame and "STATE" in frame and "MIRRORED TO" not in frame
+        await console.press(*["left"] * 7)
+        assert "MIRRORED TO" in console.frame()
+        await console.press("w")
+        assert "wide  " not in console.frame()
+
+
+async def test_f_keeps_what_is_shown_while_asking_goes_on():
+    async with running(snapshots.healthy()) as console:
+        await console.press("f")
+        assert "READING FROZEN" in console.frame()
+        assert "frozen at 14:02:31Z" in console.frame()
+        await console.give(snapshots.lagging())
+        assert "PARKED  " in console.frame() and "39.1k" not in console.frame()
+        await console.press("f")
+        assert "39.1k" in console.frame()
+        assert "FROZEN" not in console.frame()
+
+
+async def test_space_asks_now_and_not_in_a_replay():
+    async with running(snapshots.healthy()) as console:
+        await console.press("space")
+        assert console.source.asked == 1
+    replay = ConsoleSettings(file="a.rec", is_replay=True)
+    async with running(snapshots.healthy(), settings=replay) as console:
+        await console.press("space")
+        assert console.source.asked == 0
+        assert "a replay asks no server" in console.frame()
+
+
+async def test_t_shows_the_next_theme():
+    async with running(snapshots.healthy()) as console:
+        await console.press("t")
+        assert console.app.theme == "high-contrast"
+        assert "theme high-contrast" in console.frame()
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
+async def test_q_and_ctrl_c_leave_with_0(key):
+    async with running(snapshots.healthy()) as console:
+        await console.pilot.press(key)
+        await console.pilot.pause()
+    assert console.app.return_value == 0
+    assert console.source.is_closed
+
+
+async def test_ctrl_c_leaves_from_a_dialog_too():
+    async with running(snapshots.healthy()) as console:
+        await console.press("?")
+        await console.pilot.press("ctrl+c")
+        await console.pilot.pause()
+    assert console.app.return_value == 0
+
+
+async def test_keys_of_a_file_are_used_and_shown():
+    from tui.console.keys import keymap_from
+
+    settings = ConsoleSettings(file="a.toml", keymap=keymap_from('routes = "r"\nfaults = "F2"'))
+    async with running(snapshots.healthy(), settings=settings) as console:
+        assert "r routes" in console.frame()
+        await console.press("2")
+        assert console.app.visits.screen == "overview"
+        await console.press("r")
+        assert console.app.visits.screen == "routes"

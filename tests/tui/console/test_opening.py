@@ -1,0 +1,56 @@
+"""Opening of a source: of servers that are not asked yet, and of a recording."""
+
+from pathlib import Path
+
+import pytest
+
+from replicator.config.mistakes import ConfigMistakes
+from tests.tui.console import snapshots
+from tui.console.opening import LiveOptions, opened_live, opened_replay
+from tui.console.source import ReplaySource
+from tui.recording.recorder import Recorder
+
+REFERENCE = Path(__file__).parents[3] / "deploy" / "appliance.toml"
+
+
+def options(tmp_path: Path, **changes) -> LiveOptions:
+    told: list[str] = []
+    found = {
+        "config": REFERENCE,
+        "timeout_seconds": 1.0,
+        "record": None,
+        "max_bytes": 2**20,
+        "tell": told.append,
+    }
+    return LiveOptions(**{**found, **changes})
+
+
+def test_a_live_source_has_jobs_and_records_only_if_asked_to(tmp_path: Path):
+    opened = opened_live(options(tmp_path))
+    assert opened.jobs is not None and opened.recorder is None
+    opened.source.close()
+    record = tmp_path / "console.rec"
+    opened = opened_live(options(tmp_path, record=record))
+    assert opened.recorder is not None
+    opened.recorder(snapshots.healthy())
+    opened.close()
+    opened.source.close()
+    assert record.exists()
+
+
+def test_a_mistake_in_the_configuration_is_raised(tmp_path: Path):
+    broken = tmp_path / "a.toml"
+    broken.write_text("[regions]\n")
+    with pytest.raises(ConfigMistakes):
+        opened_live(options(tmp_path, config=broken))
+
+
+def test_a_recording_is_replayed_without_jobs(tmp_path: Path):
+    path = tmp_path / "console.rec"
+    recorder = Recorder(path, 2**20, lambda text: None)
+    recorder.record(snapshots.lagging())
+    recorder.close()
+    opened = opened_replay(path)
+    assert opened.jobs is None
+    assert isinstance(opened.source, ReplaySource)
+    opened.source.close()

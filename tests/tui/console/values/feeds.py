@@ -1,0 +1,52 @@
+"""Feeds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tui.state.feed_status import FeedView, ShardView, TableState, TableView
+from tui.state.feed_status import PartitionView as FeedPartitionView
+
+
+def feed() -> FeedView:
+    """Returns a feed with one table and two partitions, the second parked."""
+    state = TableState(
+        parts=41,
+        window_blocks=1000,
+        window_seconds_max=600.0,
+        blocks_per_second=0.5,
+        has_coordinates=True,
+    )
+    loaded = FeedPartitionView(
+        cluster="west aggregate",
+        topic="orders",
+        partition=0,
+        shard=0,
+        mode="consume",
+        committed=1_200_000,
+        end=1_200_150,
+        lag_records=150,
+        lag_seconds=0.9,
+        buffered_bytes=120_000,
+        rows_per_second=800.0,
+        dead_letters=0,
+        loader=1,
+        blocks=(),
+        custody="held",
+        parked=None,
+        frozen=None,
+    )
+    stuck = replace(
+        loaded, partition=1, mode="parked", custody="parked", parked="a record is too large"
+    )
+    return FeedView(
+        feed="ticks",
+        region="west",
+        shards=(
+            ShardView(number=0, database="ticks", tables=(TableView(table="o", state=state),)),
+        ),
+        partitions=(loaded, stuck),
+        unknown_clusters=(),
+        orders=(),
+        problems=(),
+    )

@@ -1,0 +1,54 @@
+"""sluice record: what the console shows, written to a file, without a screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tui.cli.exit_codes import ExitCode
+from tui.cli.options import config_option, max_mib_option, timeout_option, usage_errors
+
+
+def _duration(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
+    if text is None:
+        return None
+    from tui.actions.durations import BadDuration, milliseconds
+
+    with usage_errors(BadDuration, prefix="--for: "):
+        return milliseconds(text) / 1000
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@config_option
+@max_mib_option
+@click.option(
+    "--for",
+    "seconds",
+    metavar="DURATION",
+    callback=_duration,
+    help="Time after which it ends: 90s, 30m, 2h, 7d. Default: until a signal ends it.",
+)
+@timeout_option(5.0)
+def record(file: Path, config: str, max_mib: int, seconds: float | None, timeout: float) -> int:
+    """Record what the console shows, without a screen, to replay it later.
+
+    FILE is made, or continued if it is a recording. SIGTERM, Ctrl-C and the end of the terminal
+    stop it once the last snapshot is written. `sluice console --replay FILE` shows it. It holds
+    names of topics, groups and hosts, but no password and nothing of any record.
+    """
+    from replicator.config.topology import load
+    from replicator.runtime.logs import log_to_stderr
+    from tui.recording import unattended
+    from tui.watch.live_source import LiveSource
+
+    appliance = load(config)
+    log_to_stderr()
+    is_written = unattended.record(
+        file,
+        max_mib * 2**20,
+        lambda tell: LiveSource(appliance, timeout, on_problem=tell),
+        seconds,
+    )
+    return ExitCode.DONE if is_written else ExitCode.FAILED

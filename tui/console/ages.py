@@ -1,0 +1,58 @@
+"""Age of what is shown: how old the oldest answer of a snapshot is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui.state.moments import UNKNOWN
+
+if TYPE_CHECKING:
+    from tui.state.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class DataAge:
+    """Age of a snapshot as text, with its tone."""
+
+    text: str
+    tone: str
+
+
+def data_age(snapshot: Snapshot, now: float) -> DataAge:
+    """Returns the age of the oldest answer, and STALE when it is older than three cadences.
+
+    Questions that never had an answer are counted: those that a server refused, or that failed, and
+    those that are open.
+    """
+    asked = [part.asked_at for part in snapshot.parts if part.asked_at is not None]
+    silent = [part for part in snapshot.parts if part.asked_at is None]
+    stale = [part for part in snapshot.parts if part.asked_at is not None and part.is_stale(now)]
+    if not asked:
+        return DataAge("no answer yet", "warn")
+    age = age_text(now - min(asked))
+    if stale:
+        return DataAge(f"STALE, data {age} old", "bad")
+    refused = sum(part.problem is not None for part in silent)
+    texts = [f"data {age} old"]
+    texts += [f"{refused} refused"] if refused else []
+    texts += [f"{len(silent) - refused} not yet"] if len(silent) > refused else []
+    return DataAge(", ".join(texts), "warn" if silent else "")
+
+
+def age_text(seconds: float) -> str:
+    """Returns a time for people: 1.2 s, 34 s, 5:02, 3 h 12 min, 2 d 4 h."""
+    if not math.isfinite(seconds):
+        return UNKNOWN
+    seconds = max(0.0, seconds)
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02d}"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"

@@ -1,0 +1,62 @@
+"""Actions of all screens, with the screen on which each of them is: for the palette."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui.console.page import Action, Page
+from tui.console.pages.alerts import AlertsPage
+from tui.console.pages.balance import BalancePage
+from tui.console.pages.failover import FailoverPage
+from tui.console.pages.feeds import FeedsPage
+from tui.console.pages.groups import GroupsPage
+from tui.console.pages.plan import PlanPage
+from tui.console.pages.stream import StreamPage
+from tui.console.pages.topics import TopicsPage
+
+if TYPE_CHECKING:
+    from tui.state.snapshot import Snapshot
+
+PLACES: tuple[tuple[str, Page], ...] = (
+    ("on a topic or a partition", TopicsPage("")),
+    ("", FailoverPage()),
+    ("on a plan", PlanPage("")),
+    ("on a group", GroupsPage()),
+    ("on a stream", BalancePage()),
+    ("on a stream", StreamPage("", "")),
+    ("on an alert", AlertsPage()),
+    ("on a feed or a partition of it", FeedsPage()),
+)
+"""Pages with actions, and the row that an action is about. Their own names do not matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedAction:
+    """Action of another screen.
+
+    Args:
+        screen: name of the screen.
+        row: kind of row that the action is about; "" for none.
+    """
+
+    screen: str
+    row: str
+    action: Action
+
+
+def elsewhere(snapshot: Snapshot, now: float, here: Iterable[Action]) -> list[PlacedAction]:
+    """Returns the actions of all screens but those `here`, each one once."""
+    known = {_identity(each) for each in here}
+    found = []
+    for row, page in PLACES:
+        for action in page.actions(snapshot, None, now):
+            if _identity(action) not in known:
+                known.add(_identity(action))
+                found.append(PlacedAction(page.name, row, action))
+    return found
+
+
+def _identity(action: Action) -> tuple[str, str, tuple[str, ...]]:
+    return action.key, action.label, action.words[:2]

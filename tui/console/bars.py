@@ -1,0 +1,138 @@
+"""Bars of the console: the top line, the line of the page, and the keys at the bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui.console.arranged import Arranged
+from tui.console.keys import KEYS, SCREENS, Keymap
+from tui.console.page import Action
+from tui.console.piece import Piece, Pieces, ends, piece
+from tui.console.visit import Visit
+from tui.state.moments import clock_text
+
+FILE_WIDTH_MIN = 20
+"""Cells of a file's name that are shown: a long one must not push out the mode."""
+MODE_TONES = {"READING": "bar", "STEERING": "on", "REPLAY": "on"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopFacts:
+    """Facts of the top line.
+
+    Args:
+        mode: READING, STEERING or REPLAY.
+        age, age_tone: of the data that is shown.
+        now: Unix seconds; of the snapshot in a replay.
+        notice: said of a replay.
+        problem: why nothing newer can be shown.
+    """
+
+    file: str
+    mode: str
+    age: str
+    age_tone: str
+    now: float
+    is_frozen: bool = False
+    notice: str = ""
+    problem: str = ""
+
+
+def top_line(facts: TopFacts, help_key: str, width: int) -> Pieces:
+    """Returns the top line."""
+    left = [
+        Piece(" sluice  ", "bar"),
+        piece(facts.file[: max(FILE_WIDTH_MIN, width // 4)], "bar"),
+        Piece("  ", "bar"),
+        piece(facts.mode, MODE_TONES.get(facts.mode, "bar")),
+        Piece(" FROZEN" if facts.is_frozen else "", "on"),
+        Piece("  ", "bar"),
+        piece(facts.age, {"bad": "on", "warn": "key"}.get(facts.age_tone, "bar")),
+    ]
+    if facts.problem:
+        left += [Piece("  ", "bar"), piece(f"FAILS: {facts.problem}", "on")]
+    if facts.notice:
+        left += [Piece("  ", "bar"), piece(facts.notice, "bar")]
+    right = [piece(f"{clock_text(facts.now)}Z  ", "bar"), piece(f"{help_key}help ", "key")]
+    return ends(left, right, width, "bar")
+
+
+def page_line(page: Arranged, visit: Visit, position: tuple[int, int], width: int) -> Pieces:
+    """Returns the line of the page: title, what is left out, place of the cursor."""
+    left = [Piece(" "), piece(page.title, "heading")]
+    found = page.place(visit.cursor_at)
+    if found and found[0].sorted_by:
+        names = ", ".join(title.removeprefix("-") for title in found[0].sorted_by)
+        turned = ", reversed" if found[0].is_reversed else ""
+        left.append(piece(f"  sort {names}{turned}", "dim"))
+    right: list[Piece] = []
+    if page.newest_at() is not None:
+        following = ("follows  ", "good") if visit.is_following else ("does not follow  ", "dim")
+        right.append(Piece(*following))
+    if visit.is_faults_only:
+        right.append(Piece("faults only  ", "warn"))
+    if visit.is_wide:
+        right.append(Piece("wide  ", "dim"))
+    if page.problem:
+        right.append(piece(f"{page.problem}  ", "bad"))
+    elif visit.filter:
+        right.append(piece(f"/{visit.filter}  ", "warn"))
+    right.append(Piece(f"{position[0]} of {position[1]} ", "dim"))
+    return ends(left, right, width)
+
+
+def screens_line(keymap: Keymap, current: str, width: int) -> Pieces:
+    """Returns the line of screens, with the current one marked."""
+    pieces: list[Piece] = []
+    for name in SCREENS:
+        is_on = name == current
+        pieces.append(piece(f"{keymap.key(name)} {name}", "on" if is_on else "bar"))
+        pieces.append(Piece(" ", "bar"))
+    return ends([Piece(" ", "bar"), *pieces], [], width, "bar")
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Key with its label in the key bar; `is_off` greys it."""
+
+    key: str
+    label: str
+    is_off: bool = False
+
+
+def hints(
+    keymap: Keymap, actions: Sequence[tuple[Action, str | None]], is_replay: bool, can_open: bool
+) -> list[Hint]:
+    """Returns the hints of a page, the most useful first.
+
+    Args:
+        actions: actions of the page, each with the reason why it is off.
+    """
+    found = [Hint(keymap.key("open"), "in", not can_open), Hint(keymap.key("back"), "out")]
+    # All that has no room here is found there.
+    found.append(Hint(keymap.key("palette"), "actions"))
+    found += [Hint(action.key, action.label, why is not None) for action, why in actions]
+    names = ["filter", "sort", "faults", "wide", "row-groups", "row-events", "search"]
+    names += ["copy", "export", "freeze", "jobs", "quit"]
+    if is_replay:
+        names = [each.name for each in KEYS if each.is_replay] + names
+    labels = {each.name: each.label for each in KEYS}
+    found += [Hint(keymap.key(name), labels[name]) for name in names if keymap.key(name)]
+    return found
+
+
+def hints_line(found: Sequence[Hint], width: int) -> Pieces:
+    """Returns the line of hints that fit; a greyed hint is in brackets, in words as in colour."""
+    pieces: list[Piece] = [Piece(" ", "bar")]
+    used = 1
+    for hint in found:
+        key = piece(hint.key, "off" if hint.is_off else "key")
+        label = piece(f" {hint.label}", "off" if hint.is_off else "bar")
+        wanted = [Piece("(", "off"), key, label, Piece(")", "off")] if hint.is_off else [key, label]
+        size = sum(each.width for each in wanted)
+        if used + size + 2 > width:
+            break
+        pieces += [*wanted, Piece("  ", "bar")]
+        used += size + 2
+    return ends(pieces, [], width, "bar")

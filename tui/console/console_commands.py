@@ -1,0 +1,204 @@
+"""Commands of the console itself, by the names that a file of keys has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tui.console import replay_commands as replays
+from tui.console import row_commands as rows
+from tui.console.arranged import next_sort
+from tui.console.keys import SCREENS
+from tui.console.themes import next_theme
+from tui.state.moments import clock_text
+
+if TYPE_CHECKING:
+    from tui.console.main_screen import MainScreen
+
+
+def always(_: MainScreen) -> str | None:
+    """Returns None: the command can always be used."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleCommand:
+    """Command of the console.
+
+    Args:
+        why_off: returns why it cannot be used now; None when it can.
+    """
+
+    run: Callable[[MainScreen], None]
+    why_off: Callable[[MainScreen], str | None] = always
+
+
+def to_screen(name: str) -> Callable[[MainScreen], None]:
+    """Returns the command that shows a screen."""
+
+    def run(screen: MainScreen) -> None:
+        screen.console_app.visits.go_to(name)
+        screen.page_changed()
+
+    return run
+
+
+def open_row(screen: MainScreen) -> None:
+    """Opens the row under the cursor."""
+    table = screen.table
+    row = table.cursor_row
+    if table.page is None or row is None:
+        return
+    page = table.page.opened(row)
+    if page is not None:
+        screen.console_app.visits.open(page)
+        screen.page_changed()
+
+
+def why_not_open(screen: MainScreen) -> str | None:
+    """Returns why enter leads nowhere."""
+    if screen.table.cursor_row is None:
+        return "there is no row"
+    return None if screen.can_open() else "there is nothing behind this row"
+
+
+def back(screen: MainScreen) -> None:
+    """Clears the filter or, without one, goes back."""
+    visits = screen.console_app.visits
+    if visits.current.filter or visits.current.is_faults_only:
+        screen.changed(replace(visits.current, filter="", is_faults_only=False))
+    elif visits.back():
+        screen.page_changed()
+
+
+def moving(rows: int) -> Callable[[MainScreen], None]:
+    """Returns the command that moves the cursor by some rows."""
+    return lambda screen: screen.table.move(rows)
+
+
+def section_name(screen: MainScreen) -> str | None:
+    """Returns the name of the section that the cursor is in."""
+    visit = screen.console_app.visits.current
+    return visit.cursor[0] if visit.cursor else None
+
+
+def sort_next(screen: MainScreen) -> None:
+    """Sorts the cursor's section by the next column."""
+    visit, page = screen.console_app.visits.current, screen.table.page
+    found = page.place(visit.cursor_at) if page is not None else None
+    if found is not None:
+        section = found[0].section
+        titles = next_sort(section.columns, found[0].sorted_by)
+        screen.changed(visit.sorted_by(section.name, titles))
+
+
+def reverse(screen: MainScreen) -> None:
+    """Turns the order of the cursor's section round."""
+    name = section_name(screen)
+    if name is not None:
+        screen.changed(screen.console_app.visits.current.turned_round(name))
+
+
+def faults(screen: MainScreen) -> None:
+    """Shows faults only, or all rows."""
+    visit = screen.console_app.visits.current
+    screen.changed(replace(visit, is_faults_only=not visit.is_faults_only))
+
+
+def wide(screen: MainScreen) -> None:
+    """Shows all columns, or those that fit."""
+    visit = screen.console_app.visits.current
+    screen.changed(replace(visit, is_wide=not visit.is_wide, shift=0))
+
+
+def shifting(columns: int) -> Callable[[MainScreen], None]:
+    """Returns the command that moves a wide view along its columns."""
+
+    def run(screen: MainScreen) -> None:
+        visit = screen.console_app.visits.current
+        if visit.is_wide:
+            screen.changed(replace(visit, shift=max(0, visit.shift + columns)))
+
+    return run
+
+
+def freeze(screen: MainScreen) -> None:
+    """Keeps what is shown, or shows the newest again."""
+    app = screen.console_app
+    app.set_frozen(app.frozen_at is None)
+    if app.frozen_at is not None:
+        key = app.settings.keymap.key("freeze")
+        screen.notice(f"frozen at {clock_text(app.frozen_at)}Z, asking goes on: {key} ends it")
+
+
+def ask_now(screen: MainScreen) -> None:
+    """Asks all servers now."""
+    opened = screen.console_app.opened
+    if opened is not None:
+        opened.source.ask_now()
+        screen.notice("asking all servers")
+
+
+def why_not_ask(screen: MainScreen) -> str | None:
+    """Returns why nobody can be asked."""
+    if screen.console_app.settings.is_replay:
+        return "a replay asks no server"
+    return None if screen.console_app.opened is not None else "starting"
+
+
+def theme(screen: MainScreen) -> None:
+    """Shows the next theme."""
+    app = screen.console_app
+    app.theme = next_theme(list(app.available_themes), app.theme)
+    screen.notice(f"theme {app.theme}")
+
+
+def leave(screen: MainScreen) -> None:
+    """Leaves the console."""
+    screen.console_app.action_leave()
+
+
+SUBJECTS = ("topic", "group", "feed", "route", "region")
+"""Fields of a row that events are looked for by, the narrowest first."""
+COMMANDS: dict[str, ConsoleCommand] = {
+    **{name: ConsoleCommand(to_screen(name)) for name in SCREENS},
+    "open": ConsoleCommand(open_row, why_not_open),
+    "back": ConsoleCommand(back),
+    "up": ConsoleCommand(moving(-1)),
+    "down": ConsoleCommand(moving(1)),
+    "page-up": ConsoleCommand(lambda screen: screen.table.move_page(-1)),
+    "page-down": ConsoleCommand(lambda screen: screen.table.move_page(1)),
+    "first": ConsoleCommand(lambda screen: screen.table.move_to(0)),
+    "last": ConsoleCommand(lambda screen: screen.table.move_to(10**9)),
+    "left": ConsoleCommand(shifting(-1)),
+    "right": ConsoleCommand(shifting(1)),
+    "filter": ConsoleCommand(lambda screen: screen.begin_filter()),
+    "sort": ConsoleCommand(sort_next),
+    "reverse": ConsoleCommand(reverse),
+    "faults": ConsoleCommand(faults),
+    "wide": ConsoleCommand(wide),
+    "freeze": ConsoleCommand(freeze),
+    "ask": ConsoleCommand(ask_now, why_not_ask),
+    "search": ConsoleCommand(rows.show_search, rows.why_no_view),
+    "palette": ConsoleCommand(rows.show_palette),
+    "help": ConsoleCommand(rows.show_help),
+    "theme": ConsoleCommand(theme),
+    "measure": ConsoleCommand(rows.next_measure, rows.why_no_measure),
+    "copy": ConsoleCommand(rows.copy_row, rows.why_no_row),
+    "export": ConsoleCommand(rows.export, rows.why_no_view),
+    "row-groups": ConsoleCommand(
+        rows.related("groups", "group", "topic"), rows.why_not_related("group", "topic")
+    ),
+    "row-events": ConsoleCommand(
+        rows.related("events", *SUBJECTS), rows.why_not_related(*SUBJECTS)
+    ),
+    "jobs": ConsoleCommand(rows.show_jobs, rows.why_no_jobs),
+    "replay-back": ConsoleCommand(replays.stepping(-1), replays.why_no_replay),
+    "replay-forward": ConsoleCommand(replays.stepping(1), replays.why_no_replay),
+    "replay-slower": ConsoleCommand(replays.speeding(0.5), replays.why_no_replay),
+    "replay-faster": ConsoleCommand(replays.speeding(2.0), replays.why_no_replay),
+    "replay-alert": ConsoleCommand(replays.next_alert, replays.why_no_replay),
+    "replay-seek": ConsoleCommand(replays.seek, replays.why_no_replay),
+    "quit": ConsoleCommand(leave),
+}

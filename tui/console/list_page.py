@@ -1,0 +1,48 @@
+"""Page of a list that needs no snapshot: palette, help, search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui.console.page import NO_FOCUS, Action, Focus, Page, Row, Section
+
+if TYPE_CHECKING:
+    from tui.state.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """Fixed sections under a heading."""
+
+    heading: str
+    tables: tuple[Section, ...]
+
+    @property
+    def name(self) -> str:
+        return "list"
+
+    def title(self, snapshot: Snapshot) -> str:
+        """Returns the heading."""
+        return self.heading
+
+    def sections(self, snapshot: Snapshot, now: float) -> Sequence[Section]:
+        """Returns the sections."""
+        return self.tables
+
+    def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
+        """Returns none: the row that is chosen is the result."""
+        return None
+
+    def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
+        """Returns none."""
+        return ()
+
+    def notes(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[str]:
+        """Returns none."""
+        return ()
+
+    def focus(self) -> Focus:
+        """Returns none."""
+        return NO_FOCUS

@@ -1,0 +1,318 @@
+"""Main screen of the console: top line, a page as a table, notes, keys."""
+
+from __future__ import annotations
+
+from asyncio import Event, timeout
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.widgets import Input
+
+from tui.console.ages import data_age
+from tui.console.arranged import Arranged
+from tui.console.bars import Hint, TopFacts, hints, hints_line, page_line, screens_line, top_line
+from tui.console.console_commands import COMMANDS
+from tui.console.keys import Keymap, typed
+from tui.console.line_table import LineTable
+from tui.console.line_widget import LineWidget
+from tui.console.page import Action
+from tui.console.piece import Pieces, column_piece, piece
+from tui.console.plain import wrapped
+from tui.console.plain_input import PlainInput
+from tui.console.replay_commands import replay_text
+from tui.console.steering_dialog import open_dialog
+from tui.console.visit import Visit
+
+if TYPE_CHECKING:
+    from tui.console.app import ConsoleApp
+
+NOTES_PART = 3
+"""Notes take at most one part of three of the screen's lines."""
+AHEAD_SECONDS = 2.0
+"""Time for which the next key waits at most for the page that a key has led to."""
+STEER = "start the console with --steer"
+
+
+class MainScreen(Screen[None]):
+    """Main screen. Keys are looked up here, whatever they were remapped to."""
+
+    AUTO_FOCUS = ""
+    CSS = """
+    #top, #page, #screens, #hints { height: 1; }
+    #table { height: 1fr; }
+    #notes { height: 0; }
+    #filter { padding: 0 1; display: none; }
+    """
+
+    def compose(self) -> ComposeResult:
+        """Yields the parts from top to bottom."""
+        yield LineWidget(id="top")
+        yield LineWidget(id="page")
+        yield LineTable(id="table", on_moved=self._keep_cursor)
+        yield LineWidget(id="notes")
+        yield PlainInput(id="filter")
+        yield LineWidget(id="screens")
+        yield LineWidget(id="hints")
+
+    @property
+    def console_app(self) -> ConsoleApp:
+        return cast("ConsoleApp", self.app)
+
+    @property
+    def is_composed(self) -> bool:
+        """True from the first frame on until the console ends."""
+        return bool(self.query("#hints"))
+
+    @property
+    def table(self) -> LineTable:
+        return self.query_one("#table", LineTable)
+
+    @property
+    def filter_input(self) -> PlainInput:
+        return self.query_one("#filter", PlainInput)
+
+    def on_mount(self) -> None:
+        """Shows the frame without data."""
+        self._notes_height = 0
+        self._notice = ""
+        self._page_came = Event()
+        self.call_after_refresh(self.console_app.arrange)
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Draws all lines for the new size."""
+        self.call_after_refresh(self._show_all)
+
+    def _show_all(self) -> None:
+        table = self.table
+        if table.page is not None:
+            self.show_page(table.page, self.console_app.visits.current)
+        else:
+            self.console_app.arrange()
+
+    # --- Showing.
+
+    def show_waiting(self) -> None:
+        """Shows that there is no snapshot yet."""
+        file = self.console_app.settings.file
+        self.table.show_text(f"asking the servers of {file}; what answers is shown at once")
+        self._show("page", (piece(" sluice", "heading"),))
+        self.show_bars()
+
+    def show_page(self, page: Arranged, visit: Visit) -> None:
+        """Shows a page."""
+        self.table.show_page(page, visit)
+        self._keep_cursor()
+        self._page_came.set()
+        self._show_row()
+        self.show_bars()
+
+    def _keep_cursor(self) -> None:
+        """Keeps the table's cursor in the visit, or the next page would be shown without it."""
+        if self.table.visit is not None:
+            self.console_app.visits.current = self.table.visit
+
+    def _show_row(self) -> None:
+        """Shows what belongs to the row under the cursor."""
+        table = self.table
+        if table.visit is None or table.page is None:
+            return
+        width = self.size.width
+        self._show("page", page_line(table.page, table.visit, table.position, width))
+        self._show_notes(table.page)
+        self._show_hints()
+
+    def _show_notes(self, page: Arranged) -> None:
+        row, width = self.table.cursor_row, max(1, self.size.width - 2)
+        texts = [f"why: {row.why}"] if row is not None and row.why else []
+        texts += page.notes(row)
+        lines = [line for text in texts for line in wrapped(text, width)]
+        del lines[max(1, self.size.height // NOTES_PART) :]
+        notes = self.query_one("#notes", LineWidget)
+        # It only grows while a page is shown: a table that jumps with each key is hard to read.
+        self._notes_height = max(self._notes_height, len(lines))
+        notes.styles.height = self._notes_height
+        notes.show_lines([(column_piece(f" {line}", width + 2),) for line in lines])
+
+    def show_bars(self) -> None:
+        """Shows the lines around the table."""
+        visits, width = self.console_app.visits, self.size.width
+        self.show_top()
+        self._show("screens", screens_line(self._keymap, visits.screen, width))
+        self._show_hints()
+
+    @property
+    def _keymap(self) -> Keymap:
+        return self.console_app.settings.keymap
+
+    def show_top(self) -> None:
+        """Shows the top line."""
+        app = self.console_app
+        now = app.clock()
+        if app.settings.is_replay and app.snapshot is not None:
+            now = app.snapshot.taken_at
+        age, tone = "", ""
+        if app.snapshot is not None:
+            found = data_age(app.snapshot, now)
+            age, tone = found.text, found.tone
+        facts = TopFacts(
+            file=app.settings.file,
+            notice=replay_text(self),
+            mode=app.settings.mode,
+            age=age,
+            age_tone=tone,
+            now=now,
+            is_frozen=app.frozen_at is not None,
+            problem=app.problem,
+        )
+        self._show("top", top_line(facts, self._keymap.key("help"), self.size.width))
+
+    def notice(self, text: str) -> None:
+        """Shows a text in place of the keys, until the next key."""
+        self._notice = text
+        self._show_hints()
+
+    def _show_hints(self) -> None:
+        width = self.size.width
+        if self._notice:
+            self._show("hints", (column_piece(f" {self._notice}", width, "on"),))
+            return
+        self._show("hints", hints_line(self._hints(), width))
+
+    def _hints(self) -> list[Hint]:
+        app = self.console_app
+        return hints(self._keymap, self.page_actions(), app.settings.is_replay, self.can_open())
+
+    def _show(self, name: str, line: Pieces) -> None:
+        self.query_one(f"#{name}", LineWidget).show_lines([line])
+
+    # --- Actions of the page.
+
+    def can_open(self) -> bool:
+        """Returns True when enter leads somewhere."""
+        page, row = self.table.page, self.table.cursor_row
+        return page is not None and row is not None and page.opened(row) is not None
+
+    def page_actions(self) -> Sequence[tuple[Action, str | None]]:
+        """Returns the page's actions on the row, each with the reason why it is off."""
+        table, app = self.table, self.console_app
+        if table.page is None:
+            return ()
+        found = table.page.actions(table.cursor_row)
+        return [(each, self._why_off(each, app.settings.is_steering)) for each in found]
+
+    def _why_off(self, action: Action, is_steering: bool) -> str | None:
+        if action.why_off is not None or action.is_copied:
+            return action.why_off
+        if self.console_app.settings.is_replay:
+            return "a replay changes nothing"
+        return STEER if action.changes and not is_steering else None
+
+    # --- Keys.
+
+    def on_key(self, event: events.Key) -> None:
+        """Does what the key is for."""
+        if self.filter_input.has_focus:
+            if event.key == "escape":
+                event.stop()
+                self.end_filter("")
+            return
+        pressed = event.character if event.is_printable and event.key != "space" else event.key
+        event.stop()
+        event.prevent_default()
+        self.press(typed(pressed or event.key))
+
+    async def page_shown(self) -> None:
+        """Waits until the page is shown that the last key has led to, or an overlay is."""
+        with suppress(TimeoutError):
+            async with timeout(AHEAD_SECONDS):
+                while self.is_active and not self._shows_wish:
+                    self._page_came.clear()
+                    await self._page_came.wait()
+
+    @property
+    def _shows_wish(self) -> bool:
+        """True when the table shows the current visit, wherever its cursor is."""
+        app, shown = self.console_app, self.table.visit
+        if app.snapshot is None:
+            return True
+        wish = app.visits.current
+        if shown is None or self.table.page is None:
+            return False
+        return wish == replace(shown, cursor=wish.cursor, cursor_at=wish.cursor_at, top=wish.top)
+
+    def press(self, key: str) -> None:
+        """Does what a key is for; a greyed one says why it does nothing."""
+        if self._notice:
+            self.notice("")
+        for action, why in self.page_actions():
+            if action.key == key:
+                self.start_action(action, why)
+                return
+        name = self._keymap.name(key)
+        if name is not None:
+            self.perform(name)
+
+    def perform(self, name: str) -> None:
+        """Does an action of the console by its name, or says why it is off."""
+        command = COMMANDS[name]
+        why = command.why_off(self)
+        if why is not None:
+            self.notice(why)
+        else:
+            command.run(self)
+
+    def start_action(self, action: Action, why: str | None) -> None:
+        """Opens the dialog of a page's action, or says why it is off."""
+        if why is not None:
+            self.notice(f"{action.key} {action.label}: {why}")
+        else:
+            open_dialog(self, action)
+
+    def on_line_table_moved(self, message: LineTable.Moved) -> None:
+        """Shows what belongs to the new row, or opens it."""
+        self._show_row()
+        if message.is_opened:
+            self.perform("open")
+
+    # --- The visit.
+
+    def changed(self, visit: Visit) -> None:
+        """Shows the page as a changed visit says."""
+        self.console_app.visits.current = visit
+        self.console_app.arrange()
+
+    def page_changed(self) -> None:
+        """Shows another page."""
+        self._notes_height = 0
+        self.console_app.arrange()
+        self.show_bars()
+
+    # --- Filter.
+
+    def begin_filter(self) -> None:
+        """Opens the line in which a filter is typed."""
+        entry = self.filter_input
+        entry.value = self.console_app.visits.current.filter
+        entry.display = True
+        entry.focus()
+
+    def end_filter(self, text: str) -> None:
+        """Closes that line, and applies the filter."""
+        self.filter_input.display = False
+        self.set_focus(None)
+        self.changed(replace(self.console_app.visits.current, filter=text))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Applies a filter while it is typed."""
+        if event.input.id == "filter" and event.input.has_focus:
+            self.changed(replace(self.console_app.visits.current, filter=event.value))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Keeps the filter."""
+        if event.input.id == "filter":
+            self.end_filter(event.value)

@@ -1,0 +1,1 @@
+"""Pages of the console: functions of a snapshot. None imports Textual."""

@@ -1,0 +1,73 @@
+"""Actions on a feed or a part of it: freeze, resume, and commands to copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tui.console.page import Action, Field
+
+if TYPE_CHECKING:
+    from tui.state.feed_status import FeedView, PartitionView
+
+NO_FEED = "no feed under the cursor"
+
+
+def feed_actions(feed: FeedView | None, partition: PartitionView | None = None) -> Sequence[Action]:
+    """Returns the actions on a feed or, if one is given, on a partition of it."""
+    why_off = NO_FEED if feed is None else None
+    name = feed.feed if feed else ""
+    subject = f"{partition.topic}-{partition.partition}" if partition else name
+    target = _target(name, partition)
+    length = Field("for", "--for", is_required=False, help="such as 30m; empty: until resumed")
+    return (
+        Action(
+            "H",
+            "freeze",
+            ("aggregate", "freeze", *target),
+            (
+                Field("table", "--table", is_required=False, help="empty: all tables"),
+                Field("reason", "--reason", help="recorded, and shown to other operators"),
+                length,
+            ),
+            confirmation=subject,
+            why_off=why_off,
+        ),
+        Action(
+            "R",
+            "resume",
+            ("aggregate", "resume", *target),
+            confirmation=subject,
+            why_off=why_off or (None if is_frozen(feed, partition) else "nothing of it is frozen"),
+        ),
+        Action(
+            "L",
+            "accept loss",
+            ("aggregate", "accept-loss", *target),
+            why_off=why_off or (None if is_parked(feed, partition) else "nothing here is parked"),
+            is_copied=True,
+        ),
+    )
+
+
+def is_frozen(feed: FeedView | None, partition: PartitionView | None) -> bool:
+    """Returns True if a freeze of the feed, or of the partition, is known."""
+    if partition is not None:
+        return partition.frozen is not None
+    return any(order.kind == "freeze" for order in (feed.orders or () if feed else ()))
+
+
+def is_parked(feed: FeedView | None, partition: PartitionView | None) -> bool:
+    """Returns True if the partition is parked, or one of the feed's."""
+    if partition is not None:
+        return partition.parked is not None
+    return any(each.parked is not None for each in (feed.partitions if feed else ()))
+
+
+def _target(feed: str, partition: PartitionView | None) -> tuple[str, ...]:
+    """Returns the options that name the feed or the partition: the row has fixed them."""
+    if partition is None:
+        return ("--feed", feed)
+    number = str(partition.partition)
+    place = ("--topic", partition.topic, "--partition", number)
+    return ("--feed", feed, "--cluster", partition.cluster, *place)

@@ -1,0 +1,64 @@
+"""Palette: every action of the console and of all screens, with its key, and why it is off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tui.console.all_actions import PlacedAction
+from tui.console.keys import KEYS, Keymap
+from tui.console.list_page import ListPage
+from tui.console.page import Action, Cell, Column, Row, Section
+from tui.steering.steered_command import as_typed
+
+COLUMNS = (
+    Column("KEY", 8),
+    Column("ACTION", 14),
+    Column("MEANING, OR WHY IT IS OFF", 30, grows=True),
+)
+PAGE_ACTION = "page "
+"""Begin of the keys of rows that are actions of the page."""
+ELSEWHERE = "elsewhere "
+"""Begin of the keys of rows that are actions of other screens."""
+
+
+def palette_page(
+    keymap: Keymap,
+    actions: Sequence[tuple[Action, str | None]],
+    why_off: Sequence[tuple[str, str | None]],
+    others: Sequence[PlacedAction] = (),
+) -> ListPage:
+    """Returns the palette.
+
+    Args:
+        actions: of the page, each with the reason why it is off.
+        why_off: name of each action of the console, with that reason.
+        others: actions of other screens.
+    """
+    meanings = {each.name: (each.label, each.meaning) for each in KEYS}
+    rows = [
+        _row(f"{PAGE_ACTION}{action.key}", action.key, action.label, _meaning(action), why)
+        for action, why in actions
+    ]
+    rows += [_row(name, keymap.key(name), *meanings[name], why) for name, why in why_off]
+    rows += [
+        _row(f"{ELSEWHERE}{at}", each.action.key, each.action.label, "", where(each, keymap))
+        for at, each in enumerate(others)
+    ]
+    return ListPage("all actions", (Section("actions", COLUMNS, rows),))
+
+
+def where(placed: PlacedAction, keymap: Keymap) -> str:
+    """Returns why an action of another screen is off: it is there, on a kind of row."""
+    row = f", {placed.row}" if placed.row else ""
+    return f"it is on screen {keymap.key(placed.screen)} {placed.screen}{row}"
+
+
+def _meaning(action: Action) -> str:
+    text = as_typed(action.words)
+    return f"{text} (to copy)" if action.is_copied else text
+
+
+def _row(key: str, shown: str, label: str, meaning: str, why: str | None) -> Row:
+    tone = "dim" if why is not None else ""
+    text = meaning if why is None else f"off: {why}"
+    return Row(key, (Cell(shown, tone or "bold"), Cell(label, tone), Cell(text, tone)))

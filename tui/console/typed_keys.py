@@ -1,0 +1,111 @@
+"""Keys as they were typed: each one takes effect on what the one before has led to.
+
+Textual gives a key to the widget that has the focus when the key arrives. Keys typed ahead, or
+delivered together by a slow line, would go to the page or the field before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+
+from textual import events
+from textual.message_pump import MessagePump
+
+TOGETHER = "alt+"
+"""Textual's name for an escape with a key at once; no key of the console is named so."""
+DIGITS = dict(zip("¡™£¢∞§¶•ªº", "1234567890", strict=True))
+"""Characters as which Textual reports an escape with a digit at once."""
+ROUNDS_MAX = 50
+"""Rounds of messages that a key may cause: from its widget up to the screen, and the focus."""
+QUIET_ROUNDS = 2
+"""Rounds without any message after which a key has had its effect."""
+ROUND_SECONDS = 0.5
+"""Time after which a widget that does not answer, as at its end, is no longer waited for."""
+
+
+class TypedKeys:
+    """Keys on their way. For the event loop of the app.
+
+    Args:
+        route: gives a key to the focused widget.
+        pumps: returns all that may handle messages now.
+        in_text: returns True while keys are letters of a text.
+        page_shown: waits until the page is shown that a key has led to.
+    """
+
+    def __init__(
+        self,
+        route: Callable[[events.Key], Awaitable[None]],
+        pumps: Callable[[], list[MessagePump]],
+        in_text: Callable[[], bool],
+        page_shown: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._route, self._pumps, self._page_shown = route, pumps, page_shown
+        self._in_text = in_text
+        self._waiting: deque[events.Key] = deque()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """True while a key has not yet had all its effect."""
+        return self._task is not None and not self._task.done()
+
+    async def put(self, event: events.Key) -> None:
+        """Takes a key; it has its effect once those before it have had theirs."""
+        self._waiting.append(event)
+        if not self.is_busy:
+            await self._route_next()
+            self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        await self._settled()
+        while self._waiting:
+            await self._route_next()
+            await self._settled()
+
+    async def _route_next(self) -> None:
+        # Only now is it known what has the focus.
+        first, *rest = apart(self._waiting.popleft(), in_text=self._in_text())
+        self._waiting.extendleft(rest)
+        await self._route(first)
+
+    async def _settled(self) -> None:
+        quiet = 0
+        for _ in range(ROUNDS_MAX):
+            await self._heard()
+            is_quiet = not any(pump.message_queue_size for pump in self._pumps())
+            quiet = quiet + 1 if is_quiet else 0
+            if quiet == QUIET_ROUNDS:
+                break
+        await self._page_shown()
+
+    async def _heard(self) -> None:
+        """Waits until each pump has handled all messages that it has now."""
+        loop = asyncio.get_running_loop()
+        answers = []
+        for pump in self._pumps():
+            answer = loop.create_future()
+            if pump.call_later(_answer, answer):
+                answers.append(answer)
+        if answers:
+            await asyncio.wait(answers, timeout=ROUND_SECONDS)
+
+
+def _answer(answer: asyncio.Future[None]) -> None:
+    with suppress(asyncio.InvalidStateError):
+        answer.set_result(None)
+
+
+def apart(event: events.Key, *, in_text: bool) -> Iterator[events.Key]:
+    """Yields the keys of an event: an escape and a key may have arrived together."""
+    character = event.character if event.key.startswith(TOGETHER) else None
+    if not in_text:
+        character = character or DIGITS.get(event.character or "")
+    if character:
+        yield events.Key("escape", "\x1b")
+        yield events.Key(character, character)
+    else:
+        yield event

@@ -1,0 +1,48 @@
+"""Visit of a page: the page with the cursor and the view of it, kept while others are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tui.console.page import Page
+
+NO_SORTS: Mapping[str, tuple[str, ...]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """View of one page.
+
+    Args:
+        cursor: (section, key of the row); None: the first row.
+        cursor_at: place of the cursor among all rows, for when its row is gone.
+        top: first line shown.
+        filter: regular expression; a leading `!` inverts it.
+        words: all of them have to be in a row that is shown.
+        sorts: columns by which sections are sorted, by section, where not as the page says.
+        reversed: sections shown in the opposite order.
+        shift: columns left out at the left, in the wide view.
+        is_following: the cursor stays on the newest row, on a page that has one.
+    """
+
+    page: Page
+    cursor: tuple[str, str] | None = None
+    cursor_at: int = 0
+    top: int = 0
+    filter: str = ""
+    words: tuple[str, ...] = ()
+    is_faults_only: bool = False
+    is_wide: bool = False
+    sorts: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: NO_SORTS)
+    reversed: frozenset[str] = frozenset()
+    shift: int = 0
+    is_following: bool = False
+
+    def sorted_by(self, section: str, titles: tuple[str, ...]) -> Visit:
+        """Returns the visit with a section sorted by columns."""
+        return replace(self, sorts={**self.sorts, section: titles})
+
+    def turned_round(self, section: str) -> Visit:
+        """Returns the visit with the order of a section reversed."""
+        return replace(self, reversed=self.reversed ^ {section})

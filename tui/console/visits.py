@@ -1,0 +1,79 @@
+"""Visits of the console: the stack of pages that esc goes back along, and one for each screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tui.console.page import Page
+from tui.console.visit import Visit
+
+
+class Visits:
+    """Stack of visits of each screen; the last one of the current screen is shown.
+
+    Args:
+        first_page: first page of a screen, by its name.
+    """
+
+    def __init__(self, first_page: Callable[[str], Page], screen: str) -> None:
+        self._first_page = first_page
+        self._stacks: dict[str, list[Visit]] = {}
+        self.screen = screen
+        self.go_to(screen)
+
+    @property
+    def current(self) -> Visit:
+        """Visit that is shown."""
+        return self._stacks[self.screen][-1]
+
+    @current.setter
+    def current(self, visit: Visit) -> None:
+        self._stacks[self.screen][-1] = visit
+
+    @property
+    def depth(self) -> int:
+        """Number of pages that esc can leave, and one."""
+        return len(self._stacks[self.screen])
+
+    def go_to(self, screen: str) -> None:
+        """Shows the first page of a screen, with the cursor where it was."""
+        self.screen = screen
+        stack = self._stacks.setdefault(screen, [])
+        del stack[1:]
+        if not stack:
+            stack.append(visit_of(self._first_page(screen)))
+
+    def open(self, page: Page) -> None:
+        """Shows a page above the current one."""
+        self._stacks[self.screen].append(visit_of(page))
+
+    def jump(self, screen: str, pages: list[Page], filter_text: str = "") -> None:
+        """Shows pages of a screen, one above another, the last one filtered."""
+        self.go_to(screen)
+        for page in pages:
+            self.open(page)
+        if filter_text:
+            self.current = replace(self.current, filter=filter_text)
+
+    def back(self) -> bool:
+        """Leaves the current page. Returns False on the first page of a screen."""
+        stack = self._stacks[self.screen]
+        if len(stack) == 1:
+            return False
+        stack.pop()
+        return True
+
+
+def visit_of(page: Page) -> Visit:
+    """Returns a first visit.
+
+    A page may say where its cursor begins (`cursor`), and by which column its newest row is found
+    (`follows`).
+    """
+    cursor = getattr(page, "cursor", None)
+    return Visit(
+        page=page,
+        cursor=cursor if isinstance(cursor, tuple) else None,
+        is_following=bool(getattr(page, "follows", "")),
+    )

@@ -1,0 +1,1 @@
+"""Recordings of snapshots in a file, and their replay."""

@@ -1,0 +1,61 @@
+"""Cause of an alert: something in a snapshot that an operator should look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tui.state.alert import Level
+from tui.state.part import NOTICES
+
+NAMED_MAX = 3
+ROWS_MAX = 200
+Source = tuple[str, str]
+"""Server and subject of a question: a part of a snapshot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """Cause of one alert, as it is now.
+
+    Args:
+        key, region, level, kind, text, about, route, feed, cluster, topic, partition, rows,
+            command, extent: see Alert.
+        since_ms: when it began; None: only who keeps looking knows.
+        news_ms: when it last became worse, such as by one more parked partition, as all who look
+            know it; None: they do not. An acknowledgement counts for what is older.
+        sources: parts that tell of it; as long as one of them has no answer, nobody knows that it
+            has ended.
+        own_sources: parts of the servers that it says are silent.
+    """
+
+    key: str
+    region: str
+    level: Level
+    kind: str
+    text: str
+    about: tuple[str, ...] = ()
+    route: str | None = None
+    feed: str | None = None
+    cluster: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    since_ms: int | None = None
+    news_ms: int | None = None
+    rows: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    extent: int | None = None
+    sources: tuple[Source, ...] = ()
+    own_sources: tuple[Source, ...] = ()
+
+
+def notices_in(region: str) -> Source:
+    """Returns the part with the conditions and the cards of a region's daemons."""
+    return f"{region} Redis", NOTICES
+
+
+def some_of(names: Iterable[str]) -> str:
+    """Returns the first names, and how many are left: "a, b, c and 5 more"."""
+    found = list(names)
+    rest = len(found) - NAMED_MAX
+    return ", ".join(found[:NAMED_MAX]) + (f" and {rest:,} more" if rest > 0 else "")

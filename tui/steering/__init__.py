@@ -1,0 +1,1 @@
+"""Jobs: `sluice` commands that the console starts, and that go on when it ends."""
