@@ -173,7 +173,9 @@ def test_a_killed_recorder_is_continued_and_its_last_frame_is_what_status_says(
         log = second.log.read_text()
     assert [each.name for each in tmp_path.glob("day.rec*")] == ["day.rec"]
     events = [line.split("event=")[1].split()[0] for line in log.splitlines() if "event=" in line]
-    assert events == ["recording", "recording", "stopping", "stopped"]
+    # Other tests leave flawed orders in the region's log, which every reader of it names.
+    own = [name for name in events if not name.startswith("order-")]
+    assert own == ["recording", "recording", "stopping", "stopped"]
 
     snapshots = replayed(path)
     times = [each.taken_at for each in snapshots]

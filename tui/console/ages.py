@@ -1,4 +1,4 @@
-"""Age of what is shown: how old the oldest answer of a snapshot is."""
+"""Age of what is shown: how old the oldest answer is of those that a snapshot soon has anew."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from tui.state.moments import UNKNOWN
 if TYPE_CHECKING:
     from tui.state.snapshot import Snapshot
 
+QUICK_SECONDS = 10.0
+"""Longest time between two questions whose answers count for the age. Topic lists and settings are
+asked for less often, and their age says nothing about figures."""
+
 
 @dataclass(frozen=True, slots=True)
 class DataAge:
@@ -21,17 +25,19 @@ class DataAge:
 
 
 def data_age(snapshot: Snapshot, now: float) -> DataAge:
-    """Returns the age of the oldest answer, and STALE when it is older than three cadences.
+    """Returns the age of the oldest answer, and STALE when one is older than three cadences.
 
-    Questions that never had an answer are counted: those that a server refused, or that failed, and
-    those that are open.
+    Answers that are asked for less often than each QUICK_SECONDS count only when stale. Questions
+    that never had an answer are counted: those that a server refused, or that failed, and those
+    that are open.
     """
-    asked = [part.asked_at for part in snapshot.parts if part.asked_at is not None]
+    asked = [(part.asked_at, part) for part in snapshot.parts if part.asked_at is not None]
     silent = [part for part in snapshot.parts if part.asked_at is None]
-    stale = [part for part in snapshot.parts if part.asked_at is not None and part.is_stale(now)]
+    stale = [at for at, part in asked if part.is_stale(now)]
+    quick = [at for at, part in asked if part.cadence_seconds <= QUICK_SECONDS]
     if not asked:
         return DataAge("no answer yet", "warn")
-    age = age_text(now - min(asked))
+    age = age_text(now - min(quick + stale or [at for at, _ in asked]))
     if stale:
         return DataAge(f"STALE, data {age} old", "bad")
     refused = sum(part.problem is not None for part in silent)

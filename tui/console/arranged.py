@@ -92,6 +92,16 @@ class Arranged:
             before += len(each.order)
         return max(0, min(otherwise, before - 1))
 
+    def start_at(self) -> int:
+        """Returns the place of the row on which the page begins: of the first section with rows."""
+        places, before = {}, 0
+        for each in self.sections:
+            if each.order:
+                places[each.section.name] = before
+            before += len(each.order)
+        begins: Sequence[str] = getattr(self.page, "begins", ())
+        return next((places[name] for name in begins if name in places), 0)
+
     def newest_at(self) -> int | None:
         """Returns the place of the newest row; None where no page's end is the newest."""
         title = getattr(self.page, "follows", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tui.console.arranged import Arranged
@@ -14,6 +14,7 @@ from tui.state.moments import clock_text
 
 FILE_WIDTH_MIN = 20
 """Cells of a file's name that are shown: a long one must not push out the mode."""
+ARROWS = "↑↓"
 MODE_TONES = {"READING": "bar", "STEERING": "on", "REPLAY": "on"}
 
 
@@ -94,11 +95,17 @@ def screens_line(keymap: Keymap, current: str, width: int) -> Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Key with its label in the key bar; `is_off` greys it."""
+    """Key with its label in the key bar.
+
+    Args:
+        is_off: greyed.
+        is_spare: left out where it would push out another one.
+    """
 
     key: str
     label: str
     is_off: bool = False
+    is_spare: bool = False
 
 
 def hints(
@@ -109,7 +116,8 @@ def hints(
     Args:
         actions: actions of the page, each with the reason why it is off.
     """
-    found = [Hint(keymap.key("open"), "in", not can_open), Hint(keymap.key("back"), "out")]
+    found = [Hint(ARROWS, "", is_spare=True)] if has_arrows(keymap) else []
+    found += [Hint(keymap.key("open"), "in", not can_open), Hint(keymap.key("back"), "out")]
     # All that has no room here is found there.
     found.append(Hint(keymap.key("palette"), "actions"))
     found += [Hint(action.key, action.label, why is not None) for action, why in actions]
@@ -122,17 +130,41 @@ def hints(
     return found
 
 
+def has_arrows(keymap: Keymap) -> bool:
+    """Returns True when the arrow keys move the cursor."""
+    return keymap.name("up") == "up" and keymap.name("down") == "down"
+
+
 def hints_line(found: Sequence[Hint], width: int) -> Pieces:
     """Returns the line of hints that fit; a greyed hint is in brackets, in words as in colour."""
+    texts = {at: hint_pieces(hint) for at, hint in enumerate(found)}
+    sizes = {at: sum(each.width for each in pieces) + 2 for at, pieces in texts.items()}
+    kept = _fitting([at for at in texts if not found[at].is_spare], sizes, width)
+    for at in texts:
+        # The gap after the last hint may be cut.
+        if found[at].is_spare and 1 + sum(sizes[one] for one in (*kept, at)) - 2 <= width:
+            kept.append(at)
     pieces: list[Piece] = [Piece(" ", "bar")]
-    used = 1
-    for hint in found:
-        key = piece(hint.key, "off" if hint.is_off else "key")
-        label = piece(f" {hint.label}", "off" if hint.is_off else "bar")
-        wanted = [Piece("(", "off"), key, label, Piece(")", "off")] if hint.is_off else [key, label]
-        size = sum(each.width for each in wanted)
-        if used + size + 2 > width:
+    for at in sorted(kept):
+        pieces += [*texts[at], Piece("  ", "bar")]
+    return ends(pieces[:-1], [], width, "bar")
+
+
+def _fitting(places: Sequence[int], sizes: Mapping[int, int], width: int) -> list[int]:
+    """Returns the first places that fit."""
+    kept, used = [], 1
+    for at in places:
+        if used + sizes[at] > width:
             break
-        pieces += [*wanted, Piece("  ", "bar")]
-        used += size + 2
-    return ends(pieces, [], width, "bar")
+        kept.append(at)
+        used += sizes[at]
+    return kept
+
+
+def hint_pieces(hint: Hint) -> list[Piece]:
+    """Returns a hint, without the gap after it."""
+    key = piece(hint.key, "off" if hint.is_off else "key")
+    if not hint.label:
+        return [key]
+    label = piece(f" {hint.label}", "off" if hint.is_off else "bar")
+    return [Piece("(", "off"), key, label, Piece(")", "off")] if hint.is_off else [key, label]

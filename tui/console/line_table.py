@@ -57,6 +57,8 @@ class LineTable(LineWidget):
         """Shows a page as a visit says; the visit is kept up to date from here on."""
         self.page, self._layout = page, lines_of(page)
         newest = page.newest_at() if visit.is_following else None
+        if visit.is_at_start:
+            newest = page.start_at()
         self._place(
             visit, page.cursor_at(visit.cursor, visit.cursor_at) if newest is None else newest
         )
@@ -87,7 +89,12 @@ class LineTable(LineWidget):
         row = max(0, min(row, self.page.row_count - 1))
         is_following = row == self.page.newest_at()
         if row != self.visit.cursor_at or is_following != self.visit.is_following:
-            visit = replace(self.visit, cursor=self.page.cursor(row), is_following=is_following)
+            visit = replace(
+                self.visit,
+                cursor=self.page.cursor(row),
+                is_at_start=False,
+                is_following=is_following,
+            )
             self._place(visit, row)
             self._on_moved()
             self.post_message(self.Moved())

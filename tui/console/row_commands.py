@@ -153,7 +153,11 @@ def show_search(screen: MainScreen) -> None:
         visits.jump(target.screen, list(target.pages))
         if target.cursor is not None:
             visits.current = replace(
-                visits.current, cursor=target.cursor, filter="", is_faults_only=False
+                visits.current,
+                cursor=target.cursor,
+                is_at_start=False,
+                filter="",
+                is_faults_only=False,
             )
         screen.page_changed()
 

@@ -41,6 +41,17 @@ class StdoutDriver(LinuxDriver):
         assert sys.__stdout__ is not None
         self._file = sys.__stdout__
 
+    def _get_terminal_size(self) -> tuple[int, int]:
+        """Returns the size of the terminal, in columns and rows.
+
+        Textual believes COLUMNS and LINES, which may be older than the terminal's size.
+        """
+        try:
+            size = os.get_terminal_size(STDOUT)
+        except OSError:
+            return super()._get_terminal_size()
+        return size.columns or 80, size.lines or 24
+
 
 def run(app: ConsoleApp) -> int:
     """Runs the console, and returns the exit code. Raises the error that ended it."""

@@ -23,6 +23,7 @@ class Visit:
         sorts: columns by which sections are sorted, by section, where not as the page says.
         reversed: sections shown in the opposite order.
         shift: columns left out at the left, in the wide view.
+        is_at_start: the cursor stays where the page begins, because nobody has moved it yet.
         is_following: the cursor stays on the newest row, on a page that has one.
     """
 
@@ -37,6 +38,7 @@ class Visit:
     sorts: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: NO_SORTS)
     reversed: frozenset[str] = frozenset()
     shift: int = 0
+    is_at_start: bool = False
     is_following: bool = False
 
     def sorted_by(self, section: str, titles: tuple[str, ...]) -> Visit:

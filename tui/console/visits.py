@@ -45,7 +45,8 @@ class Visits:
             stack.append(visit_of(self._first_page(screen)))
 
     def open(self, page: Page) -> None:
-        """Shows a page above the current one."""
+        """Shows a page above the current one, whose cursor stays on its row."""
+        self.current = replace(self.current, is_at_start=False)
         self._stacks[self.screen].append(visit_of(page))
 
     def jump(self, screen: str, pages: list[Page], filter_text: str = "") -> None:
@@ -68,12 +69,13 @@ class Visits:
 def visit_of(page: Page) -> Visit:
     """Returns a first visit.
 
-    A page may say where its cursor begins (`cursor`), and by which column its newest row is found
-    (`follows`).
+    A page may say on which row its cursor begins (`cursor`), or in which sections (`begins`), and
+    by which column its newest row is found (`follows`).
     """
     cursor = getattr(page, "cursor", None)
     return Visit(
         page=page,
         cursor=cursor if isinstance(cursor, tuple) else None,
+        is_at_start=bool(getattr(page, "begins", ())),
         is_following=bool(getattr(page, "follows", "")),
     )

@@ -8,6 +8,7 @@ from enum import StrEnum
 KEY_BEGINNINGS = (
     "audit",
     "balance",
+    "carrier",
     "condition",
     "copies",
     "daemon",
@@ -16,6 +17,7 @@ KEY_BEGINNINGS = (
     "region",
     "right",
     "server",
+    "stalled",
     "verify",
 )
 """First parts of all keys: what kind of cause an alert has."""
@@ -49,11 +51,12 @@ class Alert:
     Args:
         key: identifies it over time, such as "condition/source-silent/west>east//".
         region: region whose Redis keeps its acknowledgement.
-        kind: server, right, daemon, condition, parked, balance, copies, group, audit or verify.
+        kind: server, right, daemon, carrier, stalled, condition, parked, balance, copies, group,
+            audit or verify.
         text: for people.
         about: the routes, feeds or groups that it touches.
-        route, feed, cluster, topic, partition: the only one that it touches; None: several, or
-            none.
+        route, feed, cluster, topic, partition: the only one that it touches, or of a carrier or
+            stalled partitions the example in its text; None: several, or none.
         since_ms, ended_ms: Unix time in milliseconds.
         who, why, until_ms: of the acknowledgement or silence.
         rows: details, such as the rows of a failed audit or both entries of an anomaly.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from replicator.notices.acknowledgement import Acknowledgement
 from tui.state.alert import LEVELS, STATES, Alert, AlertState
 from tui.state.alert_cause import Cause, Source
+from tui.state.carrier_causes import carrier_causes
 from tui.state.condition_causes import condition_causes, parked_causes
 from tui.state.finding_causes import (
     anomaly_causes,
@@ -116,6 +117,7 @@ def causes_of(snapshot: Snapshot, now: float) -> Iterator[Cause]:
     """Yields everything in a snapshot that an operator should look at."""
     yield from server_causes(snapshot, now)
     yield from daemon_causes(snapshot)
+    yield from carrier_causes(snapshot)
     yield from parked_causes(snapshot)
     yield from condition_causes(snapshot)
     yield from balance_causes(snapshot)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 STALE_CADENCES = 3
 REACH, NOTICES, ORDERS, MEMBERS = "cluster id", "notices", "orders", "members"
+REPORTS, ENDS = "reports", "log ends"
 BALANCE, COPIES, AUDITS, ANOMALIES = "balance", "groups", "audits", "anomalies"
 """Subjects of questions from whose answers alerts follow."""
 THIS_CONSOLE, THIS_MACHINE = "this console", "this machine"

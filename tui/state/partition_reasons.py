@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 from balancer.plan import TopicPartition
@@ -13,6 +14,9 @@ from tui.state.route_facts import RouteFacts
 
 BUSY = 0.8
 """Load of a carrier, as a part of its time, from which it may be why its partitions lag."""
+NO_REPORT = "no carrier reports on it"
+SAID_NOTHING = re.compile(r"(carrier \d+(?: on .+)?) has said nothing for \d+ s")
+"""Reason of a partition whose carrier is silent."""
 
 
 def judged(
@@ -111,9 +115,15 @@ def _silence(
         return facts.silence_of_reports
     heard = facts.past.heard.get(place) or facts.reports.get(place)
     if heard is None:
-        return "no carrier reports on it"
+        return NO_REPORT
     host = f" on {heard.host}" if heard.host else ""
     return f"carrier {heard.carrier}{host} has said nothing for {now - heard.at:.0f} s"
+
+
+def silent_carrier(why: str) -> str | None:
+    """Returns the carrier that a reason calls silent, "carrier 3 on repl-c"; None: none."""
+    found = SAID_NOTHING.fullmatch(why)
+    return found[1] if found else None
 
 
 def _slowness(place: TopicPartition, progress: Progress, facts: RouteFacts) -> str:

@@ -14,6 +14,7 @@ from replicator.mirror.ledger.entries import Entries, LedgerReader
 from replicator.mirror.offset_map.carrier_reports import CarrierReports
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.topics.topic_plan import is_mirrorable
+from tui.state.part import ENDS, REPORTS
 from tui.watch.admins import Admins
 from tui.watch.kept_client import KeptClient
 from tui.watch.notice_questions import redis_name
@@ -44,7 +45,7 @@ def topics_key(cluster: ClusterName) -> Key:
 
 
 def ends_key(cluster: ClusterName) -> Key:
-    return Key(cluster, "log ends")
+    return Key(cluster, ENDS)
 
 
 def ledger_key(route: Route) -> Key:
@@ -52,7 +53,7 @@ def ledger_key(route: Route) -> Key:
 
 
 def reports_key(region: str) -> Key:
-    return Key(redis_name(region), "reports")
+    return Key(redis_name(region), REPORTS)
 
 
 def focused_ledger_key(route: Route) -> Key:

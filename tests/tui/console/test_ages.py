@@ -20,6 +20,15 @@ def test_a_part_older_than_three_cadences_makes_the_data_stale():
     assert data_age(snapshots.stale(), NOW).tone == "bad"
 
 
+def test_topic_lists_count_only_when_they_are_stale():
+    found = snapshots.healthy()
+    listed = Part(server="east regional", about="topics", asked_at=NOW - 58, cadence_seconds=30.0)
+    partly = replace(found, parts=(*found.parts, listed))
+    assert data_age(partly, NOW).text == "data 1.2 s old"
+    assert data_age(partly, NOW + 40).text == "STALE, data 1:38 old"
+    assert data_age(replace(found, parts=(listed,)), NOW).text == "data 58 s old"
+
+
 def test_no_answer_is_not_taken_for_a_fresh_one():
     assert data_age(snapshots.empty(), NOW).text == "no answer yet"
     found = snapshots.healthy()

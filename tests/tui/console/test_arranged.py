@@ -10,6 +10,7 @@ from tui.console.arranged import arranged, next_sort, ordered, shown
 from tui.console.list_page import ListPage
 from tui.console.page import Cell, Column, Row, Section
 from tui.console.pages.events import EventsPage
+from tui.console.pages.overview import OverviewPage
 from tui.console.pages.partitions import PartitionsPage
 from tui.console.rows import MadeRows
 from tui.console.visit import Visit
@@ -136,3 +137,13 @@ def test_the_newest_row_is_at_the_end_at_which_new_ones_arrive():
     assert newest(visit.sorted_by("events", ("TEXT",))) is None
     assert newest(replace(visit, filter="nothing")) is None
     assert newest(VISIT) is None
+
+
+def test_a_page_begins_on_the_first_of_its_sections_that_has_rows():
+    gone = arranged(Visit(page=OverviewPage()), snapshots.region_gone(), snapshots.NOW)
+    first = gone.row(gone.start_at())
+    assert first is not None and first.key == snapshots.alerts()[0].key
+    calm = arranged(Visit(page=OverviewPage()), snapshots.healthy(), snapshots.NOW)
+    assert calm.cursor(calm.start_at()) == ("routes", "east>east")
+    empty = arranged(Visit(page=OverviewPage()), snapshots.empty(), snapshots.NOW)
+    assert empty.start_at() == 0

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.tui.console import snapshots
 from tui.console.arranged import arranged
 from tui.console.bars import Hint, TopFacts, hints, hints_line, page_line, screens_line, top_line
-from tui.console.keys import DEFAULT
+from tui.console.keys import DEFAULT, keymap_from
 from tui.console.page import Action
 from tui.console.pages.events import EventsPage
 from tui.console.pages.routes import RoutesPage
@@ -71,8 +71,21 @@ def test_a_greyed_key_is_in_brackets_as_well():
     assert text(line).strip() == "(enter in)  esc out"
 
 
+def test_the_arrow_keys_come_first_where_they_push_nothing_out():
+    found = hints(DEFAULT, (), is_replay=False, can_open=True)
+    whole = text(hints_line(found, 80))
+    assert whole.startswith(" ↑↓  enter in  esc out") and whole.rstrip().endswith("g groups")
+    narrow = text(hints_line(found, 78))
+    assert narrow.startswith(" enter in") and narrow.rstrip().endswith("g groups")
+
+
+def test_arrow_keys_that_do_something_else_are_not_named():
+    keymap = keymap_from('sort = "up"')
+    assert hints(keymap, (), is_replay=False, can_open=True)[0] == Hint("enter", "in")
+
+
 def test_actions_of_the_page_come_before_the_keys_of_the_console():
     pause = Action("H", "pause", ("balance", "pause"), confirmation="x")
     found = hints(DEFAULT, [(pause, "off")], is_replay=True, can_open=True)
-    assert found[3] == Hint("H", "pause", True)
-    assert found[4].label == "back"
+    assert found[4] == Hint("H", "pause", True)
+    assert found[5].label == "back"

@@ -164,3 +164,15 @@ async def test_a_text_is_shown_instead_of_a_page():
         table.move_page(1)
         assert (table.cursor_row, table.position) == (None, (0, 0))
         assert "asking the servers of appliance.toml" in console.frame()
+
+
+async def test_the_cursor_of_the_overview_is_on_the_worst_until_it_is_moved():
+    async with running(snapshots.healthy()) as console:
+        assert console.cursor == "east>east"
+        await console.give(snapshots.region_gone())
+        assert console.cursor == snapshots.alerts()[0].key
+        await console.press("up")
+        moved = console.cursor
+        await console.give(snapshots.healthy())
+        await console.give(snapshots.region_gone())
+        assert console.cursor == moved

@@ -136,7 +136,7 @@ async def test_g_and_l_show_groups_and_events_of_the_row():
         await console.show(PAGE)
         await console.press("l")
         assert console.app.visits.screen == "events"
-        await console.press("1", "g")
+        await console.press("1", "home", "g")
         assert "this row has no group and no topic" in console.frame()
 
 

@@ -57,6 +57,13 @@ def test_q_ends_with_0_and_leaves_the_terminal_as_it_was(consoles):
     assert LEFT_SCREEN in found.output and found.output.rstrip().endswith(b"left")
 
 
+def test_the_terminal_tells_its_size_and_not_the_environment(consoles):
+    code = CODE.format(ask="pass", close="pass")
+    found = started(["-c", code], size=(100, 30), COLUMNS="80", LINES="24")
+    consoles.append(found)
+    assert found.shows(b"\x1b[30;1H"), found.output
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_within_two_seconds(consoles, number):
     found = console(consoles)

@@ -44,3 +44,12 @@ def test_a_jump_stacks_pages_so_that_back_leads_through_them():
 def test_a_page_may_say_where_its_cursor_begins():
     assert visit_of(PartitionsPage("a>b", "orders", 17)).cursor == ("partitions", "17")
     assert visit_of(RoutesPage()).cursor is None
+    assert visit_of(OverviewPage()).is_at_start
+    assert not visit_of(RoutesPage()).is_at_start
+
+
+def test_the_cursor_of_a_page_that_was_left_by_enter_stays_on_its_row():
+    found = visits()
+    found.open(TopicsPage("a>b"))
+    found.back()
+    assert not found.current.is_at_start

@@ -5,6 +5,7 @@ from dataclasses import replace
 from replicator.notices.condition import Condition
 from tests.tui.console.snapshots import NOW, NOW_MS, feed, lagging
 from tests.tui.state.test_anomaly import anomaly
+from tests.tui.state.test_carrier_causes import stalled, unknown, with_partitions
 from tests.tui.state.test_finding_causes import AUDIT
 from tui.state.alert import KEY_BEGINNINGS
 from tui.state.alert_rules import causes_of
@@ -36,6 +37,9 @@ def test_every_cause_has_a_key_that_an_operator_may_acknowledge():
     )
     bad = replace(bad, parts=(*bad.parts, denied))
     keys = [cause.key for cause in causes_of(bad, NOW)]
+    # Clusters that are silent are why partitions are still, so these are of another snapshot.
+    still = with_partitions(unknown("orders", 3), stalled(4))
+    keys += [cause.key for cause in causes_of(still, NOW)]
     assert {key.partition("/")[0] for key in keys} == set(KEY_BEGINNINGS)
     assert len(keys) == len(set(keys))
     assert all(key.isprintable() and key == key.strip() for key in keys)

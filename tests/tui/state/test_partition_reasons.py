@@ -18,7 +18,7 @@ from tests.tui.state.route_records import (
 )
 from tui.state.health import FINE, Health, Judged
 from tui.state.partition_progress import progress_of
-from tui.state.partition_reasons import judged
+from tui.state.partition_reasons import NO_REPORT, judged, silent_carrier
 from tui.state.past import Past
 from tui.state.route_conditions import route_conditions
 from tui.state.route_facts import Loads
@@ -157,3 +157,10 @@ def test_a_condition_about_the_last_carrier_explains_silence() -> None:
         Health.WAITS,
         "carrier 5 of west>east waits: no answer, since 00:15:40Z",
     )
+
+
+def test_the_reason_of_a_silent_carrier_gives_its_name_back() -> None:
+    for host, name in (("repl-c", "carrier 5 on repl-c"), ("", "carrier 5")):
+        _, why = judge(reports={PARTITION: replace(OLD, host=host)})
+        assert silent_carrier(why) == name
+    assert silent_carrier(NO_REPORT) is None

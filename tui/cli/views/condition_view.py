@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from replicator.notices.condition import Condition
+from tui.state.moments import iso_text
 
 
 def condition_line(condition: Condition) -> str:
@@ -12,6 +11,5 @@ def condition_line(condition: Condition) -> str:
     topic, partition = condition.topic, condition.partition
     place = topic if partition is None else f"{topic}-{partition}"
     about = " ".join(filter(None, (condition.route, condition.feed, condition.cluster, place)))
-    since = datetime.fromtimestamp(condition.since_ms / 1000, UTC).isoformat(timespec="seconds")
     told = ": ".join(filter(None, (condition.kind, about, condition.text)))
-    return f"{told} (since {since}, says {condition.who})"
+    return f"{told} (since {iso_text(condition.since_ms)}, says {condition.who})"

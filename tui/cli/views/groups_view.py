@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from replicator.groups.membership.out_of_place import OutOfPlace, out_of_place
 from replicator.groups.membership.primary_region import PrimaryRegion
 from tui.cli.views.table import NONE, joined, table
 from tui.state.group_locations import GroupLocations, PrimaryChange, PrimaryChanges
+from tui.state.moments import UNKNOWN, iso_text
 
 SCHEMA_VERSION = 1
 HEADS = ("GROUP", "LIVES IN", "SINCE", "WHO", "WHY", "MEMBERS IN", "STATE")
@@ -129,5 +129,6 @@ def _before(change: PrimaryChange) -> str:
     return (record.previous or ANYWHERE) if record and change.is_new else NONE
 
 
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")
+def _time(at_ms: int) -> str | None:
+    text = iso_text(at_ms)
+    return None if text == UNKNOWN else text

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tui.cli.views.table import NONE, joined, table
 from tui.state.counted import counted
+from tui.state.moments import utc_text
 
 if TYPE_CHECKING:
     from replicator.groups.planning.plan import Check, Count, GroupPlan, Move, Plan
@@ -42,7 +42,7 @@ def head(plan: Plan, now_ms: int) -> str:
     lines = [
         ("plan", f"{plan.id}: {verb(plan)} of {counted(len(plan.groups), 'group')}, {way(plan)}"),
         ("reason", plan.reason),
-        ("made", f"{instant(plan.created_at_ms)}, {validity(plan, now_ms)}"),
+        ("made", f"{utc_text(plan.created_at_ms)}, {validity(plan, now_ms)}"),
         ("mapped", f"{whole.mapped} of {whole.asked} positions, exactly {whole.exact}"),
         ("copies", age),
     ]
@@ -67,15 +67,11 @@ def way(plan: Plan) -> str:
     return f"{plan.source}:{plan.target}"
 
 
-def instant(at_ms: int) -> str:
-    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
-
-
 def validity(plan: Plan, now_ms: int) -> str:
     left_seconds = (plan.expires_at_ms - now_ms) // 1000
     if left_seconds <= 0:
         return f"expired {-left_seconds} s ago"
-    return f"valid for another {left_seconds} s, until {instant(plan.expires_at_ms)}"
+    return f"valid for another {left_seconds} s, until {utc_text(plan.expires_at_ms)}"
 
 
 def checks_table(checks: Sequence[Check]) -> str:

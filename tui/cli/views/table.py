@@ -7,10 +7,10 @@ grep. Unprintable characters in texts from Kafka are escaped.
 import io
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from replicator.runtime.plain_text import one_line
+from tui.state.moments import UNKNOWN, iso_zulu_text
 
 NONE = "-"
 """Cell for a value that does not exist; an unknown value is ?."""
@@ -50,10 +50,8 @@ def instant(at_ms: int | None) -> str | None:
     """Formats a Unix time as 2026-11-22T03:00:00Z; None stays None."""
     if at_ms is None:
         return None
-    try:
-        return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
-    except (OverflowError, ValueError, OSError):
-        return f"{at_ms} ms"
+    text = iso_zulu_text(at_ms)
+    return f"{at_ms} ms" if text == UNKNOWN else text
 
 
 def _cell(value: Any) -> str:

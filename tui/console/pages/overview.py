@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tui.console.ages import age_text
 from tui.console.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
 from tui.console.pages.alert import AlertPage, cause_page
 from tui.console.pages.alerts import LEVEL_TONES
+from tui.console.pages.events import EventsPage
 from tui.console.pages.figures import text_cell
 from tui.console.pages.routes import COLUMNS as ROUTE_COLUMNS
 from tui.console.pages.routes import routes_section
@@ -58,7 +59,9 @@ SERVER_TEXTS = {"unknown": "?", NO_RIGHT: "denied"}
 
 @dataclass(frozen=True, slots=True)
 class OverviewPage:
-    """Regions, routes and open alerts."""
+    """Regions, routes and open alerts; the cursor begins on the worst of them."""
+
+    begins: ClassVar[tuple[str, ...]] = ("alerts", "routes")
 
     @property
     def name(self) -> str:
@@ -82,11 +85,14 @@ class OverviewPage:
         )
 
     def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
-        """Returns where the cause of a row is."""
+        """Returns where the cause of a row is; of a region, its events."""
         alert = next((each for each in snapshot.alerts or () if each.key == row.key), None)
         if alert is not None:
             return cause_of(snapshot, alert)
-        return TopicsPage(row.route) if row.route is not None else None
+        if row.route is not None:
+            return TopicsPage(row.route)
+        is_region = any(each.region == row.key for each in snapshot.regions)
+        return EventsPage(region=row.key) if is_region else None
 
     def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
         """Returns none: actions are on the screens of what they change."""

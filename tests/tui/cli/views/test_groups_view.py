@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from replicator.groups.membership.primary_region import PrimaryRegion, decided
@@ -99,3 +101,9 @@ def test_changes_are_shown_with_the_remark_that_no_offsets_were_moved(assert_sna
         ("bills", False),
         ("orders", True),
     ]
+
+
+def test_a_time_that_no_calendar_has_is_unknown():
+    absurd = locations({"orders": replace(WEST, at_ms=10**18)}, west="orders")
+    assert "?" in as_text(absurd)
+    assert as_values(absurd)["groups"][1]["decided_at"] is None

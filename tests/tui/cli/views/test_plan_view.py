@@ -74,3 +74,8 @@ def test_counts_are_added_up_with_their_bounds():
     assert total([Count(1), Count(2)]) == "3"
     assert total([Count(1), Count(2, "at most")]) == "at most 3"
     assert total([Count(1), None]) is None
+
+
+def test_times_that_no_calendar_has_are_unknown():
+    absurd = replace(PLAN, created_at_ms=10**18, expires_at_ms=2 * 10**18)
+    assert "?, valid for another" in plan_text(absurd, NOW_MS, by_partition=False)

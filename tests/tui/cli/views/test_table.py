@@ -42,3 +42,4 @@ def test_an_instant_is_formatted_in_utc_and_an_impossible_one_as_a_number() -> N
     assert instant(0) == "1970-01-01T00:00:00Z"
     assert instant(None) is None
     assert instant(2**52) == f"{2**52} ms"
+    assert instant(10**400) == f"{10**400} ms"

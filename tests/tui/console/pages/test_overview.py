@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.tui.console import snapshots
 from tui.console.pages.alert import AlertPage
+from tui.console.pages.events import EventsPage
 from tui.console.pages.overview import OverviewPage, kafka_text, region_row
 from tui.console.pages.partitions import PartitionsPage
 from tui.console.pages.topics import TopicsPage
@@ -86,4 +87,5 @@ def test_a_region_says_what_is_in_its_way_and_what_its_daemons_do():
     (row,) = rows(snapshot, "regions")
     assert PAGE.notes(snapshot, row, NOW) == ["replicate on repl-a, pid 417: carries 76"]
     assert PAGE.notes(snapshot, None, NOW) == ()
-    assert PAGE.opened(snapshot, row) is None
+    assert PAGE.opened(snapshot, row) == EventsPage(region="east")
+    assert PAGE.opened(snapshot, replace(row, key="gone")) is None
