@@ -52,7 +52,9 @@ class LedgerRules:
             text = f"source topic id {after.source_topic} after {before.source_topic}"
             yield Finding(Kind.TOPIC, text)
         elif before.custody is not Custody.VIRGIN:
-            yield from turned_back("source offset", before.source_offset, after.source_offset)
+            # A carrier that did not get the answer to a commit may name offsets without a record
+            # again, now as a gap.
+            yield from turned_back("source offset", before.source_offset, after.after(0))
             if _is_same_producer(before, after):
                 yield from _sequences(before, after)
         if _differ(before.target_topic, after.target_topic):

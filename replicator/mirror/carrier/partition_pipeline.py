@@ -292,10 +292,18 @@ class PartitionPipeline:
     def committed(self, statement: Statement) -> None:
         """Notes that the statement is in the ledger: batches behind its gaps may be sent."""
         self.gaps.covered_to = statement.covered_to
-        if statement.was_idle and self.is_empty and self._sequence == statement.covered_to:
-            # Nothing was queued in between: the entry has stepped over the gap before the position.
-            self._queued_to = statement.entry.source_offset
-            self._entry = replace(self._entry, source_offset=statement.entry.source_offset)
+        if statement.was_idle and self._entry.sequence == statement.covered_to:
+            self._step_over(statement.entry.source_offset)
+
+    def _step_over(self, source_offset: int) -> None:
+        """Advances the entry over offsets without a record, as the ledger already has it.
+
+        What was queued while the entry was committed begins behind them, so its gap becomes
+        shorter. Otherwise the next entry would name the lower source offset again.
+        """
+        self.gaps.shorten(self._entry.sequence, source_offset - self._entry.source_offset)
+        self._queued_to = max(self._queued_to, source_offset)
+        self._entry = replace(self._entry, source_offset=source_offset)
 
     def moved_up(self, target_offset: int) -> None:
         """Raises the target offset of an empty pipeline to the target's log end.

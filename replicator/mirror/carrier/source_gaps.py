@@ -39,6 +39,13 @@ class SourceGaps:
         """Adds a gap of `skipped` source offsets before the record with this sequence."""
         self._gaps.append((sequence, skipped))
 
+    def shorten(self, sequence: int, skipped: int) -> None:
+        """Takes `skipped` source offsets from the gap before the record with this sequence."""
+        if skipped and self._gaps and self._gaps[0][0] == sequence:
+            _, left = self._gaps.popleft()
+            if left > skipped:
+                self._gaps.appendleft((sequence, left - skipped))
+
     def drop_from(self, sequence: int) -> None:
         """Drops the gaps before records from this sequence on, which will be read again."""
         while self._gaps and not _is_before(self._gaps[-1][0], sequence):

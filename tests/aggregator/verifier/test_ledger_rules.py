@@ -57,6 +57,15 @@ def test_a_source_offset_that_lies_before_what_was_sent_is_found(sequence, gaps,
     assert (found[0].begin, found[0].end) == (last, last + 1)
 
 
+def test_offsets_without_a_record_may_be_named_again_as_a_gap():
+    before = carried()
+    at = before.source_offset
+    assert kinds(before, replace(before, source_offset=at - 9, gaps=(Gap(0, 9),))) == []
+    for wrong in (Gap(0, 8), Gap(1, 9)):
+        after = replace(before, source_offset=at - 9, gaps=(wrong,))
+        assert kinds(before, after) == [Kind.TURNED_BACK]
+
+
 @pytest.mark.parametrize(
     ("change", "kind"),
     [

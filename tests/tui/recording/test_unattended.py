@@ -40,8 +40,8 @@ class Scripted:
 
 
 @pytest.fixture(autouse=True)
-def _signals_as_before() -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+def _signals_not_ignored() -> Iterator[None]:
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in SIGNALS}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

@@ -22,6 +22,7 @@ from replicator.mirror.carrier.sequenced_batch import SequencedBatch
 from replicator.mirror.ledger.entry import (
     METADATA_BYTES_MAX,
     SEQUENCE_MASK,
+    Gap,
     decode,
     encode,
 )
@@ -61,6 +62,7 @@ class Carried(RuleBasedStateMachine):
         self.undelivered: deque[SequencedBatch] = deque()
         self.target_end = 1000
         self.statement: Statement | None = None
+        self.every_answer_arrived = True
 
     # -- the reader
 
@@ -149,10 +151,13 @@ class Carried(RuleBasedStateMachine):
     def commit(self, arrives: bool) -> None:
         """Commits an earlier statement; its answer may be lost."""
         if self.statement is not None:
+            before = self.ledger.source_offset
             offset, metadata = encode(self.statement.entry)
             self.ledger = decode(offset, metadata)
+            assert self.ledger.source_offset >= before or not self.every_answer_arrived
             if arrives:
                 self.pipeline.committed(self.statement)
+            self.every_answer_arrived &= arrives
             self.statement = None
 
     @rule()
@@ -164,6 +169,8 @@ class Carried(RuleBasedStateMachine):
         """Releases an empty pipeline; the entry alone then gives the position."""
         if self.pipeline.is_settling and self.pipeline.is_empty and self.statement is None:
             released = self.pipeline.released("sluice.west.east.0.free")
+            turned_back = released.source_offset < self.ledger.source_offset
+            assert not (turned_back and self.every_answer_arrived)
             assert [o for o in self.records if o < released.source_offset] == self.landed
             assert released.target_offset <= self.target_end
 
@@ -207,6 +214,27 @@ def test_a_batch_behind_a_gap_waits_for_an_entry_that_covers_it():
     pipeline.add([outgoing((3, 2))], 5, 0)
     assert pipeline.waits_for_cover and not pipeline.is_ready(WINDOW)
     cover(pipeline)
+    assert pipeline.is_ready(WINDOW)
+
+
+def test_an_entry_does_not_name_again_offsets_that_it_stepped_over_while_a_batch_was_queued():
+    pipeline = PartitionPipeline(PLACE, held())
+    pipeline.add([], 52, 0)  # an aborted transaction
+    idle = pipeline.statement()
+    pipeline.add([outgoing((52, 3))], 55, 0)
+    pipeline.committed(idle)
+    assert pipeline.statement().entry.source_offset == idle.entry.source_offset == 52
+    assert pipeline.is_ready(WINDOW)
+
+
+def test_a_gap_behind_offsets_that_an_entry_stepped_over_still_waits_for_an_entry():
+    pipeline = PartitionPipeline(PLACE, held())
+    pipeline.add([], 52, 0)
+    idle = pipeline.statement()
+    pipeline.add([outgoing((60, 3))], 63, 0)
+    pipeline.committed(idle)
+    assert pipeline.waits_for_cover
+    assert cover(pipeline).entry.gaps == (Gap(0, 8),)
     assert pipeline.is_ready(WINDOW)
 
 

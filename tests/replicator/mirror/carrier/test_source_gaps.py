@@ -35,3 +35,15 @@ def test_gaps_of_landed_and_of_dropped_records_are_forgotten():
     gaps.drop_before(2)
     gaps.drop_from(3)
     assert gaps.listed(1, 3) == ((Gap(1, 1),), 3)
+
+
+def test_a_gap_is_shortened_until_nothing_is_left_of_it():
+    gaps = SourceGaps(0)
+    gaps.add(0, 5)
+    gaps.add(3, 5)
+    gaps.shorten(0, 2)
+    assert gaps.listed(0, 9) == ((Gap(0, 3), Gap(3, 5)), 9)
+    gaps.shorten(0, 3)
+    assert gaps.listed(0, 9) == ((Gap(3, 5),), 9)
+    gaps.shorten(0, 1)
+    assert gaps.listed(0, 9) == ((Gap(3, 5),), 9)
