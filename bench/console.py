@@ -31,10 +31,9 @@ COLUMNS, ROWS = 140, 45
 FIRST_FRAME = b"1 overview"
 PATIENCE_SECONDS = 60.0
 KEYS_PER_SECOND = 5.0
-
-
 STEPS = ((b"2", b"4 routes"), (b"\r", b"25 topics"), (b"\r", b"100 part"), (b"s", b"sort P"))
-"""Keys to the partitions of a topic, and texts that they lead to."""
+"""Keys to the partitions of a topic, and texts that they lead to; sorted by partition, rows stay
+where they are."""
 
 
 class Terminal:
@@ -100,14 +99,7 @@ def measured(seconds: float) -> dict[str, object]:
         terminal.until(FIRST_FRAME)
         first_frame = time.perf_counter() - terminal.began
         terminal.until(b"BEHIND|OK ")
-        # Sorted by partition, so that rows stay where they are.
-        steps = (
-            (b"2", b"4 routes"),
-            (b"\r", b"25 topics"),
-            (b"\r", b"100 part"),
-            (b"s", b"sort P"),
-        )
-        for keys, shown in steps:
+        for keys, shown in STEPS:
             terminal.press(keys)
             terminal.until(shown)
         terminal.press(b"\x1b[H")

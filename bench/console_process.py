@@ -19,9 +19,10 @@ from typing import Any
 
 from tui.console.app import ConsoleApp
 from tui.console.interpreter import keep_imported
-from tui.console.run import StdoutDriver, run
+from tui.console.run import run
 from tui.console.settings import ConsoleSettings
 from tui.console.source import Opened
+from tui.console.textual_internals import StdoutDriver
 
 TOPICS, PARTITIONS_OF_TOPIC = 25, 100
 """Numbers for each of four routes: 10 000 partitions in all."""

@@ -53,8 +53,8 @@ class Picture:
 HEALTHY, LAGGING, GONE = range(3)
 """Frames of the recording: all is well; partitions lag, one is parked; a region is gone."""
 PICTURES = (
-    Picture("overview", LAGGING),
-    Picture("region-gone", GONE),
+    Picture("overview", LAGGING, ("end",)),
+    Picture("region-gone", GONE, ("end", "up")),
     Picture("routes", LAGGING, ("2",)),
     Picture("topics", LAGGING, ("2", "enter")),
     Picture("partitions", LAGGING, ("2", "enter", "enter")),

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from tests.tui.console import snapshots
 from tests.tui.console.pages.finding_snapshots import findings
 from tests.tui.console.running import running, terminal_text
-from tui.console.arranged import arranged
+from tui.console.built_page import built
 from tui.console.export import as_csv, as_json
 from tui.console.keys import SCREENS
 from tui.console.line_widget import TONES
+from tui.console.navigation import first_view
 from tui.console.page import Page
 from tui.console.pages.alert import AlertPage
 from tui.console.pages.feed import FeedPage
@@ -30,7 +31,6 @@ from tui.console.search import names_of, search_page, target_of
 from tui.console.settings import ConsoleSettings
 from tui.console.table_drawing import drawn
 from tui.console.table_layout import lines_of
-from tui.console.visits import visit_of
 
 OURS = re.compile(r"\x1b\[[0-9;]*[mH]")
 HOSTILE = "a\x1b[2J[bold]\x1b]52;c;eA==\x07\n\u202e\x9b31m"
@@ -101,7 +101,7 @@ def test_every_page_takes_any_value_and_its_lines_keep_their_width(place, name, 
 
 def page_shown(page: Page, snapshot, now: float) -> None:
     """Does with a page all that the console does, and checks the lines."""
-    found = arranged(visit_of(page), snapshot, now)
+    found = built(first_view(page), snapshot, now)
     for line in drawn(lines_of(found), 0, 200, 80, 0):
         assert sum(each.width for each in line) == 80
         assert "".join(each.text for each in line).isprintable()

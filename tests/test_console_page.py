@@ -66,7 +66,7 @@ async def test_each_action_of_a_page_is_named_with_its_key_and_command(picture: 
         for key in picture.keys:
             await pilot.press(key)
             await rest(app, pilot)
-        page, snapshot = app.visits.current.page, app.snapshot
+        page, snapshot = app.navigation.current.page, app.snapshot
         assert snapshot is not None
         actions = [
             action

@@ -189,5 +189,5 @@ async def kept_loading(
         who=fields,
         failed="event=loader-failed %s again_in_seconds=%.1f",
         deadline=assignment.deadline,
-        has_failed=lambda text: conditions.replace(Kind.LOADER_FAILED, {about: text}),
+        note_failure=lambda text: conditions.replace(Kind.LOADER_FAILED, {about: text}),
     )

@@ -36,6 +36,7 @@ class Subject(NamedTuple):
     cluster: str = ""
     topic: str = ""
     partition: int | None = None
+    carrier: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,7 @@ class Condition:
     cluster: str = ""
     topic: str = ""
     partition: int | None = None
+    carrier: int | None = None
 
     @classmethod
     def of(cls, kind: Kind, subject: Subject, text: str, who: str, since_ms: int) -> Self:

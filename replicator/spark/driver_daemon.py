@@ -23,6 +23,7 @@ from replicator.notices.conditions import Conditions
 from replicator.notices.notice_writer import notices
 from replicator.notices.own_card import own_card
 from replicator.runtime.daemon import Work, failure, run_until_stopped
+from replicator.runtime.error_text import error_text
 from replicator.runtime.exit_codes import Exit, decisive
 from replicator.runtime.metrics_server import not_served
 from replicator.runtime.private_files import private_folder
@@ -220,7 +221,7 @@ class DriverDaemon(Work, Generic[Led]):
                 async with asyncio.timeout(self._publish_seconds):
                     await self._leadership.stop()
         except Exception as error:
-            log.warning("event=stop-unheard %s: tasks are cut off", error or type(error).__name__)
+            log.warning("event=stop-unheard %s: tasks are cut off", error_text(error))
             return
         # An epoch may be about to begin: its tasks read the stop command at once.
         await asyncio.sleep(EPOCH_BEGIN_SECONDS)

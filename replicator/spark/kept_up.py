@@ -22,17 +22,13 @@ OTHER_TERM_SECONDS = 1.0
 Result = TypeVar("Result")
 
 
-def no_note(text: str) -> None:
-    """Note of a failure that nobody is told."""
-
-
 async def kept_up(
     work: Callable[[], Awaitable[Result]],
     *,
     who: str,
     failed: str,
     deadline: float,
-    has_failed: Callable[[str], object] = no_note,
+    note_failure: Callable[[str], object],
 ) -> Result | None:
     """Returns the work's result; None if a newer driver or the deadline came first.
 
@@ -40,7 +36,7 @@ async def kept_up(
         who: fields that name the work in the log.
         failed: text of the log for a failure, with places for `who` and the pause in seconds.
         deadline: unix seconds at which the epoch ends; no work begins after it.
-        has_failed: called with the error in words after each failure.
+        note_failure: called with the error in words after each failure.
     """
     backoff = Backoff(*PAUSE_SECONDS)
     while True:
@@ -53,7 +49,7 @@ async def kept_up(
             return None
         except Exception as error:
             log.exception(failed, who, backoff.seconds)
-            has_failed(f"unexpected {type(error).__name__}: {str(error) or 'no message'}")
+            note_failure(f"unexpected {type(error).__name__}: {str(error) or 'no message'}")
         backoff.grow()
         if time.time() + backoff.seconds >= deadline:
             return None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+
+from confluent_kafka.admin import NewTopic
 
 from deploy.lab.application import Application, Means
 from deploy.lab.audit import Audit, audited
@@ -21,6 +24,31 @@ PARTITIONS = 2
 RECORDS_PER_SECOND = 200
 PATIENCE_SECONDS = 120.0
 START_SECONDS = 300.0
+SETTINGS = """\
+[topics]
+allow = {topics}
+refresh_seconds = 1.0
+[replicator]
+ledger_seconds = 1.0
+runs_seconds = 0.2
+[offsets]
+sync_seconds = 0.5
+activity_seconds = 0.5
+"""
+
+
+@contextmanager
+def lab_of(directory: Path, topics: Sequence[str], settings: str = "") -> Iterator[Lab]:
+    """Runs two regions with these topics in both, and with daemons that notice all within a second.
+
+    Args:
+        settings: sections of the configuration beside those of SETTINGS.
+    """
+    whole = SETTINGS.format(topics=json.dumps(topics)) + settings
+    with Lab(directory / "lab", settings=whole) as lab:
+        for region in lab.regions.values():
+            region.regional.create_topics(*(NewTopic(topic, PARTITIONS) for topic in topics))
+        yield lab
 
 
 class Site:

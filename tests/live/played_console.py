@@ -1,33 +1,34 @@
 """Console without servers, in a real terminal: each signal USR1 gives it the next snapshot.
 
-Run as `python -m tests.live.played_console quiet|busy`. Quiet: the next one shows the same. Busy:
-every partition has moved. The clock stands.
+Run as `python -m tests.live.played_console quiet|busy`. Quiet: the next ones show the same, and one
+after them does not. Busy: every partition has moved. The clock stands.
 """
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.tui.console.running import FakeSource
-from tests.tui.console.snapshots import NOW, healthy, many
+from tests.tui.console.snapshots import NOW, healthy, many, region_gone
 from tui.console.app import ConsoleApp
-from tui.console.run import StdoutDriver, run
+from tui.console.run import run
 from tui.console.settings import ConsoleSettings
 from tui.console.source import Opened
+from tui.console.textual_internals import StdoutDriver
 from tui.state.route_view import PartitionView, RouteView, TopicView
 from tui.state.snapshot import Snapshot
 
-REFRESHES = 5
+REFRESHES = 4
 
 
 def quiet() -> Iterator[Snapshot]:
-    """Yields snapshots that show the same."""
-    while True:
+    """Yields snapshots that show the same, then one that does not."""
+    for _ in range(REFRESHES + 1):
         yield replace(healthy())
+    yield region_gone()
 
 
 def busy() -> Iterator[Snapshot]:
@@ -77,8 +78,6 @@ def main() -> None:
     """Shows the snapshots until the console is left."""
     snapshots = quiet() if sys.argv[1] == "quiet" else busy()
     source = FakeSource(next(snapshots))
-    # Its queries to the terminal would wait for answers that a pipe of bytes does not give.
-    os.environ["TEXTUAL_ANIMATIONS"] = "none"
     app = ConsoleApp(
         ConsoleSettings(file="appliance.toml"),
         lambda: Opened(source=source),

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from balancer.plan import TopicPartition
+from deploy.lab.daemons import SLUICE
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import records, send
@@ -24,7 +25,6 @@ from tests.live.conftest import RedisMaker, TopicMaker
 from tests.live.terminal import Terminal
 from tests.live.test_status import ENTRY, committed, configuration
 
-SLUICE = str(Path(sys.executable).with_name("sluice"))
 PARTITIONS = 40
 END_SECONDS = 2.0
 SLACK_SECONDS = 1.0
@@ -60,7 +60,7 @@ def console() -> Iterator[Console]:
     with ExitStack() as stack:
 
         def start(*arguments: str, before: tuple[str, ...] = (), **size: int) -> Terminal:
-            command = [*before, SLUICE, "console", *arguments]
+            command = [*before, str(SLUICE), "console", *arguments]
             return stack.enter_context(Terminal(command, **size))
 
         yield start
@@ -77,7 +77,10 @@ def is_whole(screen: str, rows: int) -> bool:
 
 
 def is_gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def test_keys_lead_from_the_overview_to_a_partition_and_back_at_every_size(
@@ -127,7 +130,8 @@ def test_what_is_known_stays_while_a_server_is_away_and_keys_still_work(
     redis.start()
     redis.wait_ready()
     terminal.press("1", "Space")
-    assert until(lambda: "silent" not in terminal.screen(), 30)
+    terminal.shows("ALERTS")
+    assert until(lambda: "silent" not in terminal.screen(), 30), terminal.screen()
 
 
 def test_an_order_is_given_by_keys_and_its_job_is_shown_with_its_end(
@@ -226,6 +230,6 @@ def test_no_key_is_lost_on_a_line_with_300_ms_each_way(
         terminal.write(letter)
     terminal.shows(text)
     terminal.press("Enter", "1", "2", "3", "4", "5", "6")
-    terminal.shows("alerts")
+    terminal.shows("LEVEL  STATE")
     terminal.press("q")
     assert terminal.exit_code() == 0

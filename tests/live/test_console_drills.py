@@ -6,7 +6,6 @@ presses only what the screen names.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -18,15 +17,14 @@ import psutil
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as KafkaTopicPartition
-from confluent_kafka.admin import NewTopic, OffsetSpec
+from confluent_kafka.admin import OffsetSpec
 
 from deploy.lab.daemons import SLUICE, Daemons
 from deploy.lab.kafka import KafkaCluster
-from deploy.lab.lab import Lab
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.traffic import TrafficRecord, records, send
 from deploy.lab.wait import until
-from tests.live.drill_site import PATIENCE_SECONDS, Site
+from tests.live.drill_site import PARTITIONS, PATIENCE_SECONDS, Site, lab_of
 from tests.live.newcomer import Found, Newcomer
 from tests.live.terminal import Terminal
 from tests.live.topics import alter
@@ -35,23 +33,12 @@ pytestmark = [pytest.mark.drill, pytest.mark.timeout(600)]
 
 KIB = 1024
 KEYS_MAX = 6
-PARTITIONS = 2
 TOPICS = ("hot", "large", "kept", "calm", "trades")
 HOT = {0: 150.0 * KIB, 1: 2.0 * KIB}
 """Bytes a second by partition; a carrier takes 102 KiB."""
 RECORDS = 200
 GROUPS = [f"group-{number:03d}" for number in range(400)]
-SETTINGS = f"""\
-[topics]
-allow = {json.dumps(TOPICS)}
-refresh_seconds = 1.0
-[replicator]
-ledger_seconds = 1.0
-runs_seconds = 0.2
-state_dir = "state"
-[offsets]
-sync_seconds = 0.5
-activity_seconds = 0.5
+BALANCE = """\
 [balance]
 capacity_mib_per_second = 0.1
 carriers_max = 4
@@ -65,9 +52,7 @@ cool_down_seconds = 0.0
 
 @pytest.fixture(scope="module")
 def whole_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with Lab(tmp_path_factory.mktemp("console") / "lab", settings=SETTINGS) as lab:
-        for region in lab.regions.values():
-            region.regional.create_topics(*(NewTopic(topic, PARTITIONS) for topic in TOPICS))
+    with lab_of(tmp_path_factory.mktemp("console"), TOPICS, BALANCE) as lab:
         for topic in ("calm", "trades"):
             send(lab.regions["west"].regional, topic, records(RECORDS, partitions=PARTITIONS))
         with Daemons(lab) as daemons:
@@ -154,7 +139,10 @@ def test_a_carrier_that_is_stopped_is_found(site: Site) -> None:
         try:
             send(site.west.regional, "calm", records(RECORDS, partitions=PARTITIONS))
             found = newcomer.seek(
-                "west>east > calm", r"[01] ", r"carrier \d+ on \S+ has said nothing", since=began
+                "west>east > calm",
+                r"[01] ",
+                r"carrier \d+ on \S+ \(pid \d+\) has said",
+                since=began,
             )
             tell("carrier stopped", found)
         finally:

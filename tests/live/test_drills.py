@@ -6,42 +6,26 @@ Both regions produce all the time, and every acknowledged record is accounted fo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import NewTopic
 
 from deploy.lab.application import Application
 from deploy.lab.daemons import Daemons
-from deploy.lab.lab import Lab
 from deploy.lab.wait import until
-from tests.live.drill_site import PARTITIONS, PATIENCE_SECONDS, Site
+from tests.live.drill_site import PATIENCE_SECONDS, Site, lab_of
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(600)]
 
 DRILLS = ("lost-empty", "lost-kept", "active", "passive", "planned", "parts", "daemons")
 TOPICS = [f"{drill}-{run}" for drill in DRILLS for run in (1, 2)]
 """Two topics for each drill, because a drill that fails is run once more."""
-SETTINGS = f"""\
-[topics]
-allow = {json.dumps(TOPICS)}
-refresh_seconds = 1.0
-[replicator]
-ledger_seconds = 1.0
-runs_seconds = 0.2
-[offsets]
-sync_seconds = 0.5
-activity_seconds = 0.5
-"""
 
 
 @pytest.fixture(scope="module")
 def whole_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with Lab(tmp_path_factory.mktemp("drills") / "lab", settings=SETTINGS) as lab:
-        for region in lab.regions.values():
-            region.regional.create_topics(*(NewTopic(topic, PARTITIONS) for topic in TOPICS))
+    with lab_of(tmp_path_factory.mktemp("drills"), TOPICS) as lab:
         with Daemons(lab) as daemons:
             site = Site(lab, daemons)
             yield site

@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 
 import pytest
-from aiokafka import AIOKafkaConsumer
-from aiokafka import TopicPartition as AioPartition
-from aiokafka.structs import OffsetAndMetadata
 
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from replicator.config import topology
-from replicator.config.topology import Route
 from replicator.kafka.client.brokers import Unreachable
 from replicator.mirror.ledger.entries import LedgerReader
-from replicator.mirror.ledger.entry import Entry, encode
-from replicator.mirror.ledger.ledger import group_of
+from replicator.mirror.ledger.entry import encode
 from tests.addresses import silent
 from tests.live.conftest import TopicMaker
+from tests.live.test_status import ROUTE, committed
 from tests.replicator.mirror.ledger.held import held
-
-ROUTE = Route("west", "west")
-
-
-def committed(cluster: KafkaCluster, place: TopicPartition, entry: Entry) -> None:
-    async def commit() -> None:
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=cluster.bootstrap,
-            group_id=group_of(ROUTE, place),
-            enable_auto_commit=False,
-        )
-        where = AioPartition(place.topic, place.partition)
-        consumer.assign([where])
-        await consumer.start()
-        await consumer.commit({where: OffsetAndMetadata(*encode(entry))})
-        await consumer.stop()
-
-    asyncio.run(commit())
 
 
 def test_a_reader_reads_anew_over_the_connections_that_it_has(
@@ -51,7 +28,7 @@ def test_a_reader_reads_anew_over_the_connections_that_it_has(
         cluster = reader.cluster
         for offset in (5, 9):
             entry = held(source_offset=offset, target_offset=offset)
-            committed(aggregate, place, entry)
+            committed(aggregate, place, *encode(entry))
             assert reader.entries({ROUTE: [place]})[ROUTE].read == {place: entry}
         assert reader.cluster is cluster is not None
 
@@ -77,3 +54,4 @@ def test_a_silent_cluster_is_told_after_the_timeout_and_asked_again() -> None:
             for _ in range(2):
                 with pytest.raises(Unreachable, match=r"took longer than 0\.3 s"):
                     reader.entries({ROUTE: []})
+                assert reader.cluster is None

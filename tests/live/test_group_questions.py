@@ -28,7 +28,13 @@ from tests.live.played_balance import ORDERS, Balanced, now_ms
 from tui.cli.exit_codes import ExitCode
 from tui.program import run
 from tui.watch.balance_questions import balance_of, balance_questions
-from tui.watch.group_questions import copies_age_in, group_questions, groups_of, lags_key
+from tui.watch.group_questions import (
+    copies_age_in,
+    group_questions,
+    groups_of,
+    lags_key,
+    members_key,
+)
 from tui.watch.question import Answer, Answers, Key, Question
 from tui.watch.resume_process import ResumeProcess
 
@@ -133,7 +139,7 @@ def test_of_a_lost_region_the_copies_are_shown_and_its_members_are_not_known(
         store.write([decided(None, group, west, at_ms=1, who="ann", why="w")])
     with questions_of(regions) as questions:
         answers = asked(questions)
-    assert "refused" in (answers.problem(f"{west} aggregate") or "")
+    assert "refused" in (answers.answer(members_key(west)).problem or "")
     now = time.time()
     view = next(it for it in groups_of(regions.appliance, answers, now) or () if it.group == group)
     assert (view.primary, view.unknown, view.lag) == (west, (west,), {})

@@ -9,10 +9,8 @@ import pytest
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import (
     AclBinding,
-    AclBindingFilter,
     AclOperation,
     AclPermissionType,
-    AdminClient,
     ResourcePatternType,
     ResourceType,
 )
@@ -27,6 +25,7 @@ from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster
 from replicator.placement.traffic.growth import DENSITY_DEFAULT, windows
 from replicator.placement.traffic.log_sampler import LogSampler
+from tests.live import acls
 from tests.live.topics import create, delete, new_name
 
 pytestmark = pytest.mark.timeout(180)
@@ -49,13 +48,10 @@ def two_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaClust
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """A cluster whose users have all rights on topics and none on the cluster."""
-    properties = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        # Brokers among themselves, and the lab's own admin client on the internal listener.
-        "super.users": "User:ANONYMOUS",
-    }
     directory = tmp_path_factory.mktemp("guarded")
-    cluster = KafkaCluster("guarded", directory, properties=properties, security="sasl_plaintext")
+    cluster = KafkaCluster(
+        "guarded", directory, properties=acls.AUTHORIZER, security="sasl_plaintext"
+    )
     cluster.start()
     try:
         allow(cluster, ResourceType.TOPIC, "*", AclOperation.ALL)
@@ -67,13 +63,10 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
 
 def allow(cluster, kind, name, operation):
     """Adds an ACL and returns a function that removes it."""
-    (node,) = cluster.nodes
-    keeper = AdminClient({"bootstrap.servers": f"127.0.0.1:{node.internal_port}", "log_level": 0})
     literal, allowed = ResourcePatternType.LITERAL, AclPermissionType.ALLOW
-    rule = (kind, name, literal, f"User:{USERNAME}", "*", operation, allowed)
-    keeper.create_acls([AclBinding(*rule)], request_timeout=60)[AclBinding(*rule)].result(60)
-    mirror = AclBindingFilter(*rule)
-    return lambda: keeper.delete_acls([mirror])[mirror].result(30)
+    rule = AclBinding(kind, name, literal, f"User:{USERNAME}", "*", operation, allowed)
+    acls.add(cluster, [rule])
+    return lambda: acls.remove(cluster, [rule])
 
 
 Opener = Callable[..., Awaitable[LogSampler]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.lab.daemons import SLUICE
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import Process
 from deploy.lab.redis import RedisServer
@@ -27,7 +27,6 @@ from tests.live.topics import create
 
 pytestmark = pytest.mark.timeout(300)
 
-SLUICE = str(Path(sys.executable).with_name("sluice"))
 KEYS_MAX = 6
 SETTLE_SECONDS = 60.0
 
@@ -43,10 +42,10 @@ class Home:
     aggregate: KafkaCluster
 
     def sluice(self, *words: str) -> None:
-        subprocess.run([SLUICE, *words, "--config", str(self.config)], check=True)
+        subprocess.run([str(SLUICE), *words, "--config", str(self.config)], check=True)
 
     def console(self, columns: int, rows: int) -> Terminal:
-        command = [SLUICE, "console", "--config", str(self.config)]
+        command = [str(SLUICE), "console", "--config", str(self.config)]
         return Terminal(command, columns=columns, rows=rows)
 
 
@@ -68,7 +67,7 @@ aggregate.bootstrap = {aggregate.bootstrap.split(",")}
 allow = ["{topic}"]
 refresh_seconds = 1.0
 """)
-    offsets = [SLUICE, "offsets", "--config", str(config), "--region", name]
+    offsets = [str(SLUICE), "offsets", "--config", str(config), "--region", name]
     copier = Process("sluice offsets", offsets, tmp_path / "offsets.log")
     daemon = ReplicateDaemon(config, name, 0, "local[2,8]")
     try:

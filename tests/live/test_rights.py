@@ -7,10 +7,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import (
     AclBinding,
-    AclBindingFilter,
     AclOperation,
     AclPermissionType,
-    AdminClient,
     ResourcePatternType,
     ResourceType,
 )
@@ -18,13 +16,8 @@ from confluent_kafka.admin import (
 from deploy.lab.credentials import USERNAME
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
+from tests.live import acls
 from tests.live.conftest import StageMaker
-
-GUARDED = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    # Brokers among themselves, and the lab's own admin client on the internal listener.
-    "super.users": "User:ANONYMOUS",
-}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +26,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     cluster = KafkaCluster(
         "guarded",
         tmp_path_factory.mktemp("guarded"),
-        properties=GUARDED,
+        properties=acls.AUTHORIZER,
         security="sasl_tls",
         mechanism="SCRAM-SHA-512",
     )
@@ -44,11 +37,6 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
         yield cluster
     finally:
         cluster.kill_all()
-
-
-def _keeper(cluster: KafkaCluster) -> AdminClient:
-    (node,) = cluster.nodes
-    return AdminClient({"bootstrap.servers": f"127.0.0.1:{node.internal_port}", "log_level": 0})
 
 
 def _rule(kind: ResourceType, name: str, permission: AclPermissionType, operation: AclOperation):
@@ -63,12 +51,10 @@ def _allow_everything(cluster: KafkaCluster) -> None:
         ResourceType.TRANSACTIONAL_ID: "*",
         ResourceType.BROKER: "kafka-cluster",
     }
-    rules = [
-        _rule(kind, name, AclPermissionType.ALLOW, AclOperation.ALL) for kind, name in kinds.items()
-    ]
-    keeper = _keeper(cluster)
-    for answer in keeper.create_acls(rules, request_timeout=60).values():
-        answer.result(60)
+    acls.add(
+        cluster,
+        [_rule(*kind, AclPermissionType.ALLOW, AclOperation.ALL) for kind in kinds.items()],
+    )
 
 
 @pytest.mark.parametrize("end", ["source", "target"])
@@ -140,14 +126,11 @@ def test_a_missing_right_is_named_and_once_granted_the_route_goes_on(
         ResourceType.TRANSACTIONAL_ID: [f"sluice.{key}.0"],
     }[kind]
     deny = [_rule(kind, name, AclPermissionType.DENY, operation) for name in names]
-    keeper = _keeper(guarded)
-    for answer in keeper.create_acls(deny).values():
-        answer.result(30)
+    acls.add(guarded, deny)
     stage.carrying.begin()
     stage.until(lambda: ERRORS[kind] in caplog.text)
     assert stage.entry.source_offset == 0
-    for answer in keeper.delete_acls([_filter(rule) for rule in deny]).values():
-        answer.result(30)
+    acls.remove(guarded, deny)
     stage.until(lambda: stage.entry.source_offset == 100)
     stage.carrying.stop()
     stage.assert_exact()
@@ -165,26 +148,13 @@ def test_a_source_topic_that_may_not_be_described_is_no_deleted_one(
     assert stage.entry.source_topic
     stage.send(100)
     deny = _rule(ResourceType.TOPIC, stage.topic, AclPermissionType.DENY, AclOperation.DESCRIBE)
-    keeper = _keeper(guarded)
-    keeper.create_acls([deny])[deny].result(30)
+    acls.add(guarded, [deny])
     stage.carrying.begin()
     stage.until(lambda: "event=waiting" in caplog.text)
     assert "grant Describe" in caplog.text and stage.topic in caplog.text
     assert (stage.entry.source_offset, stage.entry.parked) == (100, None)
-    keeper.delete_acls([_filter(deny)])[_filter(deny)].result(30)
+    acls.remove(guarded, [deny])
     stage.until(lambda: stage.entry.source_offset == 200)
     stage.carrying.stop()
     assert "event=parked" not in caplog.text
     stage.assert_exact()
-
-
-def _filter(rule: AclBinding) -> AclBindingFilter:
-    return AclBindingFilter(
-        rule.restype,
-        rule.name,
-        rule.resource_pattern_type,
-        rule.principal,
-        rule.host,
-        rule.operation,
-        rule.permission_type,
-    )

@@ -11,10 +11,8 @@ from pathlib import Path
 
 from confluent_kafka.admin import (
     AclBinding,
-    AclBindingFilter,
     AclOperation,
     AclPermissionType,
-    AdminClient,
     ResourcePatternType,
     ResourceType,
     ScramCredentialInfo,
@@ -26,14 +24,15 @@ from redis import Redis
 from deploy.lab.credentials import USERNAME
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
+from tests.live import acls
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
 VIEWER, PASSWORD = "viewer", "look, do not touch"
 GUARDED = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    # Brokers among themselves, the lab's admin client on the internal listener, and its user.
-    "super.users": f"User:ANONYMOUS;User:{USERNAME}",
+    **acls.AUTHORIZER,
+    "super.users": f"{acls.AUTHORIZER['super.users']};User:{USERNAME}",
 }
+"""Properties of the brokers; the lab's own user has all rights."""
 ROW = re.compile(r"^\| (regional|aggregate) \| ([^|]+) \| (\w+) \| [^|]+ \|$", re.MULTILINE)
 RESOURCES = {
     "all topics": (ResourceType.TOPIC, "*", ResourcePatternType.LITERAL),
@@ -71,19 +70,6 @@ class Right:
             AclPermissionType.ALLOW,
         )
 
-    @property
-    def binding_filter(self) -> AclBindingFilter:
-        of = self.binding
-        return AclBindingFilter(
-            of.restype,
-            of.name,
-            of.resource_pattern_type,
-            of.principal,
-            of.host,
-            of.operation,
-            of.permission_type,
-        )
-
 
 def rights() -> list[Right]:
     """Returns all rows of the table on the page."""
@@ -104,26 +90,17 @@ def grant(cluster: KafkaCluster, granted: Sequence[Right]) -> None:
     )
     admin = cluster.admin()
     admin.alter_user_scram_credentials([change])[VIEWER].result(30)
-    keeper = keeper_of(cluster)
-    for answer in keeper.create_acls([it.binding for it in granted], request_timeout=30).values():
-        answer.result(30)
+    acls.add(cluster, [it.binding for it in granted])
 
 
 @contextmanager
 def without(cluster: KafkaCluster, right: Right) -> Iterator[None]:
     """Takes one right away meanwhile."""
-    keeper = keeper_of(cluster)
-    keeper.delete_acls([right.binding_filter])[right.binding_filter].result(30)
+    acls.remove(cluster, [right.binding])
     try:
         yield
     finally:
-        keeper.create_acls([right.binding])[right.binding].result(30)
-
-
-def keeper_of(cluster: KafkaCluster) -> AdminClient:
-    """Returns a client on the internal listener, which has all rights."""
-    (node,) = cluster.nodes
-    return AdminClient({"bootstrap.servers": f"127.0.0.1:{node.internal_port}", "log_level": 0})
+        acls.add(cluster, [right.binding])
 
 
 def admit(redis: RedisServer, rules: Sequence[str]) -> None:

@@ -104,7 +104,8 @@ def _some_text(_: click.Context, __: click.Parameter, text: str | None) -> str |
     return text
 
 
-def _duration(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+def checked_duration(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """Returns the text of an option --for. Raises click.UsageError if it is no duration."""
     from tui.actions.durations import BadDuration, milliseconds
 
     if text is not None:
@@ -131,7 +132,7 @@ duration_option = click.option(
     "--for",
     "duration",
     metavar="DURATION",
-    callback=_duration,
+    callback=checked_duration,
     help="Time after which the order ends by itself: 90s, 30m, 2h, 7d. Default: it holds until the "
     "opposite command ends it: resume, release, unpin, include.",
 )

@@ -227,6 +227,7 @@ def run_verify(
     from replicator.config.topology import load
     from tui.actions.plan_applying import plan_writer
     from tui.actions.saved_plans import load_plan
+    from tui.state.counted import counted
 
     appliance = load(config)
     found, display = load_plan(appliance, plan), steps_display(progress)
@@ -234,8 +235,8 @@ def run_verify(
         "verify", len(found.groups), f"reads the groups in {found.target}", time.monotonic()
     )
     outcome = plan_writer(appliance, found, timeout).verified()
-    left = len(outcome.not_done)
-    display.show("verify", 0, f"read: {left} groups are not where the plan says", time.monotonic())
+    left = counted(len(outcome.not_done), "group")
+    display.show("verify", 0, f"read: {left} not where the plan says", time.monotonic())
     _show_outcome(outcome, output, by_partition=partitions)
     if not outcome.not_done:
         return ExitCode.DONE

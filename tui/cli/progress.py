@@ -6,6 +6,7 @@ JSON lines are an interface: the console reads them, and docs/failover.md descri
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from typing import Protocol, TextIO
@@ -42,9 +43,13 @@ class Display(Protocol):
         """Ends the display."""
 
 
-def wait_display(format_name: str | None) -> Display:
-    """Returns the display of a command that may wait long; by default a bar or lines."""
-    return _display(format_name or "text", Progress(sys.stderr))
+def wait_display(format_name: str | None, *, json_seconds: float = 0.0) -> Display:
+    """Returns the display of a command that may wait long; by default a bar or lines.
+
+    Args:
+        json_seconds: time between two JSON lines, at least.
+    """
+    return _display(format_name or "text", Progress(sys.stderr), json_seconds)
 
 
 def steps_display(format_name: str | None) -> Display:
@@ -52,10 +57,10 @@ def steps_display(format_name: str | None) -> Display:
     return _display(format_name or ("text" if sys.stderr.isatty() else "none"), SaidSteps())
 
 
-def _display(format_name: str, text_display: Display) -> Display:
+def _display(format_name: str, text_display: Display, json_seconds: float = 0.0) -> Display:
     match format_name:
         case "json":
-            return JsonLines(sys.stderr)
+            return JsonLines(sys.stderr, json_seconds)
         case "none":
             return NoDisplay()
         case _:
@@ -63,12 +68,21 @@ def _display(format_name: str, text_display: Display) -> Display:
 
 
 class JsonLines:
-    """JSON lines on one text stream, a line for each call: at_ms, stage, left, text."""
+    """JSON lines on one text stream, a line for each call: at_ms, stage, left, text.
 
-    def __init__(self, stream: TextIO) -> None:
+    Args:
+        seconds: time between two lines, at least; the line on which nothing is left comes anyway.
+    """
+
+    def __init__(self, stream: TextIO, seconds: float = 0.0) -> None:
         self._stream = stream
+        self._seconds = seconds
+        self._written_at = -math.inf
 
     def show(self, stage: str, left: int | None, text: str, now_seconds: float) -> None:
+        if left != 0 and now_seconds - self._written_at < self._seconds:
+            return
+        self._written_at = now_seconds
         at_ms = time.time_ns() // 1_000_000
         values = {"at_ms": at_ms, "stage": stage, "left": left, "text": text}
         self._stream.write(json.dumps(values) + "\n")

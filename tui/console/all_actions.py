@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tui.console.keys import DEFAULT, Keymap
 from tui.console.page import Action, Page
 from tui.console.pages.alerts import AlertsPage
 from tui.console.pages.balance import BalancePage
@@ -46,7 +47,9 @@ class PlacedAction:
     action: Action
 
 
-def elsewhere(snapshot: Snapshot, now: float, here: Iterable[Action]) -> list[PlacedAction]:
+def elsewhere(
+    snapshot: Snapshot, now: float, here: Iterable[Action], keymap: Keymap = DEFAULT
+) -> list[PlacedAction]:
     """Returns the actions of all screens but those `here`, each one once."""
     known = {_identity(each) for each in here}
     found = []
@@ -54,9 +57,9 @@ def elsewhere(snapshot: Snapshot, now: float, here: Iterable[Action]) -> list[Pl
         for action in page.actions(snapshot, None, now):
             if _identity(action) not in known:
                 known.add(_identity(action))
-                found.append(PlacedAction(page.name, row, action))
+                found.append(PlacedAction(page.name, row, keymap.with_key(action)))
     return found
 
 
-def _identity(action: Action) -> tuple[str, str, tuple[str, ...]]:
-    return action.key, action.label, action.words[:2]
+def _identity(action: Action) -> tuple[str, tuple[str, ...]]:
+    return action.label, action.words[:2]

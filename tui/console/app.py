@@ -9,29 +9,26 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
-from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from tui.console.arranged import Arranged
-from tui.console.arranger import Arranger, Wish
+from tui.console.built_page import BuiltPage
 from tui.console.main_screen import MainScreen
+from tui.console.navigation import Navigation
 from tui.console.page import NO_FOCUS, Focus, Page
+from tui.console.page_builder import PageBuilder, PageRequest
 from tui.console.registry import first_page
 from tui.console.settings import ConsoleSettings
 from tui.console.source import FailingSource, Opened, Opening
+from tui.console.textual_internals import ContainedApp
 from tui.console.themes import HIGH_CONTRAST
-from tui.console.tight_update import ChopsUpdate, TightUpdate
 from tui.console.typed_keys import TypedKeys
-from tui.console.visits import Visits
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
     from textual.driver import Driver
-    from textual.screen import Screen
 
     from tui.state.snapshot import Snapshot
 
@@ -43,12 +40,12 @@ class SnapshotCame(Message):
     """A new snapshot is there."""
 
 
-class PageMade(Message):
-    """A page was made."""
+class PageBuilt(Message):
+    """A page was built."""
 
-    def __init__(self, wish: Wish, page: Arranged) -> None:
+    def __init__(self, request: PageRequest, page: BuiltPage) -> None:
         super().__init__()
-        self.wish = wish
+        self.request = request
         self.page = page
 
 
@@ -60,7 +57,7 @@ class OpenedCame(Message):
         self.opened = opened
 
 
-class Told(Message):
+class NoticeCame(Message):
     """A text for the operator, from another thread."""
 
     def __init__(self, text: str) -> None:
@@ -68,7 +65,7 @@ class Told(Message):
         self.text = text
 
 
-class ConsoleApp(App[int], inherit_bindings=False):
+class ConsoleApp(ContainedApp, inherit_bindings=False):
     """Console. Runs until the operator quits; `failure` is the error that ended it.
 
     Args:
@@ -97,8 +94,7 @@ class ConsoleApp(App[int], inherit_bindings=False):
         self.opened: Opened | None = None
         self.snapshot: Snapshot | None = None
         self.frozen_at: float | None = None
-        self.failure: BaseException | None = None
-        self.visits = Visits(first_page, "overview")
+        self.navigation = Navigation(first_page, "overview")
         self.main = MainScreen()
         self.keys = TypedKeys(
             super().on_event,
@@ -108,10 +104,10 @@ class ConsoleApp(App[int], inherit_bindings=False):
         )
         self._opening = opening
         self._latest: Snapshot | None = None
-        self._arranger = Arranger(self._made)
-        self.wishes = 0
-        self._made_number = 0
-        self._wished_at = 0.0
+        self._builder = PageBuilder(self._page_was_built)
+        self.requests = 0
+        self._built_number = 0
+        self._requested_at = 0.0
         self._focus = NO_FOCUS
 
     async def on_event(self, event: events.Event) -> None:
@@ -129,7 +125,7 @@ class ConsoleApp(App[int], inherit_bindings=False):
         if self.settings.theme is not None:
             self.theme = self.settings.theme
         self.push_screen(self.main)
-        self._arranger.start()
+        self._builder.start()
         threading.Thread(target=self._open, name="opening", daemon=True).start()
         self.set_interval(1.0, self.tick)
 
@@ -149,30 +145,16 @@ class ConsoleApp(App[int], inherit_bindings=False):
         self.opened.source.set_focus(self._focus)
         self.main.show_bars()
 
-    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        if isinstance(renderable, ChopsUpdate):
-            renderable = TightUpdate.of(renderable)
-        super()._display(screen, renderable)
-
     def fail(self, error: BaseException) -> None:
         """Ends the console because of an error; the caller of `run` finds it in `failure`."""
         self.failure = self.failure or error
         self.exit(1)
 
-    def _handle_exception(self, error: Exception) -> None:
-        # Textual prints a traceback with the values of all variables: settings, data of servers.
-        self.failure = self.failure or error
-        if self._exception is None:
-            self._exception = error
-            self._exception_event.set()
-        self._return_code = 1
-        self._close_messages_no_wait()
-
     def tell(self, text: str) -> None:
         """Shows a text to the operator; any thread may call it."""
-        self.post_message(Told(text))
+        self.post_message(NoticeCame(text))
 
-    def on_told(self, message: Told) -> None:
+    def on_notice_came(self, message: NoticeCame) -> None:
         """Shows a text of another thread."""
         self.main.notice(message.text)
 
@@ -182,7 +164,7 @@ class ConsoleApp(App[int], inherit_bindings=False):
 
     def close_parts(self) -> None:
         """Ends threads and clients. To be called after `run`."""
-        self._arranger.close()
+        self._builder.close()
         if self.opened is not None:
             self.opened.source.close()
             self.opened.close()
@@ -200,7 +182,7 @@ class ConsoleApp(App[int], inherit_bindings=False):
         """Shows the newest snapshot, unless the view is frozen."""
         if self.frozen_at is None and self._latest is not self.snapshot:
             self.snapshot = self._latest
-            self.arrange()
+            self.request_page()
 
     @property
     def problem(self) -> str:
@@ -227,38 +209,40 @@ class ConsoleApp(App[int], inherit_bindings=False):
         if not self.main.is_composed:
             return
         self.main.show_top()
-        seconds = getattr(self.visits.current.page, "redraw_seconds", REDRAW_SECONDS)
-        if self.frozen_at is None and self.now() - self._wished_at >= seconds:
-            self.arrange()
+        seconds = getattr(self.navigation.current.page, "redraw_seconds", REDRAW_SECONDS)
+        if self.frozen_at is None and self.now() - self._requested_at >= seconds:
+            self.request_page()
 
     # --- Pages.
 
     @property
     def is_drawn(self) -> bool:
-        """True when the page that was wished for last is shown, and no key is on its way."""
-        return self._made_number == self.wishes and not self.keys.is_busy
+        """True when the page that was requested last is shown, and no key is on its way."""
+        return self._built_number == self.requests and not self.keys.is_busy
 
-    def arrange(self) -> None:
+    def request_page(self) -> None:
         """Has the current page made from the shown snapshot."""
         if self.snapshot is None:
             self.main.show_waiting()
             return
-        self.wishes += 1
-        self._wished_at = self.now()
-        self._arranger.wish(Wish(self.wishes, self.visits.current, self.snapshot, self.now()))
-        self._set_focus(self.visits.current.page.focus())
+        self.requests += 1
+        self._requested_at = self.now()
+        self._builder.request(
+            PageRequest(self.requests, self.navigation.current, self.snapshot, self.now())
+        )
+        self._set_focus(self.navigation.current.page.focus())
 
-    def _made(self, wish: Wish, page: Arranged) -> None:
-        self.post_message(PageMade(wish, page))
+    def _page_was_built(self, request: PageRequest, page: BuiltPage) -> None:
+        self.post_message(PageBuilt(request, page))
 
-    def on_page_made(self, message: PageMade) -> None:
-        """Shows a page, unless another one was wished for since."""
-        wish = message.wish
-        if wish.visit.page != self.visits.current.page or not self.main.is_composed:
+    def on_page_built(self, message: PageBuilt) -> None:
+        """Shows a page, unless another one was requested since."""
+        request = message.request
+        if request.view.page != self.navigation.current.page or not self.main.is_composed:
             return
-        self._made_number = wish.number
-        # Not the visit of the wish: the cursor may have moved while the page was made.
-        self.main.show_page(message.page, self.visits.current)
+        self._built_number = request.number
+        # Not the view of the request: the cursor may have moved while the page was built.
+        self.main.show_page(message.page, self.navigation.current)
 
     def _set_focus(self, focus: Focus) -> None:
         if focus != self._focus:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tui.console.arranged import Arranged
-from tui.console.keys import KEYS, SCREENS, Keymap
+from tui.console.built_page import BuiltPage
+from tui.console.keys import KEYS, SCREENS, Keymap, shown
 from tui.console.page import Action
-from tui.console.piece import Piece, Pieces, ends, piece
-from tui.console.visit import Visit
+from tui.console.styled_text import StyledLine, StyledText, ends, styled
+from tui.console.view_state import ViewState
 from tui.state.moments import clock_text
 
 FILE_WIDTH_MIN = 20
@@ -40,57 +40,59 @@ class TopFacts:
     problem: str = ""
 
 
-def top_line(facts: TopFacts, help_key: str, width: int) -> Pieces:
+def top_line(facts: TopFacts, help_key: str, width: int) -> StyledLine:
     """Returns the top line."""
     left = [
-        Piece(" sluice  ", "bar"),
-        piece(facts.file[: max(FILE_WIDTH_MIN, width // 4)], "bar"),
-        Piece("  ", "bar"),
-        piece(facts.mode, MODE_TONES.get(facts.mode, "bar")),
-        Piece(" FROZEN" if facts.is_frozen else "", "on"),
-        Piece("  ", "bar"),
-        piece(facts.age, {"bad": "on", "warn": "key"}.get(facts.age_tone, "bar")),
+        StyledText(" sluice  ", "bar"),
+        styled(facts.file[: max(FILE_WIDTH_MIN, width // 4)], "bar"),
+        StyledText("  ", "bar"),
+        styled(facts.mode, MODE_TONES.get(facts.mode, "bar")),
+        StyledText(" FROZEN" if facts.is_frozen else "", "on"),
+        StyledText("  ", "bar"),
+        styled(facts.age, {"bad": "on", "warn": "key"}.get(facts.age_tone, "bar")),
     ]
     if facts.problem:
-        left += [Piece("  ", "bar"), piece(f"FAILS: {facts.problem}", "on")]
+        left += [StyledText("  ", "bar"), styled(f"FAILS: {facts.problem}", "on")]
     if facts.notice:
-        left += [Piece("  ", "bar"), piece(facts.notice, "bar")]
-    right = [piece(f"{clock_text(facts.now)}Z  ", "bar"), piece(f"{help_key}help ", "key")]
+        left += [StyledText("  ", "bar"), styled(facts.notice, "bar")]
+    right = [styled(f"{clock_text(facts.now)}Z  ", "bar"), styled(f"{help_key}help ", "key")]
     return ends(left, right, width, "bar")
 
 
-def page_line(page: Arranged, visit: Visit, position: tuple[int, int], width: int) -> Pieces:
+def page_line(
+    page: BuiltPage, view: ViewState, position: tuple[int, int], width: int
+) -> StyledLine:
     """Returns the line of the page: title, what is left out, place of the cursor."""
-    left = [Piece(" "), piece(page.title, "heading")]
-    found = page.place(visit.cursor_at)
+    left = [StyledText(" "), styled(page.title, "heading")]
+    found = page.place(view.cursor_at)
     if found and found[0].sorted_by:
         names = ", ".join(title.removeprefix("-") for title in found[0].sorted_by)
         turned = ", reversed" if found[0].is_reversed else ""
-        left.append(piece(f"  sort {names}{turned}", "dim"))
-    right: list[Piece] = []
+        left.append(styled(f"  sort {names}{turned}", "dim"))
+    right: list[StyledText] = []
     if page.newest_at() is not None:
-        following = ("follows  ", "good") if visit.is_following else ("does not follow  ", "dim")
-        right.append(Piece(*following))
-    if visit.is_faults_only:
-        right.append(Piece("faults only  ", "warn"))
-    if visit.is_wide:
-        right.append(Piece("wide  ", "dim"))
+        following = ("follows  ", "good") if view.is_following else ("does not follow  ", "dim")
+        right.append(StyledText(*following))
+    if view.is_faults_only:
+        right.append(StyledText("faults only  ", "warn"))
+    if view.is_wide:
+        right.append(StyledText("wide  ", "dim"))
     if page.problem:
-        right.append(piece(f"{page.problem}  ", "bad"))
-    elif visit.filter:
-        right.append(piece(f"/{visit.filter}  ", "warn"))
-    right.append(Piece(f"{position[0]} of {position[1]} ", "dim"))
+        right.append(styled(f"{page.problem}  ", "bad"))
+    elif view.filter:
+        right.append(styled(f"/{view.filter}  ", "warn"))
+    right.append(StyledText(f"{position[0]} of {position[1]} ", "dim"))
     return ends(left, right, width)
 
 
-def screens_line(keymap: Keymap, current: str, width: int) -> Pieces:
+def screens_line(keymap: Keymap, current: str, width: int) -> StyledLine:
     """Returns the line of screens, with the current one marked."""
-    pieces: list[Piece] = []
+    pieces: list[StyledText] = []
     for name in SCREENS:
         is_on = name == current
-        pieces.append(piece(f"{keymap.key(name)} {name}", "on" if is_on else "bar"))
-        pieces.append(Piece(" ", "bar"))
-    return ends([Piece(" ", "bar"), *pieces], [], width, "bar")
+        pieces.append(styled(f"{keymap.key(name)} {name}", "on" if is_on else "bar"))
+        pieces.append(StyledText(" ", "bar"))
+    return ends([StyledText(" ", "bar"), *pieces], [], width, "bar")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def hints(
     found += [Hint(keymap.key("open"), "in", not can_open), Hint(keymap.key("back"), "out")]
     # All that has no room here is found there.
     found.append(Hint(keymap.key("palette"), "actions"))
-    found += [Hint(action.key, action.label, why is not None) for action, why in actions]
+    found += [Hint(shown(action.key), action.label, why is not None) for action, why in actions]
     names = ["filter", "sort", "faults", "wide", "row-groups", "row-events", "search"]
     names += ["copy", "export", "freeze", "jobs", "quit"]
     if is_replay:
@@ -135,18 +137,18 @@ def has_arrows(keymap: Keymap) -> bool:
     return keymap.name("up") == "up" and keymap.name("down") == "down"
 
 
-def hints_line(found: Sequence[Hint], width: int) -> Pieces:
+def hints_line(found: Sequence[Hint], width: int) -> StyledLine:
     """Returns the line of hints that fit; a greyed hint is in brackets, in words as in colour."""
-    texts = {at: hint_pieces(hint) for at, hint in enumerate(found)}
+    texts = {at: hint_texts(hint) for at, hint in enumerate(found)}
     sizes = {at: sum(each.width for each in pieces) + 2 for at, pieces in texts.items()}
     kept = _fitting([at for at in texts if not found[at].is_spare], sizes, width)
     for at in texts:
         # The gap after the last hint may be cut.
         if found[at].is_spare and 1 + sum(sizes[one] for one in (*kept, at)) - 2 <= width:
             kept.append(at)
-    pieces: list[Piece] = [Piece(" ", "bar")]
+    pieces: list[StyledText] = [StyledText(" ", "bar")]
     for at in sorted(kept):
-        pieces += [*texts[at], Piece("  ", "bar")]
+        pieces += [*texts[at], StyledText("  ", "bar")]
     return ends(pieces[:-1], [], width, "bar")
 
 
@@ -161,10 +163,12 @@ def _fitting(places: Sequence[int], sizes: Mapping[int, int], width: int) -> lis
     return kept
 
 
-def hint_pieces(hint: Hint) -> list[Piece]:
+def hint_texts(hint: Hint) -> list[StyledText]:
     """Returns a hint, without the gap after it."""
-    key = piece(hint.key, "off" if hint.is_off else "key")
+    key = styled(hint.key, "off" if hint.is_off else "key")
     if not hint.label:
         return [key]
-    label = piece(f" {hint.label}", "off" if hint.is_off else "bar")
-    return [Piece("(", "off"), key, label, Piece(")", "off")] if hint.is_off else [key, label]
+    label = styled(f" {hint.label}", "off" if hint.is_off else "bar")
+    if hint.is_off:
+        return [StyledText("(", "off"), key, label, StyledText(")", "off")]
+    return [key, label]

@@ -7,14 +7,14 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from tui.console.arranged import arranged
+from tui.console.built_page import built
 from tui.console.line_table import LineTable
 from tui.console.line_widget import LineWidget
 from tui.console.list_page import ListPage
 from tui.console.overlay import Overlay
-from tui.console.piece import column_piece
 from tui.console.plain_input import PlainInput
-from tui.console.visit import Visit
+from tui.console.styled_text import styled_column
+from tui.console.view_state import ViewState
 
 MOVES = {"up": -1, "down": 1}
 PAGES = {"pageup": -1, "pagedown": 1}
@@ -92,12 +92,12 @@ class Chooser(Overlay[str | None]):
 
     def _show(self) -> None:
         words = self.query_one("#typed", PlainInput).value.split()
-        visit = Visit(page=self._page, words=tuple(words))
+        view = ViewState(page=self._page, words=tuple(words))
         # The list needs no snapshot.
-        self._table.show_page(arranged(visit, None, 0.0), visit)  # type: ignore[arg-type]
+        self._table.show_page(built(view, None, 0.0), view)  # type: ignore[arg-type]
         for name, text, tone in (
             ("heading", self._page.heading, "heading"),
             ("hint", self._hint, "bar"),
         ):
             line = self.query_one(f"#{name}", LineWidget)
-            line.show_lines([(column_piece(f" {text}", max(1, line.size.width), tone),)])
+            line.show_lines([(styled_column(f" {text}", max(1, line.size.width), tone),)])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tui.console import replay_commands as replays
 from tui.console import row_commands as rows
-from tui.console.arranged import next_sort
+from tui.console.built_page import next_sort
 from tui.console.keys import SCREENS
 from tui.console.themes import next_theme
 from tui.state.moments import clock_text
@@ -38,7 +38,7 @@ def to_screen(name: str) -> Callable[[MainScreen], None]:
     """Returns the command that shows a screen."""
 
     def run(screen: MainScreen) -> None:
-        screen.console_app.visits.go_to(name)
+        screen.console_app.navigation.go_to(name)
         screen.page_changed()
 
     return run
@@ -52,7 +52,7 @@ def open_row(screen: MainScreen) -> None:
         return
     page = table.page.opened(row)
     if page is not None:
-        screen.console_app.visits.open(page)
+        screen.console_app.navigation.open(page)
         screen.page_changed()
 
 
@@ -65,10 +65,10 @@ def why_not_open(screen: MainScreen) -> str | None:
 
 def back(screen: MainScreen) -> None:
     """Clears the filter or, without one, goes back."""
-    visits = screen.console_app.visits
-    if visits.current.filter or visits.current.is_faults_only:
-        screen.changed(replace(visits.current, filter="", is_faults_only=False))
-    elif visits.back():
+    navigation = screen.console_app.navigation
+    if navigation.current.filter or navigation.current.is_faults_only:
+        screen.changed(replace(navigation.current, filter="", is_faults_only=False))
+    elif navigation.back():
         screen.page_changed()
 
 
@@ -79,46 +79,46 @@ def moving(rows: int) -> Callable[[MainScreen], None]:
 
 def section_name(screen: MainScreen) -> str | None:
     """Returns the name of the section that the cursor is in."""
-    visit = screen.console_app.visits.current
-    return visit.cursor[0] if visit.cursor else None
+    view = screen.console_app.navigation.current
+    return view.cursor[0] if view.cursor else None
 
 
 def sort_next(screen: MainScreen) -> None:
     """Sorts the cursor's section by the next column."""
-    visit, page = screen.console_app.visits.current, screen.table.page
-    found = page.place(visit.cursor_at) if page is not None else None
+    view, page = screen.console_app.navigation.current, screen.table.page
+    found = page.place(view.cursor_at) if page is not None else None
     if found is not None:
         section = found[0].section
         titles = next_sort(section.columns, found[0].sorted_by)
-        screen.changed(visit.sorted_by(section.name, titles))
+        screen.changed(view.sorted_by(section.name, titles))
 
 
 def reverse(screen: MainScreen) -> None:
     """Turns the order of the cursor's section round."""
     name = section_name(screen)
     if name is not None:
-        screen.changed(screen.console_app.visits.current.turned_round(name))
+        screen.changed(screen.console_app.navigation.current.turned_round(name))
 
 
 def faults(screen: MainScreen) -> None:
     """Shows faults only, or all rows."""
-    visit = screen.console_app.visits.current
-    screen.changed(replace(visit, is_faults_only=not visit.is_faults_only))
+    view = screen.console_app.navigation.current
+    screen.changed(replace(view, is_faults_only=not view.is_faults_only))
 
 
 def wide(screen: MainScreen) -> None:
     """Shows all columns, or those that fit."""
-    visit = screen.console_app.visits.current
-    screen.changed(replace(visit, is_wide=not visit.is_wide, shift=0))
+    view = screen.console_app.navigation.current
+    screen.changed(replace(view, is_wide=not view.is_wide, shift=0))
 
 
 def shifting(columns: int) -> Callable[[MainScreen], None]:
     """Returns the command that moves a wide view along its columns."""
 
     def run(screen: MainScreen) -> None:
-        visit = screen.console_app.visits.current
-        if visit.is_wide:
-            screen.changed(replace(visit, shift=max(0, visit.shift + columns)))
+        view = screen.console_app.navigation.current
+        if view.is_wide:
+            screen.changed(replace(view, shift=max(0, view.shift + columns)))
 
     return run
 

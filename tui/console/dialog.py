@@ -16,10 +16,10 @@ from tui.console.command_line import missing
 from tui.console.line_widget import LineWidget
 from tui.console.overlay import Overlay
 from tui.console.page import Action, Field
-from tui.console.piece import column_piece
 from tui.console.plain import plain, wrapped
 from tui.console.plain_input import PlainInput
 from tui.console.source import JobRefused
+from tui.console.styled_text import styled_column
 from tui.steering.steered_command import as_typed
 
 COMMAND_LINES_MAX = 6
@@ -85,6 +85,10 @@ class ActionDialog(Overlay[Mapping[str, str] | None]):
         (empty or [self.query_one("#confirm", PlainInput)])[0].focus()
         self.call_after_refresh(self._show)
 
+    def on_descendant_focus(self, _: events.DescendantFocus) -> None:
+        """Moves the mark to the field that takes what is typed."""
+        self.call_after_refresh(self._mark)
+
     def on_resize(self, _: events.Resize) -> None:
         """Draws for the new size."""
         self.call_after_refresh(self._show)
@@ -106,19 +110,20 @@ class ActionDialog(Overlay[Mapping[str, str] | None]):
         action = self.action
         self._line("title", f"{action.label}: {as_typed(action.words)}", "heading")
         for at, field in enumerate(action.fields):
-            self._line(f"label-{at}", field.name, "bold")
             self._line(f"help-{at}", f"{'':{LABEL_WIDTH - 1}}{help_of(field)}", "dim")
             if self.query(f"#fixed-{at}"):
                 self._line(f"fixed-{at}", field.preset, "")
-        self._line("ask", self._question(), "warn" if self._is_typed else "bold")
+        self._mark()
         self._show_command()
 
     def _question(self) -> str:
+        others = "; ↑↓ fields" if self.action.fields else ""
         if self.action.is_copied:
-            return "not run from here: enter copies the command, esc leaves"
+            return f"not run from here: enter copies the command, esc leaves{others}"
         if self._is_typed:
-            return f"Type {self.action.confirmation} to run it; empty enter or esc: nothing is done"
-        return "it changes nothing: enter runs it, esc leaves"
+            text = f"Type {self.action.confirmation} to run it; empty enter or esc: nothing is done"
+            return text + others
+        return f"it changes nothing: enter runs it, esc leaves{others}"
 
     def _show_command(self) -> None:
         try:
@@ -131,11 +136,21 @@ class ActionDialog(Overlay[Mapping[str, str] | None]):
         self._first_line = max(0, min(self._first_line, len(found) - COMMAND_LINES_MAX))
         lines = window(found, self._first_line, COMMAND_LINES_MAX)
         widget.styles.height = len(lines)
-        widget.show_lines([(column_piece(f" {line}", width, tone),) for line in lines])
+        widget.show_lines([(styled_column(f" {line}", width, tone),) for line in lines])
 
-    def _line(self, name: str, text: str, tone: str) -> None:
+    def _line(self, name: str, text: str, tone: str, mark: str = " ") -> None:
         widget = self.query_one(f"#{name}", LineWidget)
-        widget.show_lines([(column_piece(f" {text}", max(1, widget.size.width), tone),)])
+        widget.show_lines([(styled_column(f"{mark}{text}", max(1, widget.size.width), tone),)])
+
+    def _mark(self) -> None:
+        """Marks the field that takes what is typed: a colour alone would not do."""
+        for at, field in enumerate(self.action.fields):
+            self._line(f"label-{at}", field.name, "bold", self._mark_of(f"field-{at}"))
+        tone = "warn" if self._is_typed else "bold"
+        self._line("ask", self._question(), tone, self._mark_of("confirm"))
+
+    def _mark_of(self, name: str) -> str:
+        return "›" if any(each.has_focus for each in self.query(f"#{name}")) else " "
 
     def _say(self, text: str) -> None:
         self._line("said", text, "bad")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tui.console.arranged import Arranged
+from tui.console.built_page import BuiltPage
 from tui.console.page import Cell, Column
 from tui.console.plain import plain
 
@@ -23,7 +23,7 @@ OWN_SIGN = re.compile(r"-|[-+][\d.,]+[kMGT]?(/s)?")
 FONT_FACE = re.compile(r"@font-face\s*\{.*?\}\s*", re.DOTALL)
 
 
-def as_csv(page: Arranged) -> str:
+def as_csv(page: BuiltPage) -> str:
     """Returns the shown rows of all sections as CSV; sections are named in the first column."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -36,7 +36,7 @@ def as_csv(page: Arranged) -> str:
     return text.getvalue()
 
 
-def as_json(page: Arranged) -> str:
+def as_json(page: BuiltPage) -> str:
     """Returns the shown rows by section as JSON: numbers in full, unknown as null."""
     sections = {
         each.section.name: [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui.console.arranged import Arranged
+from tui.console.built_page import BuiltPage
 from tui.console.keys import KEYS, Keymap, shown
 from tui.console.list_page import ListPage
 from tui.console.page import Action, Cell, Column, Row, Section
@@ -24,12 +24,14 @@ BASICS = (
 
 def help_page(
     keymap: Keymap,
-    page: Arranged | None,
+    page: BuiltPage | None,
     actions: Sequence[tuple[Action, str | None]],
     is_replay: bool,
 ) -> ListPage:
     """Returns the help of a page."""
-    keys = [key_row(action.key, action.label, as_typed(action.words)) for action, _ in actions]
+    keys = [
+        key_row(shown(action.key), action.label, as_typed(action.words)) for action, _ in actions
+    ]
     keys += [
         key_row(" ".join(map(shown, keymap.by_name[each.name])), each.label, each.meaning)
         for each in KEYS

@@ -1,20 +1,16 @@
-"""Keys of the console, and their remapping by a file."""
+"""Keys of the console and of the actions of its pages."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
-
-class BadKeys(Exception):
-    """The file of keys cannot be used. Correct it as the message says."""
+from tui.console.page import Action
 
 
 @dataclass(frozen=True, slots=True)
 class KeyDefinition:
-    """Key of the console itself; pages have more (Action.key).
+    """Key of the console itself; actions of pages have others (PageKey).
 
     Args:
         name: as in a file of keys.
@@ -78,8 +74,50 @@ KEYS = (
 SCREENS = tuple(each.name for each in KEYS[:8])
 REFUSED_KEYS = frozenset({"ctrl+a", "ctrl+b", "ctrl+j", "ctrl+o", "ctrl+s"})
 """Keys that terminal multiplexers take for themselves."""
-PAGE_KEYS = frozenset("ADHKLOPRUVWXZ")
-"""Keys of the actions of pages. They count first, so no other action may have one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageKey:
+    """Key of an action of pages, the same on all of them.
+
+    Args:
+        label: of the action.
+        key: where no file gives another (Action.key).
+        screens: with pages that have the action.
+    """
+
+    label: str
+    key: str
+    screens: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Name in a file of keys."""
+        return self.label.replace(" ", "-")
+
+
+PAGE_KEYS = (
+    PageKey("pause", "H", ("routes",)),
+    PageKey("resume", "R", ("routes", "balance", "feeds")),
+    PageKey("rewind", "W", ("routes",)),
+    PageKey("accept loss", "L", ("routes", "feeds")),
+    PageKey("plan failover", "P", ("groups", "failover")),
+    PageKey("plan switchover", "W", ("groups", "failover")),
+    PageKey("apply", "A", ("failover", "balance")),
+    PageKey("verify", "V", ("failover",)),
+    PageKey("plan", "P", ("balance",)),
+    PageKey("hold", "H", ("balance",)),
+    # It takes the place of resume where the cursor is on an order.
+    PageKey("end order", "R", ("balance",)),
+    PageKey("pin", "D", ("balance",)),
+    PageKey("unpin", "U", ("balance",)),
+    PageKey("exclude", "X", ("balance",)),
+    PageKey("acknowledge", "K", ("alerts",)),
+    PageKey("silence", "Z", ("alerts",)),
+    PageKey("reopen", "O", ("alerts",)),
+    PageKey("deeper", "D", ("alerts",)),
+    PageKey("freeze", "H", ("feeds",)),
+)
 NAMES = {
     "slash": "/",
     "question_mark": "?",
@@ -106,9 +144,15 @@ def shown(key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Keymap:
-    """Keys of all actions of the console."""
+    """Keys of all actions.
+
+    Args:
+        by_name: keys of the console's own actions, by their names.
+        by_label: keys of actions of pages, by their labels, where not the usual ones.
+    """
 
     by_name: Mapping[str, tuple[str, ...]]
+    by_label: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, key: str) -> str | None:
         """Returns the action of a key; None when it has none."""
@@ -119,59 +163,10 @@ class Keymap:
         keys = self.by_name.get(name, ())
         return shown(keys[0]) if keys else ""
 
+    def with_key(self, action: Action) -> Action:
+        """Returns the action of a page with the key that it has here."""
+        key = self.by_label.get(action.label, action.key)
+        return action if key == action.key else replace(action, key=key)
+
 
 DEFAULT = Keymap({each.name: each.keys for each in KEYS})
-
-
-def keymap_from(text: str) -> Keymap:
-    """Returns the keys with those of a file in TOML in place: `name = "key"` or a list of keys.
-
-    Raises:
-        BadKeys: the text is no TOML, an action is unknown, or a key is given twice.
-    """
-    try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadKeys(f"no TOML: {error}") from None
-    by_name = dict(DEFAULT.by_name)
-    for name, value in found.items():
-        if name not in by_name:
-            raise BadKeys(f"unknown action {name!r}; known are: {', '.join(by_name)}")
-        by_name[name] = _keys(name, value)
-    given = {key: name for name in found for key in by_name[name]}
-    for name in by_name.keys() - found.keys():
-        by_name[name] = tuple(key for key in by_name[name] if key not in given)
-    _check_once(by_name)
-    return Keymap(by_name)
-
-
-def _keys(name: str, value: object) -> tuple[str, ...]:
-    keys = value if isinstance(value, list) else [value]
-    if not keys or not all(isinstance(key, str) and key for key in keys):
-        raise BadKeys(f"{name}: a key is a text, such as {name} = {DEFAULT.by_name[name][0]!r}")
-    for key in keys:
-        if key in PAGE_KEYS:
-            raise BadKeys(f"{name}: {key} is the key of an action of a page, such as pause")
-        if key in REFUSED_KEYS:
-            raise BadKeys(f"{name}: terminal multiplexers take {key} for themselves")
-    return tuple(keys)
-
-
-def _check_once(by_name: Mapping[str, tuple[str, ...]]) -> None:
-    owners: dict[str, str] = {}
-    for name, keys in by_name.items():
-        for key in keys:
-            if owners.setdefault(key, name) != name:
-                raise BadKeys(f"key {key!r} is given to {owners[key]} and to {name}")
-
-
-def keymap_of(path: str | None) -> Keymap:
-    """Returns the keys of a file; the default ones without a file. Raises BadKeys."""
-    if path is None:
-        return DEFAULT
-    try:
-        return keymap_from(Path(path).read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadKeys(f"{path}: {error}") from None
-    except BadKeys as error:
-        raise BadKeys(f"{path}: {error}") from None

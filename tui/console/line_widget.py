@@ -10,7 +10,7 @@ from textual.geometry import Region
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.console.piece import Pieces, changed_spans
+from tui.console.styled_text import StyledLine, changed_spans
 
 TONES = (
     "bad",
@@ -55,14 +55,14 @@ class LineWidget(ScrollView):
 
     def __init__(self, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._lines: list[Pieces] = []
+        self._lines: list[StyledLine] = []
 
     @property
-    def lines(self) -> Sequence[Pieces]:
+    def lines(self) -> Sequence[StyledLine]:
         """Lines that are shown."""
         return self._lines
 
-    def show_lines(self, lines: Sequence[Pieces]) -> None:
+    def show_lines(self, lines: Sequence[StyledLine]) -> None:
         """Shows lines; only those that differ from the ones before are drawn."""
         old, self._lines = self._lines, list(lines)
         width = self.size.width

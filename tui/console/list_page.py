@@ -1,4 +1,4 @@
-"""Page of a list that needs no snapshot: palette, help, search."""
+"""Page of fixed lists that needs no snapshot: palette, help, search, an error."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ class ListPage:
 
     heading: str
     tables: tuple[Section, ...]
-
-    @property
-    def name(self) -> str:
-        return "list"
+    name: str = "list"
 
     def title(self, snapshot: Snapshot) -> str:
         """Returns the heading."""
@@ -32,7 +29,7 @@ class ListPage:
         return self.tables
 
     def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
-        """Returns none: the row that is chosen is the result."""
+        """Returns none: of a list to choose from, the row is the result."""
         return None
 
     def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:

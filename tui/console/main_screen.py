@@ -14,28 +14,43 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from tui.console.ages import data_age
-from tui.console.arranged import Arranged
 from tui.console.bars import Hint, TopFacts, hints, hints_line, page_line, screens_line, top_line
+from tui.console.built_page import BuiltPage
 from tui.console.console_commands import COMMANDS
-from tui.console.keys import Keymap, typed
+from tui.console.keys import Keymap, shown, typed
 from tui.console.line_table import LineTable
 from tui.console.line_widget import LineWidget
+from tui.console.missing_rights import why_no_right
 from tui.console.page import Action
-from tui.console.piece import Pieces, column_piece, piece
 from tui.console.plain import wrapped
 from tui.console.plain_input import PlainInput
 from tui.console.replay_commands import replay_text
 from tui.console.steering_dialog import open_dialog
-from tui.console.visit import Visit
+from tui.console.styled_text import StyledLine, styled, styled_column
+from tui.console.view_state import ViewState
 
 if TYPE_CHECKING:
     from tui.console.app import ConsoleApp
+    from tui.console.settings import ConsoleSettings
+    from tui.state.snapshot import Snapshot
 
 NOTES_PART = 3
 """Notes take at most one part of three of the screen's lines."""
 AHEAD_SECONDS = 2.0
 """Time for which the next key waits at most for the page that a key has led to."""
 STEER = "start the console with --steer"
+
+
+def why_off(action: Action, snapshot: Snapshot, settings: ConsoleSettings) -> str | None:
+    """Returns why an action of a page cannot be started; None when it can."""
+    if action.why_off is not None or action.is_copied:
+        return action.why_off
+    if settings.is_replay:
+        return "a replay changes nothing"
+    refusal = why_no_right(action, snapshot)
+    if refusal is not None:
+        return refusal
+    return STEER if action.changes and not settings.is_steering else None
 
 
 class MainScreen(Screen[None]):
@@ -81,7 +96,7 @@ class MainScreen(Screen[None]):
         self._notes_height = 0
         self._notice = ""
         self._page_came = Event()
-        self.call_after_refresh(self.console_app.arrange)
+        self.call_after_refresh(self.console_app.request_page)
 
     def on_resize(self, _: events.Resize) -> None:
         """Draws all lines for the new size."""
@@ -90,9 +105,9 @@ class MainScreen(Screen[None]):
     def _show_all(self) -> None:
         table = self.table
         if table.page is not None:
-            self.show_page(table.page, self.console_app.visits.current)
+            self.show_page(table.page, self.console_app.navigation.current)
         else:
-            self.console_app.arrange()
+            self.console_app.request_page()
 
     # --- Showing.
 
@@ -100,33 +115,33 @@ class MainScreen(Screen[None]):
         """Shows that there is no snapshot yet."""
         file = self.console_app.settings.file
         self.table.show_text(f"asking the servers of {file}; what answers is shown at once")
-        self._show("page", (piece(" sluice", "heading"),))
+        self._show("page", (styled(" sluice", "heading"),))
         self.show_bars()
 
-    def show_page(self, page: Arranged, visit: Visit) -> None:
+    def show_page(self, page: BuiltPage, view: ViewState) -> None:
         """Shows a page."""
-        self.table.show_page(page, visit)
+        self.table.show_page(page, view)
         self._keep_cursor()
         self._page_came.set()
         self._show_row()
         self.show_bars()
 
     def _keep_cursor(self) -> None:
-        """Keeps the table's cursor in the visit, or the next page would be shown without it."""
-        if self.table.visit is not None:
-            self.console_app.visits.current = self.table.visit
+        """Keeps the table's cursor, or the next page would be shown without it."""
+        if self.table.view is not None:
+            self.console_app.navigation.current = self.table.view
 
     def _show_row(self) -> None:
         """Shows what belongs to the row under the cursor."""
         table = self.table
-        if table.visit is None or table.page is None:
+        if table.view is None or table.page is None:
             return
         width = self.size.width
-        self._show("page", page_line(table.page, table.visit, table.position, width))
+        self._show("page", page_line(table.page, table.view, table.position, width))
         self._show_notes(table.page)
         self._show_hints()
 
-    def _show_notes(self, page: Arranged) -> None:
+    def _show_notes(self, page: BuiltPage) -> None:
         row, width = self.table.cursor_row, max(1, self.size.width - 2)
         texts = [f"why: {row.why}"] if row is not None and row.why else []
         texts += page.notes(row)
@@ -136,13 +151,13 @@ class MainScreen(Screen[None]):
         # It only grows while a page is shown: a table that jumps with each key is hard to read.
         self._notes_height = max(self._notes_height, len(lines))
         notes.styles.height = self._notes_height
-        notes.show_lines([(column_piece(f" {line}", width + 2),) for line in lines])
+        notes.show_lines([(styled_column(f" {line}", width + 2),) for line in lines])
 
     def show_bars(self) -> None:
         """Shows the lines around the table."""
-        visits, width = self.console_app.visits, self.size.width
+        navigation, width = self.console_app.navigation, self.size.width
         self.show_top()
-        self._show("screens", screens_line(self._keymap, visits.screen, width))
+        self._show("screens", screens_line(self._keymap, navigation.screen, width))
         self._show_hints()
 
     @property
@@ -179,7 +194,7 @@ class MainScreen(Screen[None]):
     def _show_hints(self) -> None:
         width = self.size.width
         if self._notice:
-            self._show("hints", (column_piece(f" {self._notice}", width, "on"),))
+            self._show("hints", (styled_column(f" {self._notice}", width, "on"),))
             return
         self._show("hints", hints_line(self._hints(), width))
 
@@ -187,7 +202,7 @@ class MainScreen(Screen[None]):
         app = self.console_app
         return hints(self._keymap, self.page_actions(), app.settings.is_replay, self.can_open())
 
-    def _show(self, name: str, line: Pieces) -> None:
+    def _show(self, name: str, line: StyledLine) -> None:
         self.query_one(f"#{name}", LineWidget).show_lines([line])
 
     # --- Actions of the page.
@@ -202,15 +217,8 @@ class MainScreen(Screen[None]):
         table, app = self.table, self.console_app
         if table.page is None:
             return ()
-        found = table.page.actions(table.cursor_row)
-        return [(each, self._why_off(each, app.settings.is_steering)) for each in found]
-
-    def _why_off(self, action: Action, is_steering: bool) -> str | None:
-        if action.why_off is not None or action.is_copied:
-            return action.why_off
-        if self.console_app.settings.is_replay:
-            return "a replay changes nothing"
-        return STEER if action.changes and not is_steering else None
+        found = map(self._keymap.with_key, table.page.actions(table.cursor_row))
+        return [(each, why_off(each, table.page.snapshot, app.settings)) for each in found]
 
     # --- Keys.
 
@@ -230,20 +238,20 @@ class MainScreen(Screen[None]):
         """Waits until the page is shown that the last key has led to, or an overlay is."""
         with suppress(TimeoutError):
             async with timeout(AHEAD_SECONDS):
-                while self.is_active and not self._shows_wish:
+                while self.is_active and not self._shows_current:
                     self._page_came.clear()
                     await self._page_came.wait()
 
     @property
-    def _shows_wish(self) -> bool:
-        """True when the table shows the current visit, wherever its cursor is."""
-        app, shown = self.console_app, self.table.visit
+    def _shows_current(self) -> bool:
+        """True when the table shows the current view, wherever its cursor is."""
+        app, found = self.console_app, self.table.view
         if app.snapshot is None:
             return True
-        wish = app.visits.current
-        if shown is None or self.table.page is None:
+        view = app.navigation.current
+        if found is None or self.table.page is None:
             return False
-        return wish == replace(shown, cursor=wish.cursor, cursor_at=wish.cursor_at, top=wish.top)
+        return view == replace(found, cursor=view.cursor, cursor_at=view.cursor_at, top=view.top)
 
     def press(self, key: str) -> None:
         """Does what a key is for; a greyed one says why it does nothing."""
@@ -269,7 +277,7 @@ class MainScreen(Screen[None]):
     def start_action(self, action: Action, why: str | None) -> None:
         """Opens the dialog of a page's action, or says why it is off."""
         if why is not None:
-            self.notice(f"{action.key} {action.label}: {why}")
+            self.notice(f"{shown(action.key)} {action.label}: {why}")
         else:
             open_dialog(self, action)
 
@@ -279,17 +287,17 @@ class MainScreen(Screen[None]):
         if message.is_opened:
             self.perform("open")
 
-    # --- The visit.
+    # --- View.
 
-    def changed(self, visit: Visit) -> None:
-        """Shows the page as a changed visit says."""
-        self.console_app.visits.current = visit
-        self.console_app.arrange()
+    def changed(self, view: ViewState) -> None:
+        """Shows the page as a changed view state says."""
+        self.console_app.navigation.current = view
+        self.console_app.request_page()
 
     def page_changed(self) -> None:
         """Shows another page."""
         self._notes_height = 0
-        self.console_app.arrange()
+        self.console_app.request_page()
         self.show_bars()
 
     # --- Filter.
@@ -297,7 +305,7 @@ class MainScreen(Screen[None]):
     def begin_filter(self) -> None:
         """Opens the line in which a filter is typed."""
         entry = self.filter_input
-        entry.value = self.console_app.visits.current.filter
+        entry.value = self.console_app.navigation.current.filter
         entry.display = True
         entry.focus()
 
@@ -305,12 +313,12 @@ class MainScreen(Screen[None]):
         """Closes that line, and applies the filter."""
         self.filter_input.display = False
         self.set_focus(None)
-        self.changed(replace(self.console_app.visits.current, filter=text))
+        self.changed(replace(self.console_app.navigation.current, filter=text))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Applies a filter while it is typed."""
         if event.input.id == "filter" and event.input.has_focus:
-            self.changed(replace(self.console_app.visits.current, filter=event.value))
+            self.changed(replace(self.console_app.navigation.current, filter=event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Keeps the filter."""

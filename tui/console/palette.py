@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui.console.all_actions import PlacedAction
-from tui.console.keys import KEYS, Keymap
+from tui.console.keys import KEYS, Keymap, shown
 from tui.console.list_page import ListPage
 from tui.console.page import Action, Cell, Column, Row, Section
 from tui.steering.steered_command import as_typed
@@ -36,12 +36,12 @@ def palette_page(
     """
     meanings = {each.name: (each.label, each.meaning) for each in KEYS}
     rows = [
-        _row(f"{PAGE_ACTION}{action.key}", action.key, action.label, _meaning(action), why)
+        _row(f"{PAGE_ACTION}{action.key}", shown(action.key), action.label, _meaning(action), why)
         for action, why in actions
     ]
     rows += [_row(name, keymap.key(name), *meanings[name], why) for name, why in why_off]
     rows += [
-        _row(f"{ELSEWHERE}{at}", each.action.key, each.action.label, "", where(each, keymap))
+        _row(f"{ELSEWHERE}{at}", shown(each.action.key), each.action.label, "", where(each, keymap))
         for at, each in enumerate(others)
     ]
     return ListPage("all actions", (Section("actions", COLUMNS, rows),))
@@ -58,7 +58,7 @@ def _meaning(action: Action) -> str:
     return f"{text} (to copy)" if action.is_copied else text
 
 
-def _row(key: str, shown: str, label: str, meaning: str, why: str | None) -> Row:
+def _row(key: str, name: str, label: str, meaning: str, why: str | None) -> Row:
     tone = "dim" if why is not None else ""
     text = meaning if why is None else f"off: {why}"
-    return Row(key, (Cell(shown, tone or "bold"), Cell(label, tone), Cell(text, tone)))
+    return Row(key, (Cell(name, tone or "bold"), Cell(label, tone), Cell(text, tone)))

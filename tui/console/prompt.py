@@ -11,8 +11,8 @@ from textual.widgets import Input
 
 from tui.console.line_widget import LineWidget
 from tui.console.overlay import Overlay
-from tui.console.piece import column_piece
 from tui.console.plain_input import PlainInput
+from tui.console.styled_text import styled_column
 
 FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%SZ")
 TIMES = ("%H:%M:%S", "%H:%M")
@@ -55,7 +55,7 @@ class TimePrompt(Overlay[float | None]):
 
     def _line(self, name: str, text: str, tone: str) -> None:
         widget = self.query_one(f"#{name}", LineWidget)
-        widget.show_lines([(column_piece(f" {text}", max(1, widget.size.width), tone),)])
+        widget.show_lines([(styled_column(f" {text}", max(1, widget.size.width), tone),)])
 
     def on_key(self, event: events.Key) -> None:
         """Leaves."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from tui.console.all_actions import elsewhere
-from tui.console.arranged import Arranged
+from tui.console.built_page import BuiltPage
 from tui.console.chooser import Chooser
 from tui.console.export import as_csv, as_json, file_name, without_fonts, written
 from tui.console.help_page import help_page
@@ -52,16 +52,16 @@ def copy_row(screen: MainScreen) -> None:
 
 def why_no_measure(screen: MainScreen) -> str | None:
     """Returns why the page has no other measure."""
-    page = screen.console_app.visits.current.page
+    page = screen.console_app.navigation.current.page
     return None if hasattr(page, "measure") else "only the partitions of a topic have measures"
 
 
 def next_measure(screen: MainScreen) -> None:
     """Shows lag in the next measure."""
-    visit = screen.console_app.visits.current
-    page = cast("Any", visit.page)
+    view = screen.console_app.navigation.current
+    page = cast("Any", view.page)
     measure = MEASURES[(MEASURES.index(page.measure) + 1) % len(MEASURES)]
-    screen.changed(replace(visit, page=replace(page, measure=measure)))
+    screen.changed(replace(view, page=replace(page, measure=measure)))
     screen.notice(f"lag in {measure}")
 
 
@@ -76,14 +76,14 @@ def related(screen_name: str, *names: str) -> Callable[[MainScreen], None]:
         row = screen.table.cursor_row
         if row is None:
             return
-        visits = screen.console_app.visits
-        visits.go_to(screen_name)
-        make = getattr(type(visits.current.page), "for_row", None)
+        navigation = screen.console_app.navigation
+        navigation.go_to(screen_name)
+        make = getattr(type(navigation.current.page), "for_row", None)
         if make is not None:
-            visits.open(cast("Page", make(row)))
+            navigation.open(cast("Page", make(row)))
         else:
             text = next(filter(None, (getattr(row, name) for name in names)), "")
-            visits.current = replace(visits.current, filter=escaped(text), cursor=None)
+            navigation.current = replace(navigation.current, filter=escaped(text), cursor=None)
         screen.page_changed()
 
     return run
@@ -112,7 +112,8 @@ def show_palette(screen: MainScreen) -> None:
     app = screen.console_app
     others = []
     if app.snapshot is not None:
-        others = elsewhere(app.snapshot, app.now(), [action for action, _ in actions])
+        here = [action for action, _ in actions]
+        others = elsewhere(app.snapshot, app.now(), here, app.settings.keymap)
     page = palette_page(app.settings.keymap, actions, why_off, others)
 
     def chosen(key: str | None) -> None:
@@ -149,11 +150,11 @@ def show_search(screen: MainScreen) -> None:
     def chosen(key: str | None) -> None:
         if key is None:
             return
-        target, visits = target_of(names[key]), screen.console_app.visits
-        visits.jump(target.screen, list(target.pages))
+        target, navigation = target_of(names[key]), screen.console_app.navigation
+        navigation.jump(target.screen, list(target.pages))
         if target.cursor is not None:
-            visits.current = replace(
-                visits.current,
+            navigation.current = replace(
+                navigation.current,
                 cursor=target.cursor,
                 is_at_start=False,
                 filter="",
@@ -168,14 +169,14 @@ def show_jobs(screen: MainScreen) -> None:
     """Shows the jobs."""
     opened = screen.console_app.opened
     if opened is not None and opened.jobs is not None:
-        screen.console_app.visits.open(JobsPage(opened.jobs.jobs, opened.jobs.known))
+        screen.console_app.navigation.open(JobsPage(opened.jobs.jobs, opened.jobs.known))
         screen.page_changed()
 
 
 def why_no_jobs(screen: MainScreen) -> str | None:
     """Returns why there are no jobs."""
     opened = screen.console_app.opened
-    if isinstance(screen.console_app.visits.current.page, JobsPage):
+    if isinstance(screen.console_app.navigation.current.page, JobsPage):
         return "these are the jobs"
     return None if opened is not None and opened.jobs is not None else "this console has no jobs"
 
@@ -195,7 +196,7 @@ def export(screen: MainScreen) -> None:
     screen.app.push_screen(Chooser(page, CHOOSE), chosen)
 
 
-def _export(screen: MainScreen, key: str, page: Arranged) -> None:
+def _export(screen: MainScreen, key: str, page: BuiltPage) -> None:
     app = screen.console_app
     name = file_name(page.page.name, app.clock(), key)
     picture = without_fonts(app.export_screenshot(title="sluice")) if key == "svg" else ""

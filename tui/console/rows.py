@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeRows(Sequence[Row], Generic[Item]):
+class LazyRows(Sequence[Row], Generic[Item]):
     """Rows of items.
 
     Args:
@@ -50,28 +50,28 @@ class MadeRows(Sequence[Row], Generic[Item]):
 
 def keys_of(rows: Sequence[Row]) -> list[str]:
     """Returns the key of each row."""
-    if isinstance(rows, MadeRows):
+    if isinstance(rows, LazyRows):
         return [rows.key(item) for item in rows.items]
     return [row.key for row in rows]
 
 
 def faults_of(rows: Sequence[Row]) -> list[bool]:
     """Returns True for each row that is a fault."""
-    if isinstance(rows, MadeRows):
+    if isinstance(rows, LazyRows):
         return [rows.is_fault(item) for item in rows.items]
     return [row.is_fault for row in rows]
 
 
 def texts_of(rows: Sequence[Row]) -> list[str]:
     """Returns the text of each row that a filter looks through."""
-    if isinstance(rows, MadeRows):
+    if isinstance(rows, LazyRows):
         return [rows.text(item) for item in rows.items]
     return [" ".join((*(cell.text for cell in row.cells), row.why)) for row in rows]
 
 
 def sorts_of(rows: Sequence[Row], title: str, at: int) -> list[Sort]:
     """Returns the value that each row has for sorting by the column `title`, the `at`-th."""
-    if isinstance(rows, MadeRows):
+    if isinstance(rows, LazyRows):
         value: Callable[[Any], Sort] = rows.sorts[title]
         return [value(item) for item in rows.items]
     return [row.cells[at].sort for row in rows]

@@ -10,47 +10,17 @@ import threading
 import time
 from types import FrameType
 
-from textual.app import App
-from textual.drivers.linux_driver import LinuxDriver
-
 from tui.console.app import ConsoleApp
 from tui.console.interpreter import screen_first
 from tui.console.terminal import TerminalState, drop_stdout, quiet_stderr
+from tui.console.textual_internals import STDOUT
 
-STDOUT = 1
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 SIGNALLED = 128
 """Exit code of an end by a signal, less the number of the signal."""
 END_SECONDS = 1.5
 """Time after a signal at which the process ends even if something hangs."""
 CLOSE_SECONDS = 0.5
-
-
-class StdoutDriver(LinuxDriver):
-    """Driver that draws to stdout: stderr may be a file, and belongs to messages."""
-
-    def __init__(
-        self,
-        app: App[object],
-        *,
-        debug: bool = False,
-        mouse: bool = True,
-        size: tuple[int, int] | None = None,
-    ) -> None:
-        super().__init__(app, debug=debug, mouse=mouse, size=size)
-        assert sys.__stdout__ is not None
-        self._file = sys.__stdout__
-
-    def _get_terminal_size(self) -> tuple[int, int]:
-        """Returns the size of the terminal, in columns and rows.
-
-        Textual believes COLUMNS and LINES, which may be older than the terminal's size.
-        """
-        try:
-            size = os.get_terminal_size(STDOUT)
-        except OSError:
-            return super()._get_terminal_size()
-        return size.columns or 80, size.lines or 24
 
 
 def run(app: ConsoleApp) -> int:
@@ -97,9 +67,7 @@ class _Signals:
         threading.Thread(target=self._end, name="end", daemon=True).start()
 
     def _end(self) -> None:
-        loop = self._app._loop
-        if loop is not None:
-            loop.call_soon_threadsafe(self._app.exit, SIGNALLED + (self.number or 0))
+        self._app.exit_from_thread(SIGNALLED + (self.number or 0))
         time.sleep(END_SECONDS)
         # Still here: a terminal that is gone, or a thread that does not end.
         self._terminal.restore()

@@ -10,7 +10,7 @@ from tui.console.list_page import ListPage
 from tui.console.page import Cell, Column, Page, Row, Section
 from tui.console.pages.partitions import PartitionsPage
 from tui.console.pages.topics import TopicsPage
-from tui.console.rows import MadeRows
+from tui.console.rows import LazyRows
 
 if TYPE_CHECKING:
     from tui.state.snapshot import Snapshot
@@ -53,7 +53,7 @@ def names_of(snapshot: Snapshot) -> Iterator[Name]:
 
 def search_page(names: Sequence[Name]) -> ListPage:
     """Returns the list of names."""
-    rows: MadeRows[Name] = MadeRows(
+    rows: LazyRows[Name] = LazyRows(
         items=names,
         make=lambda each: Row(
             each.key, (Cell(each.kind, "dim"), Cell(each.text, "bold"), Cell(each.of))

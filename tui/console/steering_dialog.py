@@ -59,7 +59,7 @@ def start(screen: MainScreen, action: Action, values: Mapping[str, str]) -> None
         if job is None:
             screen.notice(problem)
             return
-        app.visits.open(JobPage(jobs.jobs, jobs.known, job.job_id))
+        app.navigation.open(JobPage(jobs.jobs, jobs.known, job.job_id))
         screen.page_changed()
         # The page tells the command; a notice would hide its keys.
         screen.notice("")

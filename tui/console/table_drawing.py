@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui.console.arranged import ArrangedSection
+from tui.console.built_page import BuiltSection
 from tui.console.page import Column, Row
-from tui.console.piece import Piece, Pieces, column_piece
+from tui.console.styled_text import StyledLine, StyledText, styled_column
 from tui.console.table_layout import GAP, MARGIN, Line, Lines, Span, fitting
 
 CURSOR = "›"
@@ -21,14 +21,14 @@ def drawn(
     cursor: int,
     is_wide: bool = False,
     shift: int = 0,
-) -> list[Pieces]:
+) -> list[StyledLine]:
     """Returns the visible lines of a page.
 
     Args:
         top: first line; column titles above it stay visible.
         cursor: place of the cursor among all rows; -1: none.
     """
-    found: list[Pieces] = []
+    found: list[StyledLine] = []
     layouts: dict[str, list[tuple[int, int]]] = {}
     for line in range(top, min(top + height, lines.count)):
         at = lines.at(line)
@@ -47,41 +47,41 @@ def drawn(
 
 def _line(
     kind: Line, span: Span, place: int, layout: Sequence[tuple[int, int]], width: int, cursor: int
-) -> Pieces:
+) -> StyledLine:
     section = span.section
     if kind is Line.HEADING:
-        return (column_piece(f" {section.section.heading}", width, "heading"),)
+        return (styled_column(f" {section.section.heading}", width, "heading"),)
     if kind is Line.TITLES:
         return titles_line(section, layout, width)
     if kind is Line.EMPTY:
-        return (column_piece(f" {empty_text(section)}", width, "dim"),)
+        return (styled_column(f" {empty_text(section)}", width, "dim"),)
     if kind is Line.MORE:
-        return (column_piece(f" {section.hidden} more rows", width, "dim"),)
+        return (styled_column(f" {section.hidden} more rows", width, "dim"),)
     row = section.row(place)
     is_cursor = span.rows_before + place == cursor
     return row_line(row, section.section.columns, layout, width, is_cursor)
 
 
-def empty_text(section: ArrangedSection) -> str:
+def empty_text(section: BuiltSection) -> str:
     """Returns the text in place of rows."""
     if section.filtered:
         return f"none of {section.filtered} rows is shown: esc clears the filter"
     return section.section.empty
 
 
-def titles_line(section: ArrangedSection, layout: Sequence[tuple[int, int]], width: int) -> Pieces:
+def titles_line(section: BuiltSection, layout: Sequence[tuple[int, int]], width: int) -> StyledLine:
     """Returns the column titles; the one sorted by has an arrow where there is room."""
     first = section.sorted_by[0] if section.sorted_by else ""
     is_falling = first.startswith("-") != section.is_reversed
-    pieces = [column_piece("", MARGIN, "titles")]
+    pieces = [styled_column("", MARGIN, "titles")]
     for number, (at, size) in enumerate(layout):
         column = section.section.columns[at]
         title = column.title
         if title == first.removeprefix("-") and len(title) < size:
             arrow = FALLING if is_falling else RISING
             title = f"{arrow}{title}" if column.is_right else f"{title}{arrow}"
-        pieces += [column_piece("", GAP, "titles")] if number else []
-        pieces.append(column_piece(title, size, "titles", column.is_right))
+        pieces += [styled_column("", GAP, "titles")] if number else []
+        pieces.append(styled_column(title, size, "titles", column.is_right))
     return _filled(pieces, layout, width, "titles")
 
 
@@ -91,19 +91,19 @@ def row_line(
     layout: Sequence[tuple[int, int]],
     width: int,
     is_cursor: bool,
-) -> Pieces:
+) -> StyledLine:
     """Returns a row; the cursor's is marked, and in one tone."""
-    pieces = [column_piece(CURSOR if is_cursor else "", MARGIN, "cursor" if is_cursor else "")]
+    pieces = [styled_column(CURSOR if is_cursor else "", MARGIN, "cursor" if is_cursor else "")]
     for number, (at, size) in enumerate(layout):
         cell = row.cells[at]
-        pieces += [column_piece("", GAP, "cursor" if is_cursor else "")] if number else []
+        pieces += [styled_column("", GAP, "cursor" if is_cursor else "")] if number else []
         tone = "cursor" if is_cursor else cell.tone
-        pieces.append(column_piece(cell.text, size, tone, columns[at].is_right))
+        pieces.append(styled_column(cell.text, size, tone, columns[at].is_right))
     return _filled(pieces, layout, width, "cursor" if is_cursor else "")
 
 
 def _filled(
-    pieces: list[Piece], layout: Sequence[tuple[int, int]], width: int, tone: str
-) -> Pieces:
+    pieces: list[StyledText], layout: Sequence[tuple[int, int]], width: int, tone: str
+) -> StyledLine:
     used = MARGIN + sum(size for _, size in layout) + GAP * max(0, len(layout) - 1)
-    return (*pieces, column_piece("", max(0, width - used), tone))
+    return (*pieces, styled_column("", max(0, width - used), tone))

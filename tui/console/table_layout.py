@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from tui.console.arranged import Arranged, ArrangedSection
+from tui.console.built_page import BuiltPage, BuiltSection
 from tui.console.page import Column
 
 GAP = 2
@@ -85,7 +85,7 @@ class Span:
         rows_before: rows of the sections above.
     """
 
-    section: ArrangedSection
+    section: BuiltSection
     begin: int
     heading: int
     rows_before: int
@@ -150,7 +150,7 @@ class Lines:
         return found[1].rows_before + found[2] if found and found[0] is Line.ROW else None
 
 
-def lines_of(page: Arranged) -> Lines:
+def lines_of(page: BuiltPage) -> Lines:
     """Returns the lines of a page."""
     spans: list[Span] = []
     begin = rows = 0

@@ -169,8 +169,9 @@ class Reader:
     def _ask(self, question: str, *values: float) -> list[Any]:
         try:
             return self._connection.execute(question, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise Damaged(f"{self.path} cannot be read: {error}") from None
+        except (sqlite3.DatabaseError, MemoryError) as error:
+            # A length that was overwritten may be more than there is memory.
+            raise Damaged(f"{self.path} cannot be read: {str(error) or 'damaged'}") from None
 
 
 def _connect(path: Path) -> sqlite3.Connection:

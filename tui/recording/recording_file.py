@@ -200,8 +200,9 @@ def damage_named(path: Path) -> Iterator[None]:
         if "no such table" in str(error) or "no such column" in str(error):
             raise NoRecording(f"{path} is damaged: {error}") from None
         raise
-    except sqlite3.DatabaseError as error:
-        raise NoRecording(f"{path} is damaged: {error}") from None
+    except (sqlite3.DatabaseError, MemoryError) as error:
+        # A length that was overwritten may be more than there is memory.
+        raise NoRecording(f"{path} is damaged: {str(error) or 'it cannot be read'}") from None
 
 
 def _make_missing(path: Path) -> bool:

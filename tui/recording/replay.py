@@ -58,7 +58,7 @@ class Replay:
         self._problem: str | None = None
         self._state = self._new_state()
         self._changed = threading.Condition()
-        self._wishes: deque[Callable[[], None]] = deque()
+        self._commands: deque[Callable[[], None]] = deque()
         self._is_closed = False
         self._on_snapshot: Callable[[Snapshot], None] = lambda _: None
         self._thread = threading.Thread(target=self._work, name="replay", daemon=True)
@@ -81,27 +81,27 @@ class Replay:
 
     def step(self, snapshots: int) -> None:
         """Goes on by some frames, or back where negative; playing stops."""
-        self._wish(lambda: self._step(snapshots))
+        self._enqueue(lambda: self._step(snapshots))
 
     def seek(self, at: float) -> None:
         """Goes to the last frame that is not later than a time in Unix seconds."""
-        self._wish(lambda: self._go(self._reader.at(at)))
+        self._enqueue(lambda: self._go(self._reader.at(at)))
 
     def seek_alert(self) -> None:
         """Goes to the next frame with a new alert or a worse route, and stops playing there.
 
         Where there is none, all goes on, and the state says so.
         """
-        self._wish(self._seek_alert)
+        self._enqueue(self._seek_alert)
 
     def set_speed(self, factor: float) -> None:
         """Plays `factor` times as fast as recorded; 0 stops."""
         now = self._clock()
-        self._wish(lambda: self._set_speed(factor, now))
+        self._enqueue(lambda: self._set_speed(factor, now))
 
     def wake(self) -> None:
         """Has the replay look at its clock again."""
-        self._wish(lambda: None)
+        self._enqueue(lambda: None)
 
     def close(self) -> None:
         """Ends; `on_snapshot` is not called any more, unless a call of it takes seconds."""
@@ -113,9 +113,9 @@ class Replay:
         elif self._thread is not threading.current_thread():
             self._thread.join(END_SECONDS)
 
-    def _wish(self, wish: Callable[[], None]) -> None:
+    def _enqueue(self, command: Callable[[], None]) -> None:
         with self._changed:
-            self._wishes.append(wish)
+            self._commands.append(command)
             self._changed.notify_all()
 
     def _work(self) -> None:
@@ -125,20 +125,20 @@ class Replay:
             # After a failure it is not tried again at once: that would take a whole core.
             seconds = pause or self._attempt(self._seconds_to_next)
             with self._changed:
-                self._changed.wait_for(lambda: self._wishes or self._is_closed, seconds)
+                self._changed.wait_for(lambda: self._commands or self._is_closed, seconds)
                 if self._is_closed:
                     break
-                wish = self._wishes.popleft() if self._wishes else self._play
-            pause = self._attempt(wish)
+                command = self._commands.popleft() if self._commands else self._play
+            pause = self._attempt(command)
         self._reader.close()
 
-    def _attempt(self, wish: Callable[[], float | None]) -> float | None:
+    def _attempt(self, command: Callable[[], float | None]) -> float | None:
         """Does something with the recording; returns a pause in seconds after a failure.
 
         What is damaged is passed over, and no error of whoever shows a snapshot ends the replay.
         """
         try:
-            return wish()
+            return command()
         except Damaged as damage:
             self._problem = str(damage)
         except Exception as error:

@@ -45,7 +45,27 @@ STATES = {state: place for place, state in enumerate(AlertState)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alert:
+class AlertSubject:
+    """Subject of an alert: the fields that it has from its cause; see Alert."""
+
+    key: str
+    region: str
+    level: Level
+    kind: str
+    text: str
+    about: tuple[str, ...] = ()
+    route: str | None = None
+    feed: str | None = None
+    cluster: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    rows: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    extent: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert(AlertSubject):
     """Alert, as it is now.
 
     Args:
@@ -57,31 +77,17 @@ class Alert:
         about: the routes, feeds or groups that it touches.
         route, feed, cluster, topic, partition: the only one that it touches, or of a carrier or
             stalled partitions the example in its text; None: several, or none.
-        since_ms, ended_ms: Unix time in milliseconds.
-        who, why, until_ms: of the acknowledgement or silence.
         rows: details, such as the rows of a failed audit or both entries of an anomaly.
         command: words of the `sluice` command that goes deeper; empty: none.
         extent: number of groups, or of partitions, where no times tell that there are more of them.
             An acknowledgement counts up to the extent that it names.
+        since_ms, ended_ms: Unix time in milliseconds.
+        who, why, until_ms: of the acknowledgement or silence.
     """
 
-    key: str
-    region: str
-    level: Level
     state: AlertState
-    kind: str
-    text: str
     since_ms: int
-    about: tuple[str, ...] = ()
-    route: str | None = None
-    feed: str | None = None
-    cluster: str | None = None
-    topic: str | None = None
-    partition: int | None = None
     ended_ms: int | None = None
     who: str | None = None
     why: str | None = None
     until_ms: int | None = None
-    rows: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-    extent: int | None = None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
-from tui.state.alert import Level
+from tui.state.alert import AlertSubject
 from tui.state.part import NOTICES
 
 NAMED_MAX = 3
@@ -15,12 +16,10 @@ Source = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class Cause(AlertSubject):
     """Cause of one alert, as it is now.
 
     Args:
-        key, region, level, kind, text, about, route, feed, cluster, topic, partition, rows,
-            command, extent: see Alert.
         since_ms: when it began; None: only who keeps looking knows.
         news_ms: when it last became worse, such as by one more parked partition, as all who look
             know it; None: they do not. An acknowledgement counts for what is older.
@@ -29,24 +28,14 @@ class Cause:
         own_sources: parts of the servers that it says are silent.
     """
 
-    key: str
-    region: str
-    level: Level
-    kind: str
-    text: str
-    about: tuple[str, ...] = ()
-    route: str | None = None
-    feed: str | None = None
-    cluster: str | None = None
-    topic: str | None = None
-    partition: int | None = None
     since_ms: int | None = None
     news_ms: int | None = None
-    rows: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-    extent: int | None = None
     sources: tuple[Source, ...] = ()
     own_sources: tuple[Source, ...] = ()
+
+    def subject(self) -> dict[str, Any]:
+        """Returns the fields that the alert has from its cause."""
+        return {each.name: getattr(self, each.name) for each in fields(AlertSubject)}
 
 
 def notices_in(region: str) -> Source:

@@ -56,11 +56,11 @@ NO_LOOK = Look()
 def alerts_of(
     snapshot: Snapshot, acknowledgements: Iterable[Acknowledgement], now: float
 ) -> tuple[Alert, ...]:
-    """Returns all alerts, worst first, for a caller who looks once; see `look_after`."""
-    return look_after(NO_LOOK, snapshot, acknowledgements, now).alerts
+    """Returns all alerts, worst first, for a caller who looks once; see `next_look`."""
+    return next_look(NO_LOOK, snapshot, acknowledgements, now).alerts
 
 
-def look_after(
+def next_look(
     before: Look, snapshot: Snapshot, acknowledgements: Iterable[Acknowledgement], now: float
 ) -> Look:
     """Returns the next look.
@@ -153,24 +153,8 @@ def _alert(cause: Cause, since_ms: int, reachable: Sequence[str]) -> Alert:
     region = cause.region
     if region not in reachable:
         region = next(iter(reachable), region)
-    return Alert(
-        key=cause.key,
-        region=region,
-        level=cause.level,
-        state=AlertState.OPEN,
-        kind=cause.kind,
-        text=cause.text,
-        since_ms=since_ms,
-        about=cause.about,
-        route=cause.route,
-        feed=cause.feed,
-        cluster=cause.cluster,
-        topic=cause.topic,
-        partition=cause.partition,
-        rows=cause.rows,
-        command=cause.command,
-        extent=cause.extent,
-    )
+    fields = {**cause.subject(), "region": region}
+    return Alert(**fields, state=AlertState.OPEN, since_ms=since_ms)
 
 
 def _seen(alert: Alert, given: Acknowledgement) -> Alert:

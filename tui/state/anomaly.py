@@ -66,11 +66,6 @@ class Anomaly:
         """Route whose entry it is; None for a feed's."""
         return self.owner.removeprefix(ROUTE) if self.owner.startswith(ROUTE) else None
 
-    @property
-    def is_anomaly(self) -> bool:
-        """True when a finding is more than an accepted loss."""
-        return any(each.weight == "anomaly" for each in self.findings)
-
 
 def anomaly_of(region: str, row: Mapping[str, Any]) -> Anomaly:
     """Returns a row of the verifier's board as a value. Raises ValueError for another form."""

@@ -9,8 +9,7 @@ from tui.state.alert_cause import ROWS_MAX, Cause, Source
 from tui.state.counted import counted
 from tui.state.health import Health
 from tui.state.part import ENDS, REPORTS
-from tui.state.partition_reasons import NO_REPORT, silent_carrier
-from tui.state.route_view import PartitionView, RouteView
+from tui.state.route_view import PartitionView, RouteView, SilentCarrier
 from tui.state.server_causes import silent_servers
 from tui.state.snapshot import Snapshot
 
@@ -37,38 +36,33 @@ def carrier_causes(snapshot: Snapshot) -> Iterator[Cause]:
 
 
 def _of_route(route: RouteView, are_carriers_told: bool) -> Iterator[Cause]:
-    carriers: dict[str, list[PartitionView]] = {}
+    carriers: dict[int | None, list[PartitionView]] = {}
     topics: dict[str, list[PartitionView]] = {}
     for topic in route.topics or ():
         for part in topic.partitions:
             if part.state is Health.STALLED:
                 topics.setdefault(part.topic, []).append(part)
-            elif part.state is Health.UNKNOWN and part.why:
-                name = _carrier(part)
-                if name is not None and not are_carriers_told:
-                    carriers.setdefault(name, []).append(part)
-    for name, parts in carriers.items():
-        yield _silent_cause(route, name, parts)
+            elif are_carriers_told or part.silent_carrier is None:
+                continue
+            elif part.silent_carrier.number is not None or part.lag_per_second is not None:
+                # New partitions have no report for a moment: a lag of a minute ago tells others.
+                carriers.setdefault(part.silent_carrier.number, []).append(part)
+    for parts in carriers.values():
+        yield _silent_cause(route, parts)
     for found, parts in topics.items():
         yield _stalled_cause(route, found, parts)
 
 
-def _carrier(part: PartitionView) -> str | None:
-    """Returns the name of the silent carrier of a partition; None where another reason is told."""
-    if part.why == NO_REPORT:
-        # New partitions have no report for a moment: a lag of a minute ago tells others.
-        return "" if part.lag_per_second is not None else None
-    return silent_carrier(part.why)
-
-
-def _silent_cause(route: RouteView, name: str, parts: Sequence[PartitionView]) -> Cause:
+def _silent_cause(route: RouteView, parts: Sequence[PartitionView]) -> Cause:
     first, place = parts[0], f"{parts[0].topic}-{parts[0].partition}"
-    who = f"{name} says nothing about" if name else "no carrier reports on"
+    silent = first.silent_carrier or SilentCarrier()
+    is_named = silent.number is not None
+    who = f"{silent.name} says nothing about" if is_named else "no carrier reports on"
     text = f"{who} {route.route} {place}, which has lag"
     if len(parts) > 1:
         some = counted(len(parts), "partition")
         text = f"{who} {some} of {route.route} with lag, such as {place}"
-    number = name.split(" ")[1] if name else NO_CARRIER
+    number = silent.number if is_named else NO_CARRIER
     return _cause(f"carrier/{route.route}/{number}", "carrier", route, first, text, parts, None)
 
 

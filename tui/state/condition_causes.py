@@ -60,8 +60,7 @@ def _condition_cause(found: Sequence[Condition], snapshot: Snapshot) -> Cause:
     place = " ".join(filter(None, (first.route, first.feed and f"feed {first.feed}", first.topic)))
     text = f"{first.kind}: {_whole(place, first)}: {first.text}"
     if count > 1:
-        noun = counted(count, "partition") if first.topic else f"{count} times"
-        text = f"{first.kind}: {place or first.who}: {noun}, such as {first.text}"
+        text = f"{first.kind}: {place or first.who}: {_several(first, count)}, such as {first.text}"
     return Cause(
         key=f"condition/{first.kind}/{_owner(first)}/{first.topic}/",
         region=region,
@@ -79,6 +78,12 @@ def _condition_cause(found: Sequence[Condition], snapshot: Snapshot) -> Cause:
         rows=tuple(f"{_whole(each.topic, each)}: {each.text}" for each in found[:ROWS_MAX]),
         sources=(notices_in(region),),
     )
+
+
+def _several(first: Condition, count: int) -> str:
+    if first.topic:
+        return counted(count, "partition")
+    return f"{count} times" if first.carrier is None else counted(count, "carrier")
 
 
 def _whole(place: str, condition: Condition) -> str:

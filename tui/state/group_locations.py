@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from replicator.config.names import OWN_PREFIX
 from replicator.groups.membership.primary_region import PrimaryRegion
+
+
+def is_application(group: str) -> bool:
+    """Returns False for a group of Sluice itself."""
+    return not group.startswith(OWN_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)

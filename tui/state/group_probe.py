@@ -11,14 +11,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from replicator.config.cluster_name import ClusterName
-from replicator.config.names import OWN_PREFIX
 from replicator.config.topology import Appliance
 from replicator.groups.membership.activity import ActivityStore
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_region import PrimaryRegion, joined
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
-from tui.state.group_locations import GroupLocations
+from tui.state.group_locations import GroupLocations, is_application
 from tui.state.inquiry import Inquiry, Reply
 from tui.state.problems import Answer
 
@@ -73,7 +72,7 @@ class GroupProbe:
             records=newest if is_known else None,
             active=active,
             silent=tuple(region for region in self._appliance.regions if region not in active),
-            groups=tuple(sorted(it for it in known | set(newest) if _is_application(it))),
+            groups=tuple(sorted(it for it in known | set(newest) if is_application(it))),
             problems=tuple(dict.fromkeys(inquiry.problems.values())),
         )
 
@@ -130,7 +129,3 @@ def _is_reported(region: str, stored: Stored) -> bool:
 def _is_copied(region: str, stored: Stored) -> bool:
     _, copied, _ = stored
     return region in copied
-
-
-def _is_application(group: str) -> bool:
-    return not group.startswith(OWN_PREFIX)

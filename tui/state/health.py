@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from tui.state.counted import counted
+
 STALLED_SECONDS = 30.0
 """Time without progress after which a partition with lag is stalled, by its carrier's reports."""
 STALLED_SECONDS_BY_LEDGER = 90.0
@@ -91,10 +93,11 @@ def worst(states: Iterable[Health]) -> Health | None:
     return min(states, key=ORDER.__getitem__, default=None)
 
 
-def summary(parts: Sequence[tuple[str, Judged]], own: Sequence[Judged] = ()) -> Judged:
+def summary(noun: str, parts: Sequence[tuple[str, Judged]], own: Sequence[Judged] = ()) -> Judged:
     """Returns the state of a topic or a route: the worst of its parts, with a reason that names it.
 
     Args:
+        noun: what a part is called.
         parts: names and states of the parts.
         own: states that hold for the whole of it.
     """
@@ -105,5 +108,6 @@ def summary(parts: Sequence[tuple[str, Judged]], own: Sequence[Judged] = ()) -> 
     alike = [(name, judged[1]) for name, judged in found if judged[0] is state]
     name, why = alike[0]
     text = f"{name}: {why}" if name and why else name or why
-    more = f" (and {len(alike) - 1} more)" if len(alike) > 1 else ""
+    others = sum(1 for each, _ in alike[1:] if each)
+    more = f" (and {counted(others, f'more {noun}')})" if others else ""
     return state, text + more

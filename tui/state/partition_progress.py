@@ -98,12 +98,12 @@ def parked_reason(entry: Entry | None, report: PartitionReport | None) -> str | 
 
 
 def custody_of(
-    entry: Entry | None, parked: str | None, is_readable: bool, is_ledger_known: bool
+    entry: Entry | None, parked: str | None, is_readable: bool, has_none: bool
 ) -> str | None:
     """Returns the custody of a partition in words; None when it is not known.
 
     Args:
-        is_ledger_known: the entries were read, so that one that is not among them does not exist.
+        has_none: the ledger was asked, and has no entry.
     """
     if not is_readable:
         return "unreadable"
@@ -111,7 +111,7 @@ def custody_of(
         return "parked"
     if entry is not None:
         return str(entry.custody)
-    return NO_ENTRY if is_ledger_known else None
+    return NO_ENTRY if has_none else None
 
 
 def lag_per_second(place: TopicPartition, lag: int | None, past: Past, now: float) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 
 from balancer.plan import TopicPartition
@@ -11,12 +10,12 @@ from tui.state.health import Evidence, Health, Judged, lag_health, partition_hea
 from tui.state.partition_progress import Progress
 from tui.state.route_conditions import RouteConditions
 from tui.state.route_facts import RouteFacts
+from tui.state.route_view import SilentCarrier
 
 BUSY = 0.8
 """Load of a carrier, as a part of its time, from which it may be why its partitions lag."""
-NO_REPORT = "no carrier reports on it"
-SAID_NOTHING = re.compile(r"(carrier \d+(?: on .+)?) has said nothing for \d+ s")
-"""Reason of a partition whose carrier is silent."""
+Silence = str | SilentCarrier
+"""Reason why there is no fresh word about a partition."""
 
 
 def judged(
@@ -26,14 +25,14 @@ def judged(
     facts: RouteFacts,
     conditions: RouteConditions,
     now: float,
-) -> Judged:
-    """Returns the state of a partition with its reason.
+) -> tuple[Judged, SilentCarrier | None]:
+    """Returns the state of a partition with its reason, and the carrier whose silence it is.
 
     Args:
         parked: reason why it is parked; None when it is not.
         now: Unix seconds.
     """
-    silence = _silence(place, progress, facts, now)
+    silence = _silence(place, progress, facts)
     lag, seconds, is_reported = progress.lag, progress.lag_seconds, progress.report is not None
     still_seconds = _still_seconds(place, progress, facts, now)
     if lag is not None and silence is parked is None and conditions.is_empty:
@@ -45,7 +44,7 @@ def judged(
                 None if parked is None else _parked(place, parked, facts),
                 conditions.paused(place),
                 _waits(place, progress, silence, facts, conditions),
-                silence,
+                _words(silence, now),
                 lag,
                 seconds,
                 still_seconds,
@@ -54,8 +53,10 @@ def judged(
             facts.lag_seconds_max,
         )
     if found[0] is Health.BEHIND:
-        return found[0], f"{found[1]}: {_slowness(place, progress, facts)}"
-    return found
+        found = found[0], f"{found[1]}: {_slowness(place, progress, facts)}"
+    if found[0] is Health.UNKNOWN and isinstance(silence, SilentCarrier):
+        return found, silence
+    return found, None
 
 
 def _still_seconds(
@@ -77,7 +78,7 @@ def _parked(place: TopicPartition, reason: str, facts: RouteFacts) -> str:
 def _waits(
     place: TopicPartition,
     progress: Progress,
-    silence: str | None,
+    silence: Silence | None,
     facts: RouteFacts,
     conditions: RouteConditions,
 ) -> str | None:
@@ -90,9 +91,7 @@ def _waits(
     )
 
 
-def _silence(
-    place: TopicPartition, progress: Progress, facts: RouteFacts, now: float
-) -> str | None:
+def _silence(place: TopicPartition, progress: Progress, facts: RouteFacts) -> Silence | None:
     """Returns why there is no fresh word about a partition; None when there is.
 
     A partition that has everything needs no carrier's word.
@@ -104,8 +103,10 @@ def _silence(
     if progress.mirrored_to is None:
         if facts.silence_of_entries is not None:
             return facts.silence_of_entries
+        if facts.has_no_entry(place):
+            return "not carried yet: it has no ledger entry"
         is_virgin = progress.entry is not None and progress.entry.custody is Custody.VIRGIN
-        return "not carried yet" if is_virgin else "not carried yet: it has no ledger entry"
+        return "not carried yet" if is_virgin else "its ledger entry has not been read yet"
     if facts.silence_of_entries is not None:
         return facts.silence_of_entries
     if not progress.lag:
@@ -115,15 +116,16 @@ def _silence(
         return facts.silence_of_reports
     heard = facts.past.heard.get(place) or facts.reports.get(place)
     if heard is None:
-        return NO_REPORT
-    host = f" on {heard.host}" if heard.host else ""
-    return f"carrier {heard.carrier}{host} has said nothing for {now - heard.at:.0f} s"
+        return SilentCarrier()
+    return SilentCarrier(number=heard.carrier, host=heard.host, pid=heard.pid, heard_at=heard.at)
 
 
-def silent_carrier(why: str) -> str | None:
-    """Returns the carrier that a reason calls silent, "carrier 3 on repl-c"; None: none."""
-    found = SAID_NOTHING.fullmatch(why)
-    return found[1] if found else None
+def _words(silence: Silence | None, now: float) -> str | None:
+    if not isinstance(silence, SilentCarrier):
+        return silence
+    if silence.heard_at is None:
+        return "no carrier reports on it"
+    return f"{silence.name} has said nothing for {now - silence.heard_at:.0f} s"
 
 
 def _slowness(place: TopicPartition, progress: Progress, facts: RouteFacts) -> str:

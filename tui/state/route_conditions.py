@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -13,8 +12,6 @@ from tui.state.health import Health, Judged
 from tui.state.moments import since_text
 from tui.state.past import Place
 
-CARRIER = re.compile(r"carrier (\d+) of (\S+)")
-"""Name of a carrier in conditions (carrier_source.who)."""
 OF_NEW_PARTITIONS = frozenset({Kind.SOURCE_SILENT, Kind.TOPICS_UNKNOWN, Kind.TOPIC_REFUSED})
 """Kinds that keep nothing from going on that is carried already."""
 
@@ -29,7 +26,7 @@ class RouteConditions:
         topics, partitions: reasons why they wait.
         new_topics: reasons why nothing new of a topic is carried.
         not_adopted: by topic, the first partition and the reason.
-        carriers: by number; -1 for a carrier of another form of name.
+        carriers: by number; None: a carrier of another version does not say it.
         parked: by partition, the reason alone.
     """
 
@@ -39,7 +36,7 @@ class RouteConditions:
     new_topics: dict[str, str] = field(default_factory=dict)
     partitions: dict[Place, str] = field(default_factory=dict)
     not_adopted: dict[str, tuple[int, str]] = field(default_factory=dict)
-    carriers: dict[int, str] = field(default_factory=dict)
+    carriers: dict[int | None, str] = field(default_factory=dict)
     parked: dict[Place, str] = field(default_factory=dict)
     paused_topics: dict[str, str] = field(default_factory=dict)
     paused_partitions: dict[Place, str] = field(default_factory=dict)
@@ -69,7 +66,7 @@ class RouteConditions:
         found = self.partitions.get(place) or self.topics.get(topic)
         if found is None and self.carriers:
             silent = carrier is None and not is_known
-            found = self.carriers.get(-1 if carrier is None else carrier)
+            found = self.carriers.get(carrier)
             found = found or (next(iter(self.carriers.values())) if silent else None)
         if found is None and not is_begun and topic in self.not_adopted:
             first, text = self.not_adopted[topic]
@@ -110,9 +107,8 @@ def _add(found: RouteConditions, route: Route, each: Condition, now: float) -> N
     elif each.kind == Kind.NOT_ADOPTED:
         found.not_adopted[each.topic] = (each.partition or 0, text)
     elif each.kind in (Kind.CARRIER_WAITS, Kind.CARRIER_FAILED):
-        named = CARRIER.fullmatch(each.who)
         verb = "waits" if each.kind == Kind.CARRIER_WAITS else "has failed"
-        found.carriers[int(named[1]) if named else -1] = f"{each.who} {verb}: {text}"
+        found.carriers[each.carrier] = f"{each.who} {verb}: {text}"
     elif place is not None:
         found.partitions[place] = f"waits: {text}"
     elif each.topic:

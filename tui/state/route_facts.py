@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from balancer.plan import TopicPartition
@@ -41,6 +41,8 @@ class RouteFacts:
         is_target_known: the target listed its topics.
         silence_of_ends, silence_of_entries, silence_of_reports: why these facts are old or missing;
             None: they are fresh. Ends that are older than the entries are old as well.
+        topics_lacking: topics with partitions that the ledger was asked about and has nothing of;
+            None: it was asked about all.
         conditions: of the target region.
         lag_seconds_max: lag from which a partition is behind.
     """
@@ -55,10 +57,17 @@ class RouteFacts:
     silence_of_ends: str | None = None
     silence_of_entries: str | None = None
     silence_of_reports: str | None = None
+    topics_lacking: Set[str] | None = None
     conditions: tuple[Condition, ...] = ()
     past: Past = NO_PAST
     loads: Loads = NO_LOADS
     lag_seconds_max: float = float("inf")
+
+    def has_no_entry(self, place: TopicPartition) -> bool:
+        """Returns True if the ledger was asked about a partition and has nothing of it."""
+        if self.entries is None or place in self.entries or place in self.unreadable:
+            return False
+        return self.topics_lacking is None or place.topic in self.topics_lacking
 
     def known_partitions(self) -> dict[str, list[TopicPartition]]:
         """Returns the partitions of each topic that the source or the ledger knows, in order."""

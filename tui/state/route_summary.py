@@ -61,7 +61,7 @@ def _route_health(
     facts: RouteFacts, conditions: RouteConditions, topics: Sequence[TopicView] | None
 ) -> Judged:
     if topics is not None:
-        return summary([(it.topic, (it.state, it.why)) for it in topics], conditions.whole)
+        return summary("topic", [(it.topic, (it.state, it.why)) for it in topics], conditions.whole)
     if conditions.whole:
         return conditions.whole[0]
     return Health.UNKNOWN, facts.silence_of_ends or "the source has not listed its topics"
@@ -116,7 +116,9 @@ def _topic_health(
     if not partitions and not own:
         return Health.UNKNOWN, facts.silence_of_ends or "no partition of it is known"
     worse = [it for it in partitions if it.state is not Health.OK]
-    return summary([(str(it.partition), (it.state, it.why)) for it in worse], own)
+    return summary(
+        "partition", [(f"partition {it.partition}", (it.state, it.why)) for it in worse], own
+    )
 
 
 def partition_view(
@@ -128,8 +130,7 @@ def partition_view(
     unreadable = facts.unreadable.get(place)
     reason = unreadable or parked_reason(entry, report) or conditions.parked.get(place)
     growth = lag_per_second(place, lag, facts.past, now)
-    state, why = judged(place, progress, reason, facts, conditions, now)
-    is_known = facts.entries is not None
+    (state, why), silent = judged(place, progress, reason, facts, conditions, now)
     return PartitionView(
         topic=place.topic,
         partition=place.partition,
@@ -141,7 +142,9 @@ def partition_view(
         bytes_per_second=report.bytes_per_second if report else None,
         carrier=report.carrier if report else None,
         host=report.host if report else None,
-        custody=custody_of(entry, reason, is_readable=unreadable is None, is_ledger_known=is_known),
+        custody=custody_of(
+            entry, reason, is_readable=unreadable is None, has_none=facts.has_no_entry(place)
+        ),
         parked=reason,
         source_high=report.source_high if report else None,
         written_lag_records=report.written_lag_records if report else None,
@@ -149,6 +152,7 @@ def partition_view(
         open_transaction_seconds=report.open_transaction_seconds if report else None,
         state=state,
         why=why,
+        silent_carrier=silent,
         lag_per_second=growth,
         drain_seconds=drain_seconds(lag, growth),
     )

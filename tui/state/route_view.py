@@ -13,6 +13,27 @@ from tui.state.health import Health
 from tui.state.totals import largest, total
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SilentCarrier:
+    """Carrier that says nothing about a partition with lag.
+
+    Args:
+        number, host, pid, heard_at: by its last report, at that time in Unix seconds; None: no
+            report of any carrier is known.
+    """
+
+    number: int | None = None
+    host: str | None = None
+    pid: int | None = None
+    heard_at: float | None = None
+
+    @property
+    def name(self) -> str:
+        """Name for people, such as "carrier 3 on repl-c (pid 812)"."""
+        process = f" (pid {self.pid})" if self.pid else ""
+        return f"carrier {self.number}" + (f" on {self.host}{process}" if self.host else "")
+
+
 @dataclass(slots=True, kw_only=True)
 class PartitionView:
     """State of one partition of a route.
@@ -49,6 +70,8 @@ class PartitionView:
     state: Health = Health.UNKNOWN
     why: str = ""
     """Reason of the state in words; "" when it is OK."""
+    silent_carrier: SilentCarrier | None = None
+    """Carrier whose silence is the reason; None: another reason, or none."""
     lag_per_second: float | None = None
     """Change of the lag in records per second, over the last minute; None when not known."""
     drain_seconds: float | None = None

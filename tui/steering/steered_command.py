@@ -97,6 +97,7 @@ STEERED: Mapping[tuple[str, ...], SteeredCommand] = MappingProxyType(
         ("alerts", "silence"): _ALERT,
         ("alerts", "reopen"): _ALERT,
         ("audit",): SteeredCommand(
+            has_progress=True,
             flags=frozenset({"--partitions", "--keep", "--no-keep"}),
             lists=frozenset({"--route", "--topic"}),
         ),

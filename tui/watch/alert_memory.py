@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui.state.alert import Alert
-from tui.state.alert_rules import NO_LOOK, look_after
+from tui.state.alert_rules import NO_LOOK, next_look
 from tui.state.snapshot import Snapshot
 
 
@@ -15,5 +15,5 @@ class AlertMemory:
 
     def __call__(self, snapshot: Snapshot) -> dict[str, tuple[Alert, ...]]:
         """Returns the alerts of a snapshot; those that have ended stay for an hour."""
-        self._last = look_after(self._last, snapshot, snapshot.acknowledgements, snapshot.taken_at)
+        self._last = next_look(self._last, snapshot, snapshot.acknowledgements, snapshot.taken_at)
         return {"alerts": self._last.alerts}

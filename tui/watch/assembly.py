@@ -23,7 +23,7 @@ from tui.state.snapshot import Snapshot
 from tui.watch.attempts import Attempts
 from tui.watch.history import History
 from tui.watch.notice_questions import conditions_of, known_conditions, notices_key
-from tui.watch.question import Answers, Key, Question
+from tui.watch.question import Answer, Answers, Key, Question
 from tui.watch.region_questions import reach_key, region_views
 from tui.watch.route_positions import RoutePositions
 from tui.watch.route_questions import (
@@ -119,14 +119,17 @@ class Assembly:
             # An answer that is never asked for again has no age that matters.
             if key in self._once and answer.asked_at is not None:
                 continue
-            yield Part(
-                server=key.server,
-                about=key.about,
-                asked_at=answer.asked_at,
-                cadence_seconds=self._cadences.get(key, 0.0),
-                problem=answer.problem,
-                problem_since=answer.problem_since,
-            )
+            yield self._part(key, answer)
+
+    def _part(self, key: Key, answer: Answer) -> Part:
+        return Part(
+            server=key.server,
+            about=key.about,
+            asked_at=answer.asked_at,
+            cadence_seconds=self._cadences.get(key, 0.0),
+            problem=answer.problem,
+            problem_since=answer.problem_since,
+        )
 
     def _route(
         self, route: Route, answers: Answers, balance: Sequence[BalanceView], now: float
@@ -180,6 +183,7 @@ class Assembly:
             source_ends=found.ends,
             reports=None if reports is None else reports[route.name],
             unreadable=entries.unreadable if entries else {},
+            topics_lacking=entries.adopted.keys() if entries else None,
             is_target_known=answers.answer(topics_key(target)).asked_at is not None,
             problems=_problems(answers, route),
             silence_of_ends=ends,
@@ -204,13 +208,7 @@ class Assembly:
         """
         key = keys[0]
         answer = answers.answer(key)
-        part = Part(
-            server=key.server,
-            about=key.about,
-            asked_at=answer.asked_at,
-            cadence_seconds=self._cadences.get(key, 0.0),
-        )
-        if not part.is_stale(now):
+        if not self._part(key, answer).is_stale(now):
             return None
         for each in keys:
             found = answers.answer(each)

@@ -101,21 +101,13 @@ def _targets(appliance: Appliance) -> list[str]:
 
 
 def _of_region(admins: Admins, region: str) -> list[Question]:
-    name = ClusterName.aggregate(region)
     settings = admins.appliance.region(region)
-    orders = OrderWatch.of(admins.of(name))
     board = KeptClient(
         redis_name(region),
         lambda: StatusBoard(settings.redis_url(), region, admins.timeout_seconds),
     )
     return [
-        Question(
-            key=orders_key(region),
-            cadence_seconds=ORDERS_SECONDS,
-            ask=orders.read,
-            cluster=settings.aggregate,
-            close=orders.close,
-        ),
+        order_question(admins, region),
         Question(
             key=board_key(region),
             cadence_seconds=REDIS_SECONDS,
@@ -123,6 +115,19 @@ def _of_region(admins: Admins, region: str) -> list[Question]:
             close=board.close,
         ),
     ]
+
+
+def order_question(admins: Admins, region: str) -> Question:
+    """Returns the question about the orders of a region."""
+    name = ClusterName.aggregate(region)
+    orders = OrderWatch.of(admins.of(name))
+    return Question(
+        key=orders_key(region),
+        cadence_seconds=ORDERS_SECONDS,
+        ask=orders.read,
+        cluster=admins.cluster(name),
+        close=orders.close,
+    )
 
 
 def read_board(board: StatusBoard) -> Board:

@@ -9,7 +9,8 @@ from replicator.config.feed_settings import Feed
 from replicator.config.topology import Appliance
 from tui.state.feed_status import FeedStatus, feed_status
 from tui.watch.admins import Admins
-from tui.watch.feed_questions import facts_of, order_question, questions_of
+from tui.watch.balance_questions import order_question
+from tui.watch.feed_questions import facts_of, questions_of
 from tui.watch.look import look
 from tui.watch.notice_questions import notice_questions
 from tui.watch.question import Question

@@ -25,17 +25,15 @@ from tui.state.shard_servers import ShardServers
 from tui.state.table_probe import table_states
 from tui.watch.admins import Admins
 from tui.watch.audit_questions import anomalies_key
-from tui.watch.balance_questions import orders_key
+from tui.watch.balance_questions import order_question, orders_key
 from tui.watch.kept_client import KeptClient
 from tui.watch.notice_questions import known_conditions, notices_key, redis_name
-from tui.watch.order_watch import OrderWatch
 from tui.watch.question import Answers, Key, Question
 
 TOPICS_SECONDS = 30.0
 PROGRESS_SECONDS = 10.0
 REPORTS_SECONDS = 2.0
 TABLES_SECONDS = 10.0
-ORDERS_SECONDS = 10.0
 NEXT_REPLICA_PART = 0.3
 """Part of the timeout after which the next replica of a shard is asked as well."""
 Server = TypeVar("Server")
@@ -104,19 +102,6 @@ def _topics(admins: Admins, cluster: ClusterName) -> Question:
         cadence_seconds=TOPICS_SECONDS,
         ask=listed,
         cluster=admins.cluster(cluster),
-    )
-
-
-def order_question(admins: Admins, region: str) -> Question:
-    """Returns the question about the orders of a region."""
-    name = ClusterName.aggregate(region)
-    orders = OrderWatch.of(admins.of(name))
-    return Question(
-        key=orders_key(region),
-        cadence_seconds=ORDERS_SECONDS,
-        ask=orders.read,
-        cluster=admins.cluster(name),
-        close=orders.close,
     )
 
 

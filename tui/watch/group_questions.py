@@ -7,20 +7,20 @@ asked for members, commits and log ends, and now and then for decisions: a Redis
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from replicator.config.cluster_name import ClusterName
-from replicator.config.names import OWN_PREFIX
 from replicator.config.topology import Appliance
 from replicator.groups.membership.activity import FRESH_SECONDS, ActivityStore
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.out_of_place import out_of_place
 from replicator.groups.membership.primary_log import PrimaryLog
-from replicator.groups.membership.primary_region import PrimaryRegion, newer
+from replicator.groups.membership.primary_region import PrimaryRegion, joined
 from replicator.groups.membership.primary_store import PrimaryStore
 from tui.state.copy_ages import CopyAges, logs_of
 from tui.state.group_lags import GroupLag, LagProbe
+from tui.state.group_locations import is_application
 from tui.state.group_view import GroupView
 from tui.state.part import COPIES, MEMBERS
 from tui.state.totals import largest
@@ -115,7 +115,7 @@ def _of_region(admins: Admins, region: str) -> list[Question]:
         Question(
             key=lags_key(region),
             cadence_seconds=CLUSTER_SECONDS,
-            ask=lambda members: lags.read(filter(_is_application, members)),
+            ask=lambda members: lags.read(filter(is_application, members)),
             needs=(members_key(region),),
             cluster=cluster,
         ),
@@ -164,7 +164,7 @@ def groups_of(appliance: Appliance, answers: Answers, now: float) -> tuple[Group
     sources = told + [it for it in decided if it is not None]
     if not sources and all(it is None for it in listed.values()):
         return None
-    records, is_decided = _joined(sources), bool(sources)
+    records = joined(record for some in sources for record in some.values())
     active = active_by_region(appliance, answers, now)
     unknown = tuple(region for region in regions if region not in active)
     outside = out_of_place(records, active)
@@ -177,7 +177,7 @@ def groups_of(appliance: Appliance, answers: Answers, now: float) -> tuple[Group
         _view(
             group,
             records.get(group),
-            is_decided,
+            bool(sources),
             tuple(region for region in regions if group in active.get(region, ())),
             unknown,
             {it: lag[group] for it, lag in lags.items() if group in lag},
@@ -185,7 +185,7 @@ def groups_of(appliance: Appliance, answers: Answers, now: float) -> tuple[Group
             oldest,
             outside[group].is_twice if group in outside else None,
         )
-        for group in sorted(filter(_is_application, names))
+        for group in sorted(filter(is_application, names))
     )
 
 
@@ -273,20 +273,3 @@ def _age(answers: Answers, holder: str, source: str, now: float) -> float | None
     stored: StoredGroups | None = answers.value(stored_key(holder))
     copied_ms = stored.copied_up_to_ms.get(source) if stored else None
     return None if copied_ms is None else max(0.0, now - copied_ms / 1000)
-
-
-def _joined(sources: Iterable[Records]) -> dict[str, PrimaryRegion]:
-    """Returns the record that counts, by group. Equal records are the rule, and compared fast."""
-    found: dict[str, PrimaryRegion] = {}
-    for records in sources:
-        for group, record in records.items():
-            known = found.get(group)
-            if known is None:
-                found[group] = record
-            elif known != record:
-                found[group] = newer(known, record)
-    return found
-
-
-def _is_application(group: str) -> bool:
-    return not group.startswith(OWN_PREFIX)

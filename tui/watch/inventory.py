@@ -5,11 +5,13 @@ A new subject is added here: its questions, and the builder of its fields.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
+from tui.state.snapshot import Snapshot
 from tui.watch.admins import Admins
 from tui.watch.alert_memory import AlertMemory
 from tui.watch.assembly import COPIES_AGE, Assembly, Builder, Finisher
@@ -18,6 +20,7 @@ from tui.watch.balance_questions import balance_fields, balance_questions
 from tui.watch.event_questions import event_fields, event_questions
 from tui.watch.feed_questions import feed_fields, feed_questions
 from tui.watch.group_questions import copies_age_in, group_fields, group_questions
+from tui.watch.look import look
 from tui.watch.notice_questions import notice_questions
 from tui.watch.plan_questions import plan_fields, plan_questions
 from tui.watch.question import Answers, Question
@@ -34,6 +37,10 @@ class Inventory:
 
     questions: tuple[Question, ...]
     assembly: Assembly
+
+    def snapshot(self, timeout_seconds: float) -> Snapshot:
+        """Returns a snapshot after the timeout at the latest, with every question asked once."""
+        return self.assembly.snapshot(look(self.questions, timeout_seconds), time.time())
 
 
 def whole_inventory(

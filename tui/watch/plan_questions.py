@@ -25,7 +25,7 @@ POSITIONS_MAX = 10_000
 PLANS_KEY = Key(THIS_MACHINE, "saved plans")
 
 
-def plan_questions(appliance: Appliance, timeout_seconds: float = 0.0) -> list[Question]:
+def plan_questions(appliance: Appliance) -> list[Question]:
     """Returns the question for saved plans; no server is asked."""
     watch = PlanWatch(plan_folder(appliance))
     return [Question(key=PLANS_KEY, cadence_seconds=CADENCE_SECONDS, ask=watch.read)]
@@ -131,7 +131,7 @@ def _position(group: GroupPlan, move: Move) -> PlanPosition:
         partition=move.partition,
         committed=move.committed,
         resume=move.resume,
-        basis=move.basis if move.is_mapped else move.case.value,
+        basis=move.basis_or_case,
         read_again=_records(again),
         not_replicated=_records(missing),
         read_again_bound=again.bound if again else "exact",

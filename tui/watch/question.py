@@ -84,8 +84,3 @@ class Answers:
     def value(self, key: Key) -> Any:
         """Returns the last value; None when there is none."""
         return self.answer(key).value
-
-    def problem(self, server: str) -> str | None:
-        """Returns the first problem of a server; None when it has none."""
-        found = (each.problem for key, each in self.by_key.items() if key.server == server)
-        return next(filter(None, found), None)

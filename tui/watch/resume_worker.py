@@ -138,14 +138,10 @@ def _position(
         committed=committed,
         lag={region: it.lag for region, it in told.items() if it.lag is not None},
         resume=move.resume if move else None,
-        basis=_basis(move) if move else None,
+        basis=move.basis_or_case if move else None,
         read_again=again.records if again else None,
         notes=move.notes if move else (),
     )
-
-
-def _basis(move: Move) -> str:
-    return move.basis if move.is_mapped else move.case.value
 
 
 def serve(

@@ -45,42 +45,58 @@ class RoutePositions:
 
     def __init__(self, route: Route) -> None:
         self._route = route
-        self._whole = self._shown = NO_ANSWER
+        self._whole, self._shown = _Settling(), _Settling()
+        self._shown_topic = ""
 
     def read(self, answers: Answers) -> Positions:
         """Returns the positions by the last answers, of the topic on screen as it was read last."""
         ends = answers.answer(ends_key(ClusterName.regional(self._route.source)))
-        self._whole = settled(answers.answer(ledger_key(self._route)), ends, self._whole)
+        whole = self._whole.settled(answers.answer(ledger_key(self._route)), ends)
         shown_ends = newer(answers.answer(focused_ends_key(self._route)), ends)
-        shown = self._shown_entries(answers, ends, shown_ends)
+        shown = self._shown_entries(answers, ends, shown_ends, whole)
         return Positions(
-            entries=_with_topic(self._whole.value, shown),
+            entries=_with_topic(whole.value, shown),
             ends=_with_ends(ends.value, shown_ends),
-            are_ends_older=_is_after(self._whole, ends),
+            are_ends_older=_is_after(whole, ends),
         )
 
     def _shown_entries(
-        self, answers: Answers, ends: Answer, shown_ends: FocusedTopic | None
+        self, answers: Answers, ends: Answer, shown_ends: FocusedTopic | None, whole: Answer
     ) -> FocusedTopic | None:
         """Returns the entries of the topic on screen, where they and its ends are newer."""
         found = answers.answer(focused_ledger_key(self._route))
         topic = _topic(found)
         if shown_ends is not None and shown_ends.topic == topic:
             ends = answers.answer(focused_ends_key(self._route))
-        self._shown = settled(found, ends, self._shown if _topic(self._shown) == topic else found)
-        return None if _is_after(self._shown, ends) else newer(self._shown, self._whole)
+        if topic != self._shown_topic:
+            self._shown, self._shown_topic = _Settling(), topic
+        shown = self._shown.settled(found, ends)
+        return None if _is_after(shown, ends) else newer(shown, whole)
 
 
-def settled(entries: Answer, ends: Answer, before: Answer) -> Answer:
-    """Returns the entries that the ends can be compared with.
+class _Settling:
+    """Entries that were read, until ends that were read after them tell which can be compared.
 
-    Args:
-        before: entries that were settled on before.
+    Entries may always come a moment after the ends. So all that are newer than the last ends are
+    kept until newer ends come.
     """
-    is_comparable = not _is_after(entries, ends)
-    if is_comparable or ends.problem is not None or before.asked_at is None:
-        return entries
-    return before
+
+    def __init__(self) -> None:
+        self._settled = NO_ANSWER
+        self._newer: list[Answer] = []
+
+    def settled(self, entries: Answer, ends: Answer) -> Answer:
+        """Returns the newest entries that the ends can be compared with.
+
+        These are the last ones, if no entries can be compared yet or the ends cannot be read.
+        """
+        if not self._newer or self._newer[-1].asked_at != entries.asked_at:
+            self._newer.append(entries)
+        if ends.problem is not None or self._settled.asked_at is None:
+            self._settled, self._newer = entries, []
+        while self._newer and not _is_after(self._newer[0], ends):
+            self._settled = self._newer.pop(0)
+        return self._settled
 
 
 def newer(shown: Answer, whole: Answer) -> FocusedTopic | None:
@@ -106,10 +122,11 @@ def _with_topic(found: Entries | None, shown: FocusedTopic | None) -> Entries | 
     unreadable = {
         place: why for place, why in found.unreadable.items() if place.topic != shown.topic
     }
+    adopted = {topic: count for topic, count in found.adopted.items() if topic != shown.topic}
     return Entries(
         {**found.read, **shown.entries.read},
         {**unreadable, **shown.entries.unreadable},
-        found.adopted,
+        {**adopted, **shown.entries.adopted},
     )
 
 

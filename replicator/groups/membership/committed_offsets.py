@@ -18,6 +18,7 @@ from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster, Forbidden
 from replicator.kafka.protocol.error_codes import Verdict, verdict
 from replicator.kafka.protocol.group_offsets import Commits, GroupOffsets, GroupOffsetsRequest
+from replicator.runtime.gather import gather_or_cancel
 
 GROUPS_PER_REQUEST = 100
 """Groups of a request: an answer about 100 groups of 64 partitions takes half a MB."""
@@ -54,7 +55,7 @@ class CommittedOffsets:
             await cluster.open()
             try:
                 asked = (_of_broker(cluster, node, groups) for node in cluster.nodes)
-                found = await asyncio.gather(*asked)
+                found = await gather_or_cancel(*asked)
             finally:
                 await cluster.close()
         answers = [answer for answer in found if answer is not None]

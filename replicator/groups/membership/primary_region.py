@@ -79,7 +79,9 @@ def joined(records: Iterable[PrimaryRegion]) -> dict[str, PrimaryRegion]:
     found: dict[str, PrimaryRegion] = {}
     for record in records:
         known = found.get(record.group)
-        found[record.group] = newer(known, record) if known else record
+        # Several copies of one record are the rule; ranking them would take longer.
+        if known != record:
+            found[record.group] = newer(known, record) if known else record
     return found
 
 

@@ -132,6 +132,11 @@ class Move(_Strict):
         return self.case is Case.MOVES
 
     @property
+    def basis_or_case(self) -> str:
+        """Basis of the resume offset; for a position that is not mapped, why it does not move."""
+        return self.basis if self.is_mapped else self.case.value
+
+    @property
     def goes_back(self) -> bool:
         """Returns True if the move takes back progress that the group made in the target region."""
         if self.resume is None or self.target_committed is None:

@@ -15,6 +15,7 @@ from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.cluster_metadata import ClusterMetadata, Leader, leader_in
 from replicator.kafka.client.connection import Connection, connect
 from replicator.kafka.protocol.metadata import MetadataRequest
+from replicator.runtime.error_text import error_text
 
 OpenConnection = Callable[..., Awaitable[Connection]]
 
@@ -78,7 +79,7 @@ class Brokers(ClusterMetadata):
                     "mend username and password_file of this cluster"
                 ) from error
             except (OSError, KafkaError, TimeoutError) as error:
-                failures.append(f"{address} ({error or type(error).__name__})")
+                failures.append(f"{address} ({error_text(error)})")
                 continue
             try:
                 self._update(await connection.send(self._request()))
@@ -203,7 +204,7 @@ class Brokers(ClusterMetadata):
             try:
                 response = await self.send(node, self._request())
             except (OSError, KafkaError, TimeoutError) as error:
-                self.trouble = f"{self.name}: broker {node}: {error or type(error).__name__}"
+                self.trouble = f"{self.name}: broker {node}: {error_text(error)}"
                 continue
             self._update(response)
             return

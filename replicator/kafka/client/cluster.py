@@ -27,6 +27,7 @@ from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.kafka.protocol.producers import DescribeProducersRequest
 from replicator.kafka.protocol.topic_id import NO_TOPIC_ID
 from replicator.runtime.backoff import Backoff
+from replicator.runtime.error_text import error_text
 
 GROUP, TRANSACTION = 0, 1
 EARLIEST, LATEST = -2, -1
@@ -168,7 +169,7 @@ class Cluster(Brokers):
                 asked = request() if callable(request) else request
                 response = await self.send(node, asked, purpose)
             except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
-                self.trouble = f"{self.name}: {question}: {error or type(error).__name__}"
+                self.trouble = f"{self.name}: {question}: {error_text(error)}"
                 forget()
             else:
                 bad = [code for code in codes(response) if code]

@@ -20,6 +20,7 @@ from replicator.kafka.client.fetch_session import FetchSession, TopicIdPartition
 from replicator.kafka.protocol.error_codes import named
 from replicator.kafka.protocol.fetch import FetchPosition, FetchRequest
 from replicator.kafka.protocol.topic_id import NO_TOPIC_ID
+from replicator.runtime.error_text import error_text
 
 PIPELINE_BYTES_MAX = 4 << 20
 PIPELINES_BYTES_MAX = 192 << 20
@@ -196,7 +197,7 @@ class Reader(Generic[P]):
             try:
                 response = await self.source.send(node, request, "fetch")
             except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
-                self._note_trouble(f"{error or type(error).__name__}")
+                self._note_trouble(error_text(error))
                 session.forget()
                 await asyncio.sleep(self.retry_seconds)
                 await self.source.try_refresh()

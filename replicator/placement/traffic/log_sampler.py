@@ -19,6 +19,7 @@ from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import EARLIEST, LATEST, Cluster
 from replicator.kafka.protocol.log_dirs import LogDirsRequest, log_sizes
 from replicator.placement.traffic.log_snapshot import LogSnapshot, LogState
+from replicator.runtime.error_text import error_text
 from replicator.runtime.gather import gather_or_cancel
 
 _NO_ANSWER = (OSError, KafkaError, TimeoutError, KeyError, Unreachable)
@@ -56,7 +57,7 @@ class LogSampler:
         except (OSError, KafkaError, TimeoutError) as error:
             raise Unreachable(
                 f"{self._cluster.name}: a broker went away during the metadata request "
-                f"({error or type(error).__name__}); check that the brokers run"
+                f"({error_text(error)}); check that the brokers run"
             ) from error
         led: dict[int, list[TopicPartition]] = {}
         for partition in wanted:

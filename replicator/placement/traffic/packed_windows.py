@@ -24,6 +24,7 @@ import numpy as np
 from balancer.demand.window_columns import Numbers, WindowColumns
 from balancer.plan import TopicPartition
 from replicator.batches import varints
+from replicator.runtime.error_text import error_text
 
 VERSION = 1
 PART_BYTES_MAX = 256 << 20
@@ -74,7 +75,7 @@ def unpack(data: bytes) -> WindowColumns:
     except BrokenWindows:
         raise
     except (ValueError, LookupError, TypeError, struct.error, zlib.error, RecursionError) as error:
-        raise BrokenWindows(f"{len(data)} bytes: {error or type(error).__name__}") from error
+        raise BrokenWindows(f"{len(data)} bytes: {error_text(error)}") from error
 
 
 def _names(places: Sequence[TopicPartition]) -> bytes:

@@ -25,8 +25,14 @@ class Work:
         return "receipts"
 
 
-async def kept(work, seconds=60.0):
-    return await kept_up(work, who="carrier=3", failed=FAILED, deadline=time.time() + seconds)
+async def kept(work, seconds=60.0, note_failure=lambda text: None):
+    return await kept_up(
+        work,
+        who="carrier=3",
+        failed=FAILED,
+        deadline=time.time() + seconds,
+        note_failure=note_failure,
+    )
 
 
 async def test_work_that_fails_begins_again_and_its_result_is_returned(caplog):
@@ -60,8 +66,5 @@ async def test_what_ends_the_process_is_no_failure():
 
 async def test_each_failure_is_told_in_words():
     told: list[str] = []
-    work = Work(OSError("broken"), ValueError())
-    await kept_up(
-        work, who="carrier=3", failed=FAILED, deadline=time.time() + 60.0, has_failed=told.append
-    )
+    await kept(Work(OSError("broken"), ValueError()), note_failure=told.append)
     assert told == ["unexpected OSError: broken", "unexpected ValueError: no message"]

@@ -93,6 +93,16 @@ def test_json_is_a_line_for_each_step_in_the_form_that_the_page_says(
     assert output_line(lines[1]).left is None
 
 
+def test_json_lines_of_many_small_steps_are_seldom_and_the_last_one_comes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    display = wait_display("json", json_seconds=1.0)
+    for left, now in ((9, 0.0), (8, 0.9), (7, 1.0), (1, 1.1), (0, 1.2)):
+        display.show("audit", left, "", now)
+    lines = capsys.readouterr().err.splitlines()
+    assert [json.loads(line)["left"] for line in lines] == [9, 7, 0]
+
+
 def test_the_page_describes_the_fields_of_a_json_line() -> None:
     page = (Path(__file__).parents[3] / "docs" / "failover.md").read_text()
     (table,) = re.findall(r"\| field \| meaning \|\n\|---\|---\|\n((?:\|.*\n)+)", page)

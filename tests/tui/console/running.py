@@ -17,10 +17,10 @@ os.environ.pop("NO_COLOR", None)
 
 from tests.tui.console.snapshots import NOW
 from tui.console.app import ConsoleApp
+from tui.console.navigation import first_view
 from tui.console.page import NO_FOCUS, Action, Focus, Page
 from tui.console.settings import ConsoleSettings
 from tui.console.source import Opened
-from tui.console.visits import visit_of
 from tui.state.snapshot import Snapshot
 
 REWRITE = "REWRITE_SNAPSHOTS"
@@ -174,7 +174,7 @@ class Running:
 
     async def show(self, page: Page) -> None:
         """Shows a page that no key leads to."""
-        self.app.visits.open(page)
+        self.app.navigation.open(page)
         self.app.main.page_changed()
         await self.settled()
 
@@ -183,9 +183,9 @@ class Running:
         if isinstance(page, str):
             await self.press(page)
             return
-        visits = self.app.visits
-        visits.go_to(page.name)
-        visits.current = visit_of(page)
+        navigation = self.app.navigation
+        navigation.go_to(page.name)
+        navigation.current = first_view(page)
         self.app.main.page_changed()
         await self.settled()
 
@@ -204,7 +204,7 @@ class Running:
     @property
     def page(self) -> Any:
         """Page that is shown."""
-        return self.app.visits.current.page
+        return self.app.navigation.current.page
 
     @property
     def cursor(self) -> str:

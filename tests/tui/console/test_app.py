@@ -127,10 +127,10 @@ async def test_an_unchanged_snapshot_draws_nothing():
 async def test_a_page_without_a_new_snapshot_is_made_anew_after_some_seconds():
     now = [snapshots.NOW]
     async with running(snapshots.lagging(), clock=lambda: now[0]) as console:
-        before = console.app.wishes
+        before = console.app.requests
         console.app.tick()
-        assert console.app.wishes == before
+        assert console.app.requests == before
         now[0] += 6
         console.app.tick()
         await console.settled()
-        assert console.app.wishes == before + 1
+        assert console.app.requests == before + 1

@@ -3,14 +3,15 @@
 from dataclasses import replace
 
 from tests.tui.console import snapshots
-from tui.console.arranged import arranged
 from tui.console.bars import Hint, TopFacts, hints, hints_line, page_line, screens_line, top_line
-from tui.console.keys import DEFAULT, keymap_from
+from tui.console.built_page import built
+from tui.console.keys import DEFAULT
+from tui.console.keys_file import keymap_from
+from tui.console.navigation import first_view
 from tui.console.page import Action
 from tui.console.pages.events import EventsPage
 from tui.console.pages.routes import RoutesPage
-from tui.console.visit import Visit
-from tui.console.visits import visit_of
+from tui.console.view_state import ViewState
 
 FACTS = TopFacts(
     file="appliance.toml",
@@ -43,19 +44,19 @@ def test_the_reason_why_nothing_newer_is_shown_is_in_the_top_line():
 
 
 def test_the_page_line_says_whether_the_cursor_follows_the_newest_row():
-    visit = visit_of(EventsPage())
-    page = arranged(visit, snapshots.lagging(), snapshots.NOW)
-    assert "follows  1 of 2" in text(page_line(page, visit, (1, 2), 80))
-    stays = replace(visit, is_following=False)
+    view = first_view(EventsPage())
+    page = built(view, snapshots.lagging(), snapshots.NOW)
+    assert "follows  1 of 2" in text(page_line(page, view, (1, 2), 80))
+    stays = replace(view, is_following=False)
     assert "does not follow  1 of 2" in text(page_line(page, stays, (1, 2), 80))
-    routes = arranged(Visit(page=RoutesPage()), snapshots.lagging(), snapshots.NOW)
-    assert "follow" not in text(page_line(routes, visit, (1, 2), 80))
+    routes = built(ViewState(page=RoutesPage()), snapshots.lagging(), snapshots.NOW)
+    assert "follow" not in text(page_line(routes, view, (1, 2), 80))
 
 
 def test_the_page_line_says_sort_filter_and_place():
-    visit = Visit(page=RoutesPage(), filter="west", is_faults_only=True, is_wide=True)
-    page = arranged(visit.turned_round("routes"), snapshots.lagging(), snapshots.NOW)
-    line = text(page_line(page, visit, (1, 1), 100))
+    view = ViewState(page=RoutesPage(), filter="west", is_faults_only=True, is_wide=True)
+    page = built(view.turned_round("routes"), snapshots.lagging(), snapshots.NOW)
+    line = text(page_line(page, view, (1, 1), 100))
     assert "sort STATE, LAG, ROUTE, reversed" in line
     assert line.rstrip().endswith("faults only  wide  /west  1 of 1")
 

@@ -1,11 +1,14 @@
 """Commands of the console: each key does what the help says of it."""
 
+import re
+
 import pytest
 
 from tests.tui.console import snapshots
 from tests.tui.console.running import running
 from tui.console.console_commands import COMMANDS
 from tui.console.keys import KEYS, SCREENS
+from tui.console.keys_file import keymap_from
 from tui.console.pages.partitions import PartitionsPage
 from tui.console.pages.topics import TopicsPage
 from tui.console.settings import ConsoleSettings
@@ -21,8 +24,8 @@ async def test_keys_1_to_8_show_the_screens():
     async with running(snapshots.lagging()) as console:
         for number, name in enumerate(SCREENS, 1):
             await console.press(str(number))
-            assert console.app.visits.screen == name
-            assert console.app.visits.current.page.name == name
+            assert console.app.navigation.screen == name
+            assert console.app.navigation.current.page.name == name
 
 
 async def test_enter_leads_in_and_esc_out_with_the_cursor_kept():
@@ -132,12 +135,35 @@ async def test_ctrl_c_leaves_from_a_dialog_too():
 
 
 async def test_keys_of_a_file_are_used_and_shown():
-    from tui.console.keys import keymap_from
-
-    settings = ConsoleSettings(file="a.toml", keymap=keymap_from('routes = "r"\nfaults = "F2"'))
+    keymap = keymap_from('routes = "r"\nfaults = "f2"')
+    settings = ConsoleSettings(file="a.toml", keymap=keymap)
     async with running(snapshots.healthy(), settings=settings) as console:
         assert "r routes" in console.frame()
         await console.press("2")
-        assert console.app.visits.screen == "overview"
+        assert console.app.navigation.screen == "overview"
         await console.press("r")
-        assert console.app.visits.screen == "routes"
+        assert console.app.navigation.screen == "routes"
+
+
+async def test_a_file_gives_another_key_to_the_action_of_a_page():
+    keymap = keymap_from('[actions]\nhold = "x"\nplan-failover = "f2"')
+    settings = ConsoleSettings(file="a.toml", keymap=keymap, is_steering=True)
+    async with running(snapshots.lagging(), (140, 45), settings) as console:
+        await console.press("5")
+        assert "x hold" in console.frame() and "H hold" not in console.frame()
+        await console.press("H")
+        assert console.app.screen is console.app.main
+        await console.press("x")
+        assert "sluice balance pause" in console.frame()
+        await console.press("escape", "?")
+        assert re.search(r"\bx +hold ", console.frame())
+        await console.press("escape", ":")
+        await console.press(*"failover")
+        assert "f2" in console.frame()
+
+
+async def test_a_greyed_action_says_why_under_its_other_key():
+    settings = ConsoleSettings(file="a.toml", keymap=keymap_from('actions.hold = "x"'))
+    async with running(snapshots.lagging(), settings=settings) as console:
+        await console.press("5", "x")
+        assert "x hold: start the console with --steer" in console.frame()

@@ -50,6 +50,22 @@ async def test_the_exact_command_is_shown_and_follows_the_fields():
     assert "Type orders to run it; empty enter or esc: nothing is done" in frame
 
 
+@pytest.mark.parametrize(
+    ("keys", "marked"),
+    [
+        ((), "›reason"),
+        (("down",), "›for"),
+        (("enter", "enter"), "›Type orders"),
+        (("up",), "›route"),
+    ],
+)
+async def test_a_mark_shows_where_is_typed(keys, marked):
+    _, frame = await result(PAUSE, *keys)
+    assert marked in frame
+    assert frame.count("›") == 1
+    assert "↑↓ fields" in frame
+
+
 async def test_a_typed_confirmation_runs_it():
     found, _ = await result(PAUSE, *REASON, *ENTERS, *"orders", "enter")
     assert found == {"topic": "orders", "route": "west>east", "reason": "test", "for": ""}

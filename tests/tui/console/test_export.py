@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.console import snapshots
-from tui.console.arranged import Arranged, arranged
+from tui.console.built_page import BuiltPage, built
 from tui.console.export import (
     as_csv,
     as_json,
@@ -21,12 +21,12 @@ from tui.console.export import (
 )
 from tui.console.page import Cell, Column
 from tui.console.pages.overview import OverviewPage
-from tui.console.visit import Visit
+from tui.console.view_state import ViewState
 
 
-def view(**changes) -> Arranged:
-    visit = replace(Visit(page=OverviewPage()), **changes)
-    return arranged(visit, snapshots.region_gone(), snapshots.NOW)
+def view(**changes) -> BuiltPage:
+    view = replace(ViewState(page=OverviewPage()), **changes)
+    return built(view, snapshots.region_gone(), snapshots.NOW)
 
 
 def test_csv_has_the_shown_rows_of_each_section_below_its_titles():

@@ -1,11 +1,11 @@
 """Page in place of one that failed."""
 
 from tests.tui.console import snapshots
-from tui.console.failed_page import FailedPage, error_text, failed_row
+from tui.console.failed_page import failed_page, failed_row
 from tui.console.page import NO_FOCUS, Row
 
 EMPTY = snapshots.empty()
-PAGE = FailedPage("alerts", error_text(ValueError("year 29402 is out of range")))
+PAGE = failed_page("alerts", ValueError("year 29402 is out of range"))
 
 
 def test_it_says_the_error_and_nothing_else():
@@ -14,6 +14,7 @@ def test_it_says_the_error_and_nothing_else():
     assert section.empty == (
         "cannot be shown, please report it: ValueError: year 29402 is out of range"
     )
+    assert PAGE.name == "alerts"
     assert PAGE.title(EMPTY) == "alerts   cannot be shown"
     assert PAGE.opened(EMPTY, Row("x", ())) is None
     assert (PAGE.actions(EMPTY, None, 0.0), PAGE.notes(EMPTY, None, 0.0)) == ((), ())

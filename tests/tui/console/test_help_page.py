@@ -1,16 +1,16 @@
 """Help: keys of the screen, meanings of its columns."""
 
 from tests.tui.console import snapshots
-from tui.console.arranged import arranged
+from tui.console.built_page import built
 from tui.console.help_page import help_page
 from tui.console.keys import DEFAULT, KEYS
 from tui.console.pages.partitions import COLUMNS, PartitionsPage
-from tui.console.visit import Visit
+from tui.console.view_state import ViewState
 
 
 def test_help_names_every_key_of_the_console_and_every_column():
-    page = arranged(
-        Visit(page=PartitionsPage("east>west", "orders")), snapshots.lagging(), snapshots.NOW
+    page = built(
+        ViewState(page=PartitionsPage("east>west", "orders")), snapshots.lagging(), snapshots.NOW
     )
     keys, columns = help_page(DEFAULT, page, (), is_replay=False).tables
     assert len(keys.rows) == sum(not each.is_replay for each in KEYS)

@@ -11,7 +11,7 @@ from tui.console.list_page import ListPage
 from tui.console.page import Cell, Column, Row, Section
 from tui.console.pages.partitions import PartitionsPage
 from tui.console.pages.topics import TopicsPage
-from tui.console.rows import MadeRows
+from tui.console.rows import LazyRows
 from tui.state.health import Health
 
 PAGE = PartitionsPage("east>west", "orders")
@@ -35,7 +35,26 @@ async def test_the_cursor_stays_on_its_row_when_the_order_changes():
         routes = (found.routes[0], replace(route, topics=topics), *found.routes[2:])
         await console.give(replace(found, routes=routes))
         assert console.cursor == "18"
-        assert console.app.visits.current.cursor_at > 2
+        assert console.app.navigation.current.cursor_at > 2
+
+
+async def test_a_new_alert_does_not_draw_the_cursor_of_the_overview_away():
+    found = snapshots.lagging()
+    async with running(replace(found, alerts=())) as console:
+        assert console.cursor == "east>west"
+        await console.give(found)
+        assert console.cursor == "east>west"
+        await console.press("enter")
+        assert console.page == TopicsPage("east>west")
+
+
+async def test_the_overview_begins_on_the_worst_alert_of_the_first_answers():
+    found = snapshots.lagging()
+    unasked = tuple(replace(each, asked_at=None) for each in found.parts)
+    async with running(replace(found, alerts=(), parts=unasked)) as console:
+        assert console.cursor == "east>west"
+        await console.give(found)
+        assert console.cursor in {each.key for each in snapshots.alerts()}
 
 
 async def test_a_page_that_comes_just_after_a_key_does_not_undo_it():
@@ -46,7 +65,7 @@ async def test_a_page_that_comes_just_after_a_key_does_not_undo_it():
         assert page is not None
         # Nothing is awaited in between: no message of the table has been handled yet.
         screen.perform("down")
-        screen.show_page(page, console.app.visits.current)
+        screen.show_page(page, console.app.navigation.current)
         assert screen.table.position[0] == 2
 
 
@@ -57,7 +76,7 @@ async def test_a_key_that_leads_on_just_after_another_is_not_undone():
         screen.perform("down")
         screen.perform("open")
         await console.settled()
-        assert isinstance(console.app.visits.current.page, PartitionsPage)
+        assert isinstance(console.app.navigation.current.page, PartitionsPage)
 
 
 async def test_keys_move_by_row_by_window_and_to_both_ends():
@@ -79,7 +98,7 @@ async def test_the_last_row_is_visible_after_end_and_only_visible_rows_are_made(
         made.append(number)
         return Row(str(number), (Cell(str(number)),))
 
-    rows = MadeRows(
+    rows = LazyRows(
         items=range(2500), make=make, key=str, sorts={}, is_fault=lambda _: False, text=str
     )
     page = ListPage("numbers", (Section("numbers", (Column("N", 6),), rows),))
@@ -120,7 +139,7 @@ async def test_a_click_moves_the_cursor_and_a_second_one_opens_the_row():
         assert console.cursor == "clicks"
         assert await console.pilot.click("#table", offset=(5, 2))
         await console.settled()
-        assert console.app.visits.current.page == PartitionsPage("east>west", "clicks")
+        assert console.app.navigation.current.page == PartitionsPage("east>west", "clicks")
 
 
 async def test_a_click_beside_the_rows_does_nothing():
@@ -164,15 +183,3 @@ async def test_a_text_is_shown_instead_of_a_page():
         table.move_page(1)
         assert (table.cursor_row, table.position) == (None, (0, 0))
         assert "asking the servers of appliance.toml" in console.frame()
-
-
-async def test_the_cursor_of_the_overview_is_on_the_worst_until_it_is_moved():
-    async with running(snapshots.healthy()) as console:
-        assert console.cursor == "east>east"
-        await console.give(snapshots.region_gone())
-        assert console.cursor == snapshots.alerts()[0].key
-        await console.press("up")
-        moved = console.cursor
-        await console.give(snapshots.healthy())
-        await console.give(snapshots.region_gone())
-        assert console.cursor == moved

@@ -5,7 +5,7 @@ from textual.geometry import Region
 from tests.tui.console import snapshots
 from tests.tui.console.running import running
 from tui.console.line_widget import LineWidget
-from tui.console.piece import Piece
+from tui.console.styled_text import StyledText
 
 
 class Watched(LineWidget):
@@ -26,11 +26,11 @@ async def test_only_changed_parts_of_a_line_are_refreshed():
         await console.app.main.mount(widget)
         await console.until(lambda: widget.size.width)
         regions = widget.regions
-        widget.show_lines([(Piece("aa"), Piece("bb"))])
+        widget.show_lines([(StyledText("aa"), StyledText("bb"))])
         regions.clear()
-        widget.show_lines([(Piece("aa"), Piece("bb"))])
+        widget.show_lines([(StyledText("aa"), StyledText("bb"))])
         assert regions == []
-        widget.show_lines([(Piece("aa"), Piece("cc"))])
+        widget.show_lines([(StyledText("aa"), StyledText("cc"))])
         assert [tuple(region) for region in regions] == [(2, 0, 2, 1)]
 
 

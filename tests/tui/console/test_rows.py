@@ -1,7 +1,7 @@
 """Rows of a long table: made only when looked at."""
 
 from tui.console.page import Cell, Row
-from tui.console.rows import MadeRows, faults_of, keys_of, sorts_of, texts_of
+from tui.console.rows import LazyRows, faults_of, keys_of, sorts_of, texts_of
 
 
 def made(count: int = 10):
@@ -11,7 +11,7 @@ def made(count: int = 10):
         calls.append(item)
         return Row(str(item), (Cell(str(item), sort=item),))
 
-    rows = MadeRows(
+    rows = LazyRows(
         items=range(count),
         make=make,
         key=str,

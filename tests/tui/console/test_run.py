@@ -12,9 +12,10 @@ from tests.tui.console.in_pty import InPty, started
 CODE = """
 import sys
 from tui.console.app import ConsoleApp
-from tui.console.run import StdoutDriver, run
+from tui.console.run import run
 from tui.console.settings import ConsoleSettings
 from tui.console.source import Opened
+from tui.console.textual_internals import StdoutDriver
 class Source:
     def start(self, tell): self.tell = tell
     def ask_now(self): {ask}

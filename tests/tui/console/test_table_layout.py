@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tui.console import snapshots
-from tui.console.arranged import arranged
+from tui.console.built_page import built
 from tui.console.list_page import ListPage
 from tui.console.page import Cell, Column, Row, Section
 from tui.console.table_layout import GAP, MARGIN, Line, fitting, lines_of, scrolled
-from tui.console.visit import Visit
+from tui.console.view_state import ViewState
 
 COLUMNS = (
     Column("STATE", 7),
@@ -59,7 +59,7 @@ def page(*counts: int):
         )
         for number, count in enumerate(counts)
     )
-    return arranged(Visit(page=ListPage("", sections)), snapshots.empty(), 0.0)
+    return built(ViewState(page=ListPage("", sections)), snapshots.empty(), 0.0)
 
 
 def test_lines_are_headings_titles_rows_and_texts_for_no_rows():

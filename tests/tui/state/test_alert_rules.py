@@ -19,7 +19,7 @@ from tui.state.alert_rules import (
     UNDATED_MS,
     Look,
     alerts_of,
-    look_after,
+    next_look,
 )
 from tui.state.part import Part
 from tui.state.region_view import DaemonView
@@ -63,7 +63,7 @@ def look(
     before: Look = NO_LOOK,
 ) -> Look:
     """Returns the look at a snapshot of that time."""
-    return look_after(before, replace(snapshot, taken_at=now), [given] if given else [], now)
+    return next_look(before, replace(snapshot, taken_at=now), [given] if given else [], now)
 
 
 def one(snapshot: Snapshot, given: Acknowledgement | None = None, now: float = NOW) -> Alert:

@@ -46,12 +46,6 @@ def test_an_entry_of_a_ledger_belongs_to_its_route():
     assert (found.feed, found.route) == (None, "west>east")
 
 
-def test_an_accepted_loss_is_no_anomaly():
-    (finding,) = ROW["findings"]
-    assert anomaly().is_anomaly
-    assert not anomaly(findings=[{**finding, "weight": "accepted"}]).is_anomaly
-
-
 @pytest.mark.parametrize("changes", [{"findings": [{}]}, {"at_ms": None}, {"after": 7}])
 def test_a_row_of_another_form_is_refused(changes):
     with pytest.raises(ValueError, match="another form|int"):

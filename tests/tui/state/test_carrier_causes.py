@@ -11,22 +11,29 @@ from tests.tui.console.snapshots import NOW, NOW_MS, healthy, parked, partition,
 from tui.console.pages.alert import cause_page
 from tui.console.pages.partitions import PartitionsPage
 from tui.state.alert import Alert, AlertState, Level
-from tui.state.alert_rules import NO_LOOK, alerts_of, look_after
+from tui.state.alert_rules import NO_LOOK, alerts_of, next_look
 from tui.state.carrier_causes import carrier_causes
 from tui.state.health import Health
 from tui.state.part import Part
-from tui.state.partition_reasons import NO_REPORT
 from tui.state.region_view import DaemonView
-from tui.state.route_view import PartitionView
+from tui.state.route_view import PartitionView, SilentCarrier
 from tui.state.snapshot import Snapshot
 
 SILENT = "carrier 3 on repl-c has said nothing for 18 s"
+CARRIER = SilentCarrier(number=3, host="repl-c", heard_at=NOW - 18)
 STILL = "no progress for 40 s"
 
 
-def unknown(name: str, number: int, why: str = SILENT) -> PartitionView:
+def unknown(name: str, number: int, silent: SilentCarrier | None = CARRIER) -> PartitionView:
     found = partition(name, number, lag=120)
-    return replace(found, state=Health.UNKNOWN, why=why, carrier=None, host=None)
+    return replace(
+        found,
+        state=Health.UNKNOWN,
+        why=SILENT,
+        silent_carrier=silent,
+        carrier=None,
+        host=None,
+    )
 
 
 def stalled(number: int) -> PartitionView:
@@ -51,7 +58,7 @@ def test_a_carrier_that_says_nothing_is_one_cause_for_all_its_partitions_of_a_ro
 
 
 def test_each_carrier_has_a_cause_and_one_partition_is_named():
-    other = unknown("orders", 4, "carrier 12 has said nothing for 20 s")
+    other = unknown("orders", 4, SilentCarrier(number=12, heard_at=NOW - 20))
     first, second = carrier_causes(with_partitions(unknown("orders", 3), other))
     assert first.text == (
         "carrier 3 on repl-c says nothing about west>east orders-3, which has lag"
@@ -60,8 +67,14 @@ def test_each_carrier_has_a_cause_and_one_partition_is_named():
     assert second.text == "carrier 12 says nothing about west>east orders-4, which has lag"
 
 
+def test_a_carrier_that_moved_to_another_host_is_one_cause():
+    moved = unknown("orders", 4, replace(CARRIER, host="repl-d"))
+    (cause,) = carrier_causes(with_partitions(unknown("orders", 3), moved))
+    assert cause.key == "carrier/west>east/3"
+
+
 def test_a_carrier_of_which_nobody_knows_the_name_is_told_once_the_lag_has_a_past():
-    lost = unknown("orders", 3, NO_REPORT)
+    lost = unknown("orders", 3, SilentCarrier())
     (cause,) = carrier_causes(with_partitions(lost))
     assert cause.key == "carrier/west>east/none"
     assert cause.text == "no carrier reports on west>east orders-3, which has lag"
@@ -80,11 +93,11 @@ def test_partitions_without_progress_are_one_cause_for_each_topic():
 
 @pytest.mark.parametrize("state", [Health.PAUSED, Health.WAITS, Health.BEHIND, Health.OK])
 def test_other_states_are_no_such_cause(state: Health):
-    assert list(carrier_causes(with_partitions(replace(stalled(3), state=state, why=SILENT)))) == []
+    assert list(carrier_causes(with_partitions(replace(stalled(3), state=state)))) == []
 
 
 def test_parked_partitions_and_those_of_a_silent_server_are_told_by_others():
-    redis = unknown("orders", 3, "east Redis: connection refused, since 14:02:10Z")
+    redis = unknown("orders", 3, silent=None)
     assert list(carrier_causes(with_partitions(redis, parked("orders", 4)))) == []
     found = with_partitions(unknown("orders", 3), stalled(4))
     east, west = found.regions
@@ -130,10 +143,10 @@ def test_an_acknowledged_carrier_stays_so_with_more_partitions():
 
 
 def test_the_alert_goes_on_while_the_redis_with_the_reports_is_silent_and_then_ends():
-    before = look_after(NO_LOOK, with_partitions(unknown("orders", 3)), (), NOW)
+    before = next_look(NO_LOOK, with_partitions(unknown("orders", 3)), (), NOW)
     calm = with_partitions(partition("orders", 3))
     silent = Part(server="east Redis", about="reports", asked_at=NOW, problem="refused")
-    on = look_after(before, replace(calm, parts=(*calm.parts, silent)), (), NOW + 1)
+    on = next_look(before, replace(calm, parts=(*calm.parts, silent)), (), NOW + 1)
     assert [each.state for each in on.alerts if each.kind == "carrier"] == [AlertState.OPEN]
-    off = look_after(before, calm, (), NOW + 1)
+    off = next_look(before, calm, (), NOW + 1)
     assert [each.state for each in off.alerts] == [AlertState.RESOLVED]

@@ -49,6 +49,15 @@ def test_a_carrier_that_waits_for_something_else_than_a_cluster_pages():
     assert (found.key, found.level) == ("condition/carrier-waits/west>east//", Level.PAGE)
 
 
+def test_several_carriers_that_wait_are_counted_as_carriers():
+    waits = replace(WAITS, kind="carrier-waits", text="no answer", topic="", partition=None)
+    found, *none = condition_causes(
+        with_conditions(*(replace(waits, carrier=number) for number in (3, 4)))
+    )
+    assert found.text == "carrier-waits: west>east: 2 carriers, such as no answer"
+    assert not none
+
+
 def test_conditions_about_a_cluster_and_parked_partitions_are_told_by_others():
     silent = replace(WAITS, kind="source-silent", cluster="west regional", topic="", partition=None)
     assert list(condition_causes(with_conditions(silent, PARKED))) == []

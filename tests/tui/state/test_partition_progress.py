@@ -95,14 +95,14 @@ def test_the_reason_of_a_parked_partition_is_the_entrys_or_the_reports() -> None
 
 
 def test_custody_is_that_of_the_entry_unless_it_is_parked_or_unreadable() -> None:
-    assert custody_of(ENTRY, None, is_readable=True, is_ledger_known=True) == "held"
-    assert custody_of(ENTRY, "lost", is_readable=True, is_ledger_known=True) == "parked"
-    assert custody_of(None, "version 9", is_readable=False, is_ledger_known=True) == "unreadable"
+    assert custody_of(ENTRY, None, is_readable=True, has_none=True) == "held"
+    assert custody_of(ENTRY, "lost", is_readable=True, has_none=True) == "parked"
+    assert custody_of(None, "version 9", is_readable=False, has_none=True) == "unreadable"
 
 
 def test_custody_is_unknown_only_where_the_ledger_was_not_read() -> None:
-    assert custody_of(None, None, is_readable=True, is_ledger_known=True) == "no entry"
-    assert custody_of(None, None, is_readable=True, is_ledger_known=False) is None
+    assert custody_of(None, None, is_readable=True, has_none=True) == "no entry"
+    assert custody_of(None, None, is_readable=True, has_none=False) is None
 
 
 def test_the_trend_of_a_lag_is_its_change_since_an_earlier_one() -> None:

@@ -18,15 +18,22 @@ from tests.tui.state.route_records import (
 )
 from tui.state.health import FINE, Health, Judged
 from tui.state.partition_progress import progress_of
-from tui.state.partition_reasons import NO_REPORT, judged, silent_carrier
+from tui.state.partition_reasons import judged
 from tui.state.past import Past
 from tui.state.route_conditions import route_conditions
 from tui.state.route_facts import Loads
+from tui.state.route_view import SilentCarrier
 
 OLD = replace(REPORT, at=NOW - 18, host="repl-c")
 
 
 def judge(*conditions: Condition, parked: str | None = None, **changes: object) -> Judged:
+    return judgement(*conditions, parked=parked, **changes)[0]
+
+
+def judgement(
+    *conditions: Condition, parked: str | None = None, **changes: object
+) -> tuple[Judged, SilentCarrier | None]:
     facts = replace(FACTS, **changes)
     progress = progress_of(PARTITION, facts, NOW)
     found = route_conditions(ROUTE, conditions, NOW)
@@ -151,7 +158,8 @@ def test_a_pause_explains_lag() -> None:
 
 
 def test_a_condition_about_the_last_carrier_explains_silence() -> None:
-    one = condition("carrier-waits", "no answer", "carrier 5 of west>east", route="west>east")
+    who = "carrier 5 of west>east"
+    one = condition("carrier-waits", "no answer", who, route="west>east", carrier=5)
     state, why = judge(one, reports={}, past=Past(heard={PARTITION: OLD}))
     assert (state, why) == (
         Health.WAITS,
@@ -159,8 +167,20 @@ def test_a_condition_about_the_last_carrier_explains_silence() -> None:
     )
 
 
-def test_the_reason_of_a_silent_carrier_gives_its_name_back() -> None:
-    for host, name in (("repl-c", "carrier 5 on repl-c"), ("", "carrier 5")):
-        _, why = judge(reports={PARTITION: replace(OLD, host=host)})
-        assert silent_carrier(why) == name
-    assert silent_carrier(NO_REPORT) is None
+def silent_of(*conditions: Condition, **changes: object) -> SilentCarrier | None:
+    return judgement(*conditions, **changes)[1]
+
+
+def test_a_reason_that_is_a_carriers_silence_comes_with_the_carrier() -> None:
+    found = silent_of(reports={PARTITION: OLD})
+    assert found == SilentCarrier(number=5, host="repl-c", heard_at=NOW - 18)
+    assert found.name == "carrier 5 on repl-c"
+    assert SilentCarrier(number=5, host="").name == "carrier 5"
+    assert silent_of(reports={}) == SilentCarrier()
+
+
+def test_another_reason_names_no_carrier_as_silent() -> None:
+    paused = condition("paused", "paused by alice: test", route="west>east", topic="orders")
+    assert silent_of() is None
+    assert silent_of(paused, reports={PARTITION: OLD}) is None
+    assert silent_of(reports={PARTITION: OLD}, silence_of_reports="east Redis: refused") is None

@@ -61,12 +61,17 @@ def test_not_adopted_are_the_partitions_from_the_named_one_on() -> None:
 
 
 def test_a_carrier_that_waits_is_a_reason_for_its_partitions_alone() -> None:
-    one = condition("carrier-waits", "no answer", "carrier 7 of west>east", route="west>east")
+    who = "carrier 7 of west>east"
+    one = condition("carrier-waits", "no answer", who, route="west>east", carrier=7)
     text = "carrier 7 of west>east waits: no answer, since 00:15:40Z"
     assert waits(found(one), carrier=7) == text
     assert waits(found(one), carrier=2) is None
     assert waits(found(one), carrier=None) == text
     assert waits(found(one), carrier=None, is_known=True) is None
+    # Names are for people: a carrier of another version does not say its number.
+    unnumbered = condition("carrier-waits", "no answer", who, route="west>east")
+    assert waits(found(unnumbered), carrier=7) is None
+    assert waits(found(unnumbered), carrier=None) == text
 
 
 def test_a_partition_waits_for_the_reason_of_its_carrier() -> None:

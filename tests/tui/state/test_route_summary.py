@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
 from replicator.mirror.topics.topic_plan import Note, State, TopicPlan, TopicStatus
@@ -82,7 +84,7 @@ def test_an_entry_that_cannot_be_read_is_shown_as_that() -> None:
     (topic,) = route_view(facts, PLAN, NOW).topics or ()
     assert custody_counts(topic) == "1 unreadable"
     assert topic.partitions[0].parked == "version 9"
-    assert (topic.state, topic.why) == (Health.PARKED, "0: version 9")
+    assert (topic.state, topic.why) == (Health.PARKED, "partition 0: version 9")
 
 
 def test_a_routes_totals_are_those_of_its_topics() -> None:
@@ -97,7 +99,7 @@ def test_a_partition_without_known_lag_leaves_the_routes_unknown_and_is_counted(
     found = route_view(facts, PLAN, NOW)
     assert (found.lag_records, found.unknown_partitions) == (None, 1)
     assert found.state is Health.UNKNOWN
-    assert found.why == "orders: 1: not carried yet: it has no ledger entry"
+    assert found.why == "orders: partition 1: not carried yet: it has no ledger entry"
 
 
 def test_parked_partitions_are_unknown_while_the_ledger_is() -> None:
@@ -165,3 +167,18 @@ def test_denied_topics_are_counted_and_those_of_other_routes_left_out() -> None:
     found = route_view(FACTS, TopicPlan((), statuses, ()), NOW)
     assert (found.topics, found.denied_topics) == ((), 1)
     assert (found.lag_records, found.records_per_second, found.state) == (0, 0.0, Health.OK)
+
+
+@pytest.mark.parametrize(
+    ("lacking", "custody", "why"),
+    [
+        (None, "no entry", "not carried yet: it has no ledger entry"),
+        ({"orders"}, "no entry", "not carried yet: it has no ledger entry"),
+        (set(), None, "its ledger entry has not been read yet"),
+    ],
+)
+def test_an_entry_is_missing_only_where_the_ledger_was_asked(
+    lacking: set[str] | None, custody: str | None, why: str
+) -> None:
+    found = view(entries={}, reports={}, topics_lacking=lacking)
+    assert (found.custody, found.why) == (custody, why)

@@ -132,7 +132,8 @@ def test_a_command_line_asks_for_json_where_the_command_has_it() -> None:
         *("failover", "apply", "--config", "/a.toml", "-o", "json", "--progress", "json"),
         *("p1", "--confirm", "west:east"),
     )
-    assert command_line(("audit",), "/a.toml") == ("audit", "--config", "/a.toml", "-o", "json")
+    found = command_line(("verify", "check"), "/a.toml")
+    assert found == ("verify", "check", "--config", "/a.toml", "-o", "json")
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from replicator.config.topology import Appliance, load
+from replicator.config.topology import Appliance
 from tests.addresses import refusing
-from tests.replicator.config.test_feed_contradictions import feed
+from tests.replicator.config.test_feed_contradictions import feed, loaded
 from tests.tui.cli.commands.test_replicate import CONFIG
 from tui.watch.balance_questions import orders_key
 from tui.watch.feed_look import feed_look_questions, feeds_now
@@ -23,9 +23,7 @@ from tui.watch.notice_questions import notices_key
 
 @pytest.fixture
 def appliance(tmp_path: Path) -> Appliance:
-    file = tmp_path / "appliance.toml"
-    file.write_text(CONFIG + feed())
-    return load(file)
+    return loaded(tmp_path, CONFIG + feed())
 
 
 def test_only_the_servers_of_the_feeds_are_asked_each_once(appliance: Appliance) -> None:

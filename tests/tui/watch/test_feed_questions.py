@@ -10,11 +10,11 @@ from threading import Event
 import pytest
 
 from aggregator.loader.reports import FeedPartition
-from replicator.config.topology import Appliance, load
+from replicator.config.topology import Appliance
 from replicator.notices.condition import Condition
 from replicator.orders.order_log import OrderLog
 from replicator.runtime.store_errors import StoreUnreachable
-from tests.replicator.config.test_feed_contradictions import feed
+from tests.replicator.config.test_feed_contradictions import feed, loaded
 from tests.tui.cli.commands.test_replicate import CONFIG
 from tests.tui.state.test_anomaly import anomaly
 from tests.tui.state.test_feed_status import INTENT, REPORT, TABLE
@@ -44,9 +44,7 @@ ROUTES_BOTH_WAYS = CONFIG.replace('["west>east"]', '["west>east", "east>west"]')
 
 @pytest.fixture
 def appliance(tmp_path: Path) -> Appliance:
-    file = tmp_path / "appliance.toml"
-    file.write_text(CONFIG + feed())
-    return load(file)
+    return loaded(tmp_path, CONFIG + feed())
 
 
 def healthy(appliance: Appliance):
@@ -132,16 +130,13 @@ def test_each_server_is_asked_with_its_cadence(appliance):
 
 
 def test_orders_are_asked_for_once_where_routes_lead_into_the_region(tmp_path):
-    file = tmp_path / "appliance.toml"
-    file.write_text(ROUTES_BOTH_WAYS + feed())
-    keys = [each.key for each in feed_questions(load(file), 1.0)]
+    both_ways = loaded(tmp_path, ROUTES_BOTH_WAYS + feed())
+    keys = [each.key for each in feed_questions(both_ways, 1.0)]
     assert orders_key("west") not in keys
 
 
 def test_without_feeds_nothing_is_asked(tmp_path):
-    file = tmp_path / "appliance.toml"
-    file.write_text(CONFIG)
-    assert feed_questions(load(file), 1.0) == []
+    assert feed_questions(loaded(tmp_path, CONFIG), 1.0) == []
 
 
 def test_the_first_replica_that_answers_tells_the_tables():

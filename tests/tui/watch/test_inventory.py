@@ -42,3 +42,10 @@ def test_one_route_asks_its_target_and_all_sources_of_that_target() -> None:
     snapshot = found.assembly.snapshot(Answers({}), NOW)
     assert [each.region for each in snapshot.regions] == ["east"]
     assert [each.route for each in snapshot.routes] == ["west>east"]
+
+
+def test_one_look_at_servers_that_refuse_makes_a_snapshot_that_says_so() -> None:
+    snapshot = routes_inventory(BOTH, [BOTH.route("west>east")], 3.0).snapshot(3.0)
+    (east,) = snapshot.regions
+    assert (east.aggregate, east.redis) == ("silent", "silent")
+    assert any(text.startswith("east aggregate: ") for text in snapshot.problems)

@@ -136,17 +136,7 @@ def with_a_feed() -> Appliance:
         "clusters": ["west aggregate"],
         "shards": [{"topics": ["orders"], "replicas": ["clickhouse://127.0.0.1:9000"]}],
     }
-    raw = appliance("west").model_dump(include={"regions"})
-    for region in raw["regions"].values():
-        region.pop("name")
-    return Appliance.model_validate(
-        {
-            "regions": raw["regions"],
-            "feeds": {"orders": feed},
-            "balance": {"slack": 0.2},
-            "replicator": {"state_dir": "/nowhere"},
-        }
-    )
+    return appliance("west", feeds={"orders": feed}, balance={"slack": 0.2})
 
 
 def test_roles_have_work_where_the_configuration_says_so(with_a_feed: Appliance) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Route
@@ -54,6 +56,22 @@ def test_until_newer_ends_come_the_entries_before_them_count() -> None:
     assert (offset(found), found.ends, found.are_ends_older) == (99, {PLACE: 130}, False)
 
 
+@pytest.mark.parametrize("ends_arrive_first", [True, False])
+def test_entries_that_always_come_a_moment_after_the_ends_are_one_answer_old(
+    ends_arrive_first: bool,
+) -> None:
+    one, read = RoutePositions(ROUTE), []
+    ledger, ends = Answer(entries(0), 0.0), Answer({PLACE: 0}, 1.0)
+    one.read(told(ledger=ledger, ends=ends))
+    for at in range(10, 60, 10):
+        next_ledger, next_ends = Answer(entries(at), at + 0.1), Answer({PLACE: at}, at + 0.0)
+        half = (ledger, next_ends) if ends_arrive_first else (next_ledger, ends)
+        one.read(told(ledger=half[0], ends=half[1]))
+        ledger, ends = next_ledger, next_ends
+        read.append(offset(one.read(told(ledger=ledger, ends=ends))))
+    assert read == [0, 10, 20, 30, 40]
+
+
 def test_first_entries_that_are_newer_than_the_ends_count_and_say_so() -> None:
     ledger, ends = Answer(entries(99), 20.0), Answer({PLACE: 100}, 12.0)
     found = RoutePositions(ROUTE).read(told(ledger=ledger, ends=ends))
@@ -103,3 +121,20 @@ def test_an_entry_that_can_be_read_again_is_no_longer_unreadable() -> None:
     )
     assert found.entries is not None
     assert (offset(found), found.entries.unreadable) == (95, {})
+
+
+def test_a_topic_on_screen_lacks_the_entries_that_it_lacked_when_it_was_read_last() -> None:
+    def read(shown: Entries) -> Positions:
+        return RoutePositions(ROUTE).read(
+            told(
+                ledger=Answer(Entries({}, {}, {"orders": 0, "clicks": 2}), 10.0),
+                ends=Answer({PLACE: 100}, 12.0),
+                shown_ledger=Answer(FocusedTopic("orders", entries=shown), 15.0),
+                shown_ends=Answer(FocusedTopic("orders", ends={PLACE: 120}), 16.0),
+            )
+        )
+
+    for shown, lacking in ((entries(95), {"clicks": 2}), (Entries({}, {}, {"orders": 1}), None)):
+        found = read(shown).entries
+        assert found is not None
+        assert found.adopted == (lacking or {"orders": 1, "clicks": 2})

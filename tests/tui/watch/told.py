@@ -11,8 +11,8 @@ NOW = 1_800_000_000.0
 NOW_MS = int(NOW * 1000)
 
 
-def appliance(*regions: str) -> Appliance:
-    """Returns regions whose servers nobody asks."""
+def appliance(*regions: str, **sections: object) -> Appliance:
+    """Returns regions whose servers nobody asks, with more sections of a configuration."""
     tables = {
         name: {
             "redis": f"redis://127.0.0.1:{number}",
@@ -22,7 +22,8 @@ def appliance(*regions: str) -> Appliance:
         for number, name in enumerate(regions or ("east", "west"), 1)
     }
     # Absolute, because these regions come from no file whose folder would count.
-    return Appliance.model_validate({"regions": tables, "replicator": {"state_dir": "/nowhere"}})
+    found = {"regions": tables, "replicator": {"state_dir": "/nowhere"}, **sections}
+    return Appliance.model_validate(found)
 
 
 def answered(values: dict[Key, Any], seconds_ago: float = 1.0) -> Answers:

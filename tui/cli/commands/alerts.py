@@ -9,6 +9,7 @@ import click
 
 from tui.cli.exit_codes import ExitCode
 from tui.cli.options import (
+    checked_duration,
     config_option,
     output_option,
     reason_option,
@@ -31,14 +32,6 @@ def _key(_: click.Context, __: click.Parameter, text: str) -> str:
     return text
 
 
-def _length(_: click.Context, __: click.Parameter, text: str) -> str:
-    from tui.actions.durations import BadDuration, milliseconds
-
-    with usage_errors(BadDuration, prefix="--for: "):
-        milliseconds(text)
-    return text
-
-
 key_argument = click.argument("key", callback=_key)
 region_option = click.option(
     "--region",
@@ -51,7 +44,7 @@ length_option = click.option(
     "duration",
     required=True,
     metavar="DURATION",
-    callback=_length,
+    callback=checked_duration,
     help="Time for which the alert is silent: 90s, 30m, 2h, 7d.",
 )
 
@@ -80,14 +73,11 @@ def list_alerts(config: str, region: str | None, timeout: float, output: str) ->
     from replicator.config.topology import load
     from tui.cli.views.alerts_view import as_text, as_values
     from tui.watch.inventory import whole_inventory
-    from tui.watch.look import look
 
     appliance = load(config)
     if region is not None:
         appliance.region(region)
-    inventory = whole_inventory(appliance, timeout)
-    answers = look(inventory.questions, timeout)
-    snapshot = inventory.assembly.snapshot(answers, time.time())
+    snapshot = whole_inventory(appliance, timeout).snapshot(timeout)
     shown = [each for each in snapshot.alerts or () if region in (None, each.region)]
     problems = snapshot.problems
     emit(output, as_values(shown, problems), lambda: as_text(shown, problems))

@@ -20,13 +20,15 @@ from tui.cli.options import (
     usage_errors,
 )
 from tui.cli.output import emit, say
-from tui.cli.progress import LINE_SECONDS, Progress
+from tui.cli.progress import LINE_SECONDS, progress_option, wait_display
 
 if TYPE_CHECKING:
     from replicator.audit.audit import AuditRequest, AuditResult
     from replicator.config.topology import Appliance
 
 DEPTHS = ("offsets", "count", "bytes")
+JSON_SECONDS = 1.0
+"""Time between two JSON lines: thousands of batches are compared in a second."""
 
 
 @click.command()
@@ -62,6 +64,7 @@ DEPTHS = ("offsets", "count", "bytes")
     help="Keep the verdict in the Redis of the target region, the last 200 of each route.",
 )
 @timeout_option(10.0, "Seconds to wait for each answer of a server.")
+@progress_option
 @output_option
 def audit(
     config: str,
@@ -74,6 +77,7 @@ def audit(
     by: str,
     keep: bool,
     timeout: float,
+    progress: str | None,
     output: str,
 ) -> int:
     """Compare the records of source and target in a window of time.
@@ -103,7 +107,7 @@ def audit(
         depth=Depth(by),
         now_ms=now_ms,
     )
-    found = _audited(appliance, asked, timeout)
+    found = _audited(appliance, asked, timeout, progress)
     rows = found.rows if partitions else by_topic(found.rows)
     emit(output, as_values(asked, found, rows), lambda: as_text(asked, found, rows))
     say(*found.problems)
@@ -128,18 +132,21 @@ def exit_code(found: AuditResult) -> ExitCode:
     return ExitCode.PARTLY_DONE if Verdict.INCOMPLETE in verdicts else ExitCode.DONE
 
 
-def _audited(appliance: Appliance, asked: AuditRequest, timeout: float) -> AuditResult:
+def _audited(
+    appliance: Appliance, asked: AuditRequest, timeout: float, progress: str | None
+) -> AuditResult:
     from replicator.audit.audit import Audit
 
-    progress, began = Progress(sys.stderr), time.monotonic()
+    display, began = wait_display(progress, json_seconds=JSON_SECONDS), time.monotonic()
+    is_at_once = progress == "json" or sys.stderr.isatty()
 
     def show(done: int, whole: int) -> None:
         now = time.monotonic()
-        # A short run without a terminal, such as a timer's, prints no progress.
-        if sys.stderr.isatty() or now - began >= LINE_SECONDS:
-            progress.show("audit", whole - done, f"{done} of {whole} source offsets", now)
+        # A short run without a terminal, such as a timer's, prints no text.
+        if is_at_once or now - began >= LINE_SECONDS:
+            display.show("audit", whole - done, f"{done} of {whole} source offsets", now)
 
     try:
         return Audit(appliance, asked, timeout, show).run()
     finally:
-        progress.end()
+        display.end()

@@ -38,7 +38,7 @@ def console(
     without a terminal, with 143 after SIGTERM and with 129 after a hangup.
     """
     check(config, steer, record, replay)
-    from tui.console.keys import BadKeys, keymap_of
+    from tui.console.keys_file import BadKeys, keymap_of
     from tui.console.terminal import why_no_terminal
 
     try:
@@ -50,9 +50,10 @@ def console(
         say(why_not)
         return ExitCode.USAGE
     from tui.console.app import ConsoleApp
-    from tui.console.run import StdoutDriver, run
+    from tui.console.run import run
     from tui.console.settings import ConsoleSettings
     from tui.console.source import Opened
+    from tui.console.textual_internals import StdoutDriver
 
     shown = Path(replay or config or "")
     settings = ConsoleSettings(

@@ -73,11 +73,11 @@ def set_primary(
     decision is recorded but the region's Redis does not have it yet; with 7 when an answer was
     lost.
     """
-    from replicator.config.names import OWN_PREFIX
     from replicator.config.topology import load
     from tui.actions.operator import operator
     from tui.actions.primary_regions import set_primary_region
     from tui.cli.views.groups_view import changes_text, changes_values, remarks
+    from tui.state.group_locations import is_application
     from tui.state.group_probe import GroupProbe
 
     if (to is None) is not any_region:
@@ -85,7 +85,7 @@ def set_primary(
     where = region or to
     if where is None:
         raise click.UsageError("--any-region needs --region: whose servers record it")
-    if own := [name for name in names if name.startswith(OWN_PREFIX)]:
+    if own := [name for name in names if not is_application(name)]:
         raise click.UsageError(f"Sluice's own, which live where they are: {', '.join(own)}")
     appliance = load(config)
     for name in {where, to or where}:

@@ -7,16 +7,7 @@ from pathlib import Path
 import click
 
 from tui.cli.exit_codes import ExitCode
-from tui.cli.options import config_option, max_mib_option, timeout_option, usage_errors
-
-
-def _duration(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
-    if text is None:
-        return None
-    from tui.actions.durations import BadDuration, milliseconds
-
-    with usage_errors(BadDuration, prefix="--for: "):
-        return milliseconds(text) / 1000
+from tui.cli.options import checked_duration, config_option, max_mib_option, timeout_option
 
 
 @click.command()
@@ -25,13 +16,13 @@ def _duration(_: click.Context, __: click.Parameter, text: str | None) -> float 
 @max_mib_option
 @click.option(
     "--for",
-    "seconds",
+    "duration",
     metavar="DURATION",
-    callback=_duration,
+    callback=checked_duration,
     help="Time after which it ends: 90s, 30m, 2h, 7d. Default: until a signal ends it.",
 )
 @timeout_option(5.0)
-def record(file: Path, config: str, max_mib: int, seconds: float | None, timeout: float) -> int:
+def record(file: Path, config: str, max_mib: int, duration: str | None, timeout: float) -> int:
     """Record what the console shows, without a screen, to replay it later.
 
     FILE is made, or continued if it is a recording. SIGTERM, Ctrl-C and the end of the terminal
@@ -40,6 +31,7 @@ def record(file: Path, config: str, max_mib: int, seconds: float | None, timeout
     """
     from replicator.config.topology import load
     from replicator.runtime.logs import log_to_stderr
+    from tui.actions.durations import milliseconds
     from tui.recording import unattended
     from tui.watch.live_source import LiveSource
 
@@ -49,6 +41,6 @@ def record(file: Path, config: str, max_mib: int, seconds: float | None, timeout
         file,
         max_mib * 2**20,
         lambda tell: LiveSource(appliance, timeout, on_problem=tell),
-        seconds,
+        None if duration is None else milliseconds(duration) / 1000,
     )
     return ExitCode.DONE if is_written else ExitCode.FAILED

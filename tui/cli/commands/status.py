@@ -54,13 +54,10 @@ def status(
     routes and conditions. Exits with 3 when a server could not be reached; everything that is known
     is shown all the same.
     """
-    import time
-
     from replicator.config.topology import load
     from tui.cli.views.snapshot_view import as_text
     from tui.state.snapshot_json import as_values
     from tui.watch.inventory import routes_inventory, whole_inventory
-    from tui.watch.look import look
 
     appliance = load(config)
     if region is None and route_name is None:
@@ -68,7 +65,6 @@ def status(
     else:
         routes = selected_routes(appliance, region, [route_name] if route_name else [])
         inventory = routes_inventory(appliance, routes, timeout)
-    answers = look(inventory.questions, timeout)
-    snapshot = inventory.assembly.snapshot(answers, time.time())
+    snapshot = inventory.snapshot(timeout)
     emit(output, as_values(snapshot), lambda: as_text(snapshot, by_partition=partitions))
     return ExitCode.UNREACHABLE if snapshot.problems else ExitCode.DONE

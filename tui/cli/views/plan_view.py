@@ -104,7 +104,7 @@ def moves_table(plan: Plan) -> str:
             move.partition,
             NONE if move.committed is None else move.committed,
             NONE if move.resume is None else move.resume,
-            move.basis if move.is_mapped else move.case.value,
+            move.basis_or_case,
             read_again(move),
             None if move.not_replicated is None else str(move.not_replicated),
             "; ".join(move.notes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tui.console.page import Action, Field
@@ -49,34 +50,30 @@ def stream_actions(
     topic, number = partition or ("", "")
     place = (Field("topic", "", topic), Field("partition", "", str(number)))
     on = "" if carrier is None else str(carrier)
+    changing = partial(Action, confirmation=label or NO_STREAM, why_off=missing)
     return (
         Action("P", "plan", ("balance", "plan", *of_stream), (FULL,), why_off=missing),
         _apply(balance, stream, of_stream),
-        Action(
-            "H",
-            "hold",
-            ("balance", "pause", *of_stream),
-            (REASON, LENGTH),
-            confirmation=label or NO_STREAM,
-            why_off=missing,
+        changing("H", "hold", ("balance", "pause", *of_stream), (REASON, LENGTH)),
+        _ended(order)
+        or changing(
+            "R",
+            "resume",
+            ("balance", "resume", *of_stream),
+            why_off=missing or _why_nothing_held(balance, stream, label),
         ),
-        _end(balance, stream, order, label, of_stream),
-        Action(
+        changing(
             "D",
             "pin",
             ("balance", "pin", *of_route),
             (*place, Field("carrier", "--carrier", on), REASON, LENGTH),
-            confirmation=label or NO_STREAM,
-            why_off=missing,
         ),
-        _unpin(order, of_route, place, label, missing),
-        Action(
+        _unpinned(order) or changing("U", "unpin", ("balance", "unpin", *of_route), place),
+        changing(
             "X",
             "exclude",
             ("balance", "exclude", *of_route),
             (Field("carrier", "", on), REASON, LENGTH),
-            confirmation=label or NO_STREAM,
-            why_off=missing,
         ),
     )
 
@@ -102,47 +99,29 @@ def _apply(
     )
 
 
-def _end(
-    balance: BalanceView | None,
-    stream: StreamView | None,
-    order: OrderView | None,
-    label: str,
-    of_stream: tuple[str, ...],
-) -> Action:
-    """Returns the action that ends the order under the cursor, or else the hold of the stream."""
-    if order is not None:
-        why_off = None if order.undo else "it is carried out once and cannot be taken back"
-        words = order.undo or ("balance", "show")
-        return Action("R", "end order", words, confirmation=subject_of(order), why_off=why_off)
-    why_off = NO_STREAM if stream is None else None
+def _ended(order: OrderView | None) -> Action | None:
+    """Returns the action that ends the order under the cursor; None without one."""
+    if order is None:
+        return None
+    why_off = None if order.undo else "it is carried out once and cannot be taken back"
+    words = order.undo or ("balance", "show")
+    return Action("R", "end order", words, confirmation=subject_of(order), why_off=why_off)
+
+
+def _why_nothing_held(
+    balance: BalanceView | None, stream: StreamView | None, label: str
+) -> str | None:
+    """Returns why there is nothing to resume; None where there is, or orders are not known."""
     if stream is not None and is_held(balance, stream) is False:
-        why_off = f"nothing holds the partitions of {label}"
-    return Action(
-        "R",
-        "resume",
-        ("balance", "resume", *of_stream),
-        confirmation=label or NO_STREAM,
-        why_off=why_off,
-    )
+        return f"nothing holds the partitions of {label}"
+    return None
 
 
-def _unpin(
-    order: OrderView | None,
-    of_route: tuple[str, ...],
-    place: tuple[Field, ...],
-    label: str,
-    missing: str | None,
-) -> Action:
-    if order is not None and order.kind == "pin":
-        return Action("U", "unpin", order.undo, confirmation=subject_of(order))
-    return Action(
-        "U",
-        "unpin",
-        ("balance", "unpin", *of_route),
-        place,
-        confirmation=label or NO_STREAM,
-        why_off=missing,
-    )
+def _unpinned(order: OrderView | None) -> Action | None:
+    """Returns the action that ends the pin under the cursor; None without one."""
+    if order is None or order.kind != "pin":
+        return None
+    return Action("U", "unpin", order.undo, confirmation=subject_of(order))
 
 
 def is_held(balance: BalanceView | None, stream: StreamView) -> bool | None:

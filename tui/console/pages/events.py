@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tui.console.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
 from tui.console.pages.figures import text_cell
-from tui.console.rows import MadeRows
+from tui.console.rows import LazyRows
 from tui.state.moments import clock_text, date_text
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class EventsPage:
     def sections(self, snapshot: Snapshot, now: float) -> Sequence[Section]:
         """Returns the table of events."""
         empty = "no event" if snapshot.events is not None else "no region's Redis has answered yet"
-        rows = MadeRows(
+        rows = LazyRows(
             items=self._events(snapshot),
             make=event_row,
             key=event_key,

@@ -67,7 +67,7 @@ class FailoverPage:
                 [row_of(each, moved, now) for each in snapshot.plans or ()],
                 empty="saved plans are not known yet"
                 if snapshot.plans is None
-                else "no plan is saved on this machine: P plans a failover, W a switchover",
+                else "no plan is saved on this machine: plan one with a key below",
                 sort=("AGE",),
             ),
         )

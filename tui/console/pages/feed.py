@@ -18,7 +18,7 @@ from tui.console.pages.figures import (
     whole,
 )
 from tui.console.pages.states import STATE, is_fault, state_cell
-from tui.console.rows import MadeRows
+from tui.console.rows import LazyRows
 from tui.state.feed_health import WINDOW_WARN, feed_health, partition_health
 from tui.state.health import ORDER
 
@@ -160,14 +160,14 @@ def partition_key(each: PartitionView) -> str:
     return f"{each.topic}-{each.partition} {each.cluster}"
 
 
-def partition_rows(feed: FeedView) -> MadeRows[PartitionView]:
+def partition_rows(feed: FeedView) -> LazyRows[PartitionView]:
     """Returns the rows of partitions, each made when it is looked at."""
     conditions = feed.conditions or ()
 
     def state(each: PartitionView) -> int:
         return ORDER[partition_health(each, conditions).state]
 
-    return MadeRows(
+    return LazyRows(
         items=feed.partitions,
         make=lambda each: partition_row(feed, each),
         key=partition_key,

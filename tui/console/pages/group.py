@@ -10,7 +10,7 @@ from tui.console.ages import age_text
 from tui.console.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section, Sort
 from tui.console.pages.figures import UNKNOWN, number_cell, offset_width, short, text_cell, whole
 from tui.console.pages.plan_forms import plan_actions
-from tui.console.rows import MadeRows
+from tui.console.rows import LazyRows
 
 if TYPE_CHECKING:
     from tui.state.group_view import GroupDetail, GroupPosition, GroupView
@@ -184,7 +184,7 @@ def columns_of(
     )
 
 
-def rows_of(positions: Sequence[GroupPosition], regions: Sequence[str]) -> MadeRows[GroupPosition]:
+def rows_of(positions: Sequence[GroupPosition], regions: Sequence[str]) -> LazyRows[GroupPosition]:
     """Returns the rows; each is made when it is drawn."""
     sorts: dict[str, Callable[[GroupPosition], Sort]] = {
         "TOPIC": lambda each: each.topic,
@@ -195,7 +195,7 @@ def rows_of(positions: Sequence[GroupPosition], regions: Sequence[str]) -> MadeR
     }
     sorts |= {region.upper(): committed_in(region) for region in regions}
     sorts |= {f"LAG {region.upper()}": lag_in(region) for region in regions}
-    return MadeRows(
+    return LazyRows(
         items=positions,
         make=lambda each: row_of(each, regions),
         key=key_of,

@@ -11,7 +11,7 @@ from tui.console.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, S
 from tui.console.pages.figures import UNKNOWN, number_cell, short, text_cell
 from tui.console.pages.group import GroupPage, way_of
 from tui.console.pages.plan_forms import plan_actions
-from tui.console.rows import MadeRows
+from tui.console.rows import LazyRows
 from tui.state.counted import counted
 from tui.state.moments import date_text
 from tui.state.region_view import COPIES_STALE_SECONDS
@@ -150,7 +150,7 @@ def lag_title(region: str) -> str:
     return f"LAG {region.upper()}"
 
 
-def rows_of(groups: Sequence[GroupView], regions: Sequence[str]) -> MadeRows[GroupView]:
+def rows_of(groups: Sequence[GroupView], regions: Sequence[str]) -> LazyRows[GroupView]:
     """Returns the rows; each is made when it is drawn."""
     sorts: dict[str, Callable[[GroupView], Sort]] = {
         "STATE": lambda each: STATES[state_of(each)][1],
@@ -164,7 +164,7 @@ def rows_of(groups: Sequence[GroupView], regions: Sequence[str]) -> MadeRows[Gro
         "WHY": lambda each: each.why or "",
     }
     sorts |= {lag_title(region): lag_in(region) for region in regions}
-    return MadeRows(
+    return LazyRows(
         items=groups,
         make=lambda each: row_of(each, regions),
         key=lambda each: each.group,

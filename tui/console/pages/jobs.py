@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tui.console.ages import age_text
 from tui.console.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
@@ -33,8 +33,8 @@ Reading = Callable[[], "Sequence[Job]"]
 
 
 @dataclass(frozen=True, slots=True)
-class JobsPage:
-    """Jobs of this machine.
+class _PageOfJobs:
+    """Page of jobs, read anew each second.
 
     Args:
         read: returns the jobs, the newest first; it may block for a moment.
@@ -43,11 +43,29 @@ class JobsPage:
 
     read: Reading
     known: Reading
-    redraw_seconds: float = 1.0
+    redraw_seconds: ClassVar[float] = 1.0
 
     @property
     def name(self) -> str:
         return "jobs"
+
+    def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
+        """Returns none: a job is never ended from here."""
+        return ()
+
+    def focus(self) -> Focus:
+        """Returns none."""
+        return NO_FOCUS
+
+    def notes_on(self, job_id: str) -> Sequence[str]:
+        """Returns the whole command, how it ended, and the way out of an unknown result."""
+        found = job_of(self.known, job_id)
+        return () if found is None else notes_of(found)
+
+
+@dataclass(frozen=True, slots=True)
+class JobsPage(_PageOfJobs):
+    """Jobs of this machine."""
 
     def title(self, snapshot: Snapshot) -> str:
         """Returns the heading."""
@@ -62,36 +80,16 @@ class JobsPage:
         """Returns the output of a job."""
         return JobPage(self.read, self.known, row.key)
 
-    def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
-        """Returns none: a job is never ended from here."""
-        return ()
-
     def notes(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[str]:
-        """Returns the whole command, and the way out where its result is not known."""
-        found = job_of(self.known, row.key) if row is not None else None
-        return () if found is None else notes_of(found)
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS
+        """Returns the notes on the job of the row."""
+        return () if row is None else self.notes_on(row.key)
 
 
 @dataclass(frozen=True, slots=True)
-class JobPage:
-    """Output of one job.
+class JobPage(_PageOfJobs):
+    """Output of one job."""
 
-    Args:
-        read, known: as of JobsPage.
-    """
-
-    read: Reading
-    known: Reading
     job_id: str
-    redraw_seconds: float = 1.0
-
-    @property
-    def name(self) -> str:
-        return "jobs"
 
     def title(self, snapshot: Snapshot) -> str:
         """Returns the command."""
@@ -124,18 +122,9 @@ class JobPage:
         named = next((each for each in ids if any(each in text for text in texts)), None)
         return None if named is None else PlanPage(named)
 
-    def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
-        """Returns none."""
-        return ()
-
     def notes(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[str]:
-        """Returns exit code, meaning, and way out."""
-        found = job_of(self.known, self.job_id)
-        return () if found is None else notes_of(found)
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS
+        """Returns the notes on the job."""
+        return self.notes_on(self.job_id)
 
 
 def left_behind(jobs: Sequence[Job], now: float) -> str:

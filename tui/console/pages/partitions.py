@@ -19,7 +19,7 @@ from tui.console.pages.figures import (
 )
 from tui.console.pages.states import STATE, is_fault, state_cell
 from tui.console.pages.stream_orders import topic_actions
-from tui.console.rows import MadeRows
+from tui.console.rows import LazyRows
 from tui.state.health import ORDER
 
 if TYPE_CHECKING:
@@ -171,9 +171,9 @@ def columns_of(measure: str) -> tuple[Column, ...]:
     return tuple(lag if each.title == "LAG" else each for each in COLUMNS)
 
 
-def rows_of(found: Sequence[PartitionView], route: str, measure: str) -> MadeRows[PartitionView]:
+def rows_of(found: Sequence[PartitionView], route: str, measure: str) -> LazyRows[PartitionView]:
     """Returns the rows of partitions, each made when it is looked at."""
-    return MadeRows(
+    return LazyRows(
         items=found,
         make=lambda each: partition_row(each, route, measure),
         key=lambda each: str(each.partition),

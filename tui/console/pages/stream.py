@@ -11,7 +11,7 @@ from tui.console.ages import age_text
 from tui.console.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
 from tui.console.pages.balance_actions import stream_actions, stream_label
 from tui.console.pages.figures import UNKNOWN, number_cell, text_cell
-from tui.console.rows import MadeRows
+from tui.console.rows import LazyRows
 from tui.state.counted import counted
 from tui.state.moments import date_text
 from tui.steering.steered_command import as_typed
@@ -180,9 +180,9 @@ def alert_row(at: int, alert: BalanceAlert) -> Row:
     )
 
 
-def carrier_rows(carriers: Sequence[CarrierLoad]) -> MadeRows[CarrierLoad]:
+def carrier_rows(carriers: Sequence[CarrierLoad]) -> LazyRows[CarrierLoad]:
     """Returns the rows of carriers; each is made when it is drawn."""
-    return MadeRows(
+    return LazyRows(
         items=carriers,
         make=carrier_row,
         key=carrier_key,

@@ -124,6 +124,12 @@ def test_a_move_goes_back_only_where_the_target_has_progress_to_lose():
     assert [key for key, move in moves.items() if move.goes_back] == [(5, 6)]
 
 
+def test_a_position_that_is_not_mapped_has_its_case_for_a_basis():
+    moved = Move(topic="trades", partition=0, case=Case.MOVES, committed=1, basis="floor")
+    assert moved.basis_or_case == "floor"
+    assert replace(moved, case=Case.GONE).basis_or_case == "gone"
+
+
 def test_the_text_of_a_count_has_its_bound():
     assert str(Count(3)) == "3"
     assert str(Count(3, "at most")) == "at most 3"

@@ -103,5 +103,6 @@ def test_a_carrier_that_works_again_neither_waits_nor_has_failed():
     receipts.note_waits("east does not answer")
     conditions.replace(Kind.CARRIER_FAILED, {Subject("west>east"): "unexpected ValueError: x"})
     assert {each.kind for each in conditions.current} == {"carrier-waits", "carrier-failed"}
+    assert next(it.carrier for it in conditions.current if it.kind == "carrier-waits") == 3
     receipts.note_works()
     assert conditions.current == ()

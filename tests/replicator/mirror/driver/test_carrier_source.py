@@ -120,7 +120,9 @@ async def test_a_carrier_that_failed_has_a_condition_until_it_works_again():
     held = []
 
     async def carry(appliance, assignment, conditions):
-        held.append([(each.kind, each.route, each.text) for each in conditions.current])
+        held.append(
+            [(each.kind, each.route, each.carrier, each.text) for each in conditions.current]
+        )
         if len(held) == 1:
             raise ValueError("a fault")
         receipts = ReceiptBook(assignment, conditions)
@@ -130,5 +132,5 @@ async def test_a_carrier_that_failed_has_a_condition_until_it_works_again():
     conditions = Conditions("carrier 3 of west>east")
     assignment = Assignment(WEST, 3, (ORDERS,), TERM, 5, time.time() + 60.0)
     assert len(await kept_mirroring(APPLIANCE, assignment, conditions, carry)) == 1
-    assert held == [[], [("carrier-failed", "west>east", "unexpected ValueError: a fault")]]
+    assert held == [[], [("carrier-failed", "west>east", 3, "unexpected ValueError: a fault")]]
     assert conditions.current == ()

@@ -1,5 +1,6 @@
-"""`sluice audit` without servers: tests that end before one is contacted."""
+"""`sluice audit` without servers: it ends before one is contacted, or all refuse connections."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from replicator.audit.audit import AuditResult
 from replicator.audit.partition_audit import Depth
 from replicator.audit.tally import Tally
 from replicator.audit.verdict import Row
+from tests.addresses import refusing
 from tests.tui.cli.views.test_audit_view import BEHIND, EQUAL, INCOMPLETE, MISSING, PROBLEMS
 from tui.cli.commands.audit import DEPTHS, exit_code
 from tui.cli.exit_codes import ExitCode
@@ -28,6 +30,7 @@ REFERENCE = str(Path(__file__).parents[4] / "deploy" / "appliance.toml")
         (["--since", "1m", "--until", "2m"], "the window is empty"),
         (["--by", "colour"], "'colour' is not one of"),
         (["--timeout", "0"], "--timeout"),
+        (["--progress", "loud"], "'loud' is not one of"),
     ],
 )
 def test_a_mistake_is_named_before_a_server_is_contacted(
@@ -37,6 +40,21 @@ def test_a_mistake_is_named_before_a_server_is_contacted(
     said = capsys.readouterr()
     assert what in said.err
     assert said.out == ""
+
+
+def test_progress_is_told_as_json_lines_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "appliance.toml"
+    config.write_text(
+        f'[regions.west]\nredis = "redis://{refusing()}"\n'
+        f'regional.bootstrap = ["{refusing()}"]\naggregate.bootstrap = ["{refusing()}"]\n'
+    )
+    asked = ["audit", "--config", str(config), "--timeout", "1", "--no-keep"]
+    assert run([*asked, "--progress", "json"]) == ExitCode.UNREACHABLE
+    step, *problems = capsys.readouterr().err.splitlines()
+    assert (json.loads(step)["stage"], json.loads(step)["left"]) == ("audit", 0)
+    assert all(line.startswith("sluice: ") for line in problems)
 
 
 def test_the_depths_on_the_command_line_are_those_there_are() -> None:

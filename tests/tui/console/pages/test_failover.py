@@ -75,7 +75,7 @@ def test_a_file_that_is_no_plan_says_so_and_opens_nothing():
 
 
 def test_without_plans_the_screen_says_how_to_make_one():
-    assert "P plans a failover" in shown()[1].empty
+    assert "plan one with a key below" in shown()[1].empty
     assert PAGE.sections(empty(), NOW)[0].empty == "saved plans are not known yet"
     assert PAGE.title(empty()) == "failover   not known on this machine"
 

@@ -1,22 +1,22 @@
-"""Visits: esc goes back, and each screen keeps its cursor."""
+"""Navigation: esc goes back, and each screen keeps its cursor."""
 
 from dataclasses import replace
 
+from tui.console.navigation import Navigation, first_view
 from tui.console.pages.overview import OverviewPage
 from tui.console.pages.partitions import PartitionsPage
 from tui.console.pages.routes import RoutesPage
 from tui.console.pages.topics import TopicsPage
-from tui.console.visits import Visits, visit_of
 
 PAGES: dict[str, type] = {"overview": OverviewPage, "routes": RoutesPage}
 
 
-def visits() -> Visits:
-    return Visits(lambda name: PAGES[name](), "overview")
+def navigation() -> Navigation:
+    return Navigation(lambda name: PAGES[name](), "overview")
 
 
 def test_back_leaves_pages_one_after_another_and_ends_on_the_first():
-    found = visits()
+    found = navigation()
     found.open(TopicsPage("a>b"))
     found.open(PartitionsPage("a>b", "orders"))
     assert found.depth == 3
@@ -27,7 +27,7 @@ def test_back_leaves_pages_one_after_another_and_ends_on_the_first():
 
 
 def test_a_screen_keeps_its_cursor_while_another_is_shown():
-    found = visits()
+    found = navigation()
     found.current = replace(found.current, cursor=("routes", "a>b"), cursor_at=3)
     found.go_to("routes")
     assert found.current.cursor is None
@@ -36,20 +36,20 @@ def test_a_screen_keeps_its_cursor_while_another_is_shown():
 
 
 def test_a_jump_stacks_pages_so_that_back_leads_through_them():
-    found = visits()
+    found = navigation()
     found.jump("routes", [TopicsPage("a>b"), PartitionsPage("a>b", "orders")], "17")
     assert (found.screen, found.depth, found.current.filter) == ("routes", 3, "17")
 
 
 def test_a_page_may_say_where_its_cursor_begins():
-    assert visit_of(PartitionsPage("a>b", "orders", 17)).cursor == ("partitions", "17")
-    assert visit_of(RoutesPage()).cursor is None
-    assert visit_of(OverviewPage()).is_at_start
-    assert not visit_of(RoutesPage()).is_at_start
+    assert first_view(PartitionsPage("a>b", "orders", 17)).cursor == ("partitions", "17")
+    assert first_view(RoutesPage()).cursor is None
+    assert first_view(OverviewPage()).is_at_start
+    assert not first_view(RoutesPage()).is_at_start
 
 
 def test_the_cursor_of_a_page_that_was_left_by_enter_stays_on_its_row():
-    found = visits()
+    found = navigation()
     found.open(TopicsPage("a>b"))
     found.back()
     assert not found.current.is_at_start

@@ -1,4 +1,4 @@
-"""Arranged pages: order, filter, faults only, cursor by key."""
+"""Built pages: order, filter, faults only, cursor by key."""
 
 from dataclasses import replace
 
@@ -6,60 +6,60 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tui.console import snapshots
-from tui.console.arranged import arranged, next_sort, ordered, shown
+from tui.console.built_page import built, built_or_failed, next_sort, ordered
 from tui.console.list_page import ListPage
 from tui.console.page import Cell, Column, Row, Section
 from tui.console.pages.events import EventsPage
 from tui.console.pages.overview import OverviewPage
 from tui.console.pages.partitions import PartitionsPage
-from tui.console.rows import MadeRows
-from tui.console.visit import Visit
+from tui.console.rows import LazyRows
+from tui.console.view_state import ViewState
 
 COLUMNS = (Column("NAME", 6), Column("LAG", 6, is_right=True))
 LAGS = {"a": 3, "b": None, "c": 9, "d": 3}
 ROWS = [Row(k, (Cell(k, sort=k), Cell(str(v), sort=v)), is_fault=v == 9) for k, v in LAGS.items()]
 SECTION = Section("lags", COLUMNS, ROWS, sort=("-LAG", "NAME"))
 PAGE = ListPage("lags", (SECTION,))
-VISIT = Visit(page=PAGE)
+VIEW = ViewState(page=PAGE)
 EMPTY = snapshots.empty()
 
 
-def keys(visit: Visit) -> list[str]:
-    (section,) = arranged(visit, EMPTY, 0.0).sections
+def keys(view: ViewState) -> list[str]:
+    (section,) = built(view, EMPTY, 0.0).sections
     return list(section.keys)
 
 
 def test_unknown_comes_first_in_either_direction_and_last_when_turned_round():
-    assert keys(VISIT) == ["b", "c", "a", "d"]
-    assert keys(VISIT.sorted_by("lags", ("LAG", "NAME"))) == ["b", "a", "d", "c"]
-    assert keys(VISIT.turned_round("lags")) == ["d", "a", "c", "b"]
+    assert keys(VIEW) == ["b", "c", "a", "d"]
+    assert keys(VIEW.sorted_by("lags", ("LAG", "NAME"))) == ["b", "a", "d", "c"]
+    assert keys(VIEW.turned_round("lags")) == ["d", "a", "c", "b"]
 
 
 def test_a_filter_keeps_what_it_matches_and_an_inverted_one_the_rest():
-    assert keys(replace(VISIT, filter="[ac]")) == ["c", "a"]
-    assert keys(replace(VISIT, filter="![ac]")) == ["b", "d"]
+    assert keys(replace(VIEW, filter="[ac]")) == ["c", "a"]
+    assert keys(replace(VIEW, filter="![ac]")) == ["b", "d"]
 
 
 def test_a_bad_filter_is_told_and_keeps_all():
-    found = arranged(replace(VISIT, filter="["), EMPTY, 0.0)
+    found = built(replace(VIEW, filter="["), EMPTY, 0.0)
     assert found.row_count == 4
     assert found.problem is not None and "no regular expression" in found.problem
 
 
 def test_faults_only_says_how_many_rows_it_leaves_out():
-    (section,) = arranged(replace(VISIT, is_faults_only=True), EMPTY, 0.0).sections
+    (section,) = built(replace(VIEW, is_faults_only=True), EMPTY, 0.0).sections
     assert (list(section.keys), section.filtered) == (["c"], 3)
 
 
 def test_rows_max_cuts_all_sections_but_the_last():
     short = replace(SECTION, name="short", rows_max=1)
-    first, last = arranged(Visit(page=ListPage("", (short, short))), EMPTY, 0.0).sections
+    first, last = built(ViewState(page=ListPage("", (short, short))), EMPTY, 0.0).sections
     assert (len(first.order), first.hidden) == (1, 3)
     assert (len(last.order), last.hidden) == (4, 0)
 
 
 def test_the_cursor_follows_its_row_and_stays_near_when_the_row_is_gone():
-    found = arranged(VISIT, EMPTY, 0.0)
+    found = built(VIEW, EMPTY, 0.0)
     assert found.cursor_at(("lags", "d"), 0) == 3
     assert found.cursor_at(("lags", "gone"), 2) == 2
     assert found.cursor_at(("lags", "gone"), 99) == 3
@@ -89,20 +89,20 @@ def failing(_: object) -> Row:
 def test_ten_thousand_partitions_make_no_row_to_be_sorted():
     snapshot = snapshots.many(of_topic=2_500)
     (section,) = PartitionsPage("west>east", "topic-000").sections(snapshot, 0.0)
-    assert isinstance(section.rows, MadeRows)
+    assert isinstance(section.rows, LazyRows)
     never = replace(section, rows=replace(section.rows, make=failing))
-    (found,) = arranged(Visit(page=ListPage("", (never,))), snapshot, 0.0).sections
+    (found,) = built(ViewState(page=ListPage("", (never,))), snapshot, 0.0).sections
     assert len(found.order) == 2_500
     assert found.keys[:3] == ["41", "1038", "2035"]
     assert "ZeroDivisionError" in found.row(0).why
 
 
-def test_all_words_of_a_visit_have_to_be_in_a_row():
-    assert keys(replace(VISIT, words=("C", "9"))) == ["c"]
+def test_all_words_of_a_view_have_to_be_in_a_row():
+    assert keys(replace(VIEW, words=("C", "9"))) == ["c"]
 
 
 def test_an_error_of_a_page_becomes_a_page_with_the_error():
-    found = shown(Visit(page=ListPage("broken", None)), EMPTY, 0.0)
+    found = built_or_failed(ViewState(page=ListPage("broken", None)), EMPTY, 0.0)
     assert (found.title, found.row_count) == ("list   cannot be shown", 0)
 
 
@@ -120,30 +120,30 @@ class Odd(ListPage):
 
 
 def test_no_error_of_a_page_gets_into_the_thread_of_the_screen():
-    found = arranged(Visit(page=Odd("odd", (SECTION,))), EMPTY, 0.0)
+    found = built(ViewState(page=Odd("odd", (SECTION,))), EMPTY, 0.0)
     assert found.opened(ROWS[0]) is None
     assert found.actions(ROWS[0]) == ()
     assert found.notes(ROWS[0]) == ("cannot be shown, please report it: KeyError: 'notes'",)
 
 
 def test_the_newest_row_is_at_the_end_at_which_new_ones_arrive():
-    def newest(visit: Visit) -> int | None:
-        return arranged(visit, snapshots.lagging(), 0.0).newest_at()
+    def newest(view: ViewState) -> int | None:
+        return built(view, snapshots.lagging(), 0.0).newest_at()
 
-    visit = Visit(page=EventsPage())
-    assert newest(visit) == 0
-    assert newest(visit.turned_round("events")) == 1
-    assert newest(visit.sorted_by("events", ("TIME",))) == 1
-    assert newest(visit.sorted_by("events", ("TEXT",))) is None
-    assert newest(replace(visit, filter="nothing")) is None
-    assert newest(VISIT) is None
+    view = ViewState(page=EventsPage())
+    assert newest(view) == 0
+    assert newest(view.turned_round("events")) == 1
+    assert newest(view.sorted_by("events", ("TIME",))) == 1
+    assert newest(view.sorted_by("events", ("TEXT",))) is None
+    assert newest(replace(view, filter="nothing")) is None
+    assert newest(VIEW) is None
 
 
 def test_a_page_begins_on_the_first_of_its_sections_that_has_rows():
-    gone = arranged(Visit(page=OverviewPage()), snapshots.region_gone(), snapshots.NOW)
+    gone = built(ViewState(page=OverviewPage()), snapshots.region_gone(), snapshots.NOW)
     first = gone.row(gone.start_at())
     assert first is not None and first.key == snapshots.alerts()[0].key
-    calm = arranged(Visit(page=OverviewPage()), snapshots.healthy(), snapshots.NOW)
+    calm = built(ViewState(page=OverviewPage()), snapshots.healthy(), snapshots.NOW)
     assert calm.cursor(calm.start_at()) == ("routes", "east>east")
-    empty = arranged(Visit(page=OverviewPage()), snapshots.empty(), snapshots.NOW)
+    empty = built(ViewState(page=OverviewPage()), snapshots.empty(), snapshots.NOW)
     assert empty.start_at() == 0

@@ -1,4 +1,4 @@
-"""Visits of the console: the stack of pages that esc goes back along, and one for each screen."""
+"""Navigation: for each screen, a stack of opened pages that esc goes back along."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tui.console.page import Page
-from tui.console.visit import Visit
+from tui.console.view_state import ViewState
 
 
-class Visits:
-    """Stack of visits of each screen; the last one of the current screen is shown.
+class Navigation:
+    """Stack of views of each screen; the last one of the current screen is shown.
 
     Args:
         first_page: first page of a screen, by its name.
@@ -18,18 +18,18 @@ class Visits:
 
     def __init__(self, first_page: Callable[[str], Page], screen: str) -> None:
         self._first_page = first_page
-        self._stacks: dict[str, list[Visit]] = {}
+        self._stacks: dict[str, list[ViewState]] = {}
         self.screen = screen
         self.go_to(screen)
 
     @property
-    def current(self) -> Visit:
-        """Visit that is shown."""
+    def current(self) -> ViewState:
+        """State of the view that is shown."""
         return self._stacks[self.screen][-1]
 
     @current.setter
-    def current(self, visit: Visit) -> None:
-        self._stacks[self.screen][-1] = visit
+    def current(self, view: ViewState) -> None:
+        self._stacks[self.screen][-1] = view
 
     @property
     def depth(self) -> int:
@@ -42,12 +42,12 @@ class Visits:
         stack = self._stacks.setdefault(screen, [])
         del stack[1:]
         if not stack:
-            stack.append(visit_of(self._first_page(screen)))
+            stack.append(first_view(self._first_page(screen)))
 
     def open(self, page: Page) -> None:
         """Shows a page above the current one, whose cursor stays on its row."""
         self.current = replace(self.current, is_at_start=False)
-        self._stacks[self.screen].append(visit_of(page))
+        self._stacks[self.screen].append(first_view(page))
 
     def jump(self, screen: str, pages: list[Page], filter_text: str = "") -> None:
         """Shows pages of a screen, one above another, the last one filtered."""
@@ -66,14 +66,14 @@ class Visits:
         return True
 
 
-def visit_of(page: Page) -> Visit:
-    """Returns a first visit.
+def first_view(page: Page) -> ViewState:
+    """Returns the state with which a page is opened.
 
     A page may say on which row its cursor begins (`cursor`), or in which sections (`begins`), and
     by which column its newest row is found (`follows`).
     """
     cursor = getattr(page, "cursor", None)
-    return Visit(
+    return ViewState(
         page=page,
         cursor=cursor if isinstance(cursor, tuple) else None,
         is_at_start=bool(getattr(page, "begins", ())),

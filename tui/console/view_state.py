@@ -1,4 +1,4 @@
-"""Visit of a page: the page with the cursor and the view of it, kept while others are shown."""
+"""State of a view: a page with its cursor, filter and order, kept while other pages are shown."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ NO_SORTS: Mapping[str, tuple[str, ...]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
-    """View of one page.
+class ViewState:
+    """State of the view of one page.
 
     Args:
         cursor: (section, key of the row); None: the first row.
@@ -23,7 +23,7 @@ class Visit:
         sorts: columns by which sections are sorted, by section, where not as the page says.
         reversed: sections shown in the opposite order.
         shift: columns left out at the left, in the wide view.
-        is_at_start: the cursor stays where the page begins, because nobody has moved it yet.
+        is_at_start: the cursor is put where the page begins; until a server has answered.
         is_following: the cursor stays on the newest row, on a page that has one.
     """
 
@@ -41,10 +41,10 @@ class Visit:
     is_at_start: bool = False
     is_following: bool = False
 
-    def sorted_by(self, section: str, titles: tuple[str, ...]) -> Visit:
-        """Returns the visit with a section sorted by columns."""
+    def sorted_by(self, section: str, titles: tuple[str, ...]) -> ViewState:
+        """Returns the state with a section sorted by columns."""
         return replace(self, sorts={**self.sorts, section: titles})
 
-    def turned_round(self, section: str) -> Visit:
-        """Returns the visit with the order of a section reversed."""
+    def turned_round(self, section: str) -> ViewState:
+        """Returns the state with the order of a section reversed."""
         return replace(self, reversed=self.reversed ^ {section})

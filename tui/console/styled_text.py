@@ -1,4 +1,4 @@
-"""Piece of a drawn line: plain text in one tone."""
+"""Styled text: pieces of a drawn line, each plain text in one tone."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rich.cells import cell_len
 from tui.console.plain import fitted, plain
 
 
-class Piece(NamedTuple):
+class StyledText(NamedTuple):
     """Text without control characters, and its tone.
 
-    Make it by `piece` or `column_piece`, which escape data. The tone is "", "bad", "warn", "good",
-    "dim", "bold", "heading", "titles", "cursor", "bar", "key", "off" or "on".
+    Make it by `styled` or `styled_column`, which escape data. The tone is "", "bad", "warn",
+    "good", "dim", "bold", "heading", "titles", "cursor", "bar", "key", "off" or "on".
     """
 
     text: str
@@ -25,36 +25,38 @@ class Piece(NamedTuple):
         return len(self.text) if self.text.isascii() else cell_len(self.text)
 
 
-Pieces = tuple[Piece, ...]
+StyledLine = tuple[StyledText, ...]
 MOVE_CELLS = 8
 """Unchanged cells that are drawn again rather than passed by a move of the cursor."""
 
 
-def piece(text: str, tone: str = "") -> Piece:
-    """Returns a piece of any text."""
-    return Piece(plain(text), tone)
+def styled(text: str, tone: str = "") -> StyledText:
+    """Returns any text, with its control characters escaped."""
+    return StyledText(plain(text), tone)
 
 
-def column_piece(text: str, width: int, tone: str = "", is_right: bool = False) -> Piece:
-    """Returns a piece of a fixed width."""
-    return Piece(fitted(text, width, is_right), tone)
+def styled_column(text: str, width: int, tone: str = "", is_right: bool = False) -> StyledText:
+    """Returns any text, cut or filled to a fixed width."""
+    return StyledText(fitted(text, width, is_right), tone)
 
 
-def ends(left: Sequence[Piece], right: Sequence[Piece], width: int, tone: str = "") -> Pieces:
-    """Returns a line with pieces at both ends; the left ones are cut first."""
+def ends(
+    left: Sequence[StyledText], right: Sequence[StyledText], width: int, tone: str = ""
+) -> StyledLine:
+    """Returns a line with texts at both ends; the left ones are cut first."""
     room = max(0, width - sum(each.width for each in right))
-    kept: list[Piece] = []
+    kept: list[StyledText] = []
     for each in left:
         if each.width > room:
-            kept.append(Piece(fitted(each.text, room), each.tone))
+            kept.append(StyledText(fitted(each.text, room), each.tone))
             room = 0
             break
         kept.append(each)
         room -= each.width
-    return (*kept, Piece(" " * room, tone), *right)
+    return (*kept, StyledText(" " * room, tone), *right)
 
 
-def changed_spans(old: Pieces | None, new: Pieces, width: int) -> list[tuple[int, int]]:
+def changed_spans(old: StyledLine | None, new: StyledLine, width: int) -> list[tuple[int, int]]:
     """Returns (x, length) of the parts of a line that have to be drawn again."""
     if old == new:
         return []

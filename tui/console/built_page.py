@@ -1,6 +1,6 @@
-"""Arranged page: the rows of each section that are shown, in their order.
+"""Built page: the rows of each section that are shown, in their order.
 
-A pure function of a page, a snapshot and a visit; it runs beside the thread that draws.
+A pure function of a page, a snapshot and a view; it runs beside the thread that draws.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui.console.failed_page import FailedPage, error_text, failed_row
+from tui.console.failed_page import error_text, failed_page, failed_row
 from tui.console.page import Action, Column, Page, Row, Section, Sort
 from tui.console.row_filter import BadFilter, Matcher, matcher_of, words_matcher
 from tui.console.rows import faults_of, keys_of, sorts_of, texts_of
-from tui.console.visit import Visit
+from tui.console.view_state import ViewState
 
 if TYPE_CHECKING:
     from tui.state.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArrangedSection:
+class BuiltSection:
     """Section with its rows in order.
 
     Args:
@@ -48,17 +48,17 @@ class ArrangedSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arranged:
+class BuiltPage:
     """Page as it is shown.
 
     Args:
-        now: Unix seconds for which the page was made.
+        now: Unix seconds for which the page was built.
         problem: why the filter is not applied; None when it is.
     """
 
     page: Page
     title: str
-    sections: tuple[ArrangedSection, ...]
+    sections: tuple[BuiltSection, ...]
     snapshot: Snapshot
     now: float
     problem: str | None = None
@@ -67,7 +67,14 @@ class Arranged:
     def row_count(self) -> int:
         return sum(len(each.order) for each in self.sections)
 
-    def place(self, at: int) -> tuple[ArrangedSection, int] | None:
+    @property
+    def has_answers(self) -> bool:
+        """True when it shows rows of a snapshot for which at least one server has answered."""
+        return bool(self.row_count) and any(
+            part.asked_at is not None for part in self.snapshot.parts
+        )
+
+    def place(self, at: int) -> tuple[BuiltSection, int] | None:
         """Returns the section and the place in it of the row `at` among all shown rows."""
         for each in self.sections:
             if at < len(each.order):
@@ -143,30 +150,29 @@ class Arranged:
         return (found[0].section.name, found[0].keys[found[1]]) if found else None
 
 
-def shown(visit: Visit, snapshot: Snapshot, now: float) -> Arranged:
-    """Returns the page of a visit as it is shown, or a page with the error that it raised."""
+def built_or_failed(view: ViewState, snapshot: Snapshot, now: float) -> BuiltPage:
+    """Returns the page of a view as it is shown, or a page with the error that it raised."""
     try:
-        return arranged(visit, snapshot, now)
+        return built(view, snapshot, now)
     except Exception as error:
-        page = FailedPage(visit.page.name, error_text(error))
-        return arranged(Visit(page=page), snapshot, now)
+        return built(ViewState(page=failed_page(view.page.name, error)), snapshot, now)
 
 
-def arranged(visit: Visit, snapshot: Snapshot, now: float) -> Arranged:
-    """Returns the page of a visit."""
-    page, problem = visit.page, None
+def built(view: ViewState, snapshot: Snapshot, now: float) -> BuiltPage:
+    """Returns the page of a view."""
+    page, problem = view.page, None
     matchers = []
     try:
-        matchers = [matcher_of(visit.filter), words_matcher(visit.words)]
+        matchers = [matcher_of(view.filter), words_matcher(view.words)]
     except BadFilter as error:
         problem = str(error)
     filters = [each for each in matchers if each is not None]
     sections = page.sections(snapshot, now)
-    return Arranged(
+    return BuiltPage(
         page=page,
         title=page.title(snapshot),
         sections=tuple(
-            arranged_section(each, visit, filters, is_last=at == len(sections) - 1)
+            built_section(each, view, filters, is_last=at == len(sections) - 1)
             for at, each in enumerate(sections)
         ),
         snapshot=snapshot,
@@ -175,14 +181,14 @@ def arranged(visit: Visit, snapshot: Snapshot, now: float) -> Arranged:
     )
 
 
-def arranged_section(
-    section: Section, visit: Visit, filters: Sequence[Matcher] = (), is_last: bool = True
-) -> ArrangedSection:
-    """Returns a section with the rows that the visit shows, in its order."""
+def built_section(
+    section: Section, view: ViewState, filters: Sequence[Matcher] = (), is_last: bool = True
+) -> BuiltSection:
+    """Returns a section with the rows that the view shows, in its order."""
     rows = section.rows
-    kept = _kept(rows, visit, filters)
-    titles = visit.sorts.get(section.name, section.sort)
-    is_reversed = section.name in visit.reversed
+    kept = _kept(rows, view, filters)
+    titles = view.sorts.get(section.name, section.sort)
+    is_reversed = section.name in view.reversed
     order = ordered(rows, kept, section.columns, titles)
     if is_reversed:
         order.reverse()
@@ -191,7 +197,7 @@ def arranged_section(
         hidden = len(order) - section.rows_max
         del order[section.rows_max :]
     keys = keys_of(rows)
-    return ArrangedSection(
+    return BuiltSection(
         section=section,
         order=order,
         keys=[keys[at] for at in order],
@@ -202,9 +208,9 @@ def arranged_section(
     )
 
 
-def _kept(rows: Sequence[Row], visit: Visit, filters: Sequence[Matcher]) -> list[int]:
+def _kept(rows: Sequence[Row], view: ViewState, filters: Sequence[Matcher]) -> list[int]:
     kept = list(range(len(rows)))
-    if visit.is_faults_only:
+    if view.is_faults_only:
         faults = faults_of(rows)
         kept = [at for at in kept if faults[at]]
     if filters:
