@@ -18,18 +18,20 @@ AUTHORIZER = {
 
 def add(cluster: KafkaCluster, bindings: Iterable[AclBinding]) -> None:
     """Adds rules; a client of the internal listener has all rights."""
-    for answer in _keeper(cluster).create_acls([*bindings], request_timeout=SECONDS).values():
+    keeper = _keeper(cluster)
+    for answer in keeper.create_acls([*bindings], request_timeout=SECONDS).values():
         answer.result(SECONDS)
 
 
 def remove(cluster: KafkaCluster, bindings: Iterable[AclBinding]) -> None:
     """Removes exactly these rules."""
-    filters = [_filter(each) for each in bindings]
-    for answer in _keeper(cluster).delete_acls(filters, request_timeout=SECONDS).values():
+    keeper, filters = _keeper(cluster), [_filter(each) for each in bindings]
+    for answer in keeper.delete_acls(filters, request_timeout=SECONDS).values():
         answer.result(SECONDS)
 
 
 def _keeper(cluster: KafkaCluster) -> AdminClient:
+    """Returns a client that has all rights. Its caller holds it until every answer has come."""
     address = f"127.0.0.1:{cluster.nodes[0].internal_port}"
     return AdminClient({"bootstrap.servers": address, "log_level": 0})
 
