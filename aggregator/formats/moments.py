@@ -87,9 +87,10 @@ def _local(seconds: Ints, timezone: str) -> Ints:
 
 def _utc(seconds: Ints, timezone: str) -> tuple[Ints, Flags]:
     """Returns local times in UTC, and False for those that a change of the clock leaves out."""
-    near = pl.from_epoch(pl.Series(np.clip(seconds, -_SECONDS_MAX, _SECONDS_MAX)), time_unit="s")
+    clipped = np.clip(seconds, -_SECONDS_MAX, _SECONDS_MAX)
+    near = pl.from_epoch(pl.Series(clipped), time_unit="s")
     zoned = near.dt.cast_time_unit("ms").dt.replace_time_zone(
         timezone, ambiguous="earliest", non_existent="null"
     )
-    is_known = zoned.is_not_null().to_numpy() & (np.abs(seconds) <= _SECONDS_MAX)
+    is_known = zoned.is_not_null().to_numpy() & (seconds == clipped)
     return zoned.dt.epoch("s").fill_null(0).to_numpy(), is_known

@@ -89,7 +89,9 @@ def in_range(kind: ColumnType, number: Ints, is_value: Flags) -> tuple[pa.Array,
 def ticks_of(kind: ColumnType, seconds: Ints) -> tuple[Ints, Flags]:
     """Returns seconds as ticks of the column, and False where these, or a fraction behind them,
     need more than 64 bits."""
-    fits = np.abs(seconds) <= (2**63 - 1) // 10**kind.scale - 1
+    # The least number of 64 bits has no absolute value.
+    limit = (2**63 - 1) // 10**kind.scale - 1
+    fits = (seconds >= -limit) & (seconds <= limit)
     return np.where(fits, seconds, 0) * 10**kind.scale, fits
 
 

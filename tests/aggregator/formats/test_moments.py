@@ -32,6 +32,7 @@ def moments(unit):
     st.integers(0, 9),
 )
 @example([-1], "ms", 0)
+@example([-(2**63)], "s", 1)
 def test_a_moment_is_floored_to_the_ticks_of_its_column(values, unit, scale):
     def ticks(value):
         if value is None:
