@@ -1,4 +1,4 @@
-"""Log ends after a change of leader or of metadata: a client that asked before gets new answers.
+"""Leader epochs that grow: a client that asked for log ends gets new answers, a carrier goes on.
 
 librdkafka's admin client (2.16) keeps stale metadata for a long time in three cases. It was refused
 with the epoch that it knew (FENCED_LEADER_EPOCH), it asked while a partition had no leader
@@ -8,7 +8,7 @@ with the epoch that it knew (FENCED_LEADER_EPOCH), it asked while a partition ha
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import pytest
@@ -16,10 +16,14 @@ from confluent_kafka.admin import NewTopic
 
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.wait import until
+from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.topic_changes import Grow
 from replicator.kafka.tail.log_ends import LogEnds
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from tests.live.conftest import StageMaker
+from tests.live.stage import SELDOM
 
 HELD_BY = 1
 """The only broker with the topic: while it is stopped, no follower takes over."""
@@ -48,19 +52,25 @@ def new_epoch(cluster: LabCluster, topic: str) -> None:
 @contextmanager
 def nobody_leading(cluster: LabCluster, topic: str) -> Iterator[None]:
     """Leaves the topic without a leader for a time, by pausing the broker until it is fenced."""
+    with fenced(cluster, topic, HELD_BY):
+        yield
+    assert until(lambda: leaders(cluster, topic) == {HELD_BY}, PATIENCE_SECONDS)
 
-    def leaders() -> set[int]:
-        admin = cluster.admin()
-        metadata = admin.list_topics(topic, timeout=10).topics[topic]
-        return {row.leader for row in metadata.partitions.values()}
 
-    cluster.pause(HELD_BY)
+@contextmanager
+def fenced(cluster: LabCluster, topic: str, broker: int) -> Iterator[None]:
+    """Pauses a broker, and waits until it no longer leads the topic."""
+    cluster.pause(broker)
     try:
-        assert until(lambda: HELD_BY not in leaders(), PATIENCE_SECONDS)
+        assert until(lambda: broker not in leaders(cluster, topic), PATIENCE_SECONDS)
         yield
     finally:
-        cluster.resume(HELD_BY)
-    assert until(lambda: leaders() == {HELD_BY}, PATIENCE_SECONDS)
+        cluster.resume(broker)
+
+
+def leaders(cluster: LabCluster, topic: str) -> set[int]:
+    metadata = cluster.admin().list_topics(topic, timeout=10).topics[topic]
+    return {row.leader for row in metadata.partitions.values()}
 
 
 def told(ends: LogEnds) -> Mapping[int, int]:
@@ -134,3 +144,50 @@ def test_the_end_of_a_topic_that_came_is_told_to_who_had_asked_before(
     assert admin.offsets([place], "latest") == {}
     two_brokers.create_topics(NewTopic(place[0], 1))
     assert until(lambda: admin.offsets([place], "latest") == {place: 0}, PATIENCE_SECONDS)
+
+
+# -- carriers
+
+
+class Heedless(PartitionPipeline):
+    """Mutation: batches of a newer leader epoch wait for no entry."""
+
+    def add(
+        self,
+        batches: Iterable[OutgoingBatch],
+        position: int,
+        source_epoch: int,
+        fetched_at: float | None = None,
+    ) -> None:
+        self.batch_epoch = max(self.batch_epoch, source_epoch)
+        super().add(batches, position, source_epoch, fetched_at)
+
+
+def heedless(pipeline: PartitionPipeline) -> None:
+    pipeline.__class__ = Heedless
+
+
+@pytest.mark.parametrize("in_force", [True, False], ids=["in force", "taken out"])
+def test_a_leader_epoch_that_grew_behind_the_last_entry_is_not_taken_for_a_cut(
+    two_brokers: LabCluster, make_stage: StageMaker, in_force: bool
+) -> None:
+    stage = make_stage(source=two_brokers)
+    stage.send(500)
+    assert stage.to_the_end(0).finish()
+    hand = stage.hand(1, adapt=None if in_force else heedless, **SELDOM).start()
+    hand.until(lambda: stage.place in hand.pipelines)
+    stage.send(500)
+    hand.until_carried(stage.place)
+    (leader,) = leaders(two_brokers, stage.topic)
+    with fenced(two_brokers, stage.topic, leader):
+        pass
+    stage.send(500)
+    hand.until_carried(stage.place)
+    hand.kill()
+    after = stage.hand(2).start()
+    if in_force:
+        after.until_carried(stage.place)
+        stage.assert_exact()
+    else:
+        stage.until(lambda: stage.entry.parked is not None)
+        assert "source log was truncated" in str(stage.entry.parked)

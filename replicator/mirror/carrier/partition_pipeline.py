@@ -124,16 +124,21 @@ class PartitionPipeline:
     ) -> None:
         """Queues the batches of a fetch, stamped with producer id, epoch and sequences.
 
+        Batches of a newer leader epoch wait for an entry that names it, as behind a gap. Otherwise
+        a takeover would compare what landed with the end of the older epoch, as if it were cut.
+
         Args:
             position: source offset to fetch next; lies behind batches that were left out, too.
             source_epoch: leader epoch of the last batch read; -1 if none was read.
             fetched_at: time of the fetch, in unix seconds.
         """
+        is_newer = source_epoch > self.batch_epoch >= 0
         for outgoing in batches:
             sequence = self._sequence
             for offset, count in outgoing.spans:
-                if offset != self._queued_to:
+                if offset != self._queued_to or is_newer:
                     self.gaps.add(sequence, offset - self._queued_to)
+                    is_newer = False
                 sequence = (sequence + count) & SEQUENCE_MASK
                 self._queued_to = offset + count
             batch = self._stamped(outgoing, self._sequence)

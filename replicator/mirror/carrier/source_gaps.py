@@ -36,7 +36,10 @@ class SourceGaps:
         self._gaps: deque[tuple[int, int]] = deque()
 
     def add(self, sequence: int, skipped: int) -> None:
-        """Adds a gap of `skipped` source offsets before the record with this sequence."""
+        """Adds a gap of `skipped` source offsets before the record with this sequence.
+
+        A gap of 0 is not listed; what is behind it waits for a committed entry all the same.
+        """
         self._gaps.append((sequence, skipped))
 
     def shorten(self, sequence: int, skipped: int) -> None:
@@ -67,6 +70,8 @@ class SourceGaps:
         gaps: list[Gap] = []
         size, last = 0, begin
         for sequence, skipped in self._gaps:
+            if not skipped:
+                continue
             gap = Gap((sequence - last) & SEQUENCE_MASK, skipped)
             size += len(f"{gap.records},{gap.skipped},")
             if size > self._bytes_max:

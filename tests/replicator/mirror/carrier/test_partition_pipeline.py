@@ -50,7 +50,7 @@ class Carried(RuleBasedStateMachine):
 
     @initialize(begin=st.sampled_from([0, SEQUENCE_MASK - 20]), source=st.integers(0, 100))
     def begin(self, begin: int, source: int) -> None:
-        entry = held(sequence=begin, source_offset=source, target_offset=1000)
+        entry = held(sequence=begin, source_offset=source, target_offset=1000, source_epoch=0)
         self.pipeline = PartitionPipeline(PLACE, entry)
         self.ledger = entry
         self.source_end = source  # source offset of the next record
@@ -63,8 +63,14 @@ class Carried(RuleBasedStateMachine):
         self.target_end = 1000
         self.statement: Statement | None = None
         self.every_answer_arrived = True
+        self.source_epoch = 0
+        self.epoch_of: dict[int, int] = {}  # leader epoch of each record, by its source offset
 
     # -- the reader
+
+    @rule()
+    def elect_a_source_leader(self) -> None:
+        self.source_epoch += 1
 
     @precondition(lambda self: not self.pipeline.is_settling)
     @rule(
@@ -78,10 +84,11 @@ class Carried(RuleBasedStateMachine):
             begin = self.source_end + skipped
             parts.append((begin, count))
             self.records += range(begin, begin + count)
+            self.epoch_of |= dict.fromkeys(range(begin, begin + count), self.source_epoch)
             self.source_end = begin + count
         self.source_end += tail
         batches = [outgoing(*parts)] if parts and len(parts) % 2 else [outgoing(p) for p in parts]
-        self.pipeline.add(batches, self.source_end, 1)
+        self.pipeline.add(batches, self.source_end, self.source_epoch)
 
     # -- the sender and the broker
 
@@ -191,6 +198,13 @@ class Carried(RuleBasedStateMachine):
         assert [s.source_offset + i for s in spans for i in range(s.count)] == after
 
     @invariant()
+    def the_entry_names_the_newest_leader_epoch_of_all_that_landed(self) -> None:
+        if not hasattr(self, "pipeline"):
+            return
+        newest = max((self.epoch_of[offset] for offset in self.landed), default=0)
+        assert newest <= self.ledger.source_epoch
+
+    @invariant()
     def what_follows_stands_behind_the_target_offset(self) -> None:
         if not hasattr(self, "pipeline"):
             return
@@ -235,6 +249,18 @@ def test_a_gap_behind_offsets_that_an_entry_stepped_over_still_waits_for_an_entr
     pipeline.committed(idle)
     assert pipeline.waits_for_cover
     assert cover(pipeline).entry.gaps == (Gap(0, 8),)
+    assert pipeline.is_ready(WINDOW)
+
+
+def test_a_batch_of_a_newer_leader_epoch_waits_for_an_entry_that_names_it():
+    pipeline = PartitionPipeline(PLACE, held(source_epoch=0))
+    pipeline.add([outgoing((0, 2))], 2, 0)
+    assert pipeline.is_ready(WINDOW)
+    pipeline.acknowledge(pipeline.take(), 1000)
+    pipeline.add([outgoing((2, 2))], 4, 1)
+    assert pipeline.waits_for_cover and not pipeline.is_ready(WINDOW)
+    entry = cover(pipeline).entry
+    assert (entry.source_offset, entry.source_epoch, entry.gaps) == (2, 1, ())
     assert pipeline.is_ready(WINDOW)
 
 

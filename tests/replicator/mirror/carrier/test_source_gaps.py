@@ -47,3 +47,13 @@ def test_a_gap_is_shortened_until_nothing_is_left_of_it():
     assert gaps.listed(0, 9) == ((Gap(3, 5),), 9)
     gaps.shorten(0, 1)
     assert gaps.listed(0, 9) == ((Gap(3, 5),), 9)
+
+
+def test_a_gap_of_nothing_waits_for_an_entry_and_is_not_listed():
+    gaps = SourceGaps(0)
+    gaps.add(3, 0)
+    gaps.add(5, 2)
+    assert not gaps.are_covered(4)
+    listed, gaps.covered_to = gaps.listed(0, 9)
+    assert listed == (Gap(5, 2),)
+    assert gaps.are_covered(9)
