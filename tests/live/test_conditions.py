@@ -66,7 +66,7 @@ def test_a_paused_topic_and_the_daemon_are_shown_while_they_last(
         assert f"paused: {route} {topic}: paused by ann@ops: load (since" in text
         (described,) = values["routes"][0]["topics"]
         assert described["state"] == "PAUSED"
-        assert described["why"].startswith("0: paused by ann@ops: load, since ")
+        assert described["why"].startswith("partition 0: paused by ann@ops: load, since ")
         log.write([], [key_of(pause)])
         assert until(lambda: ("paused", topic) not in kinds(), SECONDS)
 

@@ -98,6 +98,8 @@ class PartitionPipeline:
         self._entry = entry
         self._queued_to = entry.source_offset
         self._sequence = entry.sequence
+        self._named_epoch = entry.source_epoch
+        """Newest leader epoch of the source that an entry names, or for which batches wait."""
 
     # -- the reader's side
 
@@ -132,13 +134,14 @@ class PartitionPipeline:
             source_epoch: leader epoch of the last batch read; -1 if none was read.
             fetched_at: time of the fetch, in unix seconds.
         """
-        is_newer = source_epoch > self.batch_epoch >= 0
+        is_newer = source_epoch > self._named_epoch >= 0
         for outgoing in batches:
             sequence = self._sequence
             for offset, count in outgoing.spans:
                 if offset != self._queued_to or is_newer:
                     self.gaps.add(sequence, offset - self._queued_to)
-                    is_newer = False
+                if is_newer:
+                    self._named_epoch, is_newer = source_epoch, False
                 sequence = (sequence + count) & SEQUENCE_MASK
                 self._queued_to = offset + count
             batch = self._stamped(outgoing, self._sequence)
@@ -297,6 +300,7 @@ class PartitionPipeline:
     def committed(self, statement: Statement) -> None:
         """Notes that the statement is in the ledger: batches behind its gaps may be sent."""
         self.gaps.covered_to = statement.covered_to
+        self._named_epoch = max(self._named_epoch, statement.entry.source_epoch)
         if statement.was_idle and self._entry.sequence == statement.covered_to:
             self._step_over(statement.entry.source_offset)
 

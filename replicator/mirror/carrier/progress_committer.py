@@ -116,16 +116,16 @@ class ProgressCommitter:
             Fenced: another producer has taken over the transactional id.
         """
         async with self._lock:
-            statements = {
-                pipeline: statement
-                for pipeline in pipelines
-                if self.pipelines.get(pipeline.partition) is pipeline
-                and (even_unchanged or not pipeline.is_settling)
-                and (
-                    (statement := pipeline.statement()).entry != pipeline.last_stated
-                    or even_unchanged
-                )
-            }
+            statements = {}
+            for pipeline in pipelines:
+                is_carried = self.pipelines.get(pipeline.partition) is pipeline
+                if not is_carried or (pipeline.is_settling and not even_unchanged):
+                    continue
+                statement = pipeline.statement()
+                if statement.entry != pipeline.last_stated or even_unchanged:
+                    statements[pipeline] = statement
+                else:
+                    pipeline.committed(statement)  # the ledger has this entry already
             if not statements:
                 return False
             await self.publish_runs()

@@ -44,10 +44,8 @@ class SourceGaps:
 
     def shorten(self, sequence: int, skipped: int) -> None:
         """Takes `skipped` source offsets from the gap before the record with this sequence."""
-        if skipped and self._gaps and self._gaps[0][0] == sequence:
-            _, left = self._gaps.popleft()
-            if left > skipped:
-                self._gaps.appendleft((sequence, left - skipped))
+        if self._gaps and self._gaps[0][0] == sequence:
+            self._gaps[0] = (sequence, max(0, self._gaps[0][1] - skipped))
 
     def drop_from(self, sequence: int) -> None:
         """Drops the gaps before records from this sequence on, which will be read again."""

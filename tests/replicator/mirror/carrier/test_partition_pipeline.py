@@ -237,7 +237,19 @@ def test_an_entry_does_not_name_again_offsets_that_it_stepped_over_while_a_batch
     idle = pipeline.statement()
     pipeline.add([outgoing((52, 3))], 55, 0)
     pipeline.committed(idle)
-    assert pipeline.statement().entry.source_offset == idle.entry.source_offset == 52
+    stated = cover(pipeline).entry
+    assert (stated.source_offset, stated.gaps) == (idle.entry.source_offset, ()) == (52, ())
+    assert pipeline.is_ready(WINDOW)
+
+
+def test_a_newer_leader_epoch_is_named_also_where_the_entry_steps_over_the_whole_gap():
+    pipeline = PartitionPipeline(PLACE, held(source_epoch=0))
+    pipeline.add([], 52, 0)
+    idle = pipeline.statement()
+    pipeline.add([outgoing((52, 3))], 55, 1)
+    pipeline.committed(idle)
+    assert pipeline.waits_for_cover
+    assert cover(pipeline).entry.source_epoch == 1
     assert pipeline.is_ready(WINDOW)
 
 

@@ -169,3 +169,18 @@ async def test_a_settling_pipeline_still_confirms_that_its_producer_is_not_fence
     committer = committer_of(clusters, pipelines)
     assert not await committer.commit([pipeline]), "it is committed once it is released"
     assert await committer.commit([pipeline], even_unchanged=True)
+
+
+async def test_what_waits_for_an_entry_that_the_ledger_has_already_needs_no_other_commit():
+    """Otherwise the pipeline would wait for ever: an unchanged entry is not committed again."""
+    clusters, pipelines = Clusters(), Pipelines()
+    pipeline = pipelines[PLACE] = PartitionPipeline(PLACE, held())
+    pipeline.add([], 52, 0)
+    idle = pipeline.statement()
+    pipeline.add([outgoing((52, 3))], 55, 0)
+    pipeline.committed(idle)
+    pipeline.last_stated = idle.entry
+    has_waited = pipeline.waits_for_cover
+    is_committed = await committer_of(clusters, pipelines).commit([pipeline])
+    assert (has_waited, is_committed, pipeline.waits_for_cover) == (True, False, False)
+    assert clusters.entries == []

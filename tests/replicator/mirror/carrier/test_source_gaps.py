@@ -37,16 +37,15 @@ def test_gaps_of_landed_and_of_dropped_records_are_forgotten():
     assert gaps.listed(1, 3) == ((Gap(1, 1),), 3)
 
 
-def test_a_gap_is_shortened_until_nothing_is_left_of_it():
+def test_a_gap_is_shortened_until_nothing_is_left_to_list():
     gaps = SourceGaps(0)
     gaps.add(0, 5)
     gaps.add(3, 5)
     gaps.shorten(0, 2)
     assert gaps.listed(0, 9) == ((Gap(0, 3), Gap(3, 5)), 9)
-    gaps.shorten(0, 3)
+    gaps.shorten(0, 4)
     assert gaps.listed(0, 9) == ((Gap(3, 5),), 9)
-    gaps.shorten(0, 1)
-    assert gaps.listed(0, 9) == ((Gap(3, 5),), 9)
+    assert not gaps.are_covered(1)
 
 
 def test_a_gap_of_nothing_waits_for_an_entry_and_is_not_listed():
