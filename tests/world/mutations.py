@@ -1,0 +1,143 @@
+"""Mutations: each takes a rule of the ledger out, and the world has to find that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from balancer.plan import TopicPartition
+from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.pipelines import Pipelines
+from replicator.mirror.carrier.source_gaps import SourceGaps
+from replicator.mirror.ledger.entry import Entry
+from replicator.mirror.ledger.ledger import Ledger
+from replicator.mirror.ledger.takeover import Takeover
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A rule that is taken out.
+
+    Args:
+        rule: its number in docs/ARCHITECTURE.md.
+        name: of the mutation.
+        makers: of the carriers that break it.
+    """
+
+    rule: int
+    name: str
+    makers: Makers
+
+
+class AdaptedPipelines(Pipelines):
+    """Pipelines that a mutation changes as they are added."""
+
+    def __init__(self, adapt: Callable[[PartitionPipeline], None]) -> None:
+        super().__init__()
+        self._adapt = adapt
+
+    def __setitem__(self, partition: TopicPartition, pipeline: PartitionPipeline) -> None:
+        self._adapt(pipeline)
+        super().__setitem__(partition, pipeline)
+
+
+def _adapted(adapt: Callable[[PartitionPipeline], None]) -> Makers:
+    return Makers(pipelines=lambda: AdaptedPipelines(adapt))
+
+
+class ReadOnce(Ledger):
+    """Returns forever what it read first."""
+
+    async def read(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Entry]:
+        wanted = list(partitions)
+        known: dict[TopicPartition, Entry] = self.__dict__.setdefault("known", {})
+        known.update({**(await super().read(wanted)), **known})
+        return {place: known[place] for place in wanted if place in known}
+
+
+class OwnCommits(Ledger):
+    """Commits with the carrier's own id, and not with that of the entry."""
+
+    own: FencedCommitter
+
+    async def replace(
+        self,
+        holder: FencedCommitter,
+        before: Mapping[TopicPartition, Entry],
+        entries: Mapping[TopicPartition, Entry],
+    ) -> None:
+        await super().replace(self.own, before, entries)
+
+
+def _reading_once(**parts: Any) -> Takeover:
+    old = parts["ledger"]
+    ledger = ReadOnce(parts["target"], old.route, parts["runs"])
+    return Takeover(**{**parts, "ledger": ledger})
+
+
+def _committing_itself(**parts: Any) -> Takeover:
+    old = parts["ledger"]
+    ledger = OwnCommits(parts["target"], old.route, parts["runs"])
+    ledger.own = parts["fenced_committer"]
+    return Takeover(**{**parts, "ledger": ledger})
+
+
+class BeginsAgain(FencedCommitter):
+    """Begins every acquired partition at sequence 0."""
+
+    def next_sequence(self, partition: TopicPartition) -> int:
+        return 0
+
+
+class BelievesInCommits(FencedCommitter):
+    """Takes every commit for shown once EndTxn is answered."""
+
+    async def still_hidden(self, groups: Any) -> Any:
+        return {}
+
+
+class NeverAwaited(SourceGaps):
+    """Takes every gap for covered."""
+
+    def are_covered(self, end: int) -> bool:
+        return True
+
+
+def _await_no_cover(pipeline: PartitionPipeline) -> None:
+    pipeline.gaps = NeverAwaited(pipeline.entry.sequence)
+
+
+class Heedless(SourceGaps):
+    """Lets batches of a newer leader epoch wait for no entry."""
+
+    def add(self, sequence: int, skipped: int) -> None:
+        if skipped:
+            super().add(sequence, skipped)
+
+
+def _heedless(pipeline: PartitionPipeline) -> None:
+    pipeline.gaps = Heedless(pipeline.entry.sequence)
+
+
+class NeverAlone(PartitionPipeline):
+    """Fills the window from the first batch on."""
+
+    is_alone = property(lambda _: False, lambda *_: None)  # type: ignore[assignment]
+
+
+def _never_alone(pipeline: PartitionPipeline) -> None:
+    pipeline.__class__ = NeverAlone
+
+
+MUTATIONS = (
+    Mutation(1, "the entry is not read again", Makers(takeover=_reading_once)),
+    Mutation(1, "the entry is replaced under another id", Makers(takeover=_committing_itself)),
+    Mutation(4, "gaps are not awaited", _adapted(_await_no_cover)),
+    Mutation(4, "newer leader epochs are not awaited", _adapted(_heedless)),
+    Mutation(6, "the first batch is not alone", _adapted(_never_alone)),
+    Mutation(8, "each partition begins at sequence 0", Makers(fenced_committer=BeginsAgain)),
+    Mutation(12, "commits are not read back", Makers(fenced_committer=BelievesInCommits)),
+)

@@ -1,0 +1,72 @@
+"""Processes of a world: killed as by kill -9, stopped as by SIGSTOP.
+
+Everything that a process starts belongs to it: tasks, timers and connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextvars import ContextVar, copy_context
+from typing import Any
+
+CURRENT: ContextVar[Process | None] = ContextVar("process", default=None)
+
+
+class Process:
+    """A process.
+
+    Args:
+        name: for people.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_dead = False
+        self.is_stopped = False
+        self.main: asyncio.Task[Any] | None = None
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._parked: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        self.at_kill: list[Callable[[], object]] = []
+        """Called when the process is killed, such as for each of its connections."""
+
+    def start(self, main: Coroutine[Any, Any, Any]) -> Process:
+        """Begins to run `main`."""
+        context = copy_context()
+        context.run(CURRENT.set, self)
+        self.main = asyncio.get_running_loop().create_task(main, context=context)
+        return self
+
+    def run(self, callback: Callable[..., object], *args: Any) -> None:
+        """Runs a callback of the process, now or once it is no longer stopped."""
+        if self.is_stopped:
+            self._parked.append((callback, args))
+        else:
+            callback(*args)
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+    def resume(self) -> None:
+        """Goes on with what waited, in order."""
+        self.is_stopped = False
+        parked, self._parked = self._parked, []
+        for at, (callback, args) in enumerate(parked):
+            if self.is_stopped:
+                self._parked = parked[at:] + self._parked
+                return
+            callback(*args)
+
+    def kill(self) -> None:
+        """Ends the process at once. What it wrote before is still under way."""
+        self.is_dead = True
+        for act in self.at_kill:
+            act()
+        self.resume()
+        if self.main is not None:
+            # Its last words reach nobody: a dead process writes nothing.
+            self.main.cancel()
+
+    @property
+    def has_ended(self) -> bool:
+        return self.main is not None and self.main.done()

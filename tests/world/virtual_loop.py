@@ -1,0 +1,157 @@
+"""Event loop on virtual time: nobody waits, the clock jumps to the next timer.
+
+Code of asyncio runs on it unchanged. Connections lead into the world's network, and work for other
+threads is done at once, in the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import Context
+from math import inf, nextafter
+from typing import Any, Protocol
+
+from tests.world.process import CURRENT
+
+EPOCH = 1_700_000_000.0
+"""Unix time at which each world begins."""
+
+
+TURNS_MAX = 100_000
+"""Turns of the loop within one moment; more are a task that never waits."""
+
+
+class Deadlock(Exception):
+    """Every task waits for something that never comes: there is no timer left."""
+
+
+class Dialer(Protocol):
+    """Opener of the world's connections."""
+
+    async def dial(
+        self, make_protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        """Returns both ends of a connection; raises OSError."""
+
+
+class _Clock(selectors.BaseSelector):
+    """Selector without files: waiting moves the time forward."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.steps = 0
+        self._turns = 0
+        self._files: dict[Any, selectors.SelectorKey] = {}
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        key = self._files[fileobj] = selectors.SelectorKey(fileobj, -1, events, data)
+        return key
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._files.pop(fileobj)
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self.steps += 1
+        if timeout is None:
+            raise Deadlock(f"no timer is left after {self.now:.3f} s")
+        # Time always goes on: who computes that a moment is left must not do so for ever.
+        self.now = nextafter(self.now + timeout, inf)
+        self._turns = 0 if timeout else self._turns + 1
+        if self._turns > TURNS_MAX:
+            raise Deadlock(f"nothing moves the time on after {self.now:.6f} s")
+        return []
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self._files
+
+    def get_key(self, fileobj: Any) -> selectors.SelectorKey:
+        # asyncio asks for the key of its own wake-up pipe when it closes it.
+        return self._files[fileobj]
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """Event loop whose time is virtual, and whose connections are those of a dialer."""
+
+    def __init__(self) -> None:
+        self._clock = _Clock()
+        self.dialer: Dialer | None = None
+        self.bug: BaseException | None = None
+        """Error of the world itself, which ends it."""
+        super().__init__(self._clock)
+        self._clock_resolution = 0.0  # no timer is early
+
+    def time(self) -> float:
+        return self._clock.now
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Any, *args: Any, context: Context | None = None
+    ) -> Any:
+        return super().call_soon(*_owned(callback, args, context), context=context)
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> Any:
+        return super().call_at(when, *_owned(callback, args, context), context=context)
+
+    def fail(self, error: BaseException) -> None:
+        """Ends the world: something in it is wrong."""
+        self.bug = self.bug or error
+        self.stop()
+
+    @property
+    def steps(self) -> int:
+        """Number of turns of the loop so far."""
+        return self._clock.steps
+
+    async def create_connection(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        **_: Any,
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        if self.dialer is None:
+            raise ConnectionRefusedError("this world has no network")
+        return await self.dialer.dial(protocol_factory, host, port)
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: object, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def _owned(callback: Any, args: tuple[Any, ...], context: Context | None) -> tuple[Any, ...]:
+    """Returns a callback that waits while the process it belongs to is stopped."""
+    process = CURRENT.get() if context is None else context.get(CURRENT)
+    return (callback, *args) if process is None else (process.run, callback, *args)
+
+
+@contextmanager
+def virtual_time(loop: VirtualLoop) -> Iterator[None]:
+    """Lets `time.time` and `time.monotonic` tell the loop's time: libraries read them too."""
+    real = time.time, time.monotonic
+    time.time = lambda: EPOCH + loop.time()
+    time.monotonic = loop.time
+    try:
+        yield
+    finally:
+        time.time, time.monotonic = real
+
+
+def run(main: Callable[[VirtualLoop], Awaitable[Any]]) -> Any:
+    """Returns the result of `main`, run on a loop of its own until it ends."""
+    loop = VirtualLoop()
+    with virtual_time(loop), asyncio.Runner(loop_factory=lambda: loop) as runner:
+        try:
+            return runner.run(main(loop))  # type: ignore[arg-type]
+        except RuntimeError as error:
+            raise loop.bug or error from None

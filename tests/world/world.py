@@ -1,0 +1,54 @@
+"""World: clusters in memory on one network, on one loop, decided by one seed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from tests.world import (
+    coordinator_log,
+    fetch_requests,
+    group_requests,
+    log_requests,
+    transaction_requests,
+)
+from tests.world.broker import Handler
+from tests.world.kafka_cluster import KafkaCluster
+from tests.world.network import Network
+from tests.world.virtual_loop import VirtualLoop
+
+HANDLERS: dict[int, Handler] = {
+    **log_requests.HANDLERS,
+    **fetch_requests.HANDLERS,
+    **coordinator_log.HANDLERS,
+    **group_requests.HANDLERS,
+    **transaction_requests.HANDLERS,
+}
+
+
+@dataclass(slots=True)
+class World:
+    """World of one seed."""
+
+    loop: VirtualLoop
+    seed: int
+    dice: random.Random = field(init=False)
+    network: Network = field(init=False)
+    clusters: dict[str, KafkaCluster] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.dice = random.Random(self.seed)
+        self.network = Network(self.loop, random.Random(self.dice.random()))
+        self.loop.dialer = self.network
+
+    def cluster(self, name: str, brokers: int = 3) -> KafkaCluster:
+        """Makes a cluster."""
+        made = KafkaCluster(
+            name, self.network, random.Random(self.dice.random()), HANDLERS, brokers=brokers
+        )
+        made.on_leader.append(coordinator_log.load_soon)
+        made.on_loaded.append(transaction_requests.go_on)
+        made.create_internal()
+        self.loop.create_task(transaction_requests.abort_late(made))
+        self.clusters[name] = made
+        return made
