@@ -22,33 +22,17 @@ from replicator.kafka.client.connection import Connection
 from replicator.mirror.carrier.assembly import MAKERS, Makers, assemble
 from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
-from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.receipts import Receipt
 from replicator.mirror.ledger.takeover import Takeover
 from replicator.notices.conditions import Conditions
 from replicator.spark.driver_command import read_command
 from tests.live.carrying import Carrying
+from tests.replicator.mirror.carrier.adapted_pipelines import AdaptedPipelines
 
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 60.0
-
-
-class AdaptedPipelines(Pipelines):
-    """Pipelines that a test changes as they are added.
-
-    Args:
-        adapt: called with each new pipeline.
-    """
-
-    def __init__(self, adapt: Callable[[PartitionPipeline], None]) -> None:
-        super().__init__()
-        self._adapt = adapt
-
-    def __setitem__(self, partition: TopicPartition, pipeline: PartitionPipeline) -> None:
-        self._adapt(pipeline)
-        super().__setitem__(partition, pipeline)
 
 
 class Hand:

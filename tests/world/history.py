@@ -102,7 +102,6 @@ class History:
             for place in self.mirroring.places
         ]
         self.is_loaded = True
-        self.zombies: list[Process] = []
 
     def tell(self, text: str) -> None:
         self.log.append(f"{self.loop.time():10.4f} {text}")

@@ -10,11 +10,11 @@ from balancer.plan import TopicPartition
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.mirror.carrier.assembly import Makers
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
-from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.source_gaps import SourceGaps
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.ledger.takeover import Takeover
+from tests.replicator.mirror.carrier.adapted_pipelines import AdaptedPipelines
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +30,6 @@ class Mutation:
     rule: int
     name: str
     makers: Makers
-
-
-class AdaptedPipelines(Pipelines):
-    """Pipelines that a mutation changes as they are added."""
-
-    def __init__(self, adapt: Callable[[PartitionPipeline], None]) -> None:
-        super().__init__()
-        self._adapt = adapt
-
-    def __setitem__(self, partition: TopicPartition, pipeline: PartitionPipeline) -> None:
-        self._adapt(pipeline)
-        super().__setitem__(partition, pipeline)
 
 
 def _adapted(adapt: Callable[[PartitionPipeline], None]) -> Makers:

@@ -7,7 +7,7 @@ protocol's first version (KIP-98, KIP-890 for the checks of partitions).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -327,7 +327,5 @@ async def _abort(broker: Broker, partition: Partition, found: Transaction) -> No
         return
     await finish(broker, partition, fenced)
 
-
-Pause = Callable[[], float]
 
 HANDLERS = {22: init_producer_id, 24: add_partitions, 25: add_offsets, 26: end}

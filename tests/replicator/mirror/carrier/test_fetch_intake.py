@@ -22,7 +22,7 @@ from tests.replicator.kafka.client.stand_in_source import (
     answered,
     batch,
 )
-from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE
+from tests.replicator.mirror.carrier.outgoing_batches import PLACE
 from tests.replicator.mirror.ledger.held import held
 
 

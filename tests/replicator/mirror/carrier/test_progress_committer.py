@@ -18,7 +18,7 @@ from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.ledger.entry import Entry
 from replicator.spark.driver_command import Term
-from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE, outgoing
+from tests.replicator.mirror.carrier.outgoing_batches import PLACE, outgoing
 from tests.replicator.mirror.ledger.held import held
 
 

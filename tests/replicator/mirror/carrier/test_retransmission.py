@@ -11,7 +11,7 @@ from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.refusals import Refusal
 from replicator.mirror.carrier.retransmission import REMEMBERED_SECONDS, Retransmission
 from replicator.mirror.carrier.sequenced_batch import SequencedBatch
-from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE, WRITTEN_MS, outgoing
+from tests.replicator.mirror.carrier.outgoing_batches import PLACE, WRITTEN_MS, outgoing
 from tests.replicator.mirror.ledger.held import held
 
 TARGET = "east aggregate"

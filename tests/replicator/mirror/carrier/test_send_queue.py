@@ -4,7 +4,7 @@ import pytest
 
 from replicator.mirror.carrier.send_queue import SendQueue
 from replicator.mirror.carrier.sequenced_batch import SequencedBatch
-from tests.replicator.mirror.carrier.test_partition_pipeline import BATCH, outgoing
+from tests.replicator.mirror.carrier.outgoing_batches import BATCH, outgoing
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from replicator.mirror.carrier.sequenced_batch import SequencedBatch
 from replicator.mirror.ledger.entry import SEQUENCE_MASK
-from tests.replicator.mirror.carrier.test_partition_pipeline import BATCH, WRITTEN_MS, outgoing
+from tests.replicator.mirror.carrier.outgoing_batches import BATCH, WRITTEN_MS, outgoing
 
 
 def test_the_next_sequence_wraps_around():

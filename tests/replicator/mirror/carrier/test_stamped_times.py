@@ -3,7 +3,7 @@
 from replicator.kafka.client.loss import LossKind
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.stamped_times import stamped_times
-from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE, outgoing
+from tests.replicator.mirror.carrier.outgoing_batches import PLACE, outgoing
 from tests.replicator.mirror.ledger.held import held
 
 
