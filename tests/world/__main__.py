@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import sys
 
-from tests.world.history import Wrong, play
+from tests.world.checks.wrong import Wrong
+from tests.world.history import play
 from tests.world.mutations import MUTATIONS
 
 MAKERS = {mutation.name: mutation.makers for mutation in MUTATIONS}

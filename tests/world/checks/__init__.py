@@ -1,0 +1,1 @@
+"""Checks of a history: at each step, and at its end."""

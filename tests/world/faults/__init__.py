@@ -1,0 +1,1 @@
+"""Faults that a history deals, by what they take hold of."""

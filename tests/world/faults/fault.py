@@ -1,0 +1,24 @@
+"""Fault: something that goes wrong, or that an operator does, while a route is mirrored."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from tests.world.scene import Scene
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A kind of fault.
+
+    Args:
+        name: for people, and for courses that name their faults.
+        act: does it, by the scene's dice. Whatever has to be mended later, it mends itself, or
+            `mended` does at the end of all faults.
+        weight: how often it is dealt, compared with the others.
+    """
+
+    name: str
+    act: Callable[[Scene], Awaitable[None]]
+    weight: int = 1
