@@ -15,8 +15,11 @@ setup: ## Install what is missing: system packages, .venv, Kafka (part of every 
 demo: setup ## Two regions on this machine mirror a year of real flights, and every record is checked
 	@$(BIN)/python -m deploy.lab.demo
 
+# Live tests wait more than they compute: more of them run at once than there are cores.
+LIVE := $(BIN)/pytest -q --dist loadfile --no-loadscope-reorder --reruns 1 -rR
+
 .PHONY: test
-test: check live ## Check, then live: all that CI runs, but for the drills
+test: check core ## Check, then the live core
 
 .PHONY: check
 check: setup ## Format, lint, types, import contracts, unit tests: minutes, no servers
@@ -26,9 +29,17 @@ check: setup ## Format, lint, types, import contracts, unit tests: minutes, no s
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q -n 2 --ignore=tests/live
 
+.PHONY: core
+core: setup ## Each rule and record shape, and the commands, once against real Kafka, Redis and Spark
+	$(LIVE) -n 3 -m 'core and not soak' tests/live
+
 .PHONY: live
-live: setup ## Tests against real Kafka, Redis and Spark
-	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder --reruns 1 -rR -m 'not soak and not drill' tests/live
+live: setup ## All tests against real Kafka, Redis and Spark, those of the core included
+	$(LIVE) -n 4 -m 'not soak and not drill' tests/live
+
+.PHONY: rest
+rest: setup ## Live tests that are not in the core (CI runs them behind `make test`)
+	$(LIVE) -n 4 -m 'not core and not soak and not drill' tests/live
 
 .PHONY: drills
 drills: setup ## Lose whole regions under load, fail over and back, and account for every record

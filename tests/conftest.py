@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--store-durations",
         action="store_true",
-        help="write the seconds of each test file into tests/durations.json",
+        help="write the seconds of each test into tests/durations.json",
     )
 
 

@@ -62,9 +62,16 @@ def reaches(tree: ast.Module) -> list[str]:
         and node.attr.startswith("_")
         and not node.attr.startswith("__")
         and not node.attr.isupper()  # librdkafka's own error codes are constants of that form
-        and not (isinstance(node.value, ast.Name) and node.value.id in OWN)
+        and not _is_own(node.value)
         and node.attr not in PUBLIC | UNAVOIDABLE
     ]
+
+
+def _is_own(node: ast.expr) -> bool:
+    """Returns True for self, cls and super()."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id == "super"
+    return isinstance(node, ast.Name) and node.id in OWN
 
 
 NAMES = sorted({name for _, tree in trees() for name in patched(tree)})

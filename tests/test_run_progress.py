@@ -17,7 +17,8 @@ CONFTEST = """\
 from tests.run_progress import RunProgress, is_worker
 def pytest_configure(config):
     if not is_worker():
-        config.pluginmanager.register(RunProgress(config, {"test_one.py": 600.0}, 0.0))
+        stored = {f"test_one.py::test_it[{number}]": 150.0 for number in range(4)}
+        config.pluginmanager.register(RunProgress(config, stored, 0.0))
 """
 TESTS = """\
 import pytest
@@ -27,13 +28,25 @@ def test_it(number):
 """
 
 
-def test_the_longest_file_comes_first_and_new_files_last_by_name():
-    files = longest_first(["c", "a", "b", "d"], {"b": 5.0, "d": 7.0})
-    assert files == ["d", "b", "a", "c"]
+def test_the_file_whose_tests_take_longest_together_comes_first():
+    tests = ["a::one", "b::one", "b::two", "c::one"]
+    assert longest_first(tests, {"a::one": 7.0, "b::one": 5.0, "b::two": 3.0, "c::one": 1.0}) == [
+        "b",
+        "a",
+        "c",
+    ]
+
+
+def test_a_test_of_unknown_duration_is_neither_first_nor_last():
+    assert longest_first(["a::one", "b::one", "c::one"], {"a::one": 0.1, "c::one": 60.0}) == [
+        "c",
+        "b",
+        "a",
+    ]
 
 
 def test_the_estimate_is_the_stored_work_shared_by_the_workers():
-    estimate = Estimate({"a": 2, "b": 1, "new": 9}, {"a": 100.0, "b": 50.0, "gone": 1.0})
+    estimate = Estimate(["a", "b", "new"], {"a": 100.0, "b": 50.0, "gone": 1.0})
     assert estimate.left_seconds(1) == 150
     assert estimate.left_seconds(2) == 75
     estimate.ended("new", 3.0)
@@ -42,7 +55,7 @@ def test_the_estimate_is_the_stored_work_shared_by_the_workers():
 
 
 def test_the_estimate_follows_the_pace_of_this_run_once_a_minute_of_work_is_done():
-    estimate = Estimate({"a": 4}, {"a": 400.0})
+    estimate = Estimate(["a", "b"], {"a": 100.0, "b": 300.0})
     estimate.ended("a", 200.0)
     assert estimate.left_seconds(1) == 600
 

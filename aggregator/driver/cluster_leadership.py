@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from aggregator.intents.intent import Intent
@@ -42,10 +42,16 @@ class ClusterLeadership:
 
     Args:
         feeds: those that read this cluster.
+        make_admin: makes the admin client of the cluster.
     """
 
     def __init__(
-        self, appliance: Appliance, region: str, name: ClusterName, feeds: Sequence[Feed]
+        self,
+        appliance: Appliance,
+        region: str,
+        name: ClusterName,
+        feeds: Sequence[Feed],
+        make_admin: Callable[..., Admin] = Admin,
     ) -> None:
         self.name = name
         self.feeds = feeds
@@ -54,7 +60,7 @@ class ClusterLeadership:
         settings = appliance.replicator
         self._appliance = appliance
         self._driver_id = aggregator_id(region)
-        self._admin = Admin(name, appliance.cluster(name))
+        self._admin = make_admin(name, appliance.cluster(name))
         self._cluster = Cluster(
             name,
             appliance.cluster(name),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from aggregator.intents.intent_store import IntentStore
 from aggregator.loader.acquisition import Acquisition
@@ -32,17 +33,35 @@ RENEWED_PART = 0.3
 """Part of the time after which the verifier reports an intent as stale, to its renewal."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Makers:
+    """Makers of replaceable parts. A test that takes a rule out replaces the part that keeps it."""
+
+    partitions: Callable[[], dict[TopicPartition, HeldPartition]] = dict
+    fenced_committer: Callable[..., FencedCommitter] = FencedCommitter
+    acquisition: Callable[..., Acquisition] = Acquisition
+    dead_letters: Callable[..., DeadLetterProducer] = DeadLetterProducer
+    intent_committer: Callable[..., IntentCommitter] = IntentCommitter
+    shard_tables: Callable[..., ShardTables] = ShardTables
+    report_store: Callable[[str], ReportStore] = ReportStore
+
+
+MAKERS = Makers()
+
+
 def assemble(
     appliance: Appliance,
     assignment: LoaderAssignment,
     stored: Callable[[BlockReceipt], None],
     tally: Tally,
+    makers: Makers = MAKERS,
 ) -> LoaderSession:
     """Returns a session that has not begun.
 
     Args:
         stored: called with each block that is stored.
         tally: of the loader; its sessions count one after another.
+        makers: of replaceable parts.
     """
     feed, settings = assignment.feed, appliance.aggregator
     timeout_ms = appliance.replicator.transaction_timeout_ms
@@ -55,13 +74,14 @@ def assemble(
     )
 
     def committer_of(transactional_id: str) -> FencedCommitter:
-        return FencedCommitter(source, transactional_id, timeout_ms)
+        return makers.fenced_committer(source, transactional_id, timeout_ms)
 
     committer = committer_of(loader_id(feed.name, assignment.number))
     store = IntentStore(source, feed.name)
-    partitions: dict[TopicPartition, HeldPartition] = {}
-    intents = IntentCommitter(store, committer, DeadLetterProducer(source, feed.name), tally)
-    tables = ShardTables(appliance, assignment, tally)
+    partitions = makers.partitions()
+    letters = makers.dead_letters(source, feed.name)
+    intents = makers.intent_committer(store, committer, letters, tally)
+    tables = makers.shard_tables(appliance, assignment, tally)
     rule = seal_rule(feed, settings.memory_mib * MIB)
     forming = BlockForming(assignment, partitions, intents, tables, rule, stored, tally)
     intake = FetchIntake(
@@ -88,7 +108,7 @@ def assemble(
         source=source,
         committer=committer,
         partitions=partitions,
-        acquisition=Acquisition(
+        acquisition=makers.acquisition(
             store=store,
             source=source,
             committer=committer,
@@ -98,7 +118,9 @@ def assemble(
         reader=reader,
         forming=forming,
         intents=intents,
-        reporting=Reporting(assignment, partitions, ReportStore(region.redis_url()), tables, tally),
+        reporting=Reporting(
+            assignment, partitions, makers.report_store(region.redis_url()), tables, tally
+        ),
         tally=tally,
         renew_seconds=settings.stale_seconds * RENEWED_PART,
         close_store=tables.close,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from aggregator.formats.decoders import Decoder, decoder_of
@@ -48,13 +48,22 @@ class _Shard:
 
 
 class ShardTables:
-    """Tables of a feed, by the topics of a loader."""
+    """Tables of a feed, by the topics of a loader.
+
+    Args:
+        make_store: makes the store of a shard.
+    """
 
     def __init__(
-        self, appliance: Appliance, assignment: LoaderAssignment, tally: Tally | None = None
+        self,
+        appliance: Appliance,
+        assignment: LoaderAssignment,
+        tally: Tally | None = None,
+        make_store: Callable[..., ShardStore] = ShardStore,
     ) -> None:
         self._assignment = assignment
         self._tally = tally or Tally()
+        self._make_store = make_store
         self._refresh_seconds = appliance.aggregator.refresh_seconds
         self._skew_seconds = appliance.aggregator.skew_seconds
         self._inserts_at_once = appliance.aggregator.inserts_at_once
@@ -161,7 +170,7 @@ class ShardTables:
         if number not in self._shards:
             timeouts = StoreTimeouts(insert=feed.insert_timeout_seconds, skew=self._skew_seconds)
             shard = feed.shards[number]
-            store = ShardStore(shard, timeouts, feed=feed.name, kept=self._inserts_at_once)
+            store = self._make_store(shard, timeouts, feed=feed.name, kept=self._inserts_at_once)
             policy = RetryPolicy(
                 pause_seconds=feed.retry_seconds,
                 pause_seconds_max=feed.retry_seconds_max,

@@ -75,9 +75,18 @@ class ShardStore:
 
     Args:
         kept: connections per replica that stay open while nobody uses them.
+        make_server: makes the client's side of each replica's server.
     """
 
-    def __init__(self, shard: Shard, timeouts: StoreTimeouts, *, feed: str, kept: int) -> None:
+    def __init__(
+        self,
+        shard: Shard,
+        timeouts: StoreTimeouts,
+        *,
+        feed: str,
+        kept: int,
+        make_server: Callable[..., ClickHouse] = ClickHouse,
+    ) -> None:
         self.database = shard.database
         self.quorum = shard.quorum
         self._timeouts = timeouts
@@ -88,7 +97,7 @@ class ShardStore:
         password = read_secret(shard.password_file) if shard.password_file else ""
         self.replicas = tuple(
             Replica(
-                ClickHouse(
+                make_server(
                     replace(address, database=shard.database),
                     self._setup,
                     "blocks wait",

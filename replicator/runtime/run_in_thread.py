@@ -5,10 +5,46 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, ParamSpec, TypeVar
+
+from typing_extensions import override
 
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
+
+
+class DaemonThreads(Executor):
+    """Executor with a thread for each call, which the end of the process does not wait for."""
+
+    @override
+    def submit(
+        self,
+        fn: Callable[Arguments, Result],
+        /,
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Future[Result]:
+        future: Future[Result] = Future()
+        # From here on the future cannot be cancelled: the thread always delivers.
+        future.set_running_or_notify_cancel()
+
+        def work() -> None:
+            try:
+                result = fn(*args, **kwargs)
+            except BaseException as error:
+                _deliver(future.set_exception, error)
+            else:
+                _deliver(future.set_result, result)
+
+        # An object that can be called has no name of its own.
+        name = getattr(fn, "__name__", type(fn).__name__)
+        threading.Thread(target=work, name=f"aside-{name}", daemon=True).start()
+        return future
+
+
+THREADS = DaemonThreads()
 
 
 def run_in_thread(function: Callable[..., Result], *arguments: object) -> asyncio.Future[Result]:
@@ -17,25 +53,11 @@ def run_in_thread(function: Callable[..., Result], *arguments: object) -> asynci
     Not asyncio.to_thread: its threads are joined at exit, even those that wait for a Spark that is
     still starting or for a broker that does not answer.
     """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Result] = loop.create_future()
+    # By way of the loop: a loop on virtual time has no threads.
+    return asyncio.get_running_loop().run_in_executor(THREADS, function, *arguments)
 
-    def deliver(give: Callable[..., None], what: object) -> None:
-        if not future.done():
-            give(what)
 
-    def work() -> None:
-        try:
-            result = function(*arguments)
-        except BaseException as error:
-            answer: tuple[Callable[..., None], object] = (future.set_exception, error)
-        else:
-            answer = (future.set_result, result)
-        # The loop is closed when the daemon has ended meanwhile.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(deliver, *answer)
-
-    # An object that can be called has no name of its own.
-    name = getattr(function, "__name__", type(function).__name__)
-    threading.Thread(target=work, name=f"aside-{name}", daemon=True).start()
-    return future
+def _deliver(give: Callable[[Any], None], what: object) -> None:
+    # The loop may be closed between asyncio's look and its call, when the daemon has ended.
+    with suppress(RuntimeError):
+        give(what)

@@ -1,9 +1,10 @@
 """Fixtures with real servers: two clusters and a Redis shared by all tests, others on demand."""
 
+import os
 import platform
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,7 +15,7 @@ from redis import Redis
 
 from deploy.lab.clickhouse import PROGRAM, ClickHouseServer
 from deploy.lab.clickhouse_replicas import ClickHouseReplicas
-from deploy.lab.kafka import KafkaCluster
+from deploy.lab.kafka import JAVA_OPTIONS_VARIABLE, KafkaCluster
 from deploy.lab.redis import RedisServer
 from tests.live.carrying import Carrying
 from tests.live.failover_command import Sluice
@@ -23,10 +24,14 @@ from tests.live.mirrored import Mirrored
 from tests.live.replicas import ReplicatedDatabase, new_database
 from tests.live.runs import create_runs_topic
 from tests.live.stage import Stage, make_on_both
-from tests.run_progress import longest_first, stored_durations
+from tests.run_progress import file_of, longest_first, stored_durations
 from tui.program import run
 
 HERE = Path(__file__).parent
+
+# Brokers run for seconds or minutes here: the second compiler and parallel collection cost more
+# than they save. Processes that tests start get the variable as well.
+os.environ.setdefault(JAVA_OPTIONS_VARIABLE, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 NEVER_KILLED = {"broker.session.timeout.ms": 60_000}
 """Broker settings for clusters that no test kills. On busy cores a heartbeat may come later than
@@ -34,23 +39,25 @@ the lab's few seconds. A broker that is fenced for that has no partitions, and i
 their markers (KAFKA-20734)."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks all tests of this directory as `live`, and sorts them.
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
+    """Marks all tests of this directory as `live`, and sorts those that `-m` selects.
 
     Tests marked `stores` come first: they need nothing but a Redis or ClickHouse and take seconds.
-    The others follow by file, longest first.
+    The others follow by file, longest first: `--dist loadfile` hands files out in this order, so
+    that short ones are left for the end.
     """
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.live)
+    yield
     live = [item for item in items if HERE in item.path.parents]
-    for item in live:
-        item.add_marker(pytest.mark.live)
-    files = longest_first({_file(item) for item in live}, stored_durations())
+    files = longest_first((item.nodeid for item in live), stored_durations())
     order = {file: number for number, file in enumerate(files)}
-    live.sort(key=lambda item: (item.get_closest_marker("stores") is None, order[_file(item)]))
+    live.sort(
+        key=lambda item: (item.get_closest_marker("stores") is None, order[file_of(item.nodeid)])
+    )
     items[:] = [item for item in items if item not in set(live)] + live
-
-
-def _file(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[0]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -92,6 +92,7 @@ def test_what_another_client_wrote_is_left_out(store, redis, caplog):
     assert caplog.text.count("event=notice-unreadable") == 1
 
 
+@pytest.mark.core
 def test_an_operator_acknowledges_silences_and_reopens_an_alert(config, redis, capsys):
     key = "server/west regional"
     assert listed(config, capsys)[key]["state"] == "open"

@@ -45,6 +45,7 @@ def start(feed):
         daemon.kill()
 
 
+@pytest.mark.core
 def test_the_daemon_loads_survives_kills_of_its_parts_and_stops_on_sigterm(feed, start):
     sent = feed.send(documents(4000, partitions=4), Shape(batch_records=50))
     daemon = start()

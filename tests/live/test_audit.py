@@ -122,6 +122,7 @@ def test_a_foreign_producers_records_are_named_and_disturb_nothing(
         assert row["foreign"] == 10
 
 
+@pytest.mark.core
 def test_only_records_of_the_window_count(
     make_stage: StageMaker, sluice: Sluice, tmp_path: Path
 ) -> None:

@@ -31,6 +31,7 @@ from tui.cli.exit_codes import ExitCode
 # Orders
 
 
+@pytest.mark.core
 def test_an_order_is_shown_with_who_why_and_until_when_and_then_taken_back(balanced, ask, values):
     route = ("--route", balanced.route)
     balanced.show_driver()
@@ -66,6 +67,7 @@ def test_without_redis_a_pin_is_taken_and_that_nobody_could_check_it_is_said(bal
     assert balanced.order_log().pins(balanced.key, now_ms()) == {TopicPartition("orders", 7): 1}
 
 
+@pytest.mark.core
 def test_excluding_the_only_carrier_left_is_warned_of(balanced, ask):
     balanced.publish(balanced.placed())
     exclude = ("balance", "exclude", "--route", balanced.route, *REASON)
@@ -76,6 +78,7 @@ def test_excluding_the_only_carrier_left_is_warned_of(balanced, ask):
 # Status
 
 
+@pytest.mark.core
 def test_what_log_and_redis_say_is_shown_together(balanced, ask, values):
     balanced.publish(balanced.lease(), balanced.placed())
     balanced.show_driver(("default", 3))
@@ -137,6 +140,7 @@ def test_a_plan_without_a_driver_to_be_seen_is_refused(balanced, ask):
     assert code == ExitCode.REFUSED and "no driver shows what it carries" in err
 
 
+@pytest.mark.core
 def test_a_plan_says_why_nothing_is_known_of_loads(balanced, ask, values):
     balanced.show_driver()
     (stream,) = values("balance", "plan")["streams"]
@@ -146,6 +150,7 @@ def test_a_plan_says_why_nothing_is_known_of_loads(balanced, ask, values):
     assert ask("balance", "plan", "--stream", "gold")[0] == ExitCode.USAGE
 
 
+@pytest.mark.core
 def test_partitions_of_which_nothing_is_known_are_shown_as_such(balanced, ask, values):
     balanced.show_driver()
     (stream,) = values("balance", "partitions", "--topic", "orders")["streams"]
@@ -185,6 +190,7 @@ def answering(balanced: Balanced) -> Iterator[Callable[..., None]]:
         assert not thread.is_alive()
 
 
+@pytest.mark.core
 def test_an_order_by_hand_is_answered_with_what_moved(balanced, answering, values):
     balanced.publish(balanced.lease(), balanced.placed())
 

@@ -155,6 +155,7 @@ def test_a_killed_balancer_is_not_missed_and_the_next_one_moves_nothing(scene):
     assert not driver.said("level=ERROR")
 
 
+@pytest.mark.core
 def test_a_newer_balancer_supersedes_the_older_one_which_says_so_and_ends(scene):
     scene.region.start()
     with scene.load:
@@ -208,6 +209,7 @@ def shown_carrier(shown):
     return max(carrier.number for carrier, load in shown.plan.loads.items() if load)
 
 
+@pytest.mark.core
 def test_without_redis_nothing_moves_and_new_partitions_are_carried_all_the_same(
     scene, redis, make_topic
 ):

@@ -101,7 +101,13 @@ def until_in_sync(cluster: KafkaCluster, topic: str) -> None:
     assert until(are_in_sync, PATIENCE_SECONDS)
 
 
-@pytest.mark.parametrize("end", ["target", "source"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("target", marks=pytest.mark.core),
+        pytest.param("source", marks=pytest.mark.soak),
+    ],
+)
 def test_killed_stopped_and_restarted_brokers_lose_and_repeat_nothing(
     regional: KafkaCluster,
     aggregate: KafkaCluster,

@@ -190,6 +190,7 @@ def test_a_newer_era_is_newer_however_small_its_offsets_are(store):
 # Rebuilt clusters
 
 
+@pytest.mark.core
 def test_commits_of_the_former_cluster_are_not_known_any_more(store):
     store.put(opening(1))
     store.put({0: portion([(of("g"), at(9000)), (of("h"), at(9000))])})

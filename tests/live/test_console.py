@@ -134,6 +134,7 @@ def test_what_is_known_stays_while_a_server_is_away_and_keys_still_work(
     assert until(lambda: "silent" not in terminal.screen(), 30), terminal.screen()
 
 
+@pytest.mark.core
 def test_an_order_is_given_by_keys_and_its_job_is_shown_with_its_end(
     console: Console, config: str
 ) -> None:

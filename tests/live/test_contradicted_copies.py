@@ -57,7 +57,10 @@ def forge_runs(scene: Scene, origin: str, source: int, target: int, count: int) 
         store.copy(key, [pack_segment(each) for each in forged.take()])
 
 
-@pytest.mark.parametrize(("offset", "vector"), [(14, None), (3, {"west": 10, "east": 5})])
+@pytest.mark.parametrize(
+    ("offset", "vector"),
+    [pytest.param(14, None, marks=pytest.mark.core), (3, {"west": 10, "east": 5})],
+)
 def test_a_commit_that_the_groups_own_region_does_not_have_moves_nothing(
     followed, offset, vector, caplog
 ):

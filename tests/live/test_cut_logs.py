@@ -62,6 +62,7 @@ def test_a_source_log_cut_short_is_named_even_when_it_grew_past_the_position(
     _assert_map(carrying, topic, frail, aggregate)
 
 
+@pytest.mark.core
 def test_a_source_log_cut_short_under_a_running_carrier_is_named(
     frail: KafkaCluster, aggregate: KafkaCluster, carry: Carry
 ) -> None:

@@ -25,7 +25,11 @@ from replicator.mirror.ledger.takeover import Takeover
 from tests.live.hand import Hand, Sent
 from tests.live.stage import SELDOM
 
-IN_FORCE = pytest.mark.parametrize("in_force", [True, False], ids=["in force", "taken out"])
+IN_FORCE = pytest.mark.parametrize(
+    "in_force",
+    [pytest.param(True, marks=pytest.mark.core), False],
+    ids=["in force", "taken out"],
+)
 OLD_MS = 1_357_000_000_000
 """A timestamp in January 2013, in milliseconds."""
 

@@ -64,6 +64,7 @@ def copied(regions: Relocating) -> Iterator[Relocating]:
 # Normal use
 
 
+@pytest.mark.core
 def test_groups_of_a_lost_region_go_on_in_another_and_that_can_be_read_back(sluice, copied):
     # No server of west answers from here on.
     copied.configure(copied.west)
@@ -251,6 +252,7 @@ def test_a_target_that_does_not_answer_changes_nothing(sluice, copied):
 # 4: refused
 
 
+@pytest.mark.core
 def test_a_group_that_runs_in_the_target_is_not_moved(sluice, copied):
     plan = planned(sluice, copied)["id"]
     with copied.member(copied.east):
@@ -338,6 +340,7 @@ def test_an_expired_plan_is_stale(sluice, copied):
     assert copied.committed(copied.east) == {}
 
 
+@pytest.mark.core
 def test_a_group_that_was_rewound_since_makes_the_plan_stale_and_one_that_read_on_does_not(
     sluice, copied
 ):
@@ -354,6 +357,7 @@ def test_a_group_that_was_rewound_since_makes_the_plan_stale_and_one_that_read_o
     assert copied.committed(copied.east) == {0: 4, 1: 20}
 
 
+@pytest.mark.core
 def test_of_two_plans_the_second_is_stale(sluice, copied):
     first, second = planned(sluice, copied)["id"], planned(sluice, copied)["id"]
     assert applied(sluice, copied, first)[0] == ExitCode.DONE

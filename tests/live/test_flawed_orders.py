@@ -67,6 +67,7 @@ def test_a_stream_whose_patterns_do_not_compile_joined_is_planned(balanced, ask,
     assert code == ExitCode.USAGE and "not an RE2 pattern" in err
 
 
+@pytest.mark.core
 def test_flawed_records_are_named_once_and_left_out_and_all_others_are_followed(
     balanced, aggregate, next_order_log, caplog
 ):

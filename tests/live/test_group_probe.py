@@ -98,6 +98,7 @@ def lab(tmp_path, regional, aggregate, redis, make_redis) -> Lab:
     return Lab(tmp_path / "appliance.toml", aggregates, {"west": redis, "east": make_redis()})
 
 
+@pytest.mark.core
 def test_a_decision_is_shown_with_its_operator_time_and_reason(lab, capsys):
     assert lab.set_primary("--to", "west") == ExitCode.DONE
     assert "No offsets were moved" in capsys.readouterr().out

@@ -79,7 +79,7 @@ def join(aggregate: LabCluster) -> Iterator[Joining]:
         yield join
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("protocol", [pytest.param("classic", marks=pytest.mark.core), "consumer"])
 def test_a_group_with_members_keeps_its_offsets_and_one_that_has_stopped_takes_them(
     groups, name, join, known_topic: TopicMaker, protocol
 ):

@@ -95,6 +95,7 @@ def applying(regions: Relocating, timeout: str) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.core
 def test_an_answer_that_is_lost_ends_with_7_and_a_second_apply_finishes(sluice, many):
     regions, plan = many
     process = applying(regions, "15")

@@ -60,7 +60,11 @@ def carrying(regional, aggregate, redis):
         yield carrying
 
 
-@pytest.mark.parametrize("shape", [PLAIN, TRANSACTIONS], ids=["plain", "transactions"])
+@pytest.mark.parametrize(
+    "shape",
+    [pytest.param(PLAIN, marks=pytest.mark.soak), TRANSACTIONS],
+    ids=["plain", "transactions"],
+)
 def test_death_at_any_step_loses_and_repeats_nothing(carrying, regional, shape):
     (topic,) = carrying.topics
     with Sending(regional, topic, PARTITIONS, shape) as sending:
@@ -87,7 +91,14 @@ def dies_at(carrying: Carrying, name: str, nth: int, when: str) -> bool:
     return process.wait() == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("shape", [PLAIN, TRANSACTIONS], ids=["plain", "transactions"])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(PLAIN, marks=pytest.mark.core),
+        pytest.param(TRANSACTIONS, marks=pytest.mark.soak),
+    ],
+    ids=["plain", "transactions"],
+)
 @pytest.mark.parametrize("kills", [12, pytest.param(300, marks=pytest.mark.soak)])
 @pytest.mark.timeout(3600)
 def test_kills_at_random_moments_lose_and_repeat_nothing(carrying, regional, shape, kills):
@@ -103,7 +114,9 @@ def test_kills_at_random_moments_lose_and_repeat_nothing(carrying, regional, sha
     assert carrying.assert_exact(redis_may_lack=True) > 0
 
 
-@pytest.mark.parametrize("zombies", [4, pytest.param(60, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "zombies", [pytest.param(4, marks=pytest.mark.core), pytest.param(60, marks=pytest.mark.soak)]
+)
 @pytest.mark.timeout(3600)
 def test_a_stopped_carrier_that_wakes_up_finds_its_partitions_gone(carrying, regional, zombies):
     (topic,) = carrying.topics

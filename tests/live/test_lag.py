@@ -60,7 +60,9 @@ def held_back() -> Iterator[Callable[[Hand], Gate]]:
         gate.open()
 
 
-@pytest.mark.parametrize("first_timestamp_ms", [None, YEAR_2013_MS])
+@pytest.mark.parametrize(
+    "first_timestamp_ms", [pytest.param(None, marks=pytest.mark.core), YEAR_2013_MS]
+)
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_lag_goes_on_where_the_carrier_before_left_it(
     make_stage, held_back, is_killed, first_timestamp_ms

@@ -175,7 +175,11 @@ def heedless(pipeline: PartitionPipeline) -> None:
     pipeline.gaps = Heedless(pipeline.entry.sequence)
 
 
-@pytest.mark.parametrize("in_force", [True, False], ids=["in force", "taken out"])
+@pytest.mark.parametrize(
+    "in_force",
+    [pytest.param(True, marks=pytest.mark.core), False],
+    ids=["in force", "taken out"],
+)
 def test_a_leader_epoch_that_grew_behind_the_last_entry_is_not_taken_for_a_cut(
     two_brokers: LabCluster, make_stage: StageMaker, in_force: bool
 ) -> None:

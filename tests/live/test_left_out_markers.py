@@ -63,7 +63,11 @@ class ReadsNothingBack(FencedCommitter):
         return {}
 
 
-@pytest.mark.parametrize("in_force", [True, False], ids=["in force", "taken out"])
+@pytest.mark.parametrize(
+    "in_force",
+    [pytest.param(True, marks=pytest.mark.core), False],
+    ids=["in force", "taken out"],
+)
 def test_a_commit_whose_marker_was_left_out_is_made_again(make_stage, two_brokers, in_force):
     """Kills the broker of the ledger's group during the release, just before EndTxn."""
     makers = Makers() if in_force else Makers(fenced_committer=ReadsNothingBack)

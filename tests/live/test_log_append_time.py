@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from deploy.lab.dump import dump
 from deploy.lab.traffic import Shape
 from replicator.kafka.protocol.produce import ProduceRequest
@@ -23,6 +25,7 @@ def changed(stage) -> int:
     return sum(source != target for source, target in zip(*prints, strict=False))
 
 
+@pytest.mark.core
 def test_a_target_that_stamps_records_while_it_is_carried_to_is_stopped_at_the_first_batch(
     make_stage,
 ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from confluent_kafka import Producer
 
 from replicator.kafka.client.cluster import Cluster
@@ -73,6 +74,7 @@ def test_what_lands_while_the_leader_is_asked_is_found_behind_others_records(mak
     assert stage.seen().lost == stage.seen().duplicated == 0
 
 
+@pytest.mark.core
 def test_a_carrier_reads_a_long_tail_once_in_several_attempts(make_stage, forgets_producers):
     stage = make_stage(target=forgets_producers)
     old = stage.left_behind(0)
@@ -82,6 +84,7 @@ def test_a_carrier_reads_a_long_tail_once_in_several_attempts(make_stage, forget
     assert stage.seen().lost == stage.seen().duplicated == 0
 
 
+@pytest.mark.core
 def test_a_loss_is_accepted_although_its_tail_is_long(make_stage, forgets_producers):
     stage = make_stage(target=forgets_producers, source_config={"max.message.bytes": "3000000"})
     old = stage.hand(0, **SELDOM).start()

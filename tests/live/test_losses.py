@@ -38,6 +38,7 @@ def cut(cluster: KafkaCluster, topic: str, before: int) -> None:
 # -- retention
 
 
+@pytest.mark.core
 def test_retention_that_passed_a_stopped_reader_is_named_and_accepted_behind_it(
     regional: KafkaCluster, aggregate: KafkaCluster, carry: Carry
 ) -> None:

@@ -89,6 +89,7 @@ def moving(regional, aggregate, carry):
     return Moving(regional, aggregate, carry(regional, aggregate))
 
 
+@pytest.mark.core
 def test_a_partition_moves_within_the_epoch_and_the_others_stay(moving):
     carrying = moving.carrying
     with moving.load() as sending:

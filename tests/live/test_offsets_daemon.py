@@ -57,6 +57,7 @@ def group() -> str:
     return f"group-{uuid.uuid4().hex[:8]}"
 
 
+@pytest.mark.core
 async def test_commits_runs_and_decisions_reach_the_other_regions_and_sigterm_ends_it(
     aggregate, offsets_region, make_topic, group
 ):
@@ -178,6 +179,7 @@ def cut_off(cluster, topic: str, offset: int) -> None:
 # The region's own maps
 
 
+@pytest.mark.core
 async def test_after_a_flush_a_rebuild_gives_the_maps_that_were_there_before(
     aggregate, offsets_region, make_topic
 ):

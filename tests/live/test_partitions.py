@@ -25,6 +25,7 @@ FIRST_MS = 1_357_000_000_000
 # -- partitions
 
 
+@pytest.mark.core
 def test_sixty_four_partitions_arrive_each_in_its_own(
     regional: KafkaCluster, aggregate: KafkaCluster, make_topic: Any, carry: Carry
 ) -> None:
@@ -36,6 +37,7 @@ def test_sixty_four_partitions_arrive_each_in_its_own(
     assert carrying.assert_exact() == 10_000
 
 
+@pytest.mark.core
 def test_two_sources_share_one_target_topic_and_each_keeps_its_order(
     regional: KafkaCluster, aggregate: KafkaCluster, east: KafkaCluster, redis: RedisServer
 ) -> None:
@@ -189,6 +191,7 @@ def test_a_transactional_source_is_carried_once_across_epochs(
 # -- offset maps after a kill
 
 
+@pytest.mark.core
 def test_after_a_kill_the_tail_is_found_and_both_maps_are_exact(
     regional: KafkaCluster, aggregate: KafkaCluster, make_topic: Any, carry: Carry
 ) -> None:

@@ -46,6 +46,7 @@ def states(outcome: Outcome) -> list[MoveState]:
     return [each.state for each in outcome.groups]
 
 
+@pytest.mark.core
 def test_groups_live_in_the_target_and_go_on_where_the_plan_says(scene: Scene):
     outcome = scene.apply()
     assert states(outcome) == [MoveState.WRITTEN] * GROUPS

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic import TypeAdapter
 
 from deploy.lab.credentials import PASSWORD
@@ -131,6 +132,7 @@ def contents(path: Path) -> bytes:
     return path.read_bytes() + b"".join(zlib.decompress(content) for (content,) in rows)
 
 
+@pytest.mark.core
 def test_a_killed_recorder_is_continued_and_its_last_frame_is_what_status_says(
     regional: KafkaCluster,
     redis: RedisServer,

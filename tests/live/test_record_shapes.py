@@ -24,6 +24,9 @@ KEEP = {"retention.ms": "-1"}
 LARGE = {"max.message.bytes": str(8 << 20)}
 
 
+pytestmark = pytest.mark.core
+
+
 # -- content
 
 

@@ -53,7 +53,11 @@ def accepted_in_turn(stage: Stage) -> list[str]:
     return losses
 
 
-@pytest.mark.parametrize("batch_records", [1000, 30], ids=["one batch", "many batches"])
+@pytest.mark.parametrize(
+    "batch_records",
+    [pytest.param(1000, marks=pytest.mark.core), 30],
+    ids=["one batch", "many batches"],
+)
 def test_keyless_records_of_a_topic_made_compacted_are_left_out_and_no_others(
     make_stage, batch_records
 ):

@@ -58,6 +58,7 @@ def assert_goes_on_at(stage: Stage, offset: int, end: int) -> None:
     assert stage.entry.parked is None
 
 
+@pytest.mark.core
 def test_partitions_park_by_name_and_go_on_once_accepted(source, make_stage):
     stages = [make_stage(source=source) for _ in range(2)]
     for stage in stages:

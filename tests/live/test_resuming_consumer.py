@@ -85,6 +85,7 @@ def test_without_a_vector_it_is_a_consumer_like_any_other_and_needs_no_redis(
     assert mirrored.committed("east") == (3, {})
 
 
+@pytest.mark.core
 def test_behind_a_real_carrier_it_skips_and_follows_new_records(
     regional, aggregate, carry, make_topic, opened
 ):

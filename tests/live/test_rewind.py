@@ -74,6 +74,7 @@ def size(cluster, topic, number):
         consumer.close()
 
 
+@pytest.mark.core
 def test_records_from_there_on_are_mirrored_once_more_and_what_follows_once(
     carrying, topic, regional, aggregate
 ):

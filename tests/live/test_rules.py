@@ -41,7 +41,11 @@ from replicator.spark.driver_command import TermSuperseded
 from tests.live.hand import Gate, names_topic
 from tests.live.stage import SELDOM
 
-IN_FORCE = pytest.mark.parametrize("in_force", [True, False], ids=["in force", "taken out"])
+IN_FORCE = pytest.mark.parametrize(
+    "in_force",
+    [pytest.param(True, marks=pytest.mark.core), False],
+    ids=["in force", "taken out"],
+)
 # -- custody
 
 
@@ -140,7 +144,13 @@ def believe(pipeline):
 
 
 @pytest.mark.parametrize(
-    "taken_out", ["", "sequence", "sequence and offset of the answer", "all of the answer"]
+    "taken_out",
+    [
+        pytest.param("", marks=pytest.mark.core),
+        "sequence",
+        "sequence and offset of the answer",
+        "all of the answer",
+    ],
 )
 def test_a_partition_taken_again_goes_on_behind_its_last_sequence(make_stage, taken_out):
     stage = make_stage()

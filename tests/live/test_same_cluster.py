@@ -65,7 +65,9 @@ def config(tmp_path: Path, redis: RedisServer, aggregate: KafkaCluster) -> Path:
     return path
 
 
-@pytest.mark.parametrize("daemon", ["replicate", "balance", "offsets"])
+@pytest.mark.parametrize(
+    "daemon", [pytest.param("replicate", marks=pytest.mark.core), "balance", "offsets"]
+)
 def test_a_daemon_refuses_a_route_onto_itself_by_another_address(
     daemon: str, config: Path, tmp_path: Path, opened: ExitStack, aggregate: KafkaCluster
 ) -> None:
@@ -123,6 +125,7 @@ def test_a_cluster_that_was_away_is_compared_once_it_answers(
         compare(ids)
 
 
+@pytest.mark.core
 def test_a_carrier_leaves_a_topic_alone_that_is_the_same_on_both_ends(
     aggregate: KafkaCluster, carry, make_topic, opened: ExitStack
 ) -> None:

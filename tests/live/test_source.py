@@ -79,6 +79,7 @@ def test_a_new_topic_is_carried_while_the_epoch_goes_on_and_a_stop_drains_and_re
     assert other.has_arrived()
 
 
+@pytest.mark.core
 def test_a_worker_killed_is_started_again_and_nothing_is_lost_or_carried_twice(region, traffic):  # noqa: F811
     daemon = region.start()
     assert traffic.arrives()

@@ -21,7 +21,7 @@ from tests.live.topics import create, new_name
 # -- transactions
 
 
-@pytest.mark.parametrize("codec", ["none", "zstd"])
+@pytest.mark.parametrize("codec", ["none", pytest.param("zstd", marks=pytest.mark.core)])
 def test_of_a_transactional_source_only_committed_records_arrive(
     regional: KafkaCluster, aggregate: KafkaCluster, make_topic: Any, carry: Carry, codec: Any
 ) -> None:
@@ -39,6 +39,7 @@ def test_of_a_transactional_source_only_committed_records_arrive(
     assert carrying.assert_exact() == committed
 
 
+@pytest.mark.core
 def test_interleaved_transactions_arrive_once_committed_and_never_when_aborted(
     regional: KafkaCluster, aggregate: KafkaCluster, make_topic: Any, carry: Carry
 ) -> None:
@@ -68,6 +69,7 @@ def test_interleaved_transactions_arrive_once_committed_and_never_when_aborted(
     assert carrying.assert_exact() == committed
 
 
+@pytest.mark.core
 def test_an_open_transaction_is_carried_when_it_commits_and_holds_back_what_follows_it(
     regional: KafkaCluster, aggregate: KafkaCluster, make_topic: Any, carry: Carry
 ) -> None:
@@ -114,7 +116,7 @@ def _fields(shape: Shape) -> dict[str, Any]:
 # -- gaps
 
 
-@pytest.mark.parametrize("codec", ["none", "lz4"])
+@pytest.mark.parametrize("codec", ["none", pytest.param("lz4", marks=pytest.mark.core)])
 def test_a_compacted_source_arrives_as_its_cleaner_left_it_with_tombstones(
     east: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer, codec: Codec
 ) -> None:

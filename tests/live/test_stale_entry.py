@@ -35,7 +35,7 @@ class BelievesTheEntry(Takeover):
 
 
 @pytest.mark.parametrize("custody", ["held", "released"])
-@pytest.mark.parametrize("rule", [Takeover, BelievesTheEntry])
+@pytest.mark.parametrize("rule", [pytest.param(Takeover, marks=pytest.mark.core), BelievesTheEntry])
 def test_an_entry_older_than_what_was_mirrored_parks_and_is_stepped_over(make_stage, custody, rule):
     stage = make_stage()
     first = stage.hand(0).start()

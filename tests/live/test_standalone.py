@@ -22,6 +22,8 @@ pytestmark = pytest.mark.timeout(900)
 
 PARTITIONS = 6
 WORKERS = (2, 1)
+LAG_SECONDS = 180.0
+"""Limit for a start's lag to be made up, on busy cores that carriers and load share."""
 IDLE = "spark.dynamicAllocation.executorIdleTimeout=3s"
 
 
@@ -73,10 +75,10 @@ def test_executors_come_and_go_with_the_plans_and_twice_the_slots_carry_twice_th
         assert until(lambda: list(spark.executors().values()) == list(WORKERS), 90, 0.5)
         assert until(lambda: list(map(len, spark.carriers())) == list(WORKERS), 90, 0.5)
         # Records in flight at the start and the end of the count are few compared to the total.
-        assert until(lambda: lag(regional, aggregate, topic) < PARTITIONS * 20, 60, 0.5)
+        assert until(lambda: lag(regional, aggregate, topic) < PARTITIONS * 20, LAG_SECONDS, 0.5)
         before = ends(aggregate, topic)
         assert until(lambda: sum(ends(aggregate, topic)) - sum(before) > 5000, 60, 0.5)
-        assert until(lambda: lag(regional, aggregate, topic) < PARTITIONS * 20, 60, 0.5)
+        assert until(lambda: lag(regional, aggregate, topic) < PARTITIONS * 20, LAG_SECONDS, 0.5)
         after = ends(aggregate, topic)
         hosts = [
             sum(after[p] - before[p] for p in range(PARTITIONS) if p % 3 in carriers)

@@ -79,6 +79,7 @@ def shown(config: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[st
     return code, value
 
 
+@pytest.mark.core
 def test_what_ledger_and_reports_say_is_shown_and_the_rest_is_unknown(
     topic: str,
     regional: KafkaCluster,
@@ -166,6 +167,7 @@ def test_two_addresses_of_one_cluster_are_found_out(
     assert "the same cluster as west regional" in capsys.readouterr().out
 
 
+@pytest.mark.core
 def test_clusters_that_answer_are_ok(
     regional: KafkaCluster,
     aggregate: KafkaCluster,

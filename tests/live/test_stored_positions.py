@@ -95,6 +95,7 @@ def test_an_overlapping_portion_is_accepted_and_the_position_never_goes_back(sto
     assert store.positions.get() == {0: first.end}
 
 
+@pytest.mark.core
 def test_a_portion_that_leaves_something_out_is_refused(store):
     first = portion("ab")
     store.put(0, first)
@@ -198,6 +199,7 @@ def test_the_age_is_that_of_the_partition_that_is_most_behind(store):
         assert age(NOW_MS) == 100
 
 
+@pytest.mark.core
 def test_while_a_log_is_read_anew_the_age_is_not_known(store):
     store.put(0, portion("", caught_up_ms=NOW_MS))
     assert store.positions.age(NOW_MS) == 0

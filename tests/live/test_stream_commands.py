@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from deploy.lab.process import free_port
 from replicator.orders.order_records import Placed
 from tests.live.played_balance import (  # noqa: F401
@@ -21,6 +23,7 @@ from tui.cli.exit_codes import ExitCode
 # ruff: noqa: F811
 
 
+@pytest.mark.core
 def test_a_stream_is_made_changed_paused_and_deleted_with_all_that_is_said_of_it(
     balanced, ask, values
 ):
@@ -66,6 +69,7 @@ def test_a_stream_that_makes_a_pin_void_says_so(balanced, ask, values):
     assert code == ExitCode.DONE and "payments-0 is pinned to carrier 1" in err
 
 
+@pytest.mark.core
 def test_streams_are_listed_while_redis_is_away(balanced, ask, values):
     route = ("--route", balanced.route)
     balanced.configure(redis=f"redis://127.0.0.1:{free_port()}/0")
@@ -75,6 +79,7 @@ def test_streams_are_listed_while_redis_is_away(balanced, ask, values):
     assert "Redis" in ask("stream", "list")[2]
 
 
+@pytest.mark.core
 def test_a_topic_and_one_partition_rest_until_they_are_told_to_go_on(balanced, ask, values):
     balanced.show_driver()
     route = ("--route", balanced.route)

@@ -75,6 +75,7 @@ def arrival(plan: dict[str, Any]) -> dict[str, Any]:
     return first
 
 
+@pytest.mark.core
 def test_a_group_that_has_stopped_goes_on_where_it_was_and_reads_nothing_again(
     copied: Relocating, sluice: Sluice
 ) -> None:

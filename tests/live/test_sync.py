@@ -127,6 +127,7 @@ def scene(regional: LabCluster, aggregate: LabCluster, redis, make_topic: TopicM
     return made
 
 
+@pytest.mark.core
 def test_a_position_follows_where_the_group_lives_on_and_back_again(scene):
     scene.commit(12)
     scene.once()
@@ -146,7 +147,7 @@ def test_the_vector_of_the_groups_own_commit_is_kept(scene):
     assert scene.held() == Progress(13, {"west": 8, "east": 5})
 
 
-@pytest.mark.parametrize("region", ["east", None])
+@pytest.mark.parametrize("region", [pytest.param("east", marks=pytest.mark.core), None])
 def test_a_group_is_never_written_where_it_lives_nor_if_it_lives_nowhere(scene, region):
     if region:
         scene.lives_in(region, generation=2)

@@ -43,7 +43,8 @@ def stage(request, make_stage):
 def with_the_rule_and_without(*mutations):
     """Parametrizes a test: the rule on one and on three brokers, each mutation on one broker."""
     without = [("one broker", mutation) for mutation in mutations]
-    cases = [("one broker", FencedTails), ("three brokers", FencedTails), *without]
+    in_force = pytest.param("one broker", FencedTails, marks=pytest.mark.core)
+    cases = [in_force, ("three brokers", FencedTails), *without]
     return pytest.mark.parametrize(("stage", "rule"), cases, indirect=["stage"])
 
 

@@ -118,6 +118,7 @@ def believe(pipeline):
     pipeline.acknowledge = believing
 
 
+@pytest.mark.core
 def test_a_carrier_notices_that_its_target_has_lost_its_end(make_stage, fragile):
     """Covers three checks. The carrier inspects the log after every change of leader or connection,
     the broker remembers fewer records, or a batch lands below the acknowledged end."""

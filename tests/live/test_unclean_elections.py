@@ -104,6 +104,7 @@ def test_what_an_unclean_election_took_from_the_source_is_named(
         assert carrying.assert_exact(but=[0])
 
 
+@pytest.mark.core
 def test_what_an_unclean_election_took_from_the_target_is_named(
     regional: KafkaCluster, three: KafkaCluster, redis: RedisServer
 ) -> None:

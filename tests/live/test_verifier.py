@@ -155,6 +155,7 @@ LEDGER = [
 ]
 
 
+@pytest.mark.core
 def test_entries_of_the_ledger_are_judged_as_well(make_verified):
     verified = make_verified(partitions=len(LEDGER))
     for before in (VIRGIN, carried()):
@@ -247,6 +248,7 @@ def until_judged(verified):
     assert until(lambda: is_judged(verified, now_ms), PATIENCE_SECONDS)
 
 
+@pytest.mark.core
 def test_the_daemon_reports_each_anomaly_once_also_over_a_kill(make_verified, redis):
     verified = make_verified(partitions=3)
     committed(verified, [BEGIN] * 3)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import uuid
 
+import pytest
 from confluent_kafka.admin import NewTopic
 
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.cluster import Cluster
-from tests.world.contract import EXPECTED, observed
+from tests.world.contract_parts import PARTS
 
 
-def test_a_broker_answers_as_the_contract_says(aggregate: LabCluster) -> None:
+@pytest.mark.parametrize("part", PARTS)
+def test_a_broker_answers_as_the_contract_says(aggregate: LabCluster, part: str) -> None:
     topic = f"contract-{uuid.uuid4().hex[:8]}"
     aggregate.create_topics(NewTopic(topic, 1))
 
@@ -22,8 +24,8 @@ def test_a_broker_answers_as_the_contract_says(aggregate: LabCluster) -> None:
         client = Cluster("aggregate", settings)
         await client.open([topic])
         try:
-            return [*await observed(client, topic)]
+            return [*await PARTS[part].observed(client, topic)]
         finally:
             await client.close()
 
-    assert asyncio.run(ask()) == EXPECTED
+    assert asyncio.run(ask()) == PARTS[part].expected

@@ -17,6 +17,8 @@ from tests.world.requests import LENGTH, Asked, read, versions, written
 if TYPE_CHECKING:
     from tests.world.kafka_cluster import KafkaCluster
 
+THROTTLED = frozenset({0, 1})
+"""API keys for which a quota closes the connection for a while: Produce and Fetch."""
 Handler = Callable[["Broker", Asked], Awaitable[Any]]
 
 
@@ -35,6 +37,8 @@ class Broker:
         self.is_up = False
         self.is_isolated = False
         """Cut off from the other brokers and the controller, and reached by clients."""
+        self.throttle_seconds = 0.0
+        """Time for which the quota of clients is used up, as told to each of them."""
         self.life = 0
         """Number of starts; work of an earlier life is dropped."""
         self.memory: dict[Any, Any] = {}
@@ -70,6 +74,10 @@ class Broker:
         task.add_done_callback(self._tasks.discard)
         return task
 
+    @property
+    def throttle_ms(self) -> int:
+        return int(self.throttle_seconds * 1000)
+
     async def _done(self, work: Any) -> None:
         try:
             await work
@@ -97,14 +105,15 @@ class _Served(asyncio.Protocol):
             self._data = self._data[LENGTH.size + size :]
 
     def connection_lost(self, exc: Exception | None) -> None:
-        # A request that was read is carried out, also for a client that has gone.
+        # A request that was read is carried out, also for a client that has gone. What else has
+        # arrived is read until the client's host answers that nobody listens.
         self._is_over = True
-        if not self._is_busy:
+        if not self._is_busy and self._frames.empty():
             self._task.cancel()
 
     async def _serve(self) -> None:
         broker, network = self._broker, self._broker.cluster.network
-        while not self._is_over:
+        while not self._is_over or broker.cluster.reads_on(self._frames.qsize()):
             asked = read(await self._frames.get())
             self._is_busy = True
             network.requests += 1
@@ -116,3 +125,5 @@ class _Served(asyncio.Protocol):
             self._is_busy = False
             if body is not None:
                 self._wire.server.write(written(asked, body))
+            if broker.throttle_seconds and asked.key in THROTTLED:
+                await asyncio.sleep(broker.throttle_seconds)

@@ -9,15 +9,20 @@ import asyncio
 import struct
 from collections.abc import Awaitable
 from typing import Any
+from uuid import UUID
 
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.protocol.error_codes import named
 from replicator.kafka.protocol.produce import ProduceRequest, outcomes
 from tests.replicator.batches.source_batches import encoded, one_record, with_crc
-from tests.world.replica_log import BASE_SEQUENCE_AT, PRODUCER_EPOCH_AT
+from tests.world.log_batch import (
+    BASE_SEQUENCE_AT,
+    PRODUCER_EPOCH_AT,
+    PRODUCER_ID_AT,
+    TRANSACTIONAL,
+)
 
-PRODUCER_ID_AT = 43
 GROUP = "contract"
 PARTITION = 0
 EXPECTED = [
@@ -52,14 +57,14 @@ async def observed(client: Cluster, topic: str) -> list[tuple[str, Any]]:
         client: knows the topic, which is empty and has one partition.
     """
     found: list[tuple[str, Any]] = []
-    older = await FencedCommitter(client, f"{topic}.id").open()
-    newer = await FencedCommitter(client, f"{topic}.id").open()
+    older = await opened(client, f"{topic}.id")
+    newer = await opened(client, f"{topic}.id")
     is_next = (newer.producer_id, newer.epoch) == (older.producer_id, older.epoch + 1)
     found.append(("another client opens the id", "one epoch more" if is_next else "otherwise"))
-    found.append(("the older holder commits", await _code(_commit(older, topic, 1, ""))))
+    found.append(("the older holder commits", await code_of(_commit(older, topic, 1, ""))))
 
     async def produce(text: str, data: bytes) -> None:
-        found.append((text, await _produce(client, topic, data)))
+        found.append((text, await produced(client, topic, data)))
 
     await produce("first batch", stamped(newer, 0))
     await produce("the same batch again", stamped(newer, 0))
@@ -73,12 +78,12 @@ async def observed(client: Cluster, topic: str) -> list[tuple[str, Any]]:
     await _commit(newer, topic, 7, "seven")
     found.append(("offsets are committed", await _committed(client, topic)))
     missing = _commit(newer, "no-such-topic", 1, "")
-    found.append(("offsets of a topic that is not there", await _code(missing)))
+    found.append(("offsets of a topic that is not there", await code_of(missing)))
     found.append(("offsets after that", await _committed(client, topic)))
 
-    fencing = await FencedCommitter(client, f"{topic}.id").open()
+    fencing = await opened(client, f"{topic}.id")
     await fencing.fence(topic, [PARTITION])
-    await _until_end(client, topic, 5)
+    await until_end(client, topic, 5)
     found.append(("the newer holder fences", await client.log_end(topic, PARTITION)))
     await produce("a batch of the older epoch", stamped(newer, 4))
     memory = (await client.producer_states(topic, PARTITION))[fencing.producer_id]
@@ -95,23 +100,56 @@ async def observed(client: Cluster, topic: str) -> list[tuple[str, Any]]:
     later = await client.epoch_end(topic, PARTITION, leader.epoch + 9)
     found.append(("end of an epoch to come", later))
     beyond = client.read(topic, PARTITION, 1000, 1 << 20)
-    found.append(("reading behind the end", await _code(beyond)))
+    found.append(("reading behind the end", await code_of(beyond)))
     return found
 
 
-def stamped(committer: FencedCommitter, sequence: int) -> bytes:
-    """Returns a batch of two records of a committer's producer."""
-    data = bytearray(encoded([one_record(0), one_record(1)]))
+async def opened(client: Cluster, transactional_id: str) -> FencedCommitter:
+    """Opens an id. A broker that has just started may show its first commits late."""
+    return await FencedCommitter(client, transactional_id, shown_seconds=60.0).open()
+
+
+def stamped(
+    committer: FencedCommitter,
+    sequence: int,
+    count: int = 2,
+    *,
+    size: int = 1,
+    is_transactional: bool = False,
+    first_ms: int = 1_700_000_000_000,
+) -> bytes:
+    """Returns a batch of a committer's producer.
+
+    Args:
+        size: of each value.
+        first_ms: time of the first record; each next one is a millisecond later.
+    """
+    attributes = TRANSACTIONAL if is_transactional else 0
+    records = [one_record(at, b"v" * size, first_ms) for at in range(count)]
+    data = bytearray(encoded(records, attributes=attributes))
     struct.pack_into(">q", data, PRODUCER_ID_AT, committer.producer_id)
     struct.pack_into(">h", data, PRODUCER_EPOCH_AT, committer.epoch)
     struct.pack_into(">i", data, BASE_SEQUENCE_AT, sequence)
     return bytes(with_crc(data))
 
 
-async def _produce(client: Cluster, topic: str, data: bytes) -> tuple[str, int]:
+async def produced(
+    client: Cluster,
+    topic: str,
+    data: bytes,
+    *,
+    topic_id: UUID | None = None,
+    partition: int = PARTITION,
+    transactional_id: str | None = None,
+) -> tuple[str, int]:
+    """Returns the error and the base offset of a batch that is sent."""
     known, leader = client.topic(topic), client.leader(topic, PARTITION)
     assert known is not None and leader is not None
-    request = ProduceRequest({(topic, known.id): [(PARTITION, data)]}, timeout_ms=5000)
+    request = ProduceRequest(
+        {(topic, topic_id or known.id): [(partition, data)]},
+        timeout_ms=5000,
+        transactional_id=transactional_id,
+    )
     (answer,) = outcomes(await client.send(leader.node, request)).values()
     return named(answer.code), answer.base_offset
 
@@ -125,14 +163,15 @@ async def _committed(client: Cluster, topic: str) -> tuple[int, str]:
     return found.offset, found.metadata
 
 
-async def _until_end(client: Cluster, topic: str, end: int) -> None:
+async def until_end(client: Cluster, topic: str, end: int) -> None:
     """Waits for a marker, which follows the answer to EndTxn."""
     async with asyncio.timeout(30):
         while await client.log_end(topic, PARTITION) < end:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
-async def _code(answer: Awaitable[object]) -> str:
+async def code_of(answer: Awaitable[object]) -> str:
+    """Returns the error that a request raises; "done" if none."""
     try:
         await answer
     except Answered as refused:

@@ -12,9 +12,10 @@ from typing import Any, Generic, TypeVar
 from replicator.kafka.protocol.error_codes import Code
 from tests.world.broker import Broker
 from tests.world.kafka_cluster import GROUPS, TRANSACTIONS
+from tests.world.log_batch import Batch, Refused
 from tests.world.log_requests import known_to, replicated
 from tests.world.partition import NOBODY, Partition
-from tests.world.replica_log import Batch, Refused, ReplicaLog
+from tests.world.replica_log import ReplicaLog
 
 S = TypeVar("S")
 WRITE_SECONDS = 5.0

@@ -15,12 +15,13 @@ from aiokafka.protocol.types import Int16, Int32, Int64, UnsignedVarInt32
 from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.fetch import FetchResponse
 from tests.world.broker import Broker
+from tests.world.log_batch import Refused
 from tests.world.partition import Partition
-from tests.world.replica_log import Refused
 from tests.world.requests import Asked
 
 FETCH_SESSION_ID_NOT_FOUND = 70
 INVALID_FETCH_SESSION_EPOCH = 71
+EPOCH_MAX = 0x7FFFFFFF
 Place = tuple[UUID, int]
 
 
@@ -63,6 +64,11 @@ async def fetch(broker: Broker, asked: Asked) -> Any:
         session = _session(broker, body)
     except Refused as refused:
         return _encoded(refused.code, 0, {})
+    if broker.throttle_ms:
+        # A quota that is used up: nothing is read, and no session begins.
+        session_id = session.id if body.session_epoch > 0 else 0
+        return _encoded(Code.NONE, session_id, {}, broker.throttle_ms)
+    is_new, is_kept, epoch = body.session_epoch == 0, session.id > 0, session.epoch
     loop = broker.cluster.network.loop
     give_up_at = loop.time() + body.max_wait_ms / 1000
     while True:
@@ -73,17 +79,19 @@ async def fetch(broker: Broker, asked: Asked) -> Any:
         if has_news or left <= 0 or not session.wanted:
             break
         await _any_change(broker, session.wanted, left)
-    if session.id == 0:
+    if not is_kept:
         return _encoded(Code.NONE, 0, rows)
+    if session.epoch != epoch:
+        # Another request of the session came meanwhile.
+        return _encoded(INVALID_FETCH_SESSION_EPOCH, session.id, {})
     shown = {}
     for place, row in rows.items():
-        wanted = session.wanted[place]
+        wanted = session.wanted.get(place, Wanted(-1, 0, 0))
         told = (row.high_watermark, row.start)
         # A change of the last stable offset alone is not told.
-        if session.epoch == 0 or row.code or row.records or wanted.told != told:
+        if is_new or row.code or row.records or wanted.told != told:
             shown[place] = row
         wanted.told = None if row.code else told
-    session.epoch += 1
     return _encoded(Code.NONE, session.id, shown)
 
 
@@ -100,13 +108,14 @@ def _session(broker: Broker, body: Any) -> Session:
     if body.session_epoch == 0:
         sessions.pop(body.session_id, None)
         number = broker.memory["last session"] = broker.memory.get("last session", 0) + 1
-        session = sessions[number] = Session(number, 0, positions)
+        session = sessions[number] = Session(number, 1, positions)
         return session
     found = sessions.get(body.session_id)
     if found is None:
         raise Refused(FETCH_SESSION_ID_NOT_FOUND)
     if found.epoch != body.session_epoch:
         raise Refused(INVALID_FETCH_SESSION_EPOCH)
+    found.epoch = 1 if found.epoch == EPOCH_MAX else found.epoch + 1
     for topic, numbers, _ in body.forgotten_topics_data:
         for number in numbers:
             found.wanted.pop((topic, number), None)
@@ -114,6 +123,9 @@ def _session(broker: Broker, body: Any) -> Session:
         before = found.wanted.get(place)
         wanted.told = before.told if before else None
         found.wanted[place] = wanted
+    if not found.wanted:
+        del sessions[found.id]
+        return Session(0)
     return found
 
 
@@ -121,7 +133,8 @@ def _read(broker: Broker, place: Place, wanted: Wanted, body: Any) -> Row:
     topic, number = place
     partition = broker.cluster.partition(topic, number)
     if partition is None:
-        return Row(number, Code.UNKNOWN_TOPIC_ID)
+        is_known = broker.cluster.knows(topic)
+        return Row(number, Code.UNKNOWN_TOPIC_OR_PARTITION if is_known else Code.UNKNOWN_TOPIC_ID)
     try:
         partition.checked_epoch(broker.node, wanted.epoch)
     except Refused as refused:
@@ -177,13 +190,13 @@ async def _any_change(broker: Broker, places: dict[Place, Wanted], seconds: floa
                 partition.watchers.remove(woken)
 
 
-def _encoded(code: int, session_id: int, rows: dict[Place, Row]) -> bytes:
+def _encoded(code: int, session_id: int, rows: dict[Place, Row], throttle_ms: int = 0) -> bytes:
     """Returns the answer as bytes: our schema cannot write record batches."""
     by_topic: dict[UUID, list[Row]] = {}
     for (topic, _), row in rows.items():
         by_topic.setdefault(topic, []).append(row)
     parts = [
-        Int32.encode(0),
+        Int32.encode(throttle_ms),
         Int16.encode(code),
         Int32.encode(session_id),
         UnsignedVarInt32.encode(len(by_topic) + 1),

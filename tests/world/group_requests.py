@@ -7,6 +7,7 @@ is replicated.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +17,9 @@ from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.fields import TAGS, TOPIC, rows
 from tests.world.broker import Broker
 from tests.world.coordinator_log import Fold, coordinator, write
-from tests.world.kafka_cluster import GROUPS
+from tests.world.kafka_cluster import GROUPS, KafkaCluster
+from tests.world.log_batch import Batch, Refused
 from tests.world.partition import Partition
-from tests.world.replica_log import Batch, Refused
 from tests.world.requests import Asked
 from tests.world.transaction_requests import takes_part
 
@@ -56,6 +57,13 @@ class OffsetCommit:
     rows: Rows
 
 
+@dataclass(frozen=True, slots=True)
+class TopicDeletion:
+    """Deletion of a topic, which takes the committed offsets of its partitions along."""
+
+    topic: str
+
+
 @dataclass(slots=True)
 class Groups:
     """Committed offsets of the groups of one partition."""
@@ -73,6 +81,10 @@ def _step(groups: Groups, batch: Batch) -> None:
         groups.pending.setdefault(batch.producer_id, []).append(batch.value)
     elif isinstance(batch.value, OffsetCommit):
         groups.shown.setdefault(batch.value.group, {}).update(batch.value.rows)
+    elif isinstance(batch.value, TopicDeletion):
+        for rows in groups.shown.values():
+            for place in [it for it in rows if it[0] == batch.value.topic]:
+                del rows[place]
 
 
 def committed(broker: Broker, partition: Partition) -> Groups:
@@ -82,6 +94,19 @@ def committed(broker: Broker, partition: Partition) -> Groups:
     log = partition.logs[broker.node]
     found: Groups = fold.state(log, log.high_watermark)
     return found
+
+
+def forget_topic(cluster: KafkaCluster, topic: str) -> None:
+    """Lets coordinators delete the committed offsets of a topic that was deleted."""
+    for partition in cluster.topics[GROUPS].partitions:
+        leader = cluster.brokers.get(partition.decided.leader)
+        if leader is not None and cluster.is_connected(leader.node):
+            leader.begin(_forget(leader, partition, topic))
+
+
+async def _forget(broker: Broker, partition: Partition, topic: str) -> None:
+    with suppress(Refused):  # a coordinator that is not there in time keeps them
+        await write(broker, partition, value=TopicDeletion(topic))
 
 
 async def offset_fetch(broker: Broker, asked: Asked) -> Any:

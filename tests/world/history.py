@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from replicator.mirror.carrier.assembly import MAKERS, Makers
-from tests.world.checks import ends
+from tests.world.checks import ends, losses
+from tests.world.checks.maps import Maps
+from tests.world.checks.sequences import Sequences
+from tests.world.checks.steps import StepChecks
 from tests.world.checks.wrong import Wrong
-from tests.world.faults.dealer import Dealer
+from tests.world.faults import redis as redis_faults
+from tests.world.faults.dealer import FAULTS, Dealer
+from tests.world.faults.losses import LOSSES
 from tests.world.scene import Course, Scene
 from tests.world.source_load import Sender
-from tests.world.virtual_loop import VirtualLoop, run
+from tests.world.told_logs import told_logs
+from tests.world.virtual_loop import Deadlock, VirtualLoop, run
 
 QUIET_SECONDS = 180.0
 """Bound for the end: virtual time within which everything has to be carried without faults."""
@@ -34,26 +42,39 @@ class Outcome:
 
 
 class History:
-    """History of one scene."""
+    """History of one scene.
 
-    def __init__(self, scene: Scene) -> None:
+    Args:
+        left_out: numbers of the deals that are left out.
+    """
+
+    def __init__(self, scene: Scene, left_out: Collection[int] = ()) -> None:
         self.scene = scene
-        self.dealer = Dealer(scene.dice)
+        faults = (*FAULTS, *LOSSES) if scene.course.loses else FAULTS
+        self.dealer = Dealer(scene.seed, faults, left_out=left_out)
         self.is_loaded = True
 
     async def run(self) -> Outcome:
         scene, loop = self.scene, self.scene.loop
         scene.tell("deals " + ", ".join(fault.name for fault, _ in self.dealer.dealt))
+        maps = None if scene.course.loses else Maps(scene)
+        watching = None
+        if maps:
+            StepChecks(scene)
+            Sequences(scene)
+            watching = asyncio.create_task(maps.watch())
         await scene.mirroring.begin()
         await scene.plan()
         load = [asyncio.create_task(self._send(sender)) for sender in scene.senders]
         while loop.time() < scene.course.seconds:
-            await asyncio.sleep(scene.dice.expovariate(1 / scene.course.fault_seconds))
             await self.dealer.deal(scene)
         self.is_loaded = False
         self._mend()
         await asyncio.gather(*load)
         await self._settle()
+        if maps and watching:
+            await maps.settle()
+            watching.cancel()
         await scene.mirroring.close()
         records = sum(len(it.acknowledged) for it in scene.senders)
         return Outcome(
@@ -77,6 +98,7 @@ class History:
 
     def _mend(self) -> None:
         self.scene.tell("all is mended")
+        redis_faults.mend(self.scene)
         for cluster in self.scene.clusters:
             for node, broker in cluster.brokers.items():
                 if not broker.is_up:
@@ -84,16 +106,15 @@ class History:
                 cluster.network.resume(broker.address)
                 if broker.is_isolated:
                     cluster.rejoin(node)
-        for carrier in self.scene.mirroring.carriers:
-            if carrier.is_stopped:
-                carrier.resume()
+        self.scene.mirroring.mend()
 
     async def _settle(self) -> None:
         """Waits until both ends are the same; raises Wrong if they do not become so."""
         scene = self.scene
         await scene.plan()
         give_up_at = scene.loop.time() + QUIET_SECONDS
-        while differing := ends.differences(scene):
+        differences = (losses if scene.course.loses else ends).differences
+        while differing := differences(scene):
             if scene.loop.time() > give_up_at:
                 entries = await scene.mirroring.entries()
                 differing += [f"{place}: {it.parked}" for place, it in entries.items() if it.parked]
@@ -101,16 +122,39 @@ class History:
             await asyncio.sleep(1.0)
 
 
-def play(seed: int, course: Course | None = None, makers: Makers = MAKERS) -> Outcome:
-    """Plays the history of a seed; raises Wrong with the history's log."""
+def play(
+    seed: int,
+    course: Course | None = None,
+    makers: Makers = MAKERS,
+    *,
+    left_out: Collection[int] = (),
+    logs: bool = False,
+) -> Outcome:
+    """Plays the history of a seed.
+
+    Args:
+        makers: of the carriers' parts; a mutation has others.
+        left_out: numbers of the deals that are left out.
+        logs: True takes the log lines of carriers and drivers into the history's log.
+
+    Raises:
+        Wrong: with the history's log and the number of its deals.
+    """
     random.seed(seed)
+    histories: list[History] = []
 
     async def main(loop: VirtualLoop) -> Outcome:
         scene = Scene(loop, seed, course or Course(), makers)
-        try:
-            return await History(scene).run()
-        except Wrong as wrong:
-            raise Wrong("\n".join([f"seed {seed}: {wrong}", *scene.log])) from None
+        histories.append(History(scene, left_out))
+        with told_logs(scene.tell) if logs else nullcontext():
+            return await histories[0].run()
 
-    found: Outcome = run(main)
+    try:
+        found: Outcome = run(main)
+    except (Wrong, Deadlock) as wrong:
+        raise Wrong(
+            f"seed {seed}: {wrong}",
+            histories[0].scene.log if histories else [],
+            histories[0].dealer.count if histories else 0,
+        ) from wrong
     return found

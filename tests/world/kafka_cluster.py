@@ -6,6 +6,7 @@ Replication, elections and the spreading of metadata take virtual time, by the w
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from uuid import UUID
 from zlib import crc32
 
 from tests.world.broker import Broker, Handler
+from tests.world.log_losses import LostRange
 from tests.world.network import Network
 from tests.world.partition import NOBODY, NOT_TOLD, Partition
 
@@ -39,6 +41,7 @@ class KafkaCluster:
         dice: decides all times and elections.
         handlers: of the brokers, by API key.
         session_seconds: time after which the controller takes a silent broker for dead.
+        producer_expiry_seconds: producer.id.expiration.ms, by the time of a producer's records.
     """
 
     def __init__(
@@ -50,10 +53,12 @@ class KafkaCluster:
         *,
         brokers: int = 3,
         session_seconds: float = 9.0,
+        producer_expiry_seconds: float = 24 * 3600.0,
     ) -> None:
         self.name = self.host = name
         self.network, self.dice = network, dice
         self.session_seconds = session_seconds
+        self.producer_expiry_seconds = producer_expiry_seconds
         self.topics: dict[str, Topic] = {}
         self.next_producer_id = 1
         self.brokers = {
@@ -62,11 +67,17 @@ class KafkaCluster:
         }
         self.alive: set[int] = set()
         """Brokers that the controller takes for alive."""
+        self.stalled: set[int] = set()
+        """Brokers whose replicas do not follow; clients and controller see them alive."""
+        self.lost: list[LostRange] = []
+        """Losses in the logs of this cluster, in order."""
         self._following: set[tuple[int, str, int]] = set()
         self.on_leader: list[Callable[[Broker, Partition], None]] = []
         """Called when a broker learns that it leads a partition."""
         self.on_loaded: list[Callable[[Broker, Partition], None]] = []
         """Called when a coordinator has loaded a partition of its."""
+        self.on_deleted: list[Callable[[KafkaCluster, str], None]] = []
+        """Called when a topic was deleted."""
         self.leaves_markers_out = False
         """True: a coordinator leaves out the markers of groups whose partition has no leader
         (KAFKA-20734)."""
@@ -93,6 +104,10 @@ class KafkaCluster:
     def delay_of_markers(self) -> float:
         """Returns the time until a marker is written, or tried again."""
         return self.dice.uniform(0.0005, 0.02)
+
+    def reads_on(self, waiting: int) -> bool:
+        """Returns whether a broker reads one more request of a client that has gone."""
+        return waiting > 0 and self.dice.random() < 0.7
 
     def later(self, seconds: float, act: Callable[..., object], *args: Any) -> None:
         self.network.outside(self.network.loop.time() + seconds, act, *args)
@@ -138,6 +153,15 @@ class KafkaCluster:
             return None
         return found.partitions[number]
 
+    def knows(self, topic: str | UUID) -> bool:
+        """Returns True for the name or id of a topic that there is."""
+        return self.partition(topic, 0) is not None
+
+    def log_start(self, place: tuple[str, int]) -> int:
+        """Returns the lowest offset that retention has left in a partition."""
+        partition = self.partition(*place)
+        return max(log.start for log in partition.logs.values()) if partition else 0
+
     def partitions(self) -> Iterable[Partition]:
         return [it for topic in self.topics.values() for it in topic.partitions]
 
@@ -150,9 +174,15 @@ class KafkaCluster:
     def start(self, node: int) -> None:
         self._gone(node)  # a new registration ends the one before
         self.brokers[node].start()
+        forget_before_ms = (time.time() - self.producer_expiry_seconds) * 1000
+        reads_snapshots = self.dice.random() < 0.5
         for partition in self.partitions():
             if node in partition.replicas:
                 partition.told[node] = NOT_TOLD
+                log = partition.logs[node]
+                noted = self.dice.choice([it.end for it in log.batches[-10:]] or [log.end])
+                if reads_snapshots:
+                    log.restart(forget_before_ms, noted)
         self._registered(node)
 
     def kill(self, node: int) -> None:
@@ -214,7 +244,47 @@ class KafkaCluster:
             else:
                 self._tell(partition, [node])
 
+    def stall(self, node: int, lag_seconds: float) -> None:
+        """Lets a broker's replicas follow no more, until `catch_up`.
+
+        Args:
+            lag_seconds: time until their leaders take them out of the in-sync sets.
+        """
+        self.stalled.add(node)
+        self.later(lag_seconds, self._shrink, node, lag_seconds)
+
+    def _shrink(self, node: int, lag_seconds: float) -> None:
+        if node not in self.stalled:
+            return
+        for partition in self.partitions():
+            decided = partition.decided
+            leader = decided.leader
+            is_behind = (
+                node in decided.in_sync
+                and leader not in (NOBODY, node)
+                and self.is_connected(leader)
+                and partition.logs[node].end < partition.logs[leader].end
+            )
+            if is_behind:
+                partition.change_in_sync(decided.in_sync - {node})
+        self.later(lag_seconds, self._shrink, node, lag_seconds)
+
+    def catch_up(self, node: int) -> None:
+        self.stalled.discard(node)
+        for partition in self.partitions():
+            self.replicate(partition)
+
     # -- elections
+
+    def unlead(self, partition: Partition, seconds: float) -> None:
+        """Leaves a partition without a leader for some time."""
+        partition.decide(NOBODY, partition.decided.in_sync)
+        self._tell(partition, partition.replicas)
+        self.later(seconds, self._lead_again, partition)
+
+    def _lead_again(self, partition: Partition) -> None:
+        if partition.decided.leader == NOBODY:
+            self._elect(partition)
 
     def elect(self, partition: Partition, leader: int) -> None:
         """Elects a replica: one in sync keeps everything; another one loses what it has not."""
@@ -244,6 +314,10 @@ class KafkaCluster:
             partition.decide(NOBODY, partition.decided.in_sync)
         self._tell(partition, partition.replicas)
 
+    def tell_at_once(self, partition: Partition) -> None:
+        for node in partition.replicas:
+            self._learn(partition, node)
+
     def _tell(self, partition: Partition, nodes: Iterable[int]) -> None:
         for node in nodes:
             self.later(self.dice.uniform(0.001, 0.05), self._learn, partition, node)
@@ -271,7 +345,7 @@ class KafkaCluster:
     def _follow(self, partition: Partition, node: int, key: tuple[int, str, int]) -> None:
         self._following.discard(key)
         leader = partition.told[node].leader
-        if leader in (NOBODY, node) or not self.is_connected(node):
+        if leader in (NOBODY, node) or node in self.stalled or not self.is_connected(node):
             return
         has_moved = partition.follow(node, self.is_connected(leader))
         decided = partition.decided

@@ -8,9 +8,10 @@ from uuid import UUID
 
 from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.topic_id import NO_TOPIC_ID
+from tests.replicator.batches.source_batches import decoded
 from tests.world.broker import Broker
+from tests.world.log_batch import Refused, batch_of
 from tests.world.partition import NOBODY, Leadership, Partition
-from tests.world.replica_log import Refused, batch_of
 from tests.world.requests import Asked, Produced
 
 EARLIEST, LATEST = -2, -1
@@ -92,7 +93,7 @@ async def produce(broker: Broker, asked: Asked) -> Any:
                 (topic, [(n, code, at, -1, 0, [], None, {}) for n, code, at in rows], {})
                 for topic, rows in by_topic.items()
             ],
-            0,
+            broker.throttle_ms,
             {},
         )
     # The log's start came with version 5, the refused records with version 8.
@@ -102,7 +103,7 @@ async def produce(broker: Broker, asked: Asked) -> Any:
             (topic, [(n, code, at, -1, 0, [], None)[:width] for n, code, at in rows])
             for topic, rows in by_topic.items()
         ],
-        0,
+        broker.throttle_ms,
     )
 
 
@@ -117,8 +118,8 @@ async def _produce_one(
     """Returns the error code and the base offset of one batch."""
     partition = broker.cluster.partition(topic, number)
     if partition is None:
-        is_id = isinstance(topic, UUID)
-        return Code.UNKNOWN_TOPIC_ID if is_id else Code.UNKNOWN_TOPIC_OR_PARTITION, -1
+        is_other = isinstance(topic, UUID) and not broker.cluster.knows(topic)
+        return Code.UNKNOWN_TOPIC_ID if is_other else Code.UNKNOWN_TOPIC_OR_PARTITION, -1
     try:
         placed = partition.append(broker.node, batch_of(data), all_acks=request.acks == ALL_ACKS)
     except Refused as refused:
@@ -193,8 +194,9 @@ def _listed(broker: Broker, topic: str, number: int, timestamp: int, read_commit
     if timestamp == LATEST:
         return end
     for batch in log.from_offset(log.start, end):
-        if batch.max_timestamp >= timestamp:
-            return batch.base_offset
+        if batch.max_timestamp >= timestamp and not batch.is_marker:
+            late = (it for it in decoded(batch.data) if it.timestamp >= timestamp)
+            return next((it.offset for it in late if it.offset >= log.start), batch.base_offset)
     return -1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,8 @@ EPOCH_SECONDS = 3600.0
 
 class Mirroring:
     """Mirroring of one route, from west's regional cluster to east's aggregate.
+
+    Its driver is played: each plan begins a new epoch, with carriers that start at once.
 
     Args:
         partitions: of each topic.
@@ -76,6 +78,14 @@ class Mirroring:
         self.plan_version += 1
         await self.driver.publish(self.plan_version)
 
+    async def place(
+        self, loads: Mapping[int, Iterable[TopicPartition]], makers: Makers = MAKERS
+    ) -> None:
+        """Lets carriers have these partitions from now on, by their numbers."""
+        await self.plan()
+        for number, places in loads.items():
+            self.carrier(number, places, makers)
+
     def carrier(
         self, number: int, places: Iterable[TopicPartition], makers: Makers = MAKERS
     ) -> Process:
@@ -92,6 +102,16 @@ class Mirroring:
         made.start(carry(self.appliance, assignment, partial(assemble, makers=makers)))
         self.carriers.append(made)
         return made
+
+    def mend(self) -> None:
+        """Lets every stopped process go on."""
+        for carrier in self.carriers:
+            if carrier.is_stopped:
+                carrier.resume()
+
+    def outdated(self) -> list[str]:
+        """Returns the carriers that run and should have ended; a played driver has none."""
+        return []
 
     async def entries(self) -> dict[TopicPartition, Entry]:
         return await self.ledger.read(self.places)
@@ -113,7 +133,7 @@ def _appliance(
 ) -> Appliance:
     def region(regional: KafkaCluster, aggregate: KafkaCluster) -> dict[str, Any]:
         return {
-            "redis": "redis://nowhere:6379/0",
+            "redis": f"redis://{regional.name.removesuffix('-regional')}-redis:6379/0",
             "regional": {"bootstrap": regional.bootstrap},
             "aggregate": {"bootstrap": aggregate.bootstrap},
         }

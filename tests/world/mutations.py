@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from balancer.plan import TopicPartition
+from replicator.config.names import driver_id
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.command_follower import CommandFollower
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.source_gaps import SourceGaps
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.ledger.takeover import Takeover
-from tests.replicator.mirror.carrier.adapted_pipelines import AdaptedPipelines
-
-
-@dataclass(frozen=True, slots=True)
-class Mutation:
-    """A rule that is taken out.
-
-    Args:
-        rule: its number in docs/ARCHITECTURE.md.
-        name: of the mutation.
-        makers: of the carriers that break it.
-    """
-
-    rule: int
-    name: str
-    makers: Makers
-
-
-def _adapted(adapt: Callable[[PartitionPipeline], None]) -> Makers:
-    return Makers(pipelines=lambda: AdaptedPipelines(adapt))
+from replicator.spark.driver_command import read_command
+from tests.world import producing_mutations, redis_mutations, tail_mutations
+from tests.world.mutation import Mutation, adapted
 
 
 class ReadOnce(Ledger):
@@ -120,12 +105,43 @@ def _never_alone(pipeline: PartitionPipeline) -> None:
     pipeline.__class__ = NeverAlone
 
 
+class GoesOn(CommandFollower):
+    """Takes the commands of another driver for those of its own."""
+
+    async def follow(self) -> bool:
+        asked_at = time.monotonic()
+        command = await read_command(self.target, driver_id(self.assignment.route.target))
+        if command is None or command.term == self.assignment.term:
+            return await super().follow()
+        self.acquisition.heard(asked_at)
+        return True
+
+
+class LeavesInFlight(PartitionPipeline):
+    """Counts as empty once it settles, whatever is in flight."""
+
+    @property
+    def is_empty(self) -> bool:
+        return self.is_settling or super().is_empty
+
+
+def _leaves_in_flight(pipeline: PartitionPipeline) -> None:
+    pipeline.__class__ = LeavesInFlight
+
+
 MUTATIONS = (
     Mutation(1, "the entry is not read again", Makers(takeover=_reading_once)),
     Mutation(1, "the entry is replaced under another id", Makers(takeover=_committing_itself)),
-    Mutation(4, "gaps are not awaited", _adapted(_await_no_cover)),
-    Mutation(4, "newer leader epochs are not awaited", _adapted(_heedless)),
-    Mutation(6, "the first batch is not alone", _adapted(_never_alone)),
+    Mutation(4, "gaps are not awaited", adapted(_await_no_cover)),
+    Mutation(4, "newer leader epochs are not awaited", adapted(_heedless)),
+    Mutation(6, "the first batch is not alone", adapted(_never_alone)),
     Mutation(8, "each partition begins at sequence 0", Makers(fenced_committer=BeginsAgain)),
     Mutation(12, "commits are not read back", Makers(fenced_committer=BelievesInCommits)),
+    Mutation(11, "carriers of an older driver go on", Makers(command_follower=GoesOn)),
+    Mutation(
+        29, "a leaving partition is released with batches in flight", adapted(_leaves_in_flight)
+    ),
+    *tail_mutations.MUTATIONS,
+    *producing_mutations.MUTATIONS,
+    *redis_mutations.MUTATIONS,
 )

@@ -1,7 +1,8 @@
 """Network of a world: connections in memory, with delays, cuts and silence.
 
 The order of bytes on one connection is kept, as TCP keeps it. What is under way when a connection
-is cut is lost, in either direction.
+is cut is lost, in either direction. What a client wrote before it closed a connection still
+arrives, also late and after the client has opened another one.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Network:
     wires: list[Wire] = field(default_factory=list)
     requests: int = 0
     """Requests that brokers have read so far."""
-    _held: dict[Address, list[tuple[End, bytes]]] = field(default_factory=dict)
+    _held: dict[Address, list[tuple[End, bytes | None]]] = field(default_factory=dict)
 
     async def dial(
         self, make_protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int
@@ -88,14 +89,23 @@ class Network:
         for end, data in self._held.pop(address, []):
             end.arrived(data)
 
-    def hold(self, end: End, address: Address, data: bytes) -> None:
+    def hold(self, end: End, address: Address, data: bytes | None) -> None:
         self._held[address].append((end, data))
 
     def cut(self, addresses: Iterable[Address]) -> None:
         """Ends every connection to these addresses; what is under way is lost."""
-        gone = set(addresses)
-        for wire in [it for it in self.wires if it.address in gone]:
+        for wire in self._to(addresses):
             wire.cut()
+
+    def part(self, addresses: Iterable[Address], seconds: Callable[[], float]) -> None:
+        """Ends every connection to these addresses for the clients. What they wrote arrives some
+        time later; the answers reach nobody."""
+        for wire in self._to(addresses):
+            wire.part(seconds())
+
+    def _to(self, addresses: Iterable[Address]) -> list[Wire]:
+        gone = set(addresses)
+        return [it for it in self.wires if it.address in gone]
 
 
 class Wire:
@@ -114,9 +124,23 @@ class Wire:
 
     def client_killed(self) -> None:
         """Ends the connection as a dead client's host does: after what was written."""
-        if self.is_open:
-            self.client.is_deaf = True
-            self.network.outside(self.client.arrives_at + 1e-6, self.cut)
+        self.client.is_deaf = True
+        self.part(0.0)
+
+    def part(self, seconds: float) -> None:
+        """Ends the connection for the client at once, and for the server after what was written.
+
+        Args:
+            seconds: by which everything under way to the server is late.
+        """
+        if not self.is_open or self.client.is_over:
+            return
+        now = self.network.loop.time()
+        self.client.is_over = True
+        self.server.late_until = now + seconds
+        self.network.outside(now, self.client.lost, None)
+        ends_at = max(self.client.arrives_at, self.server.late_until) + 1e-6
+        self.network.outside(ends_at, self.server.arrived, None)
 
     def cut(self, error: Exception | None = None) -> None:
         """Ends the connection at once, for both ends."""
@@ -126,7 +150,9 @@ class Wire:
         self.network.wires.remove(self)
         now = self.network.loop.time()
         for end in (self.client, self.server):
-            self.network.outside(now, end.lost, error)
+            if not end.is_over:
+                end.is_over = True
+                self.network.outside(now, end.lost, error)
 
 
 class End(asyncio.Transport):
@@ -143,9 +169,14 @@ class End(asyncio.Transport):
         self.arrives_at = 0.0
         self.is_deaf = False
         """True for the end of a dead process: it writes and hears nothing."""
+        self.is_over = False
+        """True once the connection has ended for this end."""
+        self.late_until = 0.0
+        """Time before which nothing arrives here."""
+        self._late: list[bytes] = []
 
     def write(self, data: Any) -> None:
-        if not self._wire.is_open or self.is_deaf:
+        if not self._wire.is_open or self.is_deaf or self.is_over:
             return
         network = self._wire.network
         now = network.loop.time()
@@ -156,14 +187,26 @@ class End(asyncio.Transport):
     def writelines(self, list_of_data: Iterable[Any]) -> None:
         self.write(b"".join(list_of_data))
 
-    def arrived(self, data: bytes) -> None:
+    def arrived(self, data: bytes | None) -> None:
+        """Takes in what the other end wrote, or its end (None)."""
         network, address = self._wire.network, self._wire.address
-        if not self._wire.is_open:
+        if not self._wire.is_open or self.is_over:
             return
-        if network.is_silent(address):
+        if data is not None and network.loop.time() < self.late_until:
+            if not self._late:
+                network.outside(self.late_until, self._arrived_late)
+            self._late.append(data)
+        elif network.is_silent(address):
             network.hold(self, address, data)
-            return
-        self._act(self._receive, data)
+        elif data is None:
+            self._wire.cut()
+        else:
+            self._act(self._receive, data)
+
+    def _arrived_late(self) -> None:
+        late, self._late = self._late, []
+        for data in late:
+            self.arrived(data)
 
     def lost(self, error: Exception | None) -> None:
         self._act(self.protocol.connection_lost, error)
@@ -190,13 +233,16 @@ class End(asyncio.Transport):
             at += size
 
     def close(self) -> None:
-        self._wire.cut()
+        if self.is_server:
+            self._wire.cut()
+        else:
+            self._wire.part(0.0)
 
     def abort(self) -> None:
-        self._wire.cut()
+        self.close()
 
     def is_closing(self) -> bool:
-        return not self._wire.is_open
+        return self.is_over or not self._wire.is_open
 
     def get_write_buffer_size(self) -> int:
         return 0

@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 from uuid import UUID
 
 from replicator.kafka.protocol.error_codes import Code
-from tests.world.replica_log import Batch, Refused, ReplicaLog
+from tests.world.log_batch import Batch, Refused
+from tests.world.replica_log import ReplicaLog
 
 NOBODY = -1
 
@@ -25,6 +27,16 @@ class Leadership:
     leader: int
     epoch: int
     in_sync: frozenset[int]
+
+
+class Observer(Protocol):
+    """Observer of a partition, for checks at each step."""
+
+    def appended(self, partition: Partition, broker: int, batch: Batch) -> None:
+        """Called when a broker that takes itself for the leader has appended a batch."""
+
+    def advanced(self, partition: Partition) -> None:
+        """Called when the high watermark of the elected leader has grown."""
 
 
 NOT_TOLD = Leadership(NOBODY, -1, frozenset())
@@ -64,6 +76,7 @@ class Partition:
         self.changed = asyncio.Event()
         self.watchers: list[asyncio.Future[None]] = []
         """Futures that the next change ends."""
+        self.observers: list[Observer] = []
         self.logs[self.decided.leader].begin_epoch(0)
 
     # -- a broker's side
@@ -102,6 +115,8 @@ class Partition:
             return duplicate, duplicate + batch.count, True
         log.check(batch)
         placed = log.append(batch, known.epoch)
+        for observer in self.observers:
+            observer.appended(self, broker, placed)
         self._advance(broker)
         self.tell()
         return placed.base_offset, placed.end, False
@@ -144,7 +159,8 @@ class Partition:
             log.truncate(common)
         before = (log.end, log.high_watermark)
         if log.end < source.start:
-            log.batches, log.start = [], source.start
+            log.start_at(source.start)
+            log.removed = dict(source.removed)
         for batch in list(source.from_offset(log.end, source.end)):
             log.copy(batch)
         # The leader hears of these records with the next fetch, as the follower does of the
@@ -152,7 +168,8 @@ class Partition:
         self.fetched[leader][broker] = before[0]
         self._advance(leader)
         log.high_watermark = max(log.high_watermark, min(log.end, source.high_watermark))
-        log.start = max(log.start, source.start)
+        if log.start < source.start <= log.high_watermark:
+            log.delete_before(source.start)
         return before != (log.end, log.high_watermark) or self.fetched[leader][broker] < log.end
 
     @staticmethod
@@ -181,6 +198,9 @@ class Partition:
         if least > log.high_watermark:
             log.high_watermark = least
             self.tell()
+            if leader == self.decided.leader:
+                for observer in self.observers:
+                    observer.advanced(self)
 
     def caught_up(self, broker: int) -> bool:
         """Returns True when a replica has all that its leader has committed.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextvars import ContextVar, copy_context
+from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
 CURRENT: ContextVar[Process | None] = ContextVar("process", default=None)
@@ -25,8 +25,9 @@ class Process:
         self.is_dead = False
         self.is_stopped = False
         self.main: asyncio.Task[Any] | None = None
-        self._tasks: list[asyncio.Task[Any]] = []
-        self._parked: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._parked: list[tuple[Context, Callable[..., object], tuple[Any, ...]]] = []
+        self._is_resuming = False
         self.at_kill: list[Callable[[], object]] = []
         """Called when the process is killed, such as for each of its connections."""
 
@@ -34,28 +35,40 @@ class Process:
         """Begins to run `main`."""
         context = copy_context()
         context.run(CURRENT.set, self)
-        self.main = asyncio.get_running_loop().create_task(main, context=context)
+        self._loop = asyncio.get_running_loop()
+        self.main = self._loop.create_task(main, context=context)
         return self
 
     def run(self, callback: Callable[..., object], *args: Any) -> None:
         """Runs a callback of the process, now or once it is no longer stopped."""
         if self.is_stopped:
-            self._parked.append((callback, args))
+            self._parked.append((copy_context(), callback, args))
         else:
             callback(*args)
 
     def stop(self) -> None:
-        self.is_stopped = True
+        self.is_stopped, self._is_resuming = True, False
 
     def resume(self) -> None:
-        """Goes on with what waited, in order."""
-        self.is_stopped = False
+        """Goes on soon with what waited, in order."""
+        if not self.is_stopped or self._loop is None:
+            self.is_stopped = False
+        elif not self._is_resuming:
+            # A turn later: a task may not take steps within a step of another one.
+            self._is_resuming = True
+            self._loop.call_soon(self._go_on, context=Context())
+
+    def _go_on(self) -> None:
+        if not self._is_resuming:
+            return
+        self.is_stopped = self._is_resuming = False
         parked, self._parked = self._parked, []
-        for at, (callback, args) in enumerate(parked):
+        for at, (context, callback, args) in enumerate(parked):
             if self.is_stopped:
                 self._parked = parked[at:] + self._parked
                 return
-            callback(*args)
+            # In its own context, by which all that it begins belongs to this process.
+            context.run(callback, *args)
 
     def kill(self) -> None:
         """Ends the process at once. What it wrote before is still under way."""

@@ -7,122 +7,16 @@ ProducerAppendInfo, LeaderEpochFileCache).
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from crc32c import crc32c
-
-from replicator.batches.batch import CRC_FROM
 from replicator.kafka.protocol.error_codes import Code
-from tests.replicator.batches.source_batches import control, with_crc
+from tests.world.log_batch import MAX_SEQUENCE, Batch, Refused, thinned
 
-_HEADER = struct.Struct(">qiibIhiqqqhii")
-HEADER_BYTES = _HEADER.size
-PRODUCER_EPOCH_AT, BASE_SEQUENCE_AT = 51, 53
-TRANSACTIONAL, CONTROL = 0x10, 0x20
-MAX_SEQUENCE = 0x7FFFFFFF
 REMEMBERED_BATCHES = 5
 TRANSACTION_COORDINATOR_FENCED = 52
-
-
-class Refused(Exception):
-    """A broker refuses a request for one partition."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = int(code)
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Batch in a log, or on its way into one.
-
-    Args:
-        data: bytes as a client fetches them; offset and leader epoch are those in the log.
-        base_sequence: -1 without a producer, and in markers.
-        is_commit: of a marker; None in a batch of records.
-        coordinator_epoch: of a marker.
-        value: content of an internal topic's batch, instead of bytes.
-    """
-
-    base_offset: int
-    count: int
-    leader_epoch: int
-    data: bytes = b""
-    producer_id: int = -1
-    producer_epoch: int = -1
-    base_sequence: int = -1
-    is_transactional: bool = False
-    is_commit: bool | None = None
-    coordinator_epoch: int = -1
-    max_timestamp: int = -1
-    value: Any = None
-
-    @property
-    def end(self) -> int:
-        return self.base_offset + self.count
-
-    @property
-    def last_sequence(self) -> int:
-        if self.base_sequence < 0:
-            return -1
-        return (self.base_sequence + self.count - 1) & MAX_SEQUENCE
-
-    @property
-    def is_marker(self) -> bool:
-        return self.is_commit is not None
-
-    def at(self, base_offset: int, leader_epoch: int) -> Batch:
-        """Returns the batch as it stands in the log at an offset."""
-        data = self.data
-        if data:
-            size = len(data) - 12
-            data = struct.pack(">qii", base_offset, size, leader_epoch) + data[16:]
-        return replace(self, base_offset=base_offset, leader_epoch=leader_epoch, data=data)
-
-
-def batch_of(data: bytes) -> Batch:
-    """Returns a batch as a producer sends it; raises Refused for one that is cut or malformed."""
-    if len(data) < HEADER_BYTES:
-        raise Refused(Code.CORRUPT_MESSAGE)
-    _, size, _, magic, checksum, attributes, last_delta, _, latest, pid, epoch, sequence, _ = (
-        _HEADER.unpack_from(data)
-    )
-    is_whole = magic == 2 and size + 12 == len(data)
-    if not is_whole or crc32c(data[CRC_FROM:]) != checksum:
-        raise Refused(Code.CORRUPT_MESSAGE)
-    return Batch(
-        base_offset=0,
-        count=last_delta + 1,
-        leader_epoch=-1,
-        data=bytes(data),
-        producer_id=pid,
-        producer_epoch=epoch,
-        base_sequence=sequence,
-        is_transactional=bool(attributes & TRANSACTIONAL),
-        max_timestamp=latest,
-    )
-
-
-def marker_of(producer_id: int, epoch: int, *, is_commit: bool, coordinator_epoch: int) -> Batch:
-    """Returns the marker that ends a producer's transaction in a partition."""
-    data = bytearray(control(0, producer_id, 1 if is_commit else 0))
-    struct.pack_into(">h", data, PRODUCER_EPOCH_AT, epoch)
-    return Batch(
-        base_offset=0,
-        count=1,
-        leader_epoch=-1,
-        data=bytes(with_crc(data)),
-        producer_id=producer_id,
-        producer_epoch=epoch,
-        is_transactional=True,
-        is_commit=is_commit,
-        coordinator_epoch=coordinator_epoch,
-    )
 
 
 @dataclass(slots=True)
@@ -141,6 +35,10 @@ class Producer:
     @property
     def last_sequence(self) -> int:
         return self.batches[-1][1] if self.batches else -1
+
+    def snapshot(self) -> Producer:
+        """Returns what a snapshot file keeps: of the batches only the last one."""
+        return replace(self, batches=deque(list(self.batches)[-1:], maxlen=REMEMBERED_BATCHES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +59,15 @@ class ReplicaLog:
         self.high_watermark = 0
         self.epochs: list[tuple[int, int]] = []
         """Leader epochs with their first offsets."""
+        self._snapshot: dict[int, Producer] = {}
+        """Producers at the start of the log."""
+        self.removed: dict[int, Batch] = {}
+        """Batches that retention deleted or compaction thinned, as they were. No broker knows them,
+        checks do."""
         self._begin()
 
     def _begin(self) -> None:
-        self.producers: dict[int, Producer] = {}
+        self.producers = {number: it.snapshot() for number, it in self._snapshot.items()}
         self.aborted: list[Aborted] = []
         self.finished: list[tuple[int, int]] = []
         """First offset and marker of transactions that have ended."""
@@ -184,7 +87,7 @@ class ReplicaLog:
             p.transaction_start for p in self.producers.values() if p.transaction_start >= 0
         ]
         unstable += [first for first, marker in self.finished if marker >= self.high_watermark]
-        return min([self.high_watermark, *unstable])
+        return max(self.start, min([self.high_watermark, *unstable]))
 
     # -- appending
 
@@ -221,6 +124,8 @@ class ReplicaLog:
                 raise Refused(Code.OUT_OF_ORDER_SEQUENCE_NUMBER)
         elif 0 <= batch.base_sequence != (memory.last_sequence + 1) & MAX_SEQUENCE:
             raise Refused(Code.OUT_OF_ORDER_SEQUENCE_NUMBER)
+        if memory.transaction_start >= 0 and not batch.is_transactional:
+            raise Refused(Code.INVALID_TXN_STATE)
 
     def append(self, batch: Batch, leader_epoch: int) -> Batch:
         """Appends a batch as the leader; returns it as it stands in the log."""
@@ -242,7 +147,8 @@ class ReplicaLog:
         if batch.producer_epoch > memory.epoch:
             memory.epoch = batch.producer_epoch
             memory.batches.clear()
-        memory.last_timestamp = max(memory.last_timestamp, batch.max_timestamp)
+        # The time of the last batch counts, also when it is older than that of one before.
+        memory.last_timestamp = batch.max_timestamp
         if batch.is_marker:
             first, memory.transaction_start = memory.transaction_start, -1
             memory.coordinator_epoch = batch.coordinator_epoch
@@ -267,22 +173,79 @@ class ReplicaLog:
         kept = [it for it in self.batches if it.end <= offset]
         self.high_watermark = min(self.high_watermark, offset)
         self.epochs = [(epoch, first) for epoch, first in self.epochs if first < offset]
+        self.removed = {at: it for at, it in self.removed.items() if at < offset}
         self._read_again(kept)
 
+    def start_at(self, offset: int) -> None:
+        """Begins anew at an offset, as a follower whose leader has deleted what would follow.
+
+        No producer is known then, and no leader epoch.
+        """
+        self.start = self.high_watermark = offset
+        self.epochs, self._snapshot = [], {}
+        self._read_again([])
+
     def delete_before(self, offset: int) -> None:
-        """Removes whole batches before an offset, as retention does; producers stay known."""
-        self.start = max(self.start, min(offset, self.high_watermark))
-        self.batches = [it for it in self.batches if it.end > self.start]
-        if not self.batches:
-            self.start = max(self.start, self.end)
+        """Removes whole batches before an offset, as retention does; producers stay known.
+
+        What was deleted is known from a snapshot when the log is read again.
+        """
+        offset = max(self.start, min(offset, self.high_watermark))
+        gone = [it for it in self.batches if it.end <= offset]
+        self._snapshot = _after(self._snapshot, gone)
+        self.start = offset
+        self.batches = self.batches[len(gone) :]
+        self._note_removed(gone)
+        later = [(epoch, first) for epoch, first in self.epochs if first >= offset]
+        earlier = [epoch for epoch, first in self.epochs if first < offset]
+        is_begun = bool(later) and later[0][1] == offset
+        self.epochs = later if is_begun or not earlier else [(earlier[-1], offset), *later]
+
+    def compact(self, begin: int, end: int, keeps: Callable[[int], bool]) -> None:
+        """Removes records of committed batches, as compaction does.
+
+        Args:
+            begin, end: offsets between which whole batches are cleaned.
+            keeps: decides about the record at an offset.
+        """
+        end = min(end, self.high_watermark)
+        last = {it.batches[-1][2] for it in self.producers.values() if it.batches}
+        cleaned: list[Batch] = []
+        for batch in self.batches:
+            if begin <= batch.base_offset and batch.end <= end and not batch.is_marker:
+                # A producer's last batch stays: it keeps the sequence.
+                thin = thinned(batch, keeps, stays=batch.base_offset in last)
+                if thin is not batch:
+                    self._note_removed([batch])
+                cleaned += [thin] if thin else []
+            else:
+                cleaned.append(batch)
+        self.batches = cleaned
+
+    def _note_removed(self, batches: Iterable[Batch]) -> None:
+        for batch in batches:
+            self.removed.setdefault(batch.base_offset, batch)
+
+    @property
+    def everything(self) -> list[Batch]:
+        """All batches that ever stood in this log and were not cut off, as they were."""
+        found = {it.base_offset: it for it in self.batches} | self.removed
+        return [found[at] for at in sorted(found)]
 
     def forget_producers(self, before_ms: float) -> None:
         """Forgets producers whose last records are older, and that have no open transaction."""
         self.producers = {
             producer_id: it
             for producer_id, it in self.producers.items()
-            if it.transaction_start >= 0 or it.last_timestamp >= before_ms
+            if it.transaction_start >= 0 or it.last_timestamp > before_ms
         }
+
+    def restart(self, forget_before_ms: float, checkpoint: int) -> None:
+        """Knows what a broker knows that was stopped in order and starts again: of each producer
+        the last batch, of the high watermark what was noted last."""
+        self.producers = {number: it.snapshot() for number, it in self.producers.items()}
+        self.forget_producers(forget_before_ms)
+        self.high_watermark = max(self.start, min(self.high_watermark, checkpoint))
 
     def _read_again(self, batches: list[Batch]) -> None:
         self.batches = batches
@@ -302,6 +265,8 @@ class ReplicaLog:
 
     def epoch_end(self, epoch: int) -> tuple[int, int]:
         """Returns the largest known epoch up to `epoch`, and its end offset; (-1, -1): unknown."""
+        if epoch < 0:
+            return -1, -1
         if epoch >= self.last_epoch:
             return (self.last_epoch, self.end) if epoch == self.last_epoch else (-1, -1)
         if not self.epochs:
@@ -318,3 +283,12 @@ class ReplicaLog:
             for it in self.aborted
             if it.first_offset < end and it.marker >= begin
         ]
+
+
+def _after(producers: dict[int, Producer], batches: list[Batch]) -> dict[int, Producer]:
+    """Returns the producers that are known once these batches follow."""
+    log = ReplicaLog()
+    log.producers = {number: it.snapshot() for number, it in producers.items()}
+    for batch in batches:
+        log.copy(batch)
+    return {number: it.snapshot() for number, it in log.producers.items()}

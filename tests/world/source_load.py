@@ -7,23 +7,24 @@ import asyncio
 import random
 import struct
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from balancer.plan import TopicPartition
 from replicator.kafka.protocol.error_codes import Code
 from tests.replicator.batches.source_batches import Record, encoded, with_crc
 from tests.world.kafka_cluster import KafkaCluster
-from tests.world.log_requests import replicated
-from tests.world.partition import NOBODY, Partition
-from tests.world.replica_log import (
+from tests.world.log_batch import (
     BASE_SEQUENCE_AT,
     MAX_SEQUENCE,
+    PRODUCER_ID_AT,
     TRANSACTIONAL,
     Batch,
     Refused,
     batch_of,
     marker_of,
 )
+from tests.world.log_requests import replicated
+from tests.world.partition import NOBODY, Partition
 
 OLD_MS = 2 * 24 * 3600 * 1000
 
@@ -37,12 +38,16 @@ class Sender:
     dice: random.Random
     old_share: float = 0.0
     """Share of batches with records that are two days old."""
+    sparse_share: float = 0.0
+    """Share of batches that compaction has thinned: offsets are missing within them."""
     producer_id: int = 0
     sequence: int = 0
     sent: int = 0
     acknowledged: list[bytes] = field(default_factory=list)
     """Values of committed records, in order."""
     aborted: int = 0
+    is_behind: bool = False
+    """True once the log is found to have lost records of this producer."""
 
     def __post_init__(self) -> None:
         self.cluster.next_producer_id += 1
@@ -65,28 +70,56 @@ class Sender:
             self.aborted += len(values)
 
     async def _batch(self, count: int, is_transactional: bool) -> list[bytes]:
-        values = [
-            b"%s-%d-%d" % (self.place.topic.encode(), self.place.partition, self.sent + at)
-            for at in range(count)
-        ]
-        self.sent += count
         now = int(time.time() * 1000) - (OLD_MS if self.dice.random() < self.old_share else 0)
-        records = [Record(at, now, b"k%d" % at, value) for at, value in enumerate(values)]
+        offsets, width = list(range(count)), count
+        if self.dice.random() < self.sparse_share:
+            width = count + self.dice.randint(1, 20)
+            offsets = sorted(self.dice.sample(range(width), count))
+        records = [
+            replace(self._record(at, now), offset=offset) for at, offset in enumerate(offsets)
+        ]
+        values = [record.value or b"" for record in records]
+        self.sent += count
         attributes = TRANSACTIONAL if is_transactional else 0
-        data = bytearray(encoded(records, attributes=attributes, producer_id=self.producer_id))
+        data = bytearray(
+            encoded(
+                records,
+                base_offset=0,
+                next_offset=width,
+                attributes=attributes,
+                producer_id=self.producer_id,
+            )
+        )
         struct.pack_into(">i", data, BASE_SEQUENCE_AT, self.sequence)
         await self._land(batch_of(bytes(with_crc(data))))
-        self.sequence = (self.sequence + count) & MAX_SEQUENCE
+        self.sequence = (self.sequence + width) & MAX_SEQUENCE
         return values
+
+    def _record(self, at: int, now: int) -> Record:
+        """Returns the next record but `at`, as the record at `at` of a batch."""
+        value = b"%s-%d-%d" % (self.place.topic.encode(), self.place.partition, self.sent + at)
+        return Record(at, now, b"k%d" % at, value)
 
     async def _land(self, batch: Batch) -> None:
         # A marker that was appended and not acknowledged would stand twice, which is harmless.
         while True:
             partition = self.cluster.partition(*self.place)
             assert partition is not None
+            if self.is_behind and not batch.is_marker:
+                batch = self._renewed(batch)
             if await self._try(partition, batch):
                 return
             await asyncio.sleep(self.dice.uniform(0.01, 0.2))
+
+    def _renewed(self, batch: Batch) -> Batch:
+        """Returns the batch under another producer id: the log has lost records of this one."""
+        self.is_behind = False
+        self.__post_init__()
+        self.sequence = 0
+        data = bytearray(batch.data)
+        struct.pack_into(">q", data, PRODUCER_ID_AT, self.producer_id)
+        struct.pack_into(">i", data, BASE_SEQUENCE_AT, self.sequence)
+        return batch_of(bytes(with_crc(data)))
 
     async def _try(self, partition: Partition, batch: Batch) -> bool:
         leader = partition.decided.leader
@@ -94,7 +127,8 @@ class Sender:
             return False
         try:
             _, end, _ = partition.append(leader, batch)
-        except Refused:
+        except Refused as refused:
+            self.is_behind = refused.code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER
             return False
         self.cluster.replicate(partition)
         code = await replicated(self.cluster.brokers[leader], partition, end, 2.0)

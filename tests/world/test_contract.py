@@ -8,13 +8,14 @@ import pytest
 
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.cluster import Cluster
-from tests.world.contract import EXPECTED, observed
+from tests.world.contract_parts import PARTS
 from tests.world.virtual_loop import VirtualLoop, run
 from tests.world.world import World
 
 
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("brokers", [1, 3])
-def test_the_world_answers_as_the_contract_says(brokers: int) -> None:
+def test_the_world_answers_as_the_contract_says(brokers: int, part: str) -> None:
     random.seed(brokers)
 
     async def main(loop: VirtualLoop) -> list[object]:
@@ -24,8 +25,8 @@ def test_the_world_answers_as_the_contract_says(brokers: int) -> None:
         client = Cluster("east", settings)
         await client.open(["contract"])
         try:
-            return [*await observed(client, "contract")]
+            return [*await PARTS[part].observed(client, "contract")]
         finally:
             await client.close()
 
-    assert run(main) == EXPECTED
+    assert run(main) == PARTS[part].expected

@@ -7,6 +7,7 @@ protocol's first version (KIP-98, KIP-890 for the checks of partitions).
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -17,12 +18,16 @@ from replicator.kafka.protocol.error_codes import Code
 from tests.world.broker import Broker
 from tests.world.coordinator_log import Fold, coordinator, epoch_of, write
 from tests.world.kafka_cluster import GROUPS, TRANSACTIONS, KafkaCluster
+from tests.world.log_batch import Batch, Refused, marker_of
 from tests.world.log_requests import known_to, replicated
 from tests.world.partition import NOBODY, Partition
-from tests.world.replica_log import TRANSACTION_COORDINATOR_FENCED, Batch, Refused, marker_of
+from tests.world.replica_log import TRANSACTION_COORDINATOR_FENCED
 from tests.world.requests import Asked
 
 EPOCH_MAX = 0x7FFF - 1
+TIMEOUT_MS_MAX = 900_000
+"""Kafka's default of transaction.max.timeout.ms."""
+INVALID_TRANSACTION_TIMEOUT = 50
 Place = tuple[str, int]
 
 
@@ -73,7 +78,9 @@ def transactions(broker: Broker, partition: Partition) -> dict[str, Transaction]
     folds = broker.memory.setdefault("transactions", {})
     fold = folds.setdefault(partition.number, Fold(_begin, _step))
     log = partition.logs[broker.node]
-    known: dict[str, Transaction] = fold.state(log, log.high_watermark)
+    # A coordinator loads the whole log when it begins to lead, whatever the high watermark is.
+    limit = max(log.high_watermark, partition.epoch_began[broker.node])
+    known: dict[str, Transaction] = fold.state(log, limit)
     return known
 
 
@@ -126,8 +133,13 @@ async def init_producer_id(broker: Broker, asked: Asked) -> Any:
 
 
 async def _initialised(broker: Broker, partition: Partition, body: Any) -> Transaction:
+    if body.transaction_timeout_ms > TIMEOUT_MS_MAX:
+        raise Refused(INVALID_TRANSACTION_TIMEOUT)
     known = transactions(broker, partition).get(body.transactional_id)
     if known is not None and known.state.is_ending:
+        if known.transactional_id not in _finishing(broker):
+            # Its end was written, and answered as failed because replicas were late.
+            broker.begin(finish(broker, partition, known))
         raise Refused(Code.CONCURRENT_TRANSACTIONS)
     if known is not None and known.state is State.ONGOING:
         fenced = replace(known, epoch=known.epoch + 1, state=State.PREPARE_ABORT)
@@ -225,11 +237,47 @@ async def _save(broker: Broker, partition: Partition, found: Transaction) -> Non
     await write(broker, partition, value=found)
 
 
+async def raise_epochs(cluster: KafkaCluster, least: int) -> None:
+    """Raises the epochs of all transactional ids, as if each had been opened so many times."""
+    for partition in cluster.topics[TRANSACTIONS].partitions:
+        broker = cluster.brokers.get(partition.decided.leader)
+        if broker is None or not cluster.is_connected(broker.node):
+            continue
+        for found in list(transactions(broker, partition).values()):
+            if found.epoch < least and found.state is not State.ONGOING:
+                broker.begin(_raise(broker, found, least))
+
+
+async def _raise(broker: Broker, found: Transaction, least: int) -> None:
+    try:
+        async with _held(broker, found.transactional_id) as partition:
+            is_same = transactions(broker, partition).get(found.transactional_id) == found
+            if is_same and not found.state.is_ending:
+                await _save(broker, partition, replace(found, epoch=least))
+    except Refused:
+        pass
+
+
 # -- markers
 
 
 async def finish(broker: Broker, partition: Partition, prepared: Transaction) -> None:
     """Writes the markers of a transaction whose end is prepared, and then that it is complete."""
+    finishing = _finishing(broker)
+    finishing.add(prepared.transactional_id)
+    try:
+        await _finish(broker, partition, prepared)
+    finally:
+        finishing.discard(prepared.transactional_id)
+
+
+def _finishing(broker: Broker) -> set[str]:
+    """Returns the ids whose transactions a broker is finishing."""
+    found: set[str] = broker.memory.setdefault("finishing", set())
+    return found
+
+
+async def _finish(broker: Broker, partition: Partition, prepared: Transaction) -> None:
     epoch = epoch_of(broker, partition)
     done = await asyncio.gather(
         *(_mark(broker, partition, prepared, epoch, place) for place in sorted(prepared.partitions))
@@ -260,9 +308,13 @@ async def _mark(
         if partition is None:
             return True  # deleted
         leader = known_to(broker, partition).leader
-        if leader == NOBODY:
-            if cluster.leaves_markers_out and partition.topic == GROUPS:
+        if cluster.leaves_markers_out and partition.topic == GROUPS:
+            if leader == NOBODY:
                 return True  # KAFKA-20734
+            if cluster.dice.random() < 0.2:
+                cluster.unlead(partition, cluster.dice.uniform(0.1, 2.0))
+                continue
+        if leader == NOBODY:
             continue
         if leader != broker.node and not (
             cluster.is_connected(leader) and cluster.is_connected(broker.node)
@@ -283,6 +335,7 @@ async def _append(
         prepared.epoch,
         is_commit=prepared.state is State.PREPARE_COMMIT,
         coordinator_epoch=coordinator_epoch,
+        at_ms=int(time.time() * 1000),
     )
     try:
         _, end_offset, _ = partition.append(leader.node, marker)

@@ -15,6 +15,7 @@ from contextvars import Context
 from math import inf, nextafter
 from typing import Any, Protocol
 
+from tests.world.blocking import blocking_redis
 from tests.world.process import CURRENT
 
 EPOCH = 1_700_000_000.0
@@ -137,20 +138,25 @@ def _owned(callback: Any, args: tuple[Any, ...], context: Context | None) -> tup
 
 @contextmanager
 def virtual_time(loop: VirtualLoop) -> Iterator[None]:
-    """Lets `time.time` and `time.monotonic` tell the loop's time: libraries read them too."""
-    real = time.time, time.monotonic
+    """Lets the clocks of `time` tell the loop's time: libraries read them too."""
+    real = time.time, time.time_ns, time.monotonic
     time.time = lambda: EPOCH + loop.time()
+    time.time_ns = lambda: int((EPOCH + loop.time()) * 1e9)
     time.monotonic = loop.time
     try:
         yield
     finally:
-        time.time, time.monotonic = real
+        time.time, time.time_ns, time.monotonic = real
 
 
 def run(main: Callable[[VirtualLoop], Awaitable[Any]]) -> Any:
     """Returns the result of `main`, run on a loop of its own until it ends."""
     loop = VirtualLoop()
-    with virtual_time(loop), asyncio.Runner(loop_factory=lambda: loop) as runner:
+    with (
+        virtual_time(loop),
+        blocking_redis(),
+        asyncio.Runner(loop_factory=lambda: loop) as runner,
+    ):
         try:
             return runner.run(main(loop))  # type: ignore[arg-type]
         except RuntimeError as error:

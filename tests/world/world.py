@@ -15,6 +15,7 @@ from tests.world import (
 from tests.world.broker import Handler
 from tests.world.kafka_cluster import KafkaCluster
 from tests.world.network import Network
+from tests.world.redis_server import RedisServer
 from tests.world.virtual_loop import VirtualLoop
 
 HANDLERS: dict[int, Handler] = {
@@ -35,6 +36,8 @@ class World:
     dice: random.Random = field(init=False)
     network: Network = field(init=False)
     clusters: dict[str, KafkaCluster] = field(default_factory=dict)
+    redis: dict[str, RedisServer] = field(default_factory=dict)
+    """Redis of each region; a region without one is not reached."""
 
     def __post_init__(self) -> None:
         self.dice = random.Random(self.seed)
@@ -48,7 +51,14 @@ class World:
         )
         made.on_leader.append(coordinator_log.load_soon)
         made.on_loaded.append(transaction_requests.go_on)
+        made.on_deleted.append(group_requests.forget_topic)
         made.create_internal()
         self.loop.create_task(transaction_requests.abort_late(made))
         self.clusters[name] = made
+        return made
+
+    def redis_of(self, region: str) -> RedisServer:
+        """Makes the Redis of a region; routes into it find it at its name."""
+        dice = random.Random(f"{self.seed} redis {region}")
+        made = self.redis[region] = RedisServer(f"{region}-redis", self.network, dice)
         return made

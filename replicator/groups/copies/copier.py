@@ -10,14 +10,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from typing import Generic, Protocol
 
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.stored_positions import StoreBehind
 from replicator.kafka.tail.tail_position import Portion, Record, TailPosition
-from replicator.kafka.tail.topic_tailer import LogUnreadable, TopicTailer
+from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.runtime.backoff import Backoff
 from replicator.runtime.report_once import Troubles
 from replicator.runtime.store_errors import StoreUnreachable
@@ -27,6 +27,18 @@ logger = logging.getLogger(__name__)
 RETRY_SECONDS_MIN = 0.2
 RETRY_SECONDS_MAX = 5.0
 EXPECTED = (AdminError, LogUnreadable, StoreBehind, StoreUnreachable)
+
+
+class Tailer(Protocol[Record]):
+    """Follower of the log, such as TopicTailer."""
+
+    @property
+    def name(self) -> str: ...
+
+    def follow(
+        self, positions: Mapping[int, TailPosition], /
+    ) -> Generator[Mapping[int, Portion[Record]], None, None]:
+        """Yields the news of each poll, by partition; ends when reading has to begin anew."""
 
 
 class Store(Protocol[Record]):
@@ -51,7 +63,7 @@ class Copier(Generic[Record]):
 
     def __init__(
         self,
-        tailer: TopicTailer[Record],
+        tailer: Tailer[Record],
         store: Store[Record],
         stopping: threading.Event | None = None,
     ) -> None:

@@ -149,6 +149,10 @@ class Aggregate:
         found = runs.target_floor(source_offset)
         if found and found.basis == "exact":
             return found
+        is_behind_runs = found is None or found.offset >= runs.target_end
+        if is_behind_runs and runs.knows(source_offset, runs.source_end):
+            # The source's log may end in markers: no record has these offsets.
+            source_offset = max(source_offset, runs.source_end)
         floors = [found.offset] if found else []
         is_beyond = source_offset >= runs.source_end
         if passed and (

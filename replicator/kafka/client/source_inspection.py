@@ -52,6 +52,10 @@ async def inspect_source(
             return SourceFindings(-1, -1, Loss(LossKind.SOURCE_DELETED, position, None))
         differs = bool(topic_id and topic.id != topic_id)
         found = await _look(cluster, partition, differs, leader_epoch, position)
+        if found.loss and not differs:
+            # The log is asked by name: the answers may be those of a topic that was recreated
+            # since the metadata was read.
+            await cluster.try_refresh()
         after = cluster.topic(partition.topic)
         if after is not None and after.id == topic.id:
             return found

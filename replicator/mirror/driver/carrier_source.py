@@ -149,15 +149,20 @@ def who(assignment: Assignment) -> str:
     return f"carrier {assignment.number} of {assignment.route}"
 
 
-async def carried(each: Bin, conditions: Sequence[Conditions]) -> list[Receipt]:
+async def carried(
+    each: Bin,
+    conditions: Sequence[Conditions],
+    carry: Callable[..., Awaitable[list[Receipt]]] | None = None,
+) -> list[Receipt]:
     """Runs the carriers of a bin; returns all receipts once the last one has ended its epoch.
 
     Args:
         conditions: of each carrier.
+        carry: as of kept_mirroring.
     """
     receipts = await asyncio.gather(
         *(
-            kept_mirroring(each.appliance, assignment, own)
+            kept_mirroring(each.appliance, assignment, own, carry)
             for assignment, own in zip(each.assignments, conditions, strict=True)
         )
     )

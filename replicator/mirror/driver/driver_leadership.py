@@ -7,23 +7,24 @@ import logging
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from balancer.plan import Plan
 from replicator.config.cluster_name import ClusterName
 from replicator.config.names import driver_id
-from replicator.config.topology import Appliance, Route
+from replicator.config.topology import Appliance, KafkaCluster, Route
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client import trouble_watch
 from replicator.kafka.client.cluster import Answered, Cluster, Fenced
-from replicator.mirror.driver.active_plan_publisher import ActivePlanPublisher
+from replicator.mirror.driver.active_plan_publisher import ActivePlanPublisher, Board
 from replicator.mirror.driver.adoption import Adoption
 from replicator.mirror.driver.own_topics import make_own_topics
 from replicator.mirror.driver.paused import paused_subjects
 from replicator.mirror.driver.planner import Planned, Planner
 from replicator.mirror.driver.posted_plan import PostedPlan
 from replicator.mirror.topics.topic_plan import Carried
-from replicator.mirror.topics.topic_sync import TopicSync, by_route
+from replicator.mirror.topics.topic_sync import Ends, TopicSync, by_route
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.orders.order_follower import OrderFollower
@@ -32,11 +33,43 @@ from replicator.orders.status_board import StatusBoard
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.driver_command import read_command
 from replicator.spark.driver_term import DriverTerm
-from replicator.spark.posting import Posting, PostingFile
+from replicator.spark.posting import Posting
 
 log = logging.getLogger(__name__)
 
 FIRST_ORDERS_SECONDS = 15.0
+
+
+class Postings(Protocol):
+    """Place in which postings are left."""
+
+    def write(self, posting: Posting, /) -> None: ...
+
+
+class Follower(Protocol):
+    """Follower of orders; it runs between `start` and `stop`, which return at once."""
+
+    def start(self) -> object: ...
+
+    def stop(self) -> object: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Makers:
+    """Makers of the parts that reach servers in threads of their own.
+
+    Args:
+        ends: returns the admin clients for all routes into a region.
+        follower: takes a cluster's name, its settings, and what to call with each order log.
+        board: takes the URL of a region's Redis, and the region.
+    """
+
+    ends: Callable[[Appliance, str], Ends] = Ends.of
+    follower: Callable[[str, KafkaCluster, Callable[[OrderLog], None]], Follower] = OrderFollower
+    board: Callable[[str, str], Board] = StatusBoard
+
+
+MAKERS = Makers()
 
 
 class DriverLeadership:
@@ -47,6 +80,7 @@ class DriverLeadership:
         planner: makes plans from the decisions of balancer and operators.
         postings: file in which plans are left for the stream's reader.
         conditions: where this driver notes why something is not carried.
+        makers: of the parts that reach servers in threads.
     """
 
     def __init__(
@@ -54,8 +88,9 @@ class DriverLeadership:
         appliance: Appliance,
         region: str,
         planner: Planner,
-        postings: PostingFile,
+        postings: Postings,
         conditions: Conditions,
+        makers: Makers = MAKERS,
     ):
         settings = appliance.replicator
         self._appliance = appliance
@@ -64,7 +99,7 @@ class DriverLeadership:
         self._postings = postings
         self._routes = appliance.routes_into(region)
         self._conditions = conditions
-        self._topics = TopicSync(appliance, region, conditions)
+        self._topics = TopicSync(appliance, region, conditions, makers.ends(appliance, region))
         self._target = Cluster(
             ClusterName.aggregate(region),
             appliance.region(region).aggregate,
@@ -80,11 +115,12 @@ class DriverLeadership:
         self._posted: PostedPlan | None = None
         self._is_published = False
         self._plan_publisher = ActivePlanPublisher(
-            lambda: StatusBoard(appliance.region(region).redis_url(), region)
+            lambda: makers.board(appliance.region(region).redis_url(), region)
         )
+        self._make_follower = makers.follower
         self._order_log = OrderLog()
         self._orders_changed = asyncio.Event()
-        self._order_follower: OrderFollower | None = None
+        self._order_follower: Follower | None = None
 
     async def prepare(self) -> None:
         """Does everything that can be done while another driver may still lead.
@@ -181,7 +217,7 @@ class DriverLeadership:
                 loop.call_soon_threadsafe(receive, orders)
 
         aggregate = self._appliance.region(self._region).aggregate
-        self._order_follower = OrderFollower(
+        self._order_follower = self._make_follower(
             ClusterName.aggregate(self._region), aggregate, received_in_thread
         )
         self._order_follower.start()
@@ -224,7 +260,7 @@ class DriverLeadership:
         assert self._adoption is not None
         await self._adoption.adopt(carried)
         slots = await run_in_thread(self._count_slots)
-        before, now_ms = self._posted, time.time_ns() // 1_000_000
+        before, now_ms = self._posted, int(time.time() * 1000)
         planned = self._planner.plan(
             by_route(self._routes, carried),
             slots,

@@ -285,13 +285,16 @@ class Takeover:
             position=point.source_offset,
         )
         source, target = (c.topic(partition.topic) for c in (self._source, self._target))
+        # The target may have been recreated since it was examined: under the id that was examined,
+        # Produce is refused.
+        examined = None if found.loss else entry.target_topic
         successor = Successor(
             producer_id=self._fenced_committer.producer_id,
             epoch=self._fenced_committer.epoch,
             sequence=self._fenced_committer.next_sequence(partition),
             transactional_id=self._fenced_committer.transactional_id,
             source_topic=source.id if source else None,
-            target_topic=target.id if target else None,
+            target_topic=examined or (target.id if target else None),
         )
         return resumed(evidence, point, source_found, successor)
 

@@ -29,10 +29,14 @@ class MaintainedMap(NamedTuple):
 
 
 class MapMaintenance:
-    """Maintains the maps of one target region. Blocking."""
+    """Maintains the maps of one target region. Blocking.
 
-    def __init__(self, region: Region) -> None:
-        self._admin = Admin(ClusterName.aggregate(region.name), region.aggregate)
+    Args:
+        admin: of the region's aggregate; None makes one.
+    """
+
+    def __init__(self, region: Region, admin: Admin | None = None) -> None:
+        self._admin = admin or Admin(ClusterName.aggregate(region.name), region.aggregate)
 
     def maintain(self, store: OffsetStore) -> list[MaintainedMap]:
         """Maintains every map of a route into the region, in the Redis of this store.

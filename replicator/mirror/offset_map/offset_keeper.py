@@ -8,13 +8,13 @@ only the topic had. Where the topic misses them too, answers stay floors.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from replicator.config.topology import Region, Route
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.mirror.offset_map.map_maintenance import MapMaintenance
 from replicator.mirror.offset_map.offset_store import OffsetStore
-from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion
+from replicator.mirror.offset_map.packed_map import BrokenPiece, Piece, UnknownVersion
 from replicator.mirror.offset_map.runs_topic import (
     RunsKey,
     RunsTopicMissing,
@@ -31,10 +31,23 @@ MapKey = tuple[str, RunsKey]
 
 
 class OffsetKeeper:
-    """Maintains the runs of routes into one region. Blocking: call it in a thread of its own."""
+    """Maintains the runs of routes into one region. Blocking: call it in a thread of its own.
 
-    def __init__(self, region: Region, routes: Iterable[Route]) -> None:
-        self._maintenance = MapMaintenance(region)
+    Args:
+        maintenance: of the region's maps; None makes one.
+        read: reads the runs topic of a route, as runs_topic.read does.
+    """
+
+    def __init__(
+        self,
+        region: Region,
+        routes: Iterable[Route],
+        *,
+        maintenance: MapMaintenance | None = None,
+        read: Callable[[Mapping[str, object], str], Iterator[tuple[RunsKey, Piece]]] = read,
+    ) -> None:
+        self._maintenance = maintenance or MapMaintenance(region)
+        self._read = read
         self._options = {
             "bootstrap.servers": region.aggregate.bootstrap_servers,
             **region.aggregate.security.librdkafka_options(),
@@ -69,7 +82,7 @@ class OffsetKeeper:
         reason = store.incomplete_reason()
         if reason is None:
             return
-        done = store.rebuild(read(self._options, route.key))
+        done = store.rebuild(self._read(self._options, route.key))
         ending = "they are whole" if done else "once more at the next pass"
         logger.info("event=runs-read-back route=%s: %s; %s", route.name, reason, ending)
 

@@ -52,11 +52,20 @@ class TopicSync:
     """Syncs topics in rounds: look at all ends; create, grow and alter on the target; look again.
 
     Blocking; a round takes as long as the slowest cluster, up to that cluster's timeouts.
+
+    Args:
+        ends: admin clients of the clusters; by default they are made.
     """
 
-    def __init__(self, appliance: Appliance, region: str, conditions: Conditions):
+    def __init__(
+        self,
+        appliance: Appliance,
+        region: str,
+        conditions: Conditions,
+        ends: Ends | None = None,
+    ):
         self._conditions = conditions
-        self._ends = Ends.of(appliance, region)
+        self._ends = ends or Ends.of(appliance, region)
         self._settings = appliance.topics
         self.limits: dict[str, int] = {}
         """Largest batch in bytes that the target takes, by topic; as of the last round."""

@@ -1,18 +1,24 @@
-"""Both ends of a route: every committed record of the source once in the target, in order."""
+"""Both ends of a route: every committed record of the source once in the target, in order.
+
+Ranges that an operator has rewound stand there once more.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from balancer.plan import TopicPartition
 from tests.replicator.batches.source_batches import decoded
 from tests.world.kafka_cluster import KafkaCluster
+from tests.world.log_batch import Batch
 from tests.world.scene import Scene
 
 
 def differences(scene: Scene) -> list[str]:
-    """Returns a text for each partition whose ends differ."""
-    found = []
+    """Returns a text for each partition whose ends differ, and for each outdated carrier."""
+    found = scene.mirroring.outdated()
     for place in scene.places:
-        sent = committed_values(scene.mirroring.source, place)
+        sent = scene.rewinds.expected(place, source_records(scene, place))
         for isolation, read in (
             ("read committed", committed_values),
             ("read uncommitted", all_values),
@@ -23,11 +29,23 @@ def differences(scene: Scene) -> list[str]:
     return found
 
 
+def source_records(scene: Scene, place: TopicPartition) -> list[tuple[int, bytes]]:
+    """Returns offsets and values of a partition's committed records at the source."""
+    partition = scene.mirroring.source.partition(*place)
+    assert partition is not None
+    return committed_records(partition.logs[partition.decided.leader].everything)
+
+
 def committed_values(cluster: KafkaCluster, place: TopicPartition) -> list[bytes]:
     """Returns the values of a partition's records without those of aborted transactions."""
     partition = cluster.partition(*place)
     assert partition is not None
-    batches = partition.logs[partition.decided.leader].batches
+    records = committed_records(partition.logs[partition.decided.leader].everything)
+    return [value for _, value in records]
+
+
+def committed_records(batches: Sequence[Batch]) -> list[tuple[int, bytes]]:
+    """Returns offsets and values of the records without those of aborted transactions."""
     ends: dict[int, bool] = {}
     kept = []
     for batch in reversed(batches):
@@ -35,14 +53,15 @@ def committed_values(cluster: KafkaCluster, place: TopicPartition) -> list[bytes
             ends[batch.producer_id] = bool(batch.is_commit)
         elif not batch.is_transactional or ends.get(batch.producer_id, False):
             kept.append(batch)
-    return [record.value or b"" for batch in reversed(kept) for record in decoded(batch.data)]
+    records = (record for batch in reversed(kept) for record in decoded(batch.data))
+    return [(record.offset, record.value or b"") for record in records]
 
 
 def all_values(cluster: KafkaCluster, place: TopicPartition) -> list[bytes]:
     """Returns the values of all records of a partition."""
     partition = cluster.partition(*place)
     assert partition is not None
-    batches = partition.logs[partition.decided.leader].batches
+    batches = partition.logs[partition.decided.leader].everything
     data = [batch.data for batch in batches if not batch.is_marker]
     return [record.value or b"" for batch in data for record in decoded(batch)]
 

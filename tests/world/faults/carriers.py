@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tests.world.faults.fault import Fault
 from tests.world.scene import Scene
 
@@ -19,12 +21,34 @@ async def stop_carrier(scene: Scene) -> None:
     running = scene.running()
     if running:
         victim = scene.dice.choice(running)
-        seconds = scene.dice.choice([0.5, 3.0, 20.0])
+        seconds = scene.dice.choice([0.5, 3.0, 20.0, 45.0])
         scene.tell(f"stop {victim.name} for {seconds} s")
         victim.stop()
         scene.loop.call_later(seconds, victim.resume)
     if scene.dice.random() < 0.7:
         await scene.plan()
+
+
+async def stop_while_taking(scene: Scene) -> None:
+    """Stops new carriers in the middle of their takeovers, and lets others take the same."""
+    await scene.plan()
+    await asyncio.sleep(scene.dice.choice([0.05, 0.3, 1.5]) * scene.dice.random())
+    for victim in [it for it in scene.running() if scene.dice.random() < 0.7]:
+        seconds = scene.dice.choice([0.3, 2.0, 8.0]) * scene.dice.random()
+        scene.tell(f"stop {victim.name} while it takes over, for {seconds:.2f} s")
+        victim.stop()
+        scene.loop.call_later(seconds, victim.resume)
+    await scene.plan()
+
+
+async def kill_while_taking(scene: Scene) -> None:
+    """Kills new carriers in the middle of their takeovers."""
+    await scene.plan()
+    await asyncio.sleep(scene.dice.choice([0.05, 0.3, 1.5]) * scene.dice.random())
+    for victim in [it for it in scene.running() if scene.dice.random() < 0.7]:
+        scene.tell(f"kill {victim.name} while it takes over")
+        victim.kill()
+    await scene.plan()
 
 
 async def new_epoch(scene: Scene) -> None:
@@ -34,5 +58,7 @@ async def new_epoch(scene: Scene) -> None:
 FAULTS = (
     Fault("kill a carrier", kill_carrier, 4),
     Fault("stop a carrier", stop_carrier, 3),
+    Fault("stop carriers while they take over", stop_while_taking, 2),
+    Fault("kill carriers while they take over", kill_while_taking, 2),
     Fault("new epoch", new_epoch, 2),
 )

@@ -6,37 +6,60 @@ Groce et al., Swarm Testing (2012).
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Collection, Sequence
 
-from tests.world.faults import brokers, carriers, logs
+from tests.world.faults import brokers, carriers, connections, drivers, logs, operators, redis
 from tests.world.faults.fault import Fault
 from tests.world.scene import Scene
 
-FAULTS: Sequence[Fault] = (*carriers.FAULTS, *brokers.FAULTS, *logs.FAULTS)
+FAULTS: Sequence[Fault] = (
+    *carriers.FAULTS,
+    *drivers.FAULTS,
+    *operators.FAULTS,
+    *brokers.FAULTS,
+    *logs.FAULTS,
+    *connections.FAULTS,
+    *redis.FAULTS,
+)
 DEALT_SHARE = 0.7
 """Share of the kinds that one seed deals."""
 
 
 class Dealer:
-    """Dealer of one history.
+    """Dealer of one history. A deal has dice of its own, so that leaving one out changes no other.
 
     Args:
-        dice: decides which kinds are dealt at all.
+        seed: of the history.
         without: names of faults that are left out.
+        left_out: numbers of deals that are left out, to find those that matter.
     """
 
     def __init__(
-        self, dice: random.Random, faults: Sequence[Fault] = FAULTS, without: Collection[str] = ()
+        self,
+        seed: int,
+        faults: Sequence[Fault] = FAULTS,
+        without: Collection[str] = (),
+        left_out: Collection[int] = (),
     ) -> None:
+        dice = random.Random(f"{seed} kinds")
         self.dealt = [
             (fault, fault.weight * dice.choice([1, 2, 4]))
             for fault in faults
             if dice.random() < DEALT_SHARE and fault.name not in without
         ]
+        self.count = 0
+        """Deals so far, those left out included."""
+        self._seed, self._left_out = seed, left_out
 
     async def deal(self, scene: Scene) -> None:
-        """Deals the next fault; none if this seed has no kind."""
-        if self.dealt:
+        """Waits some time, then deals the next fault; none if this seed has no kind."""
+        self.count += 1
+        scene.dice = random.Random(f"{self._seed} deal {self.count}")
+        await asyncio.sleep(scene.dice.expovariate(1 / scene.course.fault_seconds))
+        if self.dealt and self.count not in self._left_out:
             kinds, weights = zip(*self.dealt, strict=True)
-            await scene.dice.choices(kinds, weights)[0].act(scene)
+            kind = scene.dice.choices(kinds, weights)[0]
+            scene.tell(f"deal {self.count}: {kind.name}")
+            await kind.act(scene)

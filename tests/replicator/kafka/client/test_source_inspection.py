@@ -25,6 +25,9 @@ class Source:
     def leader(self, topic, partition):
         return self.known
 
+    async def try_refresh(self):
+        pass
+
     async def log_start(self, topic, partition):
         return 0
 
@@ -55,6 +58,19 @@ async def test_a_log_that_ends_before_the_position_was_truncated():
     assert found.loss is not None
     assert found.loss.kind is LossKind.SOURCE_TRUNCATED
     assert found.leader == 7
+
+
+async def test_a_topic_that_the_metadata_does_not_show_yet_is_recreated_and_not_truncated():
+    """The new topic is empty, and the metadata shows the old one until it is read again."""
+    source = Source(Leader(1, epoch=6), end=0, epoch_6_end=0)
+
+    async def refresh():
+        source.topic = lambda name: Topic(UUID(int=2), {0: source.known})
+
+    source.try_refresh = refresh
+    found = await inspected(source)
+    assert found.loss is not None
+    assert found.loss.kind is LossKind.SOURCE_RECREATED
 
 
 async def test_a_recreated_topic_does_not_answer_for_the_former_one():

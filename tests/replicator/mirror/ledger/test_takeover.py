@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, ClassVar
+from uuid import UUID
 
 import pytest
 
@@ -107,6 +108,21 @@ async def test_an_operator_may_carry_published_records_again(restart_at):
     more = {"accept": {ONE: None}, "runs": runs, "restart_at": restart_at}
     takeover = a_takeover(EntriesById({ONE: entry}), source, target, **more)
     assert (await takeover.acquire([ONE])).taken[ONE].entry.source_offset == restart_at
+
+
+async def test_a_target_that_is_recreated_after_it_was_examined_is_not_gone_on_with():
+    """The new entry keeps the id that was examined: the next Produce is refused."""
+    entry = replace(HELD, custody=Custody.RELEASED)
+    source, target = End(SOURCE, 0, 9000), End(TARGET, 0, 120)
+
+    async def recreated(topic, partition):
+        target.topic_id = UUID(int=99)
+        return source.end
+
+    source.log_end = recreated  # the source is examined after the target
+    taken = (await a_takeover(EntriesById({ONE: entry}), source, target).acquire([ONE])).taken
+    assert target.topic_id != TARGET
+    assert taken[ONE].entry.target_topic == TARGET
 
 
 async def test_the_new_entry_counts_more_losses_than_the_runs_published_before():

@@ -1,0 +1,78 @@
+"""Faults that lose records: unclean elections, retention that passes the readers, other topics.
+
+A history has them only in a course that loses (`Course.loses`): then a partition may stop, and
+`checks/losses.py` says what else has to be true.
+"""
+
+from __future__ import annotations
+
+from tests.world import log_losses
+from tests.world.faults.fault import Fault
+from tests.world.faults.logs import entries
+from tests.world.kafka_cluster import KafkaCluster
+from tests.world.partition import NOBODY, Partition
+from tests.world.scene import Scene
+
+BATCHES_LOST_MAX = 12
+
+
+async def unclean_election(scene: Scene) -> None:
+    cluster = scene.any_cluster()
+    partition = _any_partition(scene, cluster)
+    leader = partition.decided.leader
+    others = [it for it in partition.replicas if it != leader and cluster.is_connected(it)]
+    if leader == NOBODY or not others:
+        return
+    node = scene.dice.choice(others)
+    log = partition.logs[leader]
+    ends = [it.base_offset for it in log.batches[-BATCHES_LOST_MAX:]]
+    kept = min(scene.dice.choice(ends or [log.end]), partition.logs[node].end)
+    scene.tell(
+        f"unclean election in {cluster.name}: {partition.topic}-{partition.number} ended at "
+        f"{log.end}, {node} has it up to {kept}"
+    )
+    log_losses.elect_unclean(cluster, partition, node, kept)
+
+
+async def delete_unread(scene: Scene) -> None:
+    """Retention of the source deletes records that are not carried yet."""
+    source = scene.mirroring.source
+    partition = _any_partition(scene, source)
+    leader = partition.decided.leader
+    if leader != NOBODY:
+        end = partition.logs[leader].high_watermark
+        scene.tell(f"{source.name} deletes {partition.topic}-{partition.number} before {end}")
+        log_losses.delete_unread(source, partition, end)
+
+
+async def delete_tail(scene: Scene) -> None:
+    """Retention of the target deletes records that a takeover would read."""
+    target = scene.mirroring.target
+    partition = _any_partition(scene, target)
+    leader, known = partition.decided.leader, entries(scene)
+    entry = known.get(next(it for it in scene.places if it.partition == partition.number))
+    if leader != NOBODY and entry:
+        end = partition.logs[leader].high_watermark
+        scene.tell(f"{target.name} deletes {partition.topic}-{partition.number} before {end}")
+        if end > entry.target_offset:
+            log_losses.delete_unread(target, partition, end)
+
+
+async def recreate(scene: Scene) -> None:
+    cluster, topic = scene.any_cluster(), scene.places[0].topic
+    scene.tell(f"{cluster.name} has another topic under the name of {topic}")
+    log_losses.recreate(cluster, topic)
+
+
+def _any_partition(scene: Scene, cluster: KafkaCluster) -> Partition:
+    partition = cluster.partition(*scene.dice.choice(scene.places))
+    assert partition is not None
+    return partition
+
+
+LOSSES = (
+    Fault("unclean election", unclean_election, 2),
+    Fault("delete what is not carried", delete_unread, 1),
+    Fault("delete a tail", delete_tail, 1),
+    Fault("recreate a topic", recreate, 1),
+)

@@ -1,0 +1,1 @@
+"""Consumer groups in a world of two regions: they read, commit, and are moved by plans."""

@@ -1,0 +1,30 @@
+"""Mutation: a rule of docs/ARCHITECTURE.md that carriers of a history do not keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from tests.replicator.mirror.carrier.adapted_pipelines import AdaptedPipelines
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A rule that is taken out.
+
+    Args:
+        rule: its number in docs/ARCHITECTURE.md.
+        name: of the mutation.
+        makers: of the carriers that break it.
+    """
+
+    rule: int
+    name: str
+    makers: Makers
+
+
+def adapted(adapt: Callable[[PartitionPipeline], None]) -> Makers:
+    """Returns makers of carriers whose pipelines are changed as they are made."""
+    return Makers(pipelines=lambda: AdaptedPipelines(adapt))

@@ -1,0 +1,59 @@
+"""Load of a feed: JSON records of several tables, and records that cannot be loaded."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from tests.replicator.batches.source_batches import Record
+from tests.world.source_load import Sender
+
+TABLES = ("flights", "delays")
+HEADER = "table"
+BROKEN = b"{broken"
+"""Begin of values that are no JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Destination of one record: rows of a table, or a dead letter.
+
+    Args:
+        table: that the record names.
+        rows: id and name of each row; empty for a dead letter.
+    """
+
+    table: str
+    rows: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def is_dead(self) -> bool:
+        return not self.rows
+
+
+@dataclass(slots=True)
+class FeedSender(Sender):
+    """Producer of a feed's records for one partition."""
+
+    def _record(self, at: int, now: int) -> Record:
+        number, dice = self.sent + at, self.dice
+        table = dice.choices([*TABLES, "nowhere", ""], [60, 36, 2, 2])[0]
+        headers = ((HEADER, table.encode()),) if table else ()
+        rows = [
+            {"id": number, "name": f"näme {number}-{row}"} for row in range(dice.choice([1, 1, 2]))
+        ]
+        value = json.dumps(rows if len(rows) > 1 else rows[0]).encode()
+        if dice.random() < 0.03:
+            value = BROKEN + value
+        return Record(at, now, b"k%d" % number, value, headers)
+
+
+def wanted(record: Record) -> Wanted:
+    """Returns the destination of a record, by a rule of its own."""
+    table = dict(record.headers).get(HEADER, b"") or b""
+    value = record.value or b""
+    if table.decode() not in TABLES or value.startswith(BROKEN):
+        return Wanted(table.decode())
+    found = json.loads(value)
+    rows = found if isinstance(found, list) else [found]
+    return Wanted(table.decode(), tuple((row["id"], row["name"]) for row in rows))

@@ -1,0 +1,72 @@
+"""View of a feed's dead letters from outside: by the record that each is of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from replicator.config.names import dead_letter_topic
+from tests.replicator.batches.source_batches import decoded
+from tests.world.checks.log_reading import LogReading
+from tests.world.kafka_cluster import KafkaCluster
+from tests.world.log_batch import Batch
+from tests.world.partition import Partition
+
+
+class RecordPlace(NamedTuple):
+    """Place of a record."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class LetterView:
+    """Observer of the topic of dead letters.
+
+    Args:
+        seen_again: called with each record of which a second letter is committed.
+    """
+
+    def __init__(
+        self, cluster: KafkaCluster, feed: str, seen_again: Callable[[RecordPlace], object]
+    ) -> None:
+        self._seen_again = seen_again
+        self.sent: dict[RecordPlace, tuple[int, int]] = {}
+        """Records with letters on disk, committed or not, and the producer of the last one."""
+        self.committed: Counter[RecordPlace] = Counter()
+        """Number of committed letters of each record."""
+        self._any: dict[int, LogReading] = {}
+        self._stable: dict[int, LogReading] = {}
+        for partition in cluster.topics[dead_letter_topic(feed)].partitions:
+            self._any[partition.number] = LogReading(partition)
+            self._stable[partition.number] = LogReading(partition, is_stable=True)
+            partition.observers.append(self)
+
+    def appended(self, partition: Partition, broker: int, batch: Batch) -> None:
+        pass
+
+    def advanced(self, partition: Partition) -> None:
+        for batch in self._any[partition.number].batches():
+            for place in _places(batch):
+                self.sent[place] = batch.producer_id, batch.producer_epoch
+        for batch in self._stable[partition.number].batches():
+            for place in _places(batch):
+                self.committed[place] += 1
+                if self.committed[place] > 1:
+                    self._seen_again(place)
+
+
+def _places(batch: Batch) -> list[RecordPlace]:
+    found = []
+    for record in decoded(batch.data) if not batch.is_marker else ():
+        headers = {key: (value or b"").decode() for key, value in record.headers}
+        found.append(
+            RecordPlace(
+                headers["sluice.topic"],
+                int(headers["sluice.partition"]),
+                int(headers["sluice.offset"]),
+            )
+        )
+    return found

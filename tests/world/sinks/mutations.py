@@ -1,0 +1,245 @@
+"""Mutations: each takes a rule of loading out, and a history has to find that."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from aggregator.intents.intent import Intent
+from aggregator.loader.acquisition import Acquired, Acquisition
+from aggregator.loader.assembly import Makers
+from aggregator.loader.block_loading import BlockLoading
+from aggregator.loader.dead_letters import DeadLetter
+from aggregator.loader.forced_flush import ForcedFlush
+from aggregator.loader.formed_block import FormedBlock
+from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.pause_watch import PauseWatch
+from aggregator.loader.shard_tables import ShardTables
+from aggregator.store.outgoing_block import OutgoingBlock
+from aggregator.store.recognition import Decision, Verdict
+from aggregator.store.shard_store import ShardStore
+from balancer.plan import TopicPartition
+from replicator.kafka.client.fenced_committer import FencedCommitter
+from tests.world.sinks.scene import Course
+
+USUAL = Course()
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A rule that is taken out.
+
+    Args:
+        rule: its number in docs/ARCHITECTURE.md.
+        name: of the mutation.
+        makers: of the loaders that break it.
+        course: of the histories that find it.
+    """
+
+    rule: int
+    name: str
+    makers: Makers
+    course: Course = USUAL
+
+
+class CommitsLater(IntentCommitter):
+    """Lets blocks be sent while their intent is being committed."""
+
+    async def commit(self, partition: HeldPartition, letters: Sequence[DeadLetter] = ()) -> None:
+        self._last = asyncio.ensure_future(super().commit(partition, letters))
+        await asyncio.sleep(0)
+
+
+class LettersApart(IntentCommitter):
+    """Produces dead letters in a transaction of their own, before that of the intent."""
+
+    async def _commit(
+        self, wanted: Mapping[TopicPartition, HeldPartition], letters: Sequence[DeadLetter]
+    ) -> None:
+        formed = super()._intent
+        self._ready = {place: formed(each) for place, each in wanted.items()}
+        if letters:
+            # The renewed intents of before go with the letters.
+            before = {place: each.intent for place, each in wanted.items()}
+            effects = self.producer.effects(self.committer, letters)
+            await self.store.commit(self.committer, before, effects=effects)
+        await super()._commit(wanted, ())
+
+    def _intent(self, partition: HeldPartition) -> Intent:
+        return self._ready[partition.partition]
+
+
+class LettersAfter(IntentCommitter):
+    """Produces dead letters in a transaction of their own, after that of the intent."""
+
+    async def _commit(
+        self, wanted: Mapping[TopicPartition, HeldPartition], letters: Sequence[DeadLetter]
+    ) -> None:
+        await super()._commit(wanted, ())
+        if letters:
+            effects = self.producer.effects(self.committer, letters)
+            now = {place: each.intent for place, each in wanted.items()}
+            await self.store.commit(self.committer, now, effects=effects)
+
+
+class PassesBlocks(IntentCommitter):
+    """Commits the end of the blocks that are being loaded as the offset."""
+
+    def _intent(self, partition: HeldPartition) -> Intent:
+        intent = super()._intent(partition)
+        ends = [each.end for each in intent.blocks.values() if each.begin == intent.offset]
+        return replace(intent, offset=max(ends, default=intent.offset))
+
+
+class FormsAnew(Acquisition):
+    """Forgets the blocks of the intents that were taken over: their records form others."""
+
+    async def acquire(self, partitions: Collection[TopicPartition]) -> Acquired:
+        acquired = await super().acquire(partitions)
+        for place, (intent, epoch) in acquired.taken.items():
+            markers = {name: each for name, each in intent.tables.items() if each.is_marker}
+            acquired.taken[place] = replace(intent, tables=MappingProxyType(markers)), epoch
+        return acquired
+
+
+class FencesNobody(Acquisition):
+    """Replaces intents in transactions of its own id, and leaves their holders alone."""
+
+    def __init__(self, **parts: Any) -> None:
+        committer: FencedCommitter = parts["committer"]
+
+        class Unopened(FencedCommitter):
+            """Own committer under the name of another id."""
+
+            async def open(self) -> FencedCommitter:
+                return committer
+
+        def committer_of(_: str) -> FencedCommitter:
+            return Unopened(parts["source"], committer.transactional_id)
+
+        super().__init__(**{**parts, "committer_of": committer_of})
+
+
+class AwaitsFlushes(ForcedFlush):
+    """Never gives a forced flush up."""
+
+    def _watch(self, progress: Any, now: float, is_stopping: bool) -> None:
+        super()._watch(progress, now, is_stopping=True)
+
+
+class NeverGivenUp(dict[TopicPartition, HeldPartition]):
+    """Partitions whose forced flushes are never given up."""
+
+    def __setitem__(self, place: TopicPartition, partition: HeldPartition) -> None:
+        partition.flush = AwaitsFlushes(partition.flush.ended_at)
+        super().__setitem__(place, partition)
+
+
+class LooksNot(ShardStore):
+    """Inserts doubtful blocks as if the table had been looked at, and had none of their rows."""
+
+    def look(self, block: OutgoingBlock, **_: Any) -> Decision:
+        return Decision(Verdict.INSERT)
+
+
+class HeedsNoQuorum(ShardStore):
+    """Takes the acknowledgement of one server for enough."""
+
+    quorum = property(lambda _: 0, lambda *_: None)  # type: ignore[assignment]
+
+
+class TrustsAnyCopy(ShardStore):
+    """Takes rows that one replica shows for stored by the quorum."""
+
+    def look(self, block: OutgoingBlock, **more: Any) -> Decision:
+        quorum, self.quorum = self.quorum, 1
+        try:
+            return super().look(block, **more)
+        finally:
+            self.quorum = quorum
+
+
+class NeverPaused(PauseWatch):
+    """Notices no pause."""
+
+    def __init__(self) -> None:
+        super().__init__(math.inf)
+
+    def was_paused(self, since: float) -> bool:
+        return False
+
+    async def _run(self) -> None:
+        await asyncio.Event().wait()
+
+
+class LoadsBehind(ShardTables):
+    """Takes blocks for stored once they are on their way: markers pass them at once."""
+
+    async def load(self, place: TopicPartition, block: FormedBlock, *, is_doubtful: bool) -> None:
+        self._last = asyncio.ensure_future(super().load(place, block, is_doubtful=is_doubtful))
+        await asyncio.sleep(0)
+
+
+class Unwatched(ShardTables):
+    """Loads blocks without a watch over pauses."""
+
+    def _matching(self, topic: str) -> Any:
+        shard = super()._matching(topic)
+        loading: BlockLoading = shard.loading
+        if not isinstance(loading.watch, NeverPaused):
+            loading.watch = NeverPaused()
+        return shard
+
+
+def _stores(store: type[ShardStore]) -> Makers:
+    """Returns makers whose tables are on another kind of store."""
+
+    def tables(*args: Any, make_store: Callable[..., ShardStore], **more: Any) -> ShardTables:
+        connected = make_store
+
+        def made(*parts: Any, **options: Any) -> ShardStore:
+            own = connected(*parts, **options)
+            own.__class__ = store
+            return own
+
+        return ShardTables(*args, make_store=made, **more)
+
+    return Makers(shard_tables=tables)
+
+
+STOPS = Course(seconds=100.0, fault_seconds=2.5, only=("refuse inserts", "stop a loader"))
+"""Course in which loaders stand still while their blocks wait."""
+TAKEOVERS = Course(
+    seconds=120.0, shard=(3, 2), only=("strike at an intent", "kill a loader soon", "outage")
+)
+"""Course in which blocks are repeated when their hashes are forgotten."""
+SERVERS = Course(shard=(3, 2), only=("kill a server", "stop a server", "slow server"))
+"""Course in which servers fail."""
+STALL = Course(seconds=60.0, stalls="delays", bound_seconds=12.0)
+"""Course in which nothing fails, and a table takes no inserts."""
+
+MUTATIONS = (
+    Mutation(37, "intents are not awaited", Makers(intent_committer=CommitsLater)),
+    Mutation(37, "markers are not awaited", Makers(shard_tables=LoadsBehind)),
+    Mutation(38, "the offset passes blocks", Makers(intent_committer=PassesBlocks)),
+    Mutation(39, "tables are not looked at", _stores(LooksNot), TAKEOVERS),
+    Mutation(39, "blocks are formed anew", Makers(acquisition=FormsAnew)),
+    Mutation(39, "holders are not fenced", Makers(acquisition=FencesNobody)),
+    Mutation(40, "pauses are not noticed", Makers(shard_tables=Unwatched), STOPS),
+    Mutation(41, "the quorum is not asked for", _stores(HeedsNoQuorum), SERVERS),
+    Mutation(41, "any copy is enough", _stores(TrustsAnyCopy), SERVERS),
+    Mutation(42, "dead letters come before", Makers(intent_committer=LettersApart)),
+    Mutation(42, "dead letters come behind", Makers(intent_committer=LettersAfter)),
+    Mutation(45, "flushes are not given up", Makers(partitions=NeverGivenUp), STALL),
+)
+
+VANISHING = Course(seconds=40.0, only=("lose answers",), shard=(2, 0), parts_vanish=True)
+"""Course in which the product loses records: without a quorum, a part that only the server's disk
+has is taken for stored, and vanishes once the server finds that the keeper does not know it."""
+KNOWN = (Mutation(41, "parts vanish", Makers(), VANISHING),)
+"""Courses that show faults of the product itself."""

@@ -1,0 +1,146 @@
+"""Questions that the product asks a server, recognized by the product's own texts, with answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from clickhouse_driver.errors import ServerException
+
+from aggregator.store import (
+    block_memory,
+    part_counts,
+    recognition,
+    schema_reader,
+    server_features,
+)
+from tests.world.sinks.keeper import KeptTable, Part, Row
+from tests.world.virtual_loop import EPOCH
+
+if TYPE_CHECKING:
+    from tests.world.sinks.server import Server
+
+Answer = list[tuple[Any, ...]]
+Parameters = Mapping[str, Any]
+ENGINE = "ReplicatedMergeTree"
+ROWS = recognition.ROWS.partition("{table}")[0]
+LOG, BLOCKS = "/log", "/blocks"
+FULL_PARTS, FEW_PARTS = 300, 10
+
+
+def answered(server: Server, query: str, parameters: Parameters) -> Answer:
+    """Returns the answer as rows. Raises ServerException."""
+    if query.startswith(ROWS):
+        return _rows(server, query, parameters)
+    if query.startswith(schema_reader.COLUMNS):
+        return _columns(server, parameters)
+    return ANSWERS[query](server, parameters)
+
+
+def columnar(rows: Answer) -> list[tuple[Any, ...]]:
+    """Returns an answer by columns; nothing if it has no rows, as the driver does."""
+    return list(zip(*rows, strict=True))
+
+
+def _features(server: Server, parameters: Parameters) -> Answer:
+    return [(name,) for name in parameters["names"] if name in server.settings]
+
+
+def _system_tables(server: Server, parameters: Parameters) -> Answer:
+    return [("parts",), ("merge_tree_settings",)]
+
+
+def _windows(server: Server, parameters: Parameters) -> Answer:
+    table = next(iter(server.keeper.tables.values()))
+    return [
+        (schema_reader.WINDOW, str(table.window)),
+        (f"{schema_reader.WINDOW}_seconds", str(round(table.window_seconds))),
+    ]
+
+
+def _columns(server: Server, parameters: Parameters) -> Answer:
+    return [
+        (table.name, *column) for table in server.keeper.tables.values() for column in table.columns
+    ]
+
+
+def _tables(server: Server, parameters: Parameters) -> Answer:
+    return [(name, ENGINE, f"{ENGINE}('/{name}', 'r')", "tuple()") for name in server.keeper.tables]
+
+
+def _most_parts(server: Server, parameters: Parameters) -> Answer:
+    is_full = server.keeper.tables[parameters["table"]].is_full
+    return [(FULL_PARTS if is_full else FEW_PARTS,)]
+
+
+def _path(server: Server, parameters: Parameters) -> Answer:
+    return [(f"/{parameters['table']}",)]
+
+
+def _blocks(server: Server, parameters: Parameters) -> Answer:
+    blocks = _table_at(server, parameters, BLOCKS).blocks
+    return [(len(blocks), int(EPOCH + min(blocks.values(), default=-EPOCH)))]
+
+
+def _entries(server: Server, parameters: Parameters) -> Answer:
+    return [(len(_table_at(server, parameters, LOG).log),)]
+
+
+def _table_at(server: Server, parameters: Parameters, below: str) -> KeptTable:
+    if not server.has_session:
+        raise ServerException("Session with ZooKeeper expired", 999)
+    return server.keeper.tables[parameters["path"].removesuffix(below).removeprefix("/")]
+
+
+def _old_parts(server: Server, parameters: Parameters) -> Answer:
+    before_s, parts = parameters["before_s"], server.parts[parameters["table"]]
+    old = [it for it, at in parts.items() if int(EPOCH + at) < before_s]
+    old.sort(key=lambda it: -len(it.rows))
+    return [(it.name,) for it in old[: parameters["most"]]]
+
+
+def _rows(server: Server, query: str, parameters: Parameters) -> Answer:
+    table = query.split("`")[3]
+    found = _of_range(server.parts[table], parameters)
+    return [(row.identity.offset, row.identity.row) for row in found]
+
+
+def _of_range(parts: Mapping[Part, float], parameters: Parameters) -> Iterator[Row]:
+    old = frozenset(parameters.get("old", ()))
+    place = parameters["topic"], parameters["partition"]
+    for part in parts:
+        for row in part.rows if part.name not in old else ():
+            _, topic, partition, offset, _ = row.identity
+            is_there = (topic, partition) == place and row.cluster == parameters["cluster"]
+            if is_there and parameters["begin"] <= offset < parameters["end"]:
+                yield row
+
+
+def _running(server: Server, parameters: Parameters) -> Answer:
+    name = parameters["name"]
+    return [(sum(it == name or it.startswith(f"{name}-rest-") for it in server.running),)]
+
+
+def _replica(server: Server, parameters: Parameters) -> Answer:
+    name = parameters["table"]
+    pointer, queue = server.pointers[name], server.queues[name]
+    if not server.has_session:
+        return [(len(queue), 0, 0, 1, f"/{name}")]
+    last = max(0, len(server.keeper.tables[name].log) - 1)
+    return [(len(queue), pointer, last, 0, f"/{name}")]
+
+
+ANSWERS: Mapping[str, Callable[[Server, Parameters], Answer]] = {
+    server_features.SETTINGS: _features,
+    server_features.TABLES: _system_tables,
+    schema_reader.HAS_POSITION: lambda *_: [(1,)],
+    schema_reader.TABLES: _tables,
+    schema_reader.WINDOWS.format(table="merge_tree_settings"): _windows,
+    part_counts.MOST: _most_parts,
+    block_memory.PATH: _path,
+    block_memory.BLOCKS: _blocks,
+    recognition.OLD_PARTS: _old_parts,
+    recognition.RUNNING: _running,
+    recognition.REPLICA: _replica,
+    recognition.ENTRIES: _entries,
+}

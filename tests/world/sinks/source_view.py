@@ -1,0 +1,53 @@
+"""View of a feed's topics from outside: every committed record, with its destination."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from balancer.plan import TopicPartition
+from tests.replicator.batches.source_batches import decoded
+from tests.world.checks.log_reading import LogReading
+from tests.world.kafka_cluster import KafkaCluster
+from tests.world.log_batch import Batch
+from tests.world.partition import Partition
+from tests.world.sinks.feed_load import Wanted, wanted
+
+
+class SourceView:
+    """Observer of the partitions of a feed."""
+
+    def __init__(self, cluster: KafkaCluster, places: Iterable[TopicPartition]) -> None:
+        self.offsets: dict[TopicPartition, list[int]] = {}
+        self.records: dict[TopicPartition, dict[int, Wanted]] = {}
+        self.seen_at: dict[TopicPartition, dict[int, float]] = {}
+        """Times at which the records could be read."""
+        self._readings: dict[TopicPartition, LogReading] = {}
+        for place in places:
+            partition = cluster.partition(*place)
+            assert partition is not None
+            self.offsets[place], self.records[place], self.seen_at[place] = [], {}, {}
+            self._readings[place] = LogReading(partition, is_stable=True)
+            partition.observers.append(self)
+
+    def appended(self, partition: Partition, broker: int, batch: Batch) -> None:
+        pass
+
+    def advanced(self, partition: Partition) -> None:
+        place = TopicPartition(partition.topic, partition.number)
+        for batch in self._readings[place].batches():
+            for record in decoded(batch.data) if not batch.is_marker else ():
+                self.offsets[place].append(record.offset)
+                self.records[place][record.offset] = wanted(record)
+                self.seen_at[place][record.offset] = time.monotonic()
+
+    def between(self, place: TopicPartition, begin: int, end: int) -> list[tuple[int, Wanted]]:
+        """Returns the records with offsets begin..end-1."""
+        offsets, records = self.offsets[place], self.records[place]
+        found = offsets[bisect_left(offsets, begin) : bisect_left(offsets, end)]
+        return [(offset, records[offset]) for offset in found]
+
+    def end(self, place: TopicPartition) -> int:
+        """Returns the offset up to which everything was read."""
+        return self._readings[place].position

@@ -1,0 +1,133 @@
+"""Checks at each step of a feed: rules 37 to 42 of docs/ARCHITECTURE.md, and the verifier's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from aggregator.intents.intent import Intent
+from balancer.plan import TopicPartition
+from replicator.kafka.client.custody import Custody
+from tests.aggregator.verifier.judged import judged
+from tests.world.checks.wrong import Wrong
+from tests.world.sinks.feed_load import Wanted
+from tests.world.sinks.feeding import CLUSTER, FEED, Feeding
+from tests.world.sinks.intent_view import IntentView
+from tests.world.sinks.keeper import Identity, Observer, Part
+from tests.world.sinks.letter_view import LetterView, RecordPlace
+from tests.world.sinks.source_view import SourceView
+from tests.world.virtual_loop import VirtualLoop
+
+BLOCK_NAME = re.compile(
+    rf"sluice-{FEED}-{CLUSTER.replace(' ', '.')}-(\w+)-(\d+)-(\w+)-(\d+)-(\d+)(-rest-\w+)?"
+)
+
+
+class StepChecks(Observer):
+    """Checks of one feed. Whatever they find ends the history at that moment.
+
+    - Data of a block are sent only once an intent that names the block is committed (37).
+    - The offset of an intent passes only records whose rows the quorum has, or that are dead
+      letters (38, 41); the same holds below each range that it names for the range's table (37).
+    - No row is stored twice (39, 40), and each is as its record says.
+    - Dead letters of a block that an intent names are on disk when the intent is committed, and
+      none is committed twice (42).
+    - The verifier has nothing to say about any intent, and none is parked.
+    """
+
+    def __init__(self, loop: VirtualLoop, feeding: Feeding) -> None:
+        self._loop, self._feeding = loop, feeding
+        self._copies_needed = max(feeding.quorum, 1)
+        self.source = SourceView(feeding.cluster, feeding.places)
+        self.letters = LetterView(feeding.cluster, FEED, self._letter_again)
+        self.intents: dict[TopicPartition, list[Intent]] = {it: [] for it in feeding.places}
+        self._named: set[tuple[str, int, str, int, int]] = set()
+        self._settled = dict.fromkeys(feeding.places, 0)
+        self.armed: Callable[[Intent], object] | None = None
+        """Called once with the next intent of a loader that names blocks."""
+        IntentView(feeding.cluster, FEED, self._intent_seen)
+        feeding.keeper.observer = self
+
+    def _wrong(self, place: tuple[str, int], text: str) -> None:
+        self._loop.fail(Wrong(f"{place[0]}-{place[1]}: {text}"))
+
+    # -- blocks
+
+    def sent(self, query_id: str) -> None:
+        found = BLOCK_NAME.fullmatch(query_id)
+        assert found, f"{query_id} names no block"
+        topic, number, table, begin, end, _ = found.groups()
+        block = (topic, int(number), table, int(begin), int(end))
+        if block not in self._named:
+            self._wrong((topic, int(number)), f"{query_id} is sent, and no intent names it (37)")
+
+    def committed(self, table: str, part: Part) -> None:
+        for row in part.rows:
+            identity = row.identity
+            place = TopicPartition(identity.topic, identity.partition)
+            if identity in self._feeding.keeper.part_of:
+                self._wrong(place, f"{identity} is stored twice, by {part.block_id} (39, 40)")
+            record = self.source.records[place].get(identity.offset)
+            is_true = (
+                record is not None
+                and record.table == table
+                and identity.row < len(record.rows)
+                and record.rows[identity.row] == (row.id, row.name)
+                and row.cluster == CLUSTER
+            )
+            if not is_true:
+                self._wrong(place, f"{row} is no row of the record {record}")
+
+    # -- intents
+
+    def _letter_again(self, place: RecordPlace) -> None:
+        self._wrong(place[:2], f"{place.offset} is a dead letter twice (42)")
+
+    def _intent_seen(self, place: TopicPartition, intent: Intent) -> None:
+        before = self.intents[place][-1:]
+        self.intents[place].append(intent)
+        self._named |= {
+            (*place, table, each.begin, each.end) for table, each in intent.blocks.items()
+        }
+        if self.armed is not None and intent.blocks and intent.custody is Custody.HELD:
+            armed, self.armed = self.armed, None
+            armed(intent)
+        if intent.parked:
+            self._wrong(place, f"parked: {intent.parked}")
+        for finding in judged([*before, intent]) if before else ():
+            self._wrong(place, f"the verifier says: {finding}")
+        for offset, record in self.source.between(place, self._settled[place], intent.offset):
+            if not self.is_settled(place, offset, record):
+                self._wrong(place, f"{offset} is passed by an intent (38): {record}, {intent}")
+        self._settled[place] = max(self._settled[place], intent.offset)
+        for table, each in intent.tables.items():
+            for offset, record in self.source.between(place, intent.offset, each.begin):
+                if record.table == table and not self.is_settled(place, offset, record):
+                    self._wrong(place, f"{offset} is passed by {each} (37): {record}, {intent}")
+            for offset, record in self.source.between(place, each.begin, each.end):
+                if record.table == table and record.is_dead:
+                    self._check_letter(place, offset, intent)
+
+    def _check_letter(self, place: TopicPartition, offset: int, intent: Intent) -> None:
+        if RecordPlace(*place, offset) not in self.letters.sent:
+            self._wrong(place, f"{offset} has no dead letter, and is named (42): {intent}")
+
+    def check_waits(self, stalled: str, bound_seconds: float) -> None:
+        """Checks that no record of another table than the stalled one waits for long (45)."""
+        before = self._loop.time() - bound_seconds
+        for place, seen_at in self.source.seen_at.items():
+            for offset, record in self.source.between(place, self._settled[place], 1 << 60):
+                is_late = record.table != stalled and seen_at[offset] < before
+                if is_late and not self.is_settled(place, offset, record):
+                    self._wrong(place, f"{offset} waits for {bound_seconds} s (45): {record}")
+                    return
+
+    def is_settled(self, place: TopicPartition, offset: int, record: Wanted) -> bool:
+        """Returns True if enough replicas have the rows of a record, or it is a dead letter."""
+        if record.is_dead:
+            return RecordPlace(*place, offset) in self.letters.sent
+        return all(
+            self._feeding.keeper.copies(Identity(record.table, *place, offset, row))
+            >= self._copies_needed
+            for row in range(len(record.rows))
+        )

@@ -1,0 +1,39 @@
+"""Log lines of the simulated processes, as lines of a history's log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from typing_extensions import override
+
+from tests.world.process import CURRENT
+
+
+class _Teller(logging.Handler):
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__(logging.INFO)
+        self._tell = tell
+
+    @override
+    def emit(self, record: logging.LogRecord) -> None:
+        process = CURRENT.get()
+        who = process.name if process is not None else record.name
+        self._tell(f"  {who}: {record.levelname.lower()} {record.getMessage()}")
+
+
+@contextmanager
+def told_logs(tell: Callable[[str], None]) -> Iterator[None]:
+    """Tells each line that the product logs from INFO on, with the name of its process."""
+    product, before = logging.getLogger("replicator"), logging.root.manager.disable
+    level, teller = product.level, _Teller(tell)
+    logging.disable(logging.NOTSET)
+    product.setLevel(logging.INFO)
+    product.addHandler(teller)
+    try:
+        yield
+    finally:
+        product.removeHandler(teller)
+        product.setLevel(level)
+        logging.disable(before)
