@@ -17,8 +17,8 @@ from typing import Any
 import click
 
 from bench.simulation import keep, kept
-from tests.world.families import FAMILIES
-from tests.world.pool import Asked, Pool
+from tests.world.families import FAMILIES, Asked
+from tests.world.pool import Pool
 
 BETWEEN_STARTS = 10_000
 """Distance of the first seeds of two starts."""

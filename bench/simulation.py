@@ -4,7 +4,7 @@
 
 Families of histories take turns. Each run goes on behind the seeds of the last one, and its figures
 go into bench/results/simulation.json. Ends with 1 if a history was wrong: its seed is printed, and
-`python -m tests.world SEED` plays it again.
+`python -m tests.world FAMILY SEED` plays it again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 import click
 
 from bench.machine import described, load_average
-from tests.world.families import FAMILIES
-from tests.world.pool import Asked, Played, Pool
+from tests.world.families import FAMILIES, Asked
+from tests.world.pool import Played, Pool
 
 FILE = Path(__file__).parent / "results" / "simulation.json"
 

@@ -11,7 +11,7 @@ from confluent_kafka.admin import NewTopic
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.cluster import Cluster
-from tests.world.contract_parts import PARTS
+from tests.world.contracts.contract_parts import PARTS
 
 
 @pytest.mark.parametrize("part", PARTS)

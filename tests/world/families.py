@@ -1,18 +1,26 @@
-"""Families of histories: the mirror, with and without losses, groups in two regions, and feeds."""
+"""Families of histories: the mirror, with and without losses, groups in two regions, and sinks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
-from tests.world import mutations
 from tests.world.groups import group_history
-from tests.world.groups import mutations as group_mutations
-from tests.world.history import play
-from tests.world.scene import Course
-from tests.world.sinks import history as feed_history
-from tests.world.sinks import mutations as feed_mutations
+from tests.world.groups import mutations as of_groups
+from tests.world.mirror import history
+from tests.world.mirror.mutations import (
+    custody,
+    losses,
+    offset_maps,
+    producing,
+    source_order,
+    tails,
+)
+from tests.world.mirror.mutations.mutation import Mutation
+from tests.world.mirror.scene import Course
+from tests.world.sinks import history as sink_history
+from tests.world.sinks import mutations as of_sinks
 
 
 class Result(Protocol):
@@ -24,6 +32,25 @@ class Result(Protocol):
     def steps(self) -> int: ...
     @property
     def seconds(self) -> float: ...
+    @property
+    def log(self) -> list[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A history that is to be played.
+
+    Args:
+        mutation: rule that is taken out; None: none.
+        left_out: numbers of the deals that are left out.
+        logs: True takes the log lines of the simulated processes into the history's log.
+    """
+
+    family: str
+    seed: int
+    mutation: str | None = None
+    left_out: Collection[int] = ()
+    logs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,45 +58,67 @@ class Family:
     """A family of histories.
 
     Args:
-        play: plays a seed as it is; raises Wrong.
+        play: plays a history; raises Wrong.
         rules: by mutation, the number of the rule that it takes out.
-        play_mutated: plays a seed with the rule of a mutation taken out.
+        is_numbered: deals have numbers, by which they can be left out.
+        known: names of courses that show a fault of the product which is not mended.
     """
 
-    play: Callable[[int], Result]
-    rules: Mapping[str, int] = field(default_factory=dict)
-    play_mutated: Callable[[int, str], Result] | None = None
+    play: Callable[[Asked], Result]
+    rules: Mapping[str, int]
+    is_numbered: bool = False
+    known: Collection[str] = ()
 
 
-_MIRROR = {it.name: it for it in mutations.MUTATIONS}
-_GROUPS = {it.name: it for it in group_mutations.MUTATIONS}
-_FEEDS = {it.name: it for it in feed_mutations.MUTATIONS}
+def _mirror(mutations: Mapping[str, Mutation], course: Course) -> Callable[[Asked], Result]:
+    def play(asked: Asked) -> Result:
+        makers = mutations[asked.mutation].makers if asked.mutation else history.MAKERS
+        return history.play(asked.seed, course, makers, left_out=asked.left_out, logs=asked.logs)
+
+    return play
+
+
+def _groups(asked: Asked) -> Result:
+    # A rule is taken out of the whole process, for good.
+    if asked.mutation and asked.mutation not in _taken_out:
+        _GROUPS[asked.mutation].take_out()
+        _taken_out.add(asked.mutation)
+    return group_history.play_groups(asked.seed)
+
+
+def _sinks(asked: Asked) -> Result:
+    if asked.mutation is None:
+        return sink_history.play(asked.seed)
+    mutation = _SINKS[asked.mutation]
+    return sink_history.play(asked.seed, mutation.course, mutation.makers)
+
+
+_MIRROR = {
+    it.name: it
+    for each in (custody, tails, source_order, producing, offset_maps)
+    for it in each.MUTATIONS
+}
+_LOSSES = {it.name: it for it in losses.MUTATIONS}
+_GROUPS = {it.name: it for it in of_groups.MUTATIONS}
+_SINKS = {it.name: it for it in (*of_sinks.MUTATIONS, *of_sinks.KNOWN)}
+_KNOWN = frozenset(it.name for it in of_sinks.KNOWN)
 _taken_out: set[str] = set()
 
-
-def _mirror_mutated(seed: int, name: str) -> Result:
-    return play(seed, makers=_MIRROR[name].makers)
-
-
-def _groups_mutated(seed: int, name: str) -> Result:
-    # Taken out of the whole process, for good.
-    if name not in _taken_out:
-        _GROUPS[name].take_out()
-        _taken_out.add(name)
-    return group_history.play_groups(seed)
-
-
-def _feeds_mutated(seed: int, name: str) -> Result:
-    return feed_history.play(seed, _FEEDS[name].course, _FEEDS[name].makers)
-
-
 FAMILIES: Mapping[str, Family] = {
-    "mirror": Family(play, {it.name: it.rule for it in _MIRROR.values()}, _mirror_mutated),
-    "losses": Family(lambda seed: play(seed, Course(loses=True))),
-    "groups": Family(
-        group_history.play_groups, {it.name: it.rule for it in _GROUPS.values()}, _groups_mutated
+    "mirror": Family(
+        _mirror(_MIRROR, Course()),
+        {it.name: it.rule for it in _MIRROR.values()},
+        is_numbered=True,
     ),
-    "feeds": Family(
-        feed_history.play, {it.name: it.rule for it in _FEEDS.values()}, _feeds_mutated
+    "losses": Family(
+        _mirror(_LOSSES, Course(loses=True)),
+        {it.name: it.rule for it in _LOSSES.values()},
+        is_numbered=True,
+    ),
+    "groups": Family(_groups, {it.name: it.rule for it in _GROUPS.values()}),
+    "sinks": Family(
+        _sinks,
+        {it.name: it.rule for it in _SINKS.values() if it.name not in _KNOWN},
+        known=_KNOWN,
     ),
 }

@@ -12,24 +12,10 @@ from itertools import islice
 from typing import Self
 
 from tests.world.checks.wrong import Wrong
-from tests.world.families import FAMILIES
+from tests.world.families import FAMILIES, Asked
 
 SEEDS_PER_PROCESS = 25
 """Seeds after which a process is replaced: caches of libraries grow."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A history that is to be played.
-
-    Args:
-        family: key of FAMILIES.
-        mutation: rule that is taken out; None: none.
-    """
-
-    family: str
-    seed: int
-    mutation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +38,8 @@ class Played:
 def play_one(asked: Asked) -> Played:
     """Plays a history."""
     logging.disable(logging.CRITICAL)
-    family = FAMILIES[asked.family]
     try:
-        if asked.mutation is None:
-            found = family.play(asked.seed)
-        else:
-            assert family.play_mutated is not None
-            found = family.play_mutated(asked.seed, asked.mutation)
+        found = FAMILIES[asked.family].play(asked)
     except Wrong as wrong:
         return Played(asked, wrong=str(wrong).partition("\n")[0])
     return Played(asked, found.records, found.steps, found.seconds)

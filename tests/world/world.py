@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from tests.world import (
+from tests.world.kafka import (
     coordinator_log,
     fetch_requests,
     group_requests,
     log_requests,
     transaction_requests,
 )
-from tests.world.broker import Handler
-from tests.world.kafka_cluster import KafkaCluster
+from tests.world.kafka.broker import Handler
+from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.network import Network
 from tests.world.redis_server import RedisServer
 from tests.world.virtual_loop import VirtualLoop

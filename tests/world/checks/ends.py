@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from balancer.plan import TopicPartition
 from tests.replicator.batches.source_batches import decoded
-from tests.world.kafka_cluster import KafkaCluster
-from tests.world.log_batch import Batch
-from tests.world.scene import Scene
+from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.kafka.log_batch import Batch
+from tests.world.mirror.scene import Scene
 
 
 def differences(scene: Scene) -> list[str]:

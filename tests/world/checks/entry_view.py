@@ -10,10 +10,10 @@ from replicator.config.topology import Route
 from replicator.mirror.ledger.entry import Entry, decode
 from replicator.mirror.ledger.ledger import group_of, groups_of
 from tests.world.checks.log_reading import LogReading
-from tests.world.group_requests import OffsetCommit, TopicDeletion
-from tests.world.kafka_cluster import GROUPS, KafkaCluster
-from tests.world.log_batch import Batch
-from tests.world.partition import Partition
+from tests.world.kafka.group_requests import OffsetCommit, TopicDeletion
+from tests.world.kafka.kafka_cluster import GROUPS, KafkaCluster
+from tests.world.kafka.log_batch import Batch
+from tests.world.kafka.partition import Partition
 
 Seen = Callable[[TopicPartition, Entry], object]
 

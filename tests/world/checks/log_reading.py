@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.world.log_batch import Batch
-from tests.world.partition import NOBODY, Partition
-from tests.world.replica_log import ReplicaLog
+from tests.world.kafka.log_batch import Batch
+from tests.world.kafka.partition import NOBODY, Partition
+from tests.world.kafka.replica_log import ReplicaLog
 
 
 class LogReading:

@@ -14,9 +14,9 @@ from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Entry
 from tests.world.checks.ends import all_values, committed_records, committed_values
 from tests.world.faults.logs import entries
-from tests.world.kafka_cluster import KafkaCluster
-from tests.world.log_losses import LossCause, LostRange
-from tests.world.scene import Scene
+from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.kafka.log_losses import LossCause, LostRange
+from tests.world.mirror.scene import Scene
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from replicator.mirror.offset_map.run_columns import RunsContradict
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.world.checks.records_of_log import RecordsOfLog
 from tests.world.checks.wrong import Wrong
-from tests.world.mirroring import ROUTE
-from tests.world.scene import Scene
+from tests.world.mirror.mirroring import ROUTE
+from tests.world.mirror.scene import Scene
 
 LOOK_SECONDS, LOOK_EVERY = 3.0, 7
 WHOLE_SECONDS = 120.0

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from tests.replicator.batches.source_batches import decoded
 from tests.world.checks.log_reading import LogReading
-from tests.world.log_batch import Batch
-from tests.world.partition import Partition
+from tests.world.kafka.log_batch import Batch
+from tests.world.kafka.partition import Partition
 
 
 class RecordsOfLog:

@@ -12,10 +12,10 @@ from tests.world.checks.entry_view import EntryView
 from tests.world.checks.log_reading import LogReading
 from tests.world.checks.records_of_log import RecordsOfLog
 from tests.world.checks.wrong import Wrong
-from tests.world.log_batch import Batch
-from tests.world.mirroring import ROUTE
-from tests.world.partition import Partition
-from tests.world.scene import Scene
+from tests.world.kafka.log_batch import Batch
+from tests.world.kafka.partition import Partition
+from tests.world.mirror.mirroring import ROUTE
+from tests.world.mirror.scene import Scene
 
 
 class StepChecks:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.world.faults.fault import Fault
-from tests.world.kafka_cluster import KafkaCluster
-from tests.world.scene import Scene
+from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.mirror.scene import Scene
 
 
 async def cut_connections(scene: Scene) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.world.faults.fault import Fault
-from tests.world.scene import Scene
+from tests.world.mirror.scene import Scene
 
 
 async def kill_carrier(scene: Scene) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.world.faults.fault import Fault
+from tests.world.mirror.scene import Scene
 from tests.world.network import Delays
-from tests.world.scene import Scene
 
 
 async def lose_answers(scene: Scene) -> None:

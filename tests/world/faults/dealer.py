@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 
 from tests.world.faults import brokers, carriers, connections, drivers, logs, operators, redis
 from tests.world.faults.fault import Fault
-from tests.world.scene import Scene
+from tests.world.mirror.scene import Scene
 
 FAULTS: Sequence[Fault] = (
     *carriers.FAULTS,

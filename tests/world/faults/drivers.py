@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.world.driving import DrivenMirroring, DriverRun
 from tests.world.faults.fault import Fault
-from tests.world.scene import Scene
+from tests.world.mirror.driving import DrivenMirroring, DriverRun
+from tests.world.mirror.scene import Scene
 
 MOVES_MAX = 4
 MOVE_PAUSES = (0.0, 0.05, 0.3, 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from tests.world.scene import Scene
+from tests.world.mirror.scene import Scene
 
 
 @dataclass(frozen=True, slots=True)

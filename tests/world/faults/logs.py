@@ -12,10 +12,10 @@ from balancer.plan import TopicPartition
 from replicator.mirror.ledger.entry import Entry
 from tests.world.checks.entry_view import EntryView
 from tests.world.faults.fault import Fault
-from tests.world.kafka_cluster import GROUPS
-from tests.world.mirroring import ROUTE
-from tests.world.scene import Scene
-from tests.world.transaction_requests import raise_epochs
+from tests.world.kafka.kafka_cluster import GROUPS
+from tests.world.kafka.transaction_requests import raise_epochs
+from tests.world.mirror.mirroring import ROUTE
+from tests.world.mirror.scene import Scene
 
 EPOCH_NEAR_ITS_END = 31_995
 """Just below the carriers' `producer_epoch_max`."""
@@ -56,6 +56,17 @@ async def fall_behind(scene: Scene) -> None:
     for node in nodes:
         cluster.stall(node, scene.dice.uniform(0.1, 2.0))
         cluster.later(seconds, cluster.catch_up, node)
+
+
+async def flicker(scene: Scene) -> None:
+    """In-sync sets of the target shrink to the leader, moment by moment, as carriers begin."""
+    target = scene.mirroring.target
+    seconds = scene.dice.uniform(0.5, 3.0)
+    scene.tell(f"in-sync sets of {target.name} flicker for {seconds:.1f} s")
+    for place in scene.places:
+        for _ in range(int(seconds * scene.dice.choice([5, 50]))):
+            target.later(scene.dice.uniform(0.0, seconds), target.shrink_to_leader, place)
+    await scene.plan()
 
 
 async def delete_carried(scene: Scene) -> None:
@@ -115,6 +126,7 @@ FAULTS = (
     Fault("leave markers out", leave_markers_out, 2),
     Fault("epochs near their end", raise_ids, 1),
     Fault("replicas fall behind", fall_behind, 2),
+    Fault("in-sync sets flicker", flicker, 2),
     Fault("delete what is carried", delete_carried, 1),
     Fault("delete what has landed", delete_landed, 1),
     Fault("compact what has landed", compact_landed, 1),

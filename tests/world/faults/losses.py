@@ -6,12 +6,12 @@ A history has them only in a course that loses (`Course.loses`): then a partitio
 
 from __future__ import annotations
 
-from tests.world import log_losses
 from tests.world.faults.fault import Fault
 from tests.world.faults.logs import entries
-from tests.world.kafka_cluster import KafkaCluster
-from tests.world.partition import NOBODY, Partition
-from tests.world.scene import Scene
+from tests.world.kafka import log_losses
+from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.kafka.partition import NOBODY, Partition
+from tests.world.mirror.scene import Scene
 
 BATCHES_LOST_MAX = 12
 

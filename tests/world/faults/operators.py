@@ -11,12 +11,12 @@ import random
 from balancer.plan import TopicPartition
 from replicator.mirror.repair.rewind import CannotRewind, Rewind
 from replicator.orders.order_records import Pause, key_of
-from tests.world.driving import DrivenMirroring
 from tests.world.faults.fault import Fault
 from tests.world.faults.logs import entries
-from tests.world.mirroring import ROUTE
+from tests.world.mirror.driving import DrivenMirroring
+from tests.world.mirror.mirroring import ROUTE
+from tests.world.mirror.scene import Scene
 from tests.world.process import Process
-from tests.world.scene import Scene
 
 PAUSE_SECONDS = (0.2, 15.0)
 ATTEMPTS_MAX = 30

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 
 from tests.world.faults.fault import Fault
+from tests.world.mirror.scene import Scene
 from tests.world.redis_server import RedisServer
-from tests.world.scene import Scene
 
 
 async def kill_redis(scene: Scene) -> None:

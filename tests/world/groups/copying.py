@@ -31,11 +31,11 @@ from replicator.kafka.tail.tail_position import (
 from replicator.mirror.offset_map.runs_topic import decode_key
 from tests.replicator.batches.source_batches import decoded
 from tests.world.blocking import in_thread, pause
-from tests.world.group_requests import OffsetCommit
-from tests.world.kafka_cluster import GROUPS, KafkaCluster
-from tests.world.partition import NOBODY, Partition
+from tests.world.kafka.group_requests import OffsetCommit
+from tests.world.kafka.kafka_cluster import GROUPS, KafkaCluster
+from tests.world.kafka.partition import NOBODY, Partition
+from tests.world.kafka.replica_log import Batch, ReplicaLog
 from tests.world.process import Process
-from tests.world.replica_log import Batch, ReplicaLog
 
 Record = TypeVar("Record")
 

@@ -29,9 +29,9 @@ from tests.world.groups.past import Past
 from tests.world.groups.reader import Consumer, Group, Kind, commit
 from tests.world.groups.surveying import surveyed
 from tests.world.groups.two_regions import REGIONS, TOPIC, RegionSender, TwoRegions
-from tests.world.kafka_cluster import KafkaCluster
+from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.mirror.redis_keeper import keeper
 from tests.world.process import Process
-from tests.world.redis_keeper import keeper
 from tests.world.redis_server import RedisServer
 from tests.world.virtual_loop import Deadlock, VirtualLoop, run
 from tests.world.world import World
@@ -78,6 +78,7 @@ class GroupOutcome:
     skipped: int
     steps: int
     seconds: float
+    log: list[str]
 
 
 class GroupScene:
@@ -298,6 +299,7 @@ class GroupHistory:
             sum(it.skipped for it in scene.groups),
             loop.steps,
             loop.time(),
+            scene.log,
         )
 
     async def _send(self, sender: RegionSender) -> None:
@@ -386,5 +388,5 @@ def play_groups(seed: int, course: GroupCourse | None = None) -> GroupOutcome:
         found: GroupOutcome = run(main)
     except (Wrong, Deadlock) as wrong:
         log: Sequence[str] = scenes[0].log if scenes else []
-        raise Wrong("\n".join([f"seed {seed}: {wrong}", *log])) from wrong
+        raise Wrong(f"seed {seed}: {wrong}", log) from wrong
     return found

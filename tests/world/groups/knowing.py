@@ -30,7 +30,7 @@ from replicator.mirror.offset_map.offset_store import maps_by_losses
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.world.groups.past import Past
 from tests.world.groups.two_regions import TOPIC, TwoRegions
-from tests.world.kafka_cluster import INTERNAL_PARTITIONS
+from tests.world.kafka.kafka_cluster import INTERNAL_PARTITIONS
 
 Commits = Mapping[str, Mapping[TopicPartition, OffsetAndMetadata]]
 

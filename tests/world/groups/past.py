@@ -19,10 +19,10 @@ from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.offset_map.runs_topic import RunsKey, decode_key
 from tests.replicator.batches.source_batches import decoded
 from tests.world.checks.log_reading import LogReading
-from tests.world.group_requests import OffsetCommit
-from tests.world.kafka_cluster import GROUPS, KafkaCluster
-from tests.world.log_batch import Batch
-from tests.world.partition import Partition
+from tests.world.kafka.group_requests import OffsetCommit
+from tests.world.kafka.kafka_cluster import GROUPS, KafkaCluster
+from tests.world.kafka.log_batch import Batch
+from tests.world.kafka.partition import Partition
 
 T = TypeVar("T")
 

@@ -17,9 +17,9 @@ from replicator.mirror.driver.adoption import merged
 from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.spark.driver_command import Driver
 from tests.replicator.batches.source_batches import Record
-from tests.world.kafka_cluster import KafkaCluster
+from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.mirror.source_load import Sender
 from tests.world.process import Process
-from tests.world.source_load import Sender
 from tests.world.world import World
 
 REGIONS = ("west", "east")

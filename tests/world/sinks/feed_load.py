@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from tests.replicator.batches.source_batches import Record
-from tests.world.source_load import Sender
+from tests.world.mirror.source_load import Sender
 
 TABLES = ("flights", "delays")
 HEADER = "table"

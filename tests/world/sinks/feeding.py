@@ -27,7 +27,7 @@ from replicator.config.topology import KafkaCluster as Settings
 from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.notices.conditions import Conditions
 from replicator.orders.feed_orders import FeedOrders
-from tests.world.admin import WorldAdmin
+from tests.world.kafka.admin import WorldAdmin
 from tests.world.process import Process
 from tests.world.sinks.client import clickhouse_of
 from tests.world.sinks.feed_load import TABLES

@@ -144,5 +144,5 @@ def play(seed: int, course: Course | None = None, makers: Makers = MAKERS) -> Ou
         found: Outcome = run(main)
     except (Wrong, Deadlock) as wrong:
         told = scenes[0].log if scenes else []
-        raise Wrong("\n".join([f"seed {seed}: {wrong}", *told])) from wrong
+        raise Wrong(f"seed {seed}: {wrong}", told) from wrong
     return found

@@ -8,10 +8,10 @@ from aggregator.intents.intent import Intent, decode
 from aggregator.intents.intent_store import groups_of
 from balancer.plan import TopicPartition
 from tests.world.checks.log_reading import LogReading
-from tests.world.group_requests import OffsetCommit
-from tests.world.kafka_cluster import GROUPS, KafkaCluster
-from tests.world.log_batch import Batch
-from tests.world.partition import Partition
+from tests.world.kafka.group_requests import OffsetCommit
+from tests.world.kafka.kafka_cluster import GROUPS, KafkaCluster
+from tests.world.kafka.log_batch import Batch
+from tests.world.kafka.partition import Partition
 
 Seen = Callable[[TopicPartition, Intent], object]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from aggregator.intents.intent import Intent
 from aggregator.loader.assembly import MAKERS, Makers
-from tests.world.kafka_cluster import KafkaCluster
+from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.process import Process
 from tests.world.sinks.feed_load import FeedSender
 from tests.world.sinks.feeding import Feeding

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from balancer.plan import TopicPartition
 from tests.replicator.batches.source_batches import decoded
 from tests.world.checks.log_reading import LogReading
-from tests.world.kafka_cluster import KafkaCluster
-from tests.world.log_batch import Batch
-from tests.world.partition import Partition
+from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.kafka.log_batch import Batch
+from tests.world.kafka.partition import Partition
 from tests.world.sinks.feed_load import Wanted, wanted
 
 

@@ -1,0 +1,1 @@
+"""Contracts: requests with the answers that the world and real brokers give."""

@@ -1,0 +1,1 @@
+"""Kafka of a world: brokers, their logs and coordinators, and what they answer."""

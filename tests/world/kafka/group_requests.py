@@ -1,0 +1,203 @@
+"""Answers of a group coordinator: committed offsets, plain and in transactions.
+
+Offsets of a transaction are pending until its marker is in the group's partition. Readers see what
+is replicated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiokafka.protocol.types import CompactString, Int16, Int32, Int64, Schema
+
+from replicator.kafka.protocol.error_codes import Code
+from replicator.kafka.protocol.fields import TAGS, TOPIC, rows
+from tests.world.kafka.broker import Broker
+from tests.world.kafka.coordinator_log import Fold, coordinator, write
+from tests.world.kafka.kafka_cluster import GROUPS, KafkaCluster
+from tests.world.kafka.log_batch import Batch, Refused
+from tests.world.kafka.partition import Partition
+from tests.world.kafka.requests import Asked
+from tests.world.kafka.transaction_requests import takes_part
+
+Place = tuple[str, int]
+ALL_OF_GROUPS = Schema(
+    ("throttle_time_ms", Int32),
+    rows(
+        "groups",
+        ("group_id", CompactString()),
+        rows(
+            "topics",
+            TOPIC,
+            rows(
+                "partitions",
+                ("partition", Int32),
+                ("offset", Int64),
+                ("leader_epoch", Int32),
+                ("metadata", CompactString()),
+                ("error_code", Int16),
+            ),
+        ),
+        ("error_code", Int16),
+    ),
+    TAGS,
+)
+"""Answer of OffsetFetch v8, which our struct only reads."""
+Rows = tuple[tuple[Place, tuple[int, str]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommit:
+    """Commit of one group, as it stands in the log."""
+
+    group: str
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDeletion:
+    """Deletion of a topic, which takes the committed offsets of its partitions along."""
+
+    topic: str
+
+
+@dataclass(slots=True)
+class Groups:
+    """Committed offsets of the groups of one partition."""
+
+    shown: dict[str, dict[Place, tuple[int, str]]] = field(default_factory=dict)
+    pending: dict[int, list[OffsetCommit]] = field(default_factory=dict)
+
+
+def _step(groups: Groups, batch: Batch) -> None:
+    if batch.is_marker:
+        for commit in groups.pending.pop(batch.producer_id, []):
+            if batch.is_commit:
+                groups.shown.setdefault(commit.group, {}).update(commit.rows)
+    elif batch.is_transactional:
+        groups.pending.setdefault(batch.producer_id, []).append(batch.value)
+    elif isinstance(batch.value, OffsetCommit):
+        groups.shown.setdefault(batch.value.group, {}).update(batch.value.rows)
+    elif isinstance(batch.value, TopicDeletion):
+        for rows in groups.shown.values():
+            for place in [it for it in rows if it[0] == batch.value.topic]:
+                del rows[place]
+
+
+def committed(broker: Broker, partition: Partition) -> Groups:
+    """Returns the groups of a partition, as readers see them on a broker."""
+    folds = broker.memory.setdefault("groups", {})
+    fold = folds.setdefault(partition.number, Fold(Groups, _step))
+    log = partition.logs[broker.node]
+    found: Groups = fold.state(log, log.high_watermark)
+    return found
+
+
+def forget_topic(cluster: KafkaCluster, topic: str) -> None:
+    """Lets coordinators delete the committed offsets of a topic that was deleted."""
+    for partition in cluster.topics[GROUPS].partitions:
+        leader = cluster.brokers.get(partition.decided.leader)
+        if leader is not None and cluster.is_connected(leader.node):
+            leader.begin(_forget(leader, partition, topic))
+
+
+async def _forget(broker: Broker, partition: Partition, topic: str) -> None:
+    with suppress(Refused):  # a coordinator that is not there in time keeps them
+        await write(broker, partition, value=TopicDeletion(topic))
+
+
+async def offset_fetch(broker: Broker, asked: Asked) -> Any:
+    if asked.version >= 8:
+        return _many(broker, asked.body.groups)
+    group, topics = asked.body.consumer_group, asked.body.topics
+    code, known = _of_group(broker, group)
+    if topics is None:
+        topics = _by_topic(known)
+    found = [
+        (topic, [(n, *known.get((topic, n), (-1, "")), Code.NONE) for n in numbers])
+        for topic, numbers in topics
+    ]
+    return (0, found if not code else [], code)
+
+
+def _of_group(broker: Broker, group: str) -> tuple[int, dict[Place, tuple[int, str]]]:
+    try:
+        partition = coordinator(broker, GROUPS, group)
+    except Refused as refused:
+        return refused.code, {}
+    return Code.NONE, committed(broker, partition).shown.get(group, {})
+
+
+def _by_topic(places: Iterable[Place]) -> list[tuple[str, list[int]]]:
+    topics: dict[str, list[int]] = {}
+    for topic, number in sorted(places):
+        topics.setdefault(topic, []).append(number)
+    return list(topics.items())
+
+
+def _many(broker: Broker, groups: Any) -> bytes:
+    answers = []
+    for group, _, _ in groups:
+        code, found = _of_group(broker, group)
+        topics = [
+            (topic, [(n, found[topic, n][0], -1, found[topic, n][1], 0, {}) for n in numbers], {})
+            for topic, numbers in _by_topic(found)
+        ]
+        answers.append((group, topics, code, {}))
+    return ALL_OF_GROUPS.encode((0, answers, {}))
+
+
+async def offset_commit(broker: Broker, asked: Asked) -> Any:
+    body = asked.body
+    taken = [
+        ((topic, row[0]), (row[1], row[-1] or "")) for topic, some in body.topics for row in some
+    ]
+    code = Code.NONE
+    try:
+        partition = coordinator(broker, GROUPS, body.consumer_group)
+        await write(broker, partition, value=OffsetCommit(body.consumer_group, tuple(taken)))
+    except Refused as refused:
+        code = Code(refused.code)
+    answer = [(topic, [(row[0], code) for row in some]) for topic, some in body.topics]
+    return (0, answer) if asked.version >= 3 else (answer,)
+
+
+async def transactional_commit(broker: Broker, asked: Asked) -> Any:
+    body = asked.body
+    codes: dict[Place, int] = {}
+    taken = []
+    for topic, some in body.topics:
+        known = broker.cluster.topics.get(topic)
+        for number, offset, text in some:
+            if known is None or number >= len(known.partitions):
+                codes[topic, number] = Code.UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                taken.append(((topic, number), (offset, text or "")))
+    if taken:
+        try:
+            partition = coordinator(broker, GROUPS, body.group_id)
+            if not takes_part(
+                broker, body.transactional_id, (body.producer_id, body.producer_epoch), partition
+            ):
+                raise Refused(Code.INVALID_TXN_STATE)
+            await write(
+                broker,
+                partition,
+                producer_id=body.producer_id,
+                producer_epoch=body.producer_epoch,
+                is_transactional=True,
+                value=OffsetCommit(body.group_id, tuple(taken)),
+            )
+        except Refused as refused:
+            codes |= {place: refused.code for place, _ in taken}
+    answer = [
+        (topic, [(number, codes.get((topic, number), 0)) for number, _, _ in some])
+        for topic, some in body.topics
+    ]
+    return (0, answer)
+
+
+HANDLERS = {8: offset_commit, 9: offset_fetch, 28: transactional_commit}

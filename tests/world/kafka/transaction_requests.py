@@ -1,0 +1,384 @@
+"""Answers of a transaction coordinator: epochs of transactional ids, transactions, markers.
+
+Source: kafka.coordinator.transaction.TransactionCoordinator, TransactionMetadata; clients of the
+protocol's first version (KIP-98, KIP-890 for the checks of partitions).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from replicator.kafka.protocol.error_codes import Code
+from tests.world.kafka.broker import Broker
+from tests.world.kafka.coordinator_log import Fold, coordinator, epoch_of, write
+from tests.world.kafka.kafka_cluster import GROUPS, TRANSACTIONS, KafkaCluster
+from tests.world.kafka.log_batch import Batch, Refused, marker_of
+from tests.world.kafka.log_requests import known_to, replicated
+from tests.world.kafka.partition import NOBODY, Partition
+from tests.world.kafka.replica_log import TRANSACTION_COORDINATOR_FENCED
+from tests.world.kafka.requests import Asked
+
+EPOCH_MAX = 0x7FFF - 1
+TIMEOUT_MS_MAX = 900_000
+"""Kafka's default of transaction.max.timeout.ms."""
+INVALID_TRANSACTION_TIMEOUT = 50
+Place = tuple[str, int]
+
+
+class State(StrEnum):
+    """State of a transactional id."""
+
+    EMPTY = "empty"
+    ONGOING = "ongoing"
+    PREPARE_COMMIT = "prepare commit"
+    PREPARE_ABORT = "prepare abort"
+    COMMITTED = "complete commit"
+    ABORTED = "complete abort"
+
+    @property
+    def is_ending(self) -> bool:
+        return self in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A transactional id with its producer, as its coordinator wrote it.
+
+    Args:
+        partitions: that take part, also of groups' commits.
+        began_at: virtual seconds.
+    """
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    timeout_ms: int
+    state: State = State.EMPTY
+    partitions: frozenset[Place] = frozenset()
+    began_at: float = 0.0
+
+
+def _begin() -> dict[str, Transaction]:
+    return {}
+
+
+def _step(found: dict[str, Transaction], batch: Batch) -> None:
+    if isinstance(batch.value, Transaction):
+        found[batch.value.transactional_id] = batch.value
+
+
+def transactions(broker: Broker, partition: Partition) -> dict[str, Transaction]:
+    """Returns the transactions of a coordinator's partition, as far as they are replicated."""
+    folds = broker.memory.setdefault("transactions", {})
+    fold = folds.setdefault(partition.number, Fold(_begin, _step))
+    log = partition.logs[broker.node]
+    # A coordinator loads the whole log when it begins to lead, whatever the high watermark is.
+    limit = max(log.high_watermark, partition.epoch_began[broker.node])
+    known: dict[str, Transaction] = fold.state(log, limit)
+    return known
+
+
+def takes_part(
+    broker: Broker, transactional_id: str, producer: tuple[int, int], partition: Partition
+) -> bool:
+    """Returns True if a partition is in the open transaction of an id (KIP-890).
+
+    Raises Refused for another producer, and while the coordinator does not answer.
+    """
+    cluster = broker.cluster
+    home = cluster.internal(TRANSACTIONS, transactional_id)
+    leader = known_to(broker, home).leader
+    if leader == NOBODY or not (cluster.is_connected(leader) and cluster.is_connected(broker.node)):
+        raise Refused(Code.COORDINATOR_NOT_AVAILABLE)
+    found = transactions(cluster.brokers[leader], home).get(transactional_id)
+    if found is None or found.producer_id != producer[0]:
+        raise Refused(Code.INVALID_PRODUCER_ID_MAPPING)
+    if found.epoch != producer[1]:
+        raise Refused(Code.INVALID_PRODUCER_EPOCH)
+    if found.state.is_ending:
+        raise Refused(Code.CONCURRENT_TRANSACTIONS)
+    return found.state is State.ONGOING and (partition.topic, partition.number) in found.partitions
+
+
+@asynccontextmanager
+async def _held(broker: Broker, transactional_id: str) -> AsyncIterator[Partition]:
+    """Holds an id for one change; raises Refused while another change of it is under way."""
+    partition = coordinator(broker, TRANSACTIONS, transactional_id)
+    busy: set[str] = broker.memory.setdefault("busy", set())
+    if transactional_id in busy:
+        raise Refused(Code.CONCURRENT_TRANSACTIONS)
+    busy.add(transactional_id)
+    try:
+        yield partition
+    finally:
+        busy.discard(transactional_id)
+
+
+async def init_producer_id(broker: Broker, asked: Asked) -> Any:
+    body = asked.body
+    if body.transactional_id is None:
+        return (0, Code.NONE, _new_id(broker.cluster), 0)
+    try:
+        async with _held(broker, body.transactional_id) as partition:
+            found = await _initialised(broker, partition, body)
+    except Refused as refused:
+        return (0, refused.code, -1, -1)
+    return (0, Code.NONE, found.producer_id, found.epoch)
+
+
+async def _initialised(broker: Broker, partition: Partition, body: Any) -> Transaction:
+    if body.transaction_timeout_ms > TIMEOUT_MS_MAX:
+        raise Refused(INVALID_TRANSACTION_TIMEOUT)
+    known = transactions(broker, partition).get(body.transactional_id)
+    if known is not None and known.state.is_ending:
+        if known.transactional_id not in _finishing(broker):
+            # Its end was written, and answered as failed because replicas were late.
+            broker.begin(finish(broker, partition, known))
+        raise Refused(Code.CONCURRENT_TRANSACTIONS)
+    if known is not None and known.state is State.ONGOING:
+        fenced = replace(known, epoch=known.epoch + 1, state=State.PREPARE_ABORT)
+        await _save(broker, partition, fenced)
+        broker.begin(finish(broker, partition, fenced))
+        raise Refused(Code.CONCURRENT_TRANSACTIONS)
+    if known is None or known.epoch >= EPOCH_MAX:
+        made = Transaction(
+            body.transactional_id, _new_id(broker.cluster), 0, body.transaction_timeout_ms
+        )
+    else:
+        made = replace(known, epoch=known.epoch + 1, state=State.EMPTY, partitions=frozenset())
+        made = replace(made, timeout_ms=body.transaction_timeout_ms)
+    await _save(broker, partition, made)
+    return made
+
+
+def _new_id(cluster: KafkaCluster) -> int:
+    cluster.next_producer_id += 1
+    return cluster.next_producer_id
+
+
+async def add_partitions(broker: Broker, asked: Asked) -> Any:
+    body = asked.body
+    places = [(topic, number) for topic, numbers in body.topics for number in numbers]
+    code: int = Code.NONE
+    if any(broker.cluster.partition(*place) is None for place in places):
+        code = Code.UNKNOWN_TOPIC_OR_PARTITION
+    else:
+        code = await _join(broker, body, frozenset(places))
+    return (0, [(topic, [(n, code) for n in numbers]) for topic, numbers in body.topics])
+
+
+async def add_offsets(broker: Broker, asked: Asked) -> Any:
+    group = broker.cluster.internal(GROUPS, asked.body.group_id)
+    return (0, await _join(broker, asked.body, frozenset({(GROUPS, group.number)})))
+
+
+async def _join(broker: Broker, body: Any, places: frozenset[Place]) -> int:
+    try:
+        async with _held(broker, body.transactional_id) as partition:
+            known = _checked(broker, partition, body)
+            if known.state.is_ending:
+                raise Refused(Code.CONCURRENT_TRANSACTIONS)
+            if known.state is State.ONGOING:
+                if places <= known.partitions:
+                    return Code.NONE
+                joined = replace(known, partitions=known.partitions | places)
+            else:
+                now = broker.cluster.network.loop.time()
+                joined = replace(known, state=State.ONGOING, partitions=places, began_at=now)
+            await _save(broker, partition, joined)
+    except Refused as refused:
+        return refused.code
+    return Code.NONE
+
+
+def _checked(broker: Broker, partition: Partition, body: Any) -> Transaction:
+    known = transactions(broker, partition).get(body.transactional_id)
+    if known is None or known.producer_id != body.producer_id:
+        raise Refused(Code.INVALID_PRODUCER_ID_MAPPING)
+    if known.epoch != body.producer_epoch:
+        # PRODUCER_FENCED came with version 2 of these requests.
+        raise Refused(Code.INVALID_PRODUCER_EPOCH)
+    return known
+
+
+async def end(broker: Broker, asked: Asked) -> Any:
+    body = asked.body
+    try:
+        async with _held(broker, body.transactional_id) as partition:
+            known = _checked(broker, partition, body)
+            ended = _ended(known, is_commit=body.transaction_result)
+            if ended is None:
+                return (0, Code.NONE)
+            await _save(broker, partition, ended)
+            broker.begin(finish(broker, partition, ended))
+    except Refused as refused:
+        return (0, refused.code)
+    return (0, Code.NONE)
+
+
+def _ended(known: Transaction, *, is_commit: bool) -> Transaction | None:
+    """Returns the transaction with its end prepared; None if it has ended like this already."""
+    if known.state is State.ONGOING:
+        return replace(known, state=State.PREPARE_COMMIT if is_commit else State.PREPARE_ABORT)
+    if known.state is (State.COMMITTED if is_commit else State.ABORTED):
+        return None
+    if known.state is (State.PREPARE_COMMIT if is_commit else State.PREPARE_ABORT):
+        raise Refused(Code.CONCURRENT_TRANSACTIONS)
+    raise Refused(Code.INVALID_TXN_STATE)
+
+
+async def _save(broker: Broker, partition: Partition, found: Transaction) -> None:
+    await write(broker, partition, value=found)
+
+
+async def raise_epochs(cluster: KafkaCluster, least: int) -> None:
+    """Raises the epochs of all transactional ids, as if each had been opened so many times."""
+    for partition in cluster.topics[TRANSACTIONS].partitions:
+        broker = cluster.brokers.get(partition.decided.leader)
+        if broker is None or not cluster.is_connected(broker.node):
+            continue
+        for found in list(transactions(broker, partition).values()):
+            if found.epoch < least and found.state is not State.ONGOING:
+                broker.begin(_raise(broker, found, least))
+
+
+async def _raise(broker: Broker, found: Transaction, least: int) -> None:
+    try:
+        async with _held(broker, found.transactional_id) as partition:
+            is_same = transactions(broker, partition).get(found.transactional_id) == found
+            if is_same and not found.state.is_ending:
+                await _save(broker, partition, replace(found, epoch=least))
+    except Refused:
+        pass
+
+
+# -- markers
+
+
+async def finish(broker: Broker, partition: Partition, prepared: Transaction) -> None:
+    """Writes the markers of a transaction whose end is prepared, and then that it is complete."""
+    finishing = _finishing(broker)
+    finishing.add(prepared.transactional_id)
+    try:
+        await _finish(broker, partition, prepared)
+    finally:
+        finishing.discard(prepared.transactional_id)
+
+
+def _finishing(broker: Broker) -> set[str]:
+    """Returns the ids whose transactions a broker is finishing."""
+    found: set[str] = broker.memory.setdefault("finishing", set())
+    return found
+
+
+async def _finish(broker: Broker, partition: Partition, prepared: Transaction) -> None:
+    epoch = epoch_of(broker, partition)
+    done = await asyncio.gather(
+        *(_mark(broker, partition, prepared, epoch, place) for place in sorted(prepared.partitions))
+    )
+    if not all(done):
+        return
+    is_commit = prepared.state is State.PREPARE_COMMIT
+    state = State.COMMITTED if is_commit else State.ABORTED
+    while epoch_of(broker, partition) == epoch:
+        try:
+            await _save(broker, partition, replace(prepared, state=state, partitions=frozenset()))
+            return
+        except Refused:
+            await asyncio.sleep(0.05)
+
+
+async def _mark(
+    broker: Broker, home: Partition, prepared: Transaction, epoch: int, place: Place
+) -> bool:
+    """Writes one marker, however long it takes; returns False if another coordinator has to."""
+    cluster = broker.cluster
+    pause = cluster.delay_of_markers
+    while True:
+        await asyncio.sleep(pause())
+        if epoch_of(broker, home) != epoch or home.told[broker.node].leader != broker.node:
+            return False
+        partition = cluster.partition(*place)
+        if partition is None:
+            return True  # deleted
+        leader = known_to(broker, partition).leader
+        if cluster.leaves_markers_out and partition.topic == GROUPS:
+            if leader == NOBODY:
+                return True  # KAFKA-20734
+            if cluster.dice.random() < 0.2:
+                cluster.unlead(partition, cluster.dice.uniform(0.1, 2.0))
+                continue
+        if leader == NOBODY:
+            continue
+        if leader != broker.node and not (
+            cluster.is_connected(leader) and cluster.is_connected(broker.node)
+        ):
+            continue
+        code = await _append(cluster.brokers[leader], partition, prepared, epoch)
+        if code == Code.NONE:
+            return True
+        if code in (Code.INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED):
+            return False
+
+
+async def _append(
+    leader: Broker, partition: Partition, prepared: Transaction, coordinator_epoch: int
+) -> int:
+    marker = marker_of(
+        prepared.producer_id,
+        prepared.epoch,
+        is_commit=prepared.state is State.PREPARE_COMMIT,
+        coordinator_epoch=coordinator_epoch,
+        at_ms=int(time.time() * 1000),
+    )
+    try:
+        _, end_offset, _ = partition.append(leader.node, marker)
+    except Refused as refused:
+        return refused.code
+    leader.cluster.replicate(partition)
+    return await replicated(leader, partition, end_offset, 5.0)
+
+
+def go_on(broker: Broker, partition: Partition) -> None:
+    """Finishes what a former coordinator of a partition prepared."""
+    if partition.topic != TRANSACTIONS:
+        return
+    for found in list(transactions(broker, partition).values()):
+        if found.state.is_ending:
+            broker.begin(finish(broker, partition, found))
+
+
+async def abort_late(cluster: KafkaCluster, every_seconds: float = 10.0) -> None:
+    """Aborts transactions that are open for longer than their time limit."""
+    while True:
+        await asyncio.sleep(every_seconds)
+        now = cluster.network.loop.time()
+        for partition in cluster.topics[TRANSACTIONS].partitions:
+            broker = cluster.brokers.get(partition.decided.leader)
+            if broker is None or not cluster.is_connected(broker.node):
+                continue
+            for found in list(transactions(broker, partition).values()):
+                age = now - found.began_at
+                if found.state is State.ONGOING and age > found.timeout_ms / 1000:
+                    broker.begin(_abort(broker, partition, found))
+
+
+async def _abort(broker: Broker, partition: Partition, found: Transaction) -> None:
+    fenced = replace(found, epoch=found.epoch + 1, state=State.PREPARE_ABORT)
+    try:
+        async with _held(broker, found.transactional_id):
+            if transactions(broker, partition).get(found.transactional_id) != found:
+                return
+            await _save(broker, partition, fenced)
+    except Refused:
+        return
+    await finish(broker, partition, fenced)
+
+
+HANDLERS = {22: init_producer_id, 24: add_partitions, 25: add_offsets, 26: end}

@@ -1,0 +1,301 @@
+"""Drivers of a region in a world: the product's leadership as processes, with a played Spark each.
+
+The shell around a leadership follows the real daemon: prepare, acquire once Spark is warm, keep,
+and at the end stop what can still be told. An operator's service manager starts it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import Appliance
+from replicator.kafka.client.cluster import Fenced
+from replicator.mirror.carrier.assembly import MAKERS, Makers, assemble
+from replicator.mirror.carrier.carrier import carry
+from replicator.mirror.carrier.receipts import Receipt
+from replicator.mirror.driver import driver_leadership
+from replicator.mirror.driver.driver_leadership import DriverLeadership
+from replicator.mirror.driver.planner import Planner
+from replicator.notices.conditions import Conditions
+from replicator.orders.active_plan import ActivePlan
+from replicator.orders.order_records import DEFAULT_STREAM, AnyRecord, Placed, by_carrier
+from replicator.runtime.exit_codes import decisive
+from replicator.spark.driver_command import Term, TermSuperseded
+from tests.world.checks.wrong import Wrong
+from tests.world.kafka.admin import ends_of
+from tests.world.mirror.mirroring import ROUTE, Mirroring
+from tests.world.mirror.order_topic import OrderTopic, WorldFollower
+from tests.world.mirror.played_spark import PlayedSpark, Postings
+from tests.world.process import CURRENT, Process
+from tests.world.world import World
+
+REGION = ROUTE.target
+WARM_SECONDS = (0.2, 2.0)
+RESTART_SECONDS = (0.5, 4.0)
+PUBLISH_SECONDS = 2.0
+FIRST_PLAN_SECONDS = 60.0
+LINGER_SHARE = 0.6
+"""Share of the carriers that outlive the driver that had started them."""
+
+
+class NoBoard:
+    """Status board in a Redis that is away."""
+
+    def show_plan(self, _: ActivePlan) -> None:
+        raise ConnectionError("no Redis")
+
+
+class DriverRun:
+    """Run of a driver, from its start to its end.
+
+    Args:
+        makers: of the leadership's parts.
+        spark: takes the run's postings.
+        tell: takes lines for the log of the history.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        appliance: Appliance,
+        dice: random.Random,
+        makers: driver_leadership.Makers,
+        spark: Callable[[Postings], PlayedSpark],
+        tell: Callable[[str], object],
+    ) -> None:
+        self.postings = Postings()
+        self.spark = spark(self.postings)
+        self.is_fenced = False
+        """True after it has ended because of another driver."""
+        self._stop = asyncio.Event()
+        self._appliance, self._dice, self._tell = appliance, dice, tell
+        self._leadership = DriverLeadership(
+            appliance,
+            REGION,
+            Planner(appliance.replicator.carriers_per_route),
+            self.postings,
+            Conditions(name),
+            makers,
+        )
+        self.process = Process(name)
+
+    def start(self) -> None:
+        self.process.start(self._main())
+        self.process.at_kill.append(lambda: self.spark.abandon(LINGER_SHARE))
+        self.spark.start()
+
+    def terminate(self) -> None:
+        """Asks the run to end, as SIGTERM does."""
+        self._stop.set()
+
+    @property
+    def is_running(self) -> bool:
+        return not (self.process.is_dead or self.process.has_ended)
+
+    async def _main(self) -> None:
+        working = asyncio.ensure_future(self._work())
+        stopping = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            working.cancel()
+        await asyncio.wait({working})
+        error = None if working.cancelled() else working.exception()
+        if error is not None:
+            error = decisive(error, (Fenced, TermSuperseded))
+            self._tell(f"{self.process.name} ends: {type(error).__name__}: {error}")
+            self.is_fenced = isinstance(error, TermSuperseded) or (
+                isinstance(error, Fenced) and await self._leadership.has_successor()
+            )
+        await self._wind_down()
+
+    async def _work(self) -> None:
+        await self._leadership.prepare()
+        await asyncio.sleep(self._dice.uniform(*WARM_SECONDS))
+        await self._leadership.acquire((), self.spark.count_slots)
+        await self._leadership.keep()
+
+    async def _wind_down(self) -> None:
+        try:
+            self._leadership.post_stop()
+            if not self.is_fenced:
+                async with asyncio.timeout(PUBLISH_SECONDS):
+                    await self._leadership.stop()
+        except Exception as error:
+            self._tell(f"{self.process.name} is not heard: {error}")
+        else:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._appliance.replicator.drain_seconds + 1.5):
+                    await self.spark.idle.wait()
+        self.spark.abandon(0.0)
+        await self._leadership.close()
+
+
+class DrivenMirroring(Mirroring):
+    """Mirroring whose region has real drivers.
+
+    Args:
+        makers: of the carriers' parts.
+        tell: takes lines for the log of the history.
+        dice: decides when things happen.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        topics: Sequence[str],
+        partitions: int,
+        brokers: int,
+        *,
+        makers: Makers = MAKERS,
+        tell: Callable[[str], object],
+        dice: random.Random,
+        **settings: Any,
+    ) -> None:
+        super().__init__(world, topics, partitions, brokers, **settings)
+        self._makers, self._tell, self._dice = makers, tell, dice
+        self.orders = OrderTopic(self.target, dice)
+        self.runs: list[DriverRun] = []
+        self._first_started = asyncio.Event()
+        self.slots = 8
+        """Spark tasks that can run at once."""
+        self._terms: list[tuple[Process, Term]] = []
+        self._generation = 0
+        self._tasks: list[asyncio.Task[None]] = []
+        self._unwritten: asyncio.Queue[
+            tuple[tuple[AnyRecord, ...], tuple[bytes, ...], asyncio.Future[None]]
+        ] = asyncio.Queue()
+
+    async def begin(self) -> None:
+        await self.client.open({place.topic for place in self.places})
+        self.start_driver()
+        keepers = (self._keep_driver(), self._keep_writing())
+        for each in keepers:
+            self.background(each)
+        async with asyncio.timeout(FIRST_PLAN_SECONDS):
+            await self._first_started.wait()
+
+    def start_driver(self) -> DriverRun:
+        """Starts a driver, whether or not another one runs."""
+        made = DriverRun(
+            f"driver {len(self.runs) + 1}",
+            self.appliance,
+            self._dice,
+            driver_leadership.Makers(
+                ends=partial(ends_of, self.world),
+                follower=lambda _, __, on_change: WorldFollower(self.orders, on_change),
+                board=lambda *_: NoBoard(),
+            ),
+            self._spark,
+            self._tell,
+        )
+        self.runs.append(made)
+        made.start()
+        return made
+
+    def drivers(self) -> list[DriverRun]:
+        """Returns the runs that have not ended, stopped ones too."""
+        return [run for run in self.runs if run.is_running]
+
+    async def place(
+        self, loads: Mapping[int, Iterable[TopicPartition]], makers: Makers = MAKERS
+    ) -> None:
+        """Writes a placement as the balancer does; the driver decides whether an epoch begins."""
+        self._generation += 1
+        where = [(place, number) for number, some in loads.items() for place in some]
+        placed = Placed(
+            route=ROUTE.key,
+            at_ms=0,
+            who="balancer",
+            stream=DEFAULT_STREAM,
+            generation=self._generation,
+            carriers=tuple(sorted(loads)),
+            topics=by_carrier(where),
+        )
+        self.order([placed])
+
+    def order(
+        self, records: Iterable[AnyRecord] = (), tombstones: Iterable[bytes] = ()
+    ) -> asyncio.Future[None]:
+        """Writes records and tombstones behind those before; the future ends once they stand."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._unwritten.put_nowait((tuple(records), tuple(tombstones), done))
+        return done
+
+    def background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs work until it ends or the mirroring is closed."""
+        self._tasks.append(asyncio.create_task(work))
+
+    async def _keep_writing(self) -> None:
+        while True:
+            records, tombstones, done = await self._unwritten.get()
+            await self.orders.write(records, tombstones)
+            done.set_result(None)
+
+    def outdated(self) -> list[str]:
+        """Returns the carriers that run for a driver that has a successor."""
+        newest = max((term.epoch for _, term in self._terms), default=0)
+        return [
+            f"{process.name} still runs"
+            for process, term in self._terms
+            if term.epoch < newest and not (process.is_dead or process.has_ended)
+        ]
+
+    def mend(self) -> None:
+        super().mend()
+        for run in self.drivers():
+            if run.process.is_stopped:
+                run.process.resume()
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for run in self.drivers():
+            run.process.kill()
+        mains = [run.process.main for run in self.runs if run.process.main]
+        await asyncio.gather(*mains, return_exceptions=True)
+        await super().close()
+
+    def _spark(self, postings: Postings) -> PlayedSpark:
+        return PlayedSpark(
+            self.appliance,
+            postings,
+            self._dice,
+            self._carry,
+            self._started,
+            lambda: self.slots,
+        )
+
+    async def _carry(self, *args: Any, **options: Any) -> list[Receipt]:
+        """Runs a carrier once; an error that no carrier may end with ends the history."""
+        try:
+            make_session = partial(assemble, makers=self._makers)
+            return await carry(*args, make_session=make_session, **options)
+        except TermSuperseded:
+            raise
+        except Exception as error:
+            process = CURRENT.get()
+            if process is not None and not process.is_dead:
+                text = f"{process.name} fails: {type(error).__name__}: {error}"
+                self.world.loop.fail(Wrong(text))
+            raise
+
+    def _started(self, process: Process, term: Term) -> None:
+        self.carriers.append(process)
+        self._first_started.set()
+        self._terms.append((process, term))
+
+    async def _keep_driver(self) -> None:
+        """Starts a driver whenever none runs, as a service manager does."""
+        while True:
+            await asyncio.sleep(0.1)
+            if not self.drivers():
+                await asyncio.sleep(self._dice.uniform(*RESTART_SECONDS))
+                self.start_driver()

@@ -1,0 +1,160 @@
+"""History of one seed: a route that mirrors while processes, brokers and connections fail.
+
+At the end the faults are mended, and both ends have to be the same within a bound of virtual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Collection
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+from replicator.mirror.carrier.assembly import MAKERS, Makers
+from tests.world.checks import ends, losses
+from tests.world.checks.maps import Maps
+from tests.world.checks.sequences import Sequences
+from tests.world.checks.steps import StepChecks
+from tests.world.checks.wrong import Wrong
+from tests.world.faults import redis as redis_faults
+from tests.world.faults.dealer import FAULTS, Dealer
+from tests.world.faults.losses import LOSSES
+from tests.world.mirror.scene import Course, Scene
+from tests.world.mirror.source_load import Sender
+from tests.world.told_logs import told_logs
+from tests.world.virtual_loop import Deadlock, VirtualLoop, run
+
+QUIET_SECONDS = 180.0
+"""Bound for the end: virtual time within which everything has to be carried without faults."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Result of a history."""
+
+    seed: int
+    records: int
+    seconds: float
+    steps: int
+    requests: int
+    log: list[str] = field(default_factory=list)
+
+
+class History:
+    """History of one scene.
+
+    Args:
+        left_out: numbers of the deals that are left out.
+    """
+
+    def __init__(self, scene: Scene, left_out: Collection[int] = ()) -> None:
+        self.scene = scene
+        faults = (*FAULTS, *LOSSES) if scene.course.loses else FAULTS
+        self.dealer = Dealer(scene.seed, faults, left_out=left_out)
+        self.is_loaded = True
+
+    async def run(self) -> Outcome:
+        scene, loop = self.scene, self.scene.loop
+        scene.tell("deals " + ", ".join(fault.name for fault, _ in self.dealer.dealt))
+        maps = None if scene.course.loses else Maps(scene)
+        watching = None
+        if maps:
+            StepChecks(scene)
+            Sequences(scene)
+            watching = asyncio.create_task(maps.watch())
+        await scene.mirroring.begin()
+        await scene.plan()
+        load = [asyncio.create_task(self._send(sender)) for sender in scene.senders]
+        while loop.time() < scene.course.seconds:
+            await self.dealer.deal(scene)
+        self.is_loaded = False
+        self._mend()
+        await asyncio.gather(*load)
+        await self._settle()
+        if maps and watching:
+            await maps.settle()
+            watching.cancel()
+        await scene.mirroring.close()
+        records = sum(len(it.acknowledged) for it in scene.senders)
+        return Outcome(
+            scene.seed,
+            records,
+            loop.time(),
+            loop.steps,
+            scene.world.network.requests,
+            scene.log,
+        )
+
+    async def _send(self, sender: Sender) -> None:
+        dice = sender.dice
+        while self.is_loaded:
+            await sender.send(
+                dice.randint(1, 8),
+                is_transactional=dice.random() < 0.3,
+                commits=dice.random() < 0.7,
+            )
+            await asyncio.sleep(dice.expovariate(3.0))
+
+    def _mend(self) -> None:
+        self.scene.tell("all is mended")
+        redis_faults.mend(self.scene)
+        for cluster in self.scene.clusters:
+            for node, broker in cluster.brokers.items():
+                if not broker.is_up:
+                    cluster.start(node)
+                cluster.network.resume(broker.address)
+                if broker.is_isolated:
+                    cluster.rejoin(node)
+        self.scene.mirroring.mend()
+
+    async def _settle(self) -> None:
+        """Waits until both ends are the same; raises Wrong if they do not become so."""
+        scene = self.scene
+        await scene.plan()
+        give_up_at = scene.loop.time() + QUIET_SECONDS
+        differences = (losses if scene.course.loses else ends).differences
+        while differing := differences(scene):
+            if scene.loop.time() > give_up_at:
+                entries = await scene.mirroring.entries()
+                differing += [f"{place}: {it.parked}" for place, it in entries.items() if it.parked]
+                raise Wrong("; ".join(differing))
+            await asyncio.sleep(1.0)
+
+
+def play(
+    seed: int,
+    course: Course | None = None,
+    makers: Makers = MAKERS,
+    *,
+    left_out: Collection[int] = (),
+    logs: bool = False,
+) -> Outcome:
+    """Plays the history of a seed.
+
+    Args:
+        makers: of the carriers' parts; a mutation has others.
+        left_out: numbers of the deals that are left out.
+        logs: True takes the log lines of carriers and drivers into the history's log.
+
+    Raises:
+        Wrong: with the history's log and the number of its deals.
+    """
+    random.seed(seed)
+    histories: list[History] = []
+
+    async def main(loop: VirtualLoop) -> Outcome:
+        scene = Scene(loop, seed, course or Course(), makers)
+        histories.append(History(scene, left_out))
+        with told_logs(scene.tell) if logs else nullcontext():
+            return await histories[0].run()
+
+    try:
+        found: Outcome = run(main)
+    except (Wrong, Deadlock) as wrong:
+        raise Wrong(
+            f"seed {seed}: {wrong}",
+            histories[0].scene.log if histories else [],
+            histories[0].dealer.count if histories else 0,
+        ) from wrong
+    return found

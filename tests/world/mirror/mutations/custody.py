@@ -1,0 +1,90 @@
+"""Mutations of custody: who may replace an entry, and with which."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from balancer.plan import TopicPartition
+from replicator.config.names import driver_id
+from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.command_follower import CommandFollower
+from replicator.mirror.ledger.entry import Entry
+from replicator.mirror.ledger.ledger import Ledger
+from replicator.mirror.ledger.takeover import Takeover
+from replicator.spark.driver_command import read_command
+from tests.world.mirror.mutations.mutation import Mutation
+
+
+class ReadOnce(Ledger):
+    """Returns forever what it read first."""
+
+    async def read(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Entry]:
+        wanted = list(partitions)
+        known: dict[TopicPartition, Entry] = self.__dict__.setdefault("known", {})
+        known.update({**(await super().read(wanted)), **known})
+        return {place: known[place] for place in wanted if place in known}
+
+
+class OwnCommits(Ledger):
+    """Commits with the carrier's own id, and not with that of the entry."""
+
+    own: FencedCommitter
+
+    async def replace(
+        self,
+        holder: FencedCommitter,
+        before: Mapping[TopicPartition, Entry],
+        entries: Mapping[TopicPartition, Entry],
+    ) -> None:
+        await super().replace(self.own, before, entries)
+
+
+def _reading_once(**parts: Any) -> Takeover:
+    old = parts["ledger"]
+    ledger = ReadOnce(parts["target"], old.route, parts["runs"])
+    return Takeover(**{**parts, "ledger": ledger})
+
+
+def _committing_itself(**parts: Any) -> Takeover:
+    old = parts["ledger"]
+    ledger = OwnCommits(parts["target"], old.route, parts["runs"])
+    ledger.own = parts["fenced_committer"]
+    return Takeover(**{**parts, "ledger": ledger})
+
+
+class BeginsAgain(FencedCommitter):
+    """Begins every acquired partition at sequence 0."""
+
+    def next_sequence(self, partition: TopicPartition) -> int:
+        return 0
+
+
+class BelievesInCommits(FencedCommitter):
+    """Takes every commit for shown once EndTxn is answered."""
+
+    async def still_hidden(self, groups: Any) -> Any:
+        return {}
+
+
+class GoesOn(CommandFollower):
+    """Takes the commands of another driver for those of its own."""
+
+    async def follow(self) -> bool:
+        asked_at = time.monotonic()
+        command = await read_command(self.target, driver_id(self.assignment.route.target))
+        if command is None or command.term == self.assignment.term:
+            return await super().follow()
+        self.acquisition.heard(asked_at)
+        return True
+
+
+MUTATIONS = (
+    Mutation(1, "the entry is not read again", Makers(takeover=_reading_once)),
+    Mutation(1, "the entry is replaced under another id", Makers(takeover=_committing_itself)),
+    Mutation(8, "each partition begins at sequence 0", Makers(fenced_committer=BeginsAgain)),
+    Mutation(11, "carriers of an older driver go on", Makers(command_follower=GoesOn)),
+    Mutation(12, "commits are not read back", Makers(fenced_committer=BelievesInCommits)),
+)

@@ -1,0 +1,61 @@
+"""Mutations that pass over losses; only a course that loses can find them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from balancer.plan import TopicPartition
+from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.epoch_regress import CheckedPartition
+from replicator.kafka.client.loss import Loss
+from replicator.kafka.client.source_checks import SourceChecks
+from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.sender import Sender
+from replicator.mirror.ledger.entry import Entry
+from replicator.mirror.ledger.fenced_tails import FencedTails
+from replicator.mirror.ledger.inspection import TargetFindings, inspect_target
+from replicator.mirror.ledger.takeover import Takeover
+from tests.world.mirror.mutations.mutation import Mutation
+
+
+async def see_no_loss(cluster: Cluster, partition: TopicPartition, entry: Entry) -> TargetFindings:
+    return replace(await inspect_target(cluster, partition, entry), loss=None)
+
+
+async def see_one_record_less(
+    cluster: Cluster, partition: TopicPartition, entry: Entry
+) -> TargetFindings:
+    """Names the lost offsets of the target without the first one."""
+    found = await inspect_target(cluster, partition, entry)
+    if found.loss is None or found.loss.end is None:
+        return found
+    begin = min(found.loss.begin + 1, found.loss.end - 1)
+    return replace(found, loss=Loss(found.loss.kind, begin, found.loss.end))
+
+
+class CredulousChecks(SourceChecks):
+    """Takes every new leader of the source for one that has everything."""
+
+    async def _check(self, pipeline: CheckedPartition) -> None:
+        await self.source.try_refresh()
+        leader = self.source.leader(*pipeline.partition)
+        if leader is not None:
+            pipeline.leader_epoch = leader.epoch
+
+
+def _inspecting(inspect: object) -> Makers:
+    tails = partial(FencedTails, inspect=inspect)
+    return Makers(
+        sender=partial(Sender, inspect=inspect),  # type: ignore[arg-type]
+        takeover=partial(Takeover, tails=tails),
+    )
+
+
+MUTATIONS = (
+    Mutation(13, "losses in the target are not seen", _inspecting(see_no_loss)),
+    Mutation(13, "one lost offset is not named", _inspecting(see_one_record_less)),
+    Mutation(
+        13, "new leaders of the source are not checked", Makers(source_checks=CredulousChecks)
+    ),
+)

@@ -1,0 +1,71 @@
+"""Mutations of what a carrier does around its batches: rules 6, 7, 14, 29 and 30."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from math import inf
+from typing import Any
+
+from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.progress_committer import ProgressCommitter
+from replicator.mirror.carrier.retransmission import Retransmission
+from replicator.mirror.carrier.sender import Sender
+from tests.world.mirror.mutations.mutation import Mutation, adapted
+
+
+async def _confirm_nothing(_: list[PartitionPipeline]) -> bool:
+    return True
+
+
+def _unconfirmed(node: int, **parts: Any) -> Sender:
+    """Returns a sender that takes its producer for unfenced without a commit."""
+    return Sender(node, **{**parts, "confirm_unfenced": _confirm_nothing})
+
+
+class RunsLater(ProgressCommitter):
+    """Publishes runs while the entries that pass them are committed."""
+
+    _publishings: tuple[asyncio.Task[None], ...] = ()
+
+    async def publish_runs(self) -> None:
+        publishing = asyncio.ensure_future(super().publish_runs())
+        self._publishings = (*self._publishings[-9:], publishing)
+
+
+class NeverAlone(PartitionPipeline):
+    """Fills the window from the first batch on."""
+
+    is_alone = property(lambda _: False, lambda *_: None)  # type: ignore[assignment]
+
+
+def _never_alone(pipeline: PartitionPipeline) -> None:
+    pipeline.__class__ = NeverAlone
+
+
+class LeavesInFlight(PartitionPipeline):
+    """Counts as empty once it settles, whatever is in flight."""
+
+    @property
+    def is_empty(self) -> bool:
+        return self.is_settling or super().is_empty
+
+
+def _leaves_in_flight(pipeline: PartitionPipeline) -> None:
+    pipeline.__class__ = LeavesInFlight
+
+
+MUTATIONS = (
+    Mutation(6, "the first batch is not alone", adapted(_never_alone)),
+    Mutation(
+        29, "a leaving partition is released with batches in flight", adapted(_leaves_in_flight)
+    ),
+    Mutation(7, "a new connection is not confirmed", Makers(sender=_unconfirmed)),
+    Mutation(14, "runs are not awaited", Makers(progress_committer=RunsLater)),
+    Mutation(
+        30,
+        "old batches in doubt are sent again",
+        Makers(retransmission=partial(Retransmission, remembered_seconds=inf)),
+    ),
+)

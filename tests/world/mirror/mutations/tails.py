@@ -1,0 +1,109 @@
+"""Mutations of takeovers: what had landed is found in another way than rules 2, 3 and 10 demand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from balancer.plan import TopicPartition
+from replicator.batches.batch import scan
+from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.loss import Loss
+from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.ledger.entry import Entry
+from replicator.mirror.ledger.fenced_tails import FencedTails
+from replicator.mirror.ledger.inspection import TargetFindings, inspect_target
+from replicator.mirror.ledger.landed import Memory
+from replicator.mirror.ledger.tail import Reading, Tail, read_tail
+from replicator.mirror.ledger.takeover import Takeover
+from tests.world.mirror.mutations.mutation import Mutation
+
+
+def _taking(tails: type[FencedTails]) -> Makers:
+    return Makers(takeover=partial(Takeover, tails=tails))
+
+
+class ToTheWatermark(FencedTails):
+    """Reads up to the log end of the inspection, not to the marker."""
+
+    async def read(
+        self,
+        partition: TopicPartition,
+        entry: Entry,
+        found: TargetFindings,
+        memory: Memory,
+        marker: tuple[int, int],
+    ) -> Tail | Loss:
+        landed, offset = 0, max(entry.target_offset, found.start)
+        writer = entry.producer_id, entry.epoch
+        while offset < found.end:
+            for _, header in scan(await self.target.read(*partition, offset, 1 << 20)):
+                offset = header.next_offset
+                if offset <= found.end and writer == (header.producer_id, header.producer_epoch):
+                    landed = entry.landed_up_to(header.base_sequence + header.last_offset_delta)
+        return Tail(landed, offset, entry.mark, ())
+
+
+class OnlyWhatIsRemembered(FencedTails):
+    """Trusts only the leader's memory from before the fence."""
+
+    async def read(
+        self,
+        partition: TopicPartition,
+        entry: Entry,
+        found: TargetFindings,
+        memory: Memory,
+        marker: tuple[int, int],
+    ) -> Tail | Loss:
+        tail = await super().read(partition, entry, found, memory, marker)
+        if isinstance(tail, Loss) or memory.state is None:
+            return tail
+        return replace(tail, landed=entry.landed_up_to(memory.state.last_sequence))
+
+
+class ReadsOnly(FencedTails):
+    """Counts the records read, and ignores the leader's memory where a part was deleted."""
+
+    async def read(
+        self,
+        partition: TopicPartition,
+        entry: Entry,
+        found: TargetFindings,
+        memory: Memory,
+        marker: tuple[int, int],
+    ) -> Tail | Loss:
+        begin = max(entry.target_offset, found.start)
+        return await read_tail(self.target, partition, Reading(entry, begin), marker)
+
+
+class TakesItForNothing(FencedTails):
+    """Concludes that nothing landed where it cannot be known."""
+
+    async def read(
+        self,
+        partition: TopicPartition,
+        entry: Entry,
+        found: TargetFindings,
+        memory: Memory,
+        marker: tuple[int, int],
+    ) -> Tail | Loss:
+        tail = await super().read(partition, entry, found, memory, marker)
+        return Tail(0, found.end, entry.mark, ()) if isinstance(tail, Loss) else tail
+
+
+class AnyProducer(FencedTails):
+    """Takes the producer of an entry for fenced, whichever id was opened."""
+
+    async def examine(
+        self, partition: TopicPartition, entry: Entry, holder: FencedCommitter
+    ) -> TargetFindings:
+        return await inspect_target(self.target, partition, entry)
+
+
+MUTATIONS = (
+    Mutation(2, "a tail is read to the watermark only", _taking(ToTheWatermark)),
+    Mutation(2, "only the leader's memory counts", _taking(OnlyWhatIsRemembered)),
+    Mutation(3, "a deleted part of a tail counts as empty", _taking(ReadsOnly)),
+    Mutation(3, "what cannot be known counts as not landed", _taking(TakesItForNothing)),
+    Mutation(10, "any producer counts as fenced", _taking(AnyProducer)),
+)

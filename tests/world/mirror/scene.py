@@ -1,0 +1,151 @@
+"""Scene of a history: a route that is mirrored, its load, and what faults may take hold of."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from balancer.plan import TopicPartition
+from replicator.mirror.carrier.assembly import MAKERS, Makers
+from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.mirror.driving import DrivenMirroring
+from tests.world.mirror.hasty_expiry import EXPIRY_SECONDS, hastened
+from tests.world.mirror.mirroring import ROUTE, Mirroring
+from tests.world.mirror.redis_keeper import keeper
+from tests.world.mirror.rewinds import Rewinds
+from tests.world.mirror.source_load import Sender
+from tests.world.process import Process
+from tests.world.redis_server import RedisServer
+from tests.world.virtual_loop import VirtualLoop
+from tests.world.world import World
+
+HASTY_SHARE = 0.3
+"""Share of the seeds in which a target forgets producers within seconds."""
+
+
+@dataclass(slots=True)
+class Course:
+    """Course of a history.
+
+    Args:
+        seconds: virtual time with load and faults.
+        fault_seconds: mean time between two faults.
+        is_driven: with real drivers, and not a played one.
+        loses: with faults that lose records; partitions may then stop.
+    """
+
+    partitions: int = 3
+    carriers: int = 2
+    brokers: int = 3
+    seconds: float = 60.0
+    fault_seconds: float = 2.0
+    is_driven: bool = True
+    loses: bool = False
+
+
+class Scene:
+    """Scene of one seed.
+
+    Args:
+        makers: of the carriers' parts.
+    """
+
+    def __init__(
+        self, loop: VirtualLoop, seed: int, course: Course, makers: Makers = MAKERS
+    ) -> None:
+        self.world = World(loop, seed)
+        expires_soon = random.Random(f"{seed} expiry").random() < HASTY_SHARE
+        makers = hastened(makers) if expires_soon else makers
+        self.loop, self.seed, self.course, self.makers = loop, seed, course, makers
+        self.dice = random.Random(seed)
+        self.log: list[str] = []
+        self.loads: dict[int, tuple[TopicPartition, ...]] = {}
+        """Partitions of each carrier under the last placement."""
+        self.mirroring = self._mirroring()
+        if expires_soon:
+            self.mirroring.target.producer_expiry_seconds = EXPIRY_SECONDS
+        self.rewinds = Rewinds(self.mirroring.target)
+        self.is_rewinding = False
+        """True while an operator rewinds a partition."""
+        self.senders = [
+            Sender(
+                self.mirroring.source,
+                place,
+                random.Random(self.dice.random()),
+                old_share=self.dice.choice([0.0, 0.0, 0.3]),
+                sparse_share=self.dice.choice([0.0, 0.0, 0.3]),
+            )
+            for place in self.places
+        ]
+        self.world.redis_of(ROUTE.target)
+        self._keeper: Process | None = None
+        self._keeper_dice = random.Random(f"{seed} keeper")
+        self.keep_maps()
+
+    @property
+    def places(self) -> list[TopicPartition]:
+        """Partitions that are mirrored."""
+        return self.mirroring.places
+
+    @property
+    def clusters(self) -> tuple[KafkaCluster, KafkaCluster]:
+        """Both clusters of the route: source and target."""
+        return self.mirroring.source, self.mirroring.target
+
+    def tell(self, text: str) -> None:
+        """Adds a line to the log of the history."""
+        self.log.append(f"{self.loop.time():10.4f} {text}")
+
+    def _mirroring(self) -> Mirroring:
+        course = self.course
+        settings = {"ledger_seconds": 1.0, "request_timeout_ms": 5000}
+        shape = (self.world, ["orders"], course.partitions, course.brokers)
+        if not course.is_driven:
+            return Mirroring(*shape, **settings)
+        return DrivenMirroring(
+            *shape,
+            makers=self.makers,
+            tell=self.tell,
+            dice=random.Random(f"{self.seed} driving"),
+            carriers_per_route=course.carriers,
+            **settings,
+        )
+
+    async def plan(self) -> None:
+        """Places all partitions anew; where other carriers get some, a new epoch begins."""
+        places = list(self.places)
+        self.dice.shuffle(places)
+        count = self.course.carriers
+        numbers = list(range(count))
+        if isinstance(self.mirroring, DrivenMirroring):
+            numbers = self.dice.sample(range(count + 1), count)
+        await self.place({number: places[at::count] for at, number in enumerate(numbers)})
+
+    async def place(self, loads: Mapping[int, Sequence[TopicPartition]]) -> None:
+        """Gives carriers these partitions, by their numbers."""
+        self.loads = {number: tuple(some) for number, some in loads.items()}
+        told = {number: [it.partition for it in some] for number, some in self.loads.items()}
+        self.tell(f"place {told}")
+        await self.mirroring.place(self.loads, self.makers)
+
+    def running(self) -> list[Process]:
+        """Returns the carriers that run and are not stopped."""
+        return [
+            it
+            for it in self.mirroring.carriers
+            if not it.is_dead and not it.is_stopped and not it.has_ended
+        ]
+
+    def any_cluster(self) -> KafkaCluster:
+        return self.dice.choice(self.clusters)
+
+    def any_redis(self) -> RedisServer:
+        return self.dice.choice(list(self.world.redis.values()))
+
+    def keep_maps(self) -> None:
+        """Starts the keeper of the offset maps; kills the one before."""
+        if self._keeper:
+            self._keeper.kill()
+        mirroring = self.mirroring
+        self._keeper = keeper(mirroring.appliance, ROUTE, mirroring.target, self._keeper_dice)

@@ -1,0 +1,135 @@
+"""Load of a source: idempotent producers with and without transactions, and what they had
+acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import struct
+import time
+from dataclasses import dataclass, field, replace
+
+from balancer.plan import TopicPartition
+from replicator.kafka.protocol.error_codes import Code
+from tests.replicator.batches.source_batches import Record, encoded, with_crc
+from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.kafka.log_batch import (
+    BASE_SEQUENCE_AT,
+    MAX_SEQUENCE,
+    PRODUCER_ID_AT,
+    TRANSACTIONAL,
+    Batch,
+    Refused,
+    batch_of,
+    marker_of,
+)
+from tests.world.kafka.log_requests import replicated
+from tests.world.kafka.partition import NOBODY, Partition
+
+OLD_MS = 2 * 24 * 3600 * 1000
+
+
+@dataclass(slots=True)
+class Sender:
+    """Producer for one partition. A batch that is not acknowledged is sent again, as it is."""
+
+    cluster: KafkaCluster
+    place: TopicPartition
+    dice: random.Random
+    old_share: float = 0.0
+    """Share of batches with records that are two days old."""
+    sparse_share: float = 0.0
+    """Share of batches that compaction has thinned: offsets are missing within them."""
+    producer_id: int = 0
+    sequence: int = 0
+    sent: int = 0
+    acknowledged: list[bytes] = field(default_factory=list)
+    """Values of committed records, in order."""
+    aborted: int = 0
+    is_behind: bool = False
+    """True once the log is found to have lost records of this producer."""
+
+    def __post_init__(self) -> None:
+        self.cluster.next_producer_id += 1
+        self.producer_id = self.cluster.next_producer_id
+
+    async def send(
+        self, count: int, *, is_transactional: bool = False, commits: bool = True
+    ) -> None:
+        """Sends records as one batch or, in a transaction, as some batches and a marker."""
+        values = []
+        while count:
+            size = self.dice.randint(1, count) if is_transactional else count
+            values += await self._batch(size, is_transactional)
+            count -= size
+        if is_transactional:
+            await self._land(marker_of(self.producer_id, 0, is_commit=commits, coordinator_epoch=0))
+        if commits or not is_transactional:
+            self.acknowledged += values
+        else:
+            self.aborted += len(values)
+
+    async def _batch(self, count: int, is_transactional: bool) -> list[bytes]:
+        now = int(time.time() * 1000) - (OLD_MS if self.dice.random() < self.old_share else 0)
+        offsets, width = list(range(count)), count
+        if self.dice.random() < self.sparse_share:
+            width = count + self.dice.randint(1, 20)
+            offsets = sorted(self.dice.sample(range(width), count))
+        records = [
+            replace(self._record(at, now), offset=offset) for at, offset in enumerate(offsets)
+        ]
+        values = [record.value or b"" for record in records]
+        self.sent += count
+        attributes = TRANSACTIONAL if is_transactional else 0
+        data = bytearray(
+            encoded(
+                records,
+                base_offset=0,
+                next_offset=width,
+                attributes=attributes,
+                producer_id=self.producer_id,
+            )
+        )
+        struct.pack_into(">i", data, BASE_SEQUENCE_AT, self.sequence)
+        await self._land(batch_of(bytes(with_crc(data))))
+        self.sequence = (self.sequence + width) & MAX_SEQUENCE
+        return values
+
+    def _record(self, at: int, now: int) -> Record:
+        """Returns the next record but `at`, as the record at `at` of a batch."""
+        value = b"%s-%d-%d" % (self.place.topic.encode(), self.place.partition, self.sent + at)
+        return Record(at, now, b"k%d" % at, value)
+
+    async def _land(self, batch: Batch) -> None:
+        # A marker that was appended and not acknowledged would stand twice, which is harmless.
+        while True:
+            partition = self.cluster.partition(*self.place)
+            assert partition is not None
+            if self.is_behind and not batch.is_marker:
+                batch = self._renewed(batch)
+            if await self._try(partition, batch):
+                return
+            await asyncio.sleep(self.dice.uniform(0.01, 0.2))
+
+    def _renewed(self, batch: Batch) -> Batch:
+        """Returns the batch under another producer id: the log has lost records of this one."""
+        self.is_behind = False
+        self.__post_init__()
+        self.sequence = 0
+        data = bytearray(batch.data)
+        struct.pack_into(">q", data, PRODUCER_ID_AT, self.producer_id)
+        struct.pack_into(">i", data, BASE_SEQUENCE_AT, self.sequence)
+        return batch_of(bytes(with_crc(data)))
+
+    async def _try(self, partition: Partition, batch: Batch) -> bool:
+        leader = partition.decided.leader
+        if leader == NOBODY or not self.cluster.brokers[leader].is_up:
+            return False
+        try:
+            _, end, _ = partition.append(leader, batch)
+        except Refused as refused:
+            self.is_behind = refused.code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER
+            return False
+        self.cluster.replicate(partition)
+        code = await replicated(self.cluster.brokers[leader], partition, end, 2.0)
+        return code == Code.NONE
