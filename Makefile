@@ -51,6 +51,7 @@ soak: setup ## Kill and pause everything for hours, and count the records afterw
 	$(BIN)/python -m bench.campaign --min-isr 2
 	$(BIN)/python -m bench.campaign --min-isr 1
 	$(BIN)/python -m bench.feed_campaign
+	$(BIN)/python -m bench.simulation --minutes 60
 
 .PHONY: bench
 bench: setup ## Measure Sluice and its rivals: mirroring, failover, loading into ClickHouse

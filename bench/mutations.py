@@ -74,7 +74,7 @@ def summary(starts: list[Start]) -> dict[str, Any]:
 def main(names: tuple[str, ...], count: int, seeds_max: int, jobs: int) -> None:
     """Play histories with a rule taken out until they are wrong."""
     for family, each in FAMILIES.items():
-        for name, rule in each.rules.items():
+        for name, rule in each.mutations.items():
             if names and name not in names:
                 continue
             with Pool(jobs) as pool:

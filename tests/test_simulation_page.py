@@ -13,5 +13,5 @@ def test_the_table_of_mutations_is_that_of_the_results() -> None:
 
 
 def test_what_is_in_the_table_is_a_mutation() -> None:
-    known = {(key, name) for key, family in FAMILIES.items() for name in family.rules}
+    known = {(key, name) for key, family in FAMILIES.items() for name in family.mutations}
     assert {(row["family"], row["name"]) for row in kept()["mutations"]} <= known

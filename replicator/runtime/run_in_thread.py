@@ -6,8 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from contextlib import suppress
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from typing_extensions import override
 
@@ -34,9 +33,9 @@ class DaemonThreads(Executor):
             try:
                 result = fn(*args, **kwargs)
             except BaseException as error:
-                _deliver(future.set_exception, error)
+                future.set_exception(error)
             else:
-                _deliver(future.set_result, result)
+                future.set_result(result)
 
         # An object that can be called has no name of its own.
         name = getattr(fn, "__name__", type(fn).__name__)
@@ -53,11 +52,5 @@ def run_in_thread(function: Callable[..., Result], *arguments: object) -> asynci
     Not asyncio.to_thread: its threads are joined at exit, even those that wait for a Spark that is
     still starting or for a broker that does not answer.
     """
-    # By way of the loop: a loop on virtual time has no threads.
+    # By way of the loop: one on virtual time has another way to run it.
     return asyncio.get_running_loop().run_in_executor(THREADS, function, *arguments)
-
-
-def _deliver(give: Callable[[Any], None], what: object) -> None:
-    # The loop may be closed between asyncio's look and its call, when the daemon has ended.
-    with suppress(RuntimeError):
-        give(what)

@@ -14,6 +14,7 @@ from replicator.kafka.client.cluster import Cluster
 from tests.world.contracts.contract_parts import PARTS
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("part", PARTS)
 def test_a_broker_answers_as_the_contract_says(aggregate: LabCluster, part: str) -> None:
     topic = f"contract-{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""Histories by seed: `python -m tests.world FAMILY FIRST [COUNT] [--without RULE]`.
+"""Histories by seed: `python -m tests.world FAMILY FIRST [COUNT] [--mutation NAME]`.
 
 Families: mirror, losses, groups, sinks. Prints a line for each seed: records, virtual seconds and
 turns of the loop. Ends with 1 at the first history that is wrong, after its log.
@@ -23,25 +23,25 @@ from tests.world.shrinking import shrunk
 @click.argument("family", type=click.Choice(list(FAMILIES)))
 @click.argument("first", type=int)
 @click.argument("count", type=int, default=1)
-@click.option("--without", metavar="RULE", help="Take a rule out, by the name of its mutation.")
+@click.option("--mutation", metavar="NAME", help="Play with a rule taken out.")
 @click.option("--logs", is_flag=True, help="Print the log, with the lines of all processes.")
 @click.option("--shrink", is_flag=True, help="Of a wrong history, find the deals that matter.")
 def main(
-    family: str, first: int, count: int, without: str | None, logs: bool, shrink: bool
+    family: str, first: int, count: int, mutation: str | None, logs: bool, shrink: bool
 ) -> None:
     """Play COUNT histories of a FAMILY from seed FIRST on."""
     found = FAMILIES[family]
-    names = [*found.rules, *found.known]
-    if without and without not in names:
-        raise click.BadParameter(f"{without!r} is none of: {', '.join(names)}")
-    if shrink and not found.is_numbered:
-        raise click.BadParameter(f"histories of {family} cannot be shrunk")
+    names = [*found.mutations, *found.known]
+    if mutation and mutation not in names:
+        raise click.BadParameter(f"{mutation!r} is none of: {', '.join(names)}")
+    if (shrink or logs) and not found.is_numbered:
+        raise click.BadParameter(f"--shrink and --logs are for mirror and losses, not for {family}")
     if os.environ.get("PYTHONHASHSEED") != "0":
         # Sets of text have another order in each process otherwise.
         os.execve(sys.executable, sys.orig_argv, {**os.environ, "PYTHONHASHSEED": "0"})
     logging.disable(logging.CRITICAL)
     for seed in range(first, first + count):
-        asked = Asked(family, seed, without, logs=logs)
+        asked = Asked(family, seed, mutation, logs=logs)
         try:
             result = found.play(asked)
         except Wrong as wrong:

@@ -41,7 +41,7 @@ class Asked:
     """A history that is to be played.
 
     Args:
-        mutation: rule that is taken out; None: none.
+        mutation: name of a mutation, or of a known course; None: neither.
         left_out: numbers of the deals that are left out.
         logs: True takes the log lines of the simulated processes into the history's log.
     """
@@ -59,13 +59,13 @@ class Family:
 
     Args:
         play: plays a history; raises Wrong.
-        rules: by mutation, the number of the rule that it takes out.
+        mutations: by name, the number of the rule that each takes out.
         is_numbered: deals have numbers, by which they can be left out.
         known: names of courses that show a fault of the product which is not mended.
     """
 
     play: Callable[[Asked], Result]
-    rules: Mapping[str, int]
+    mutations: Mapping[str, int]
     is_numbered: bool = False
     known: Collection[str] = ()
 
@@ -98,7 +98,7 @@ _MIRROR = {
     for each in (custody, tails, source_order, producing, offset_maps)
     for it in each.MUTATIONS
 }
-_LOSSES = {it.name: it for it in losses.MUTATIONS}
+_LOSSES = {it.name: it for it in (*losses.MUTATIONS, *tails.LOSING)}
 _GROUPS = {it.name: it for it in of_groups.MUTATIONS}
 _SINKS = {it.name: it for it in (*of_sinks.MUTATIONS, *of_sinks.KNOWN)}
 _KNOWN = frozenset(it.name for it in of_sinks.KNOWN)

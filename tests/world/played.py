@@ -10,15 +10,14 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 def played(
-    family: str, first: int, count: int = 1, without: str | None = None
+    family: str, first: int, count: int = 1, mutation: str | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Plays histories as `python -m tests.world` does."""
     words = [sys.executable, "-m", "tests.world", family, str(first), str(count)]
     return subprocess.run(
-        [*words, *(["--without", without] if without else [])],
+        [*words, *(["--mutation", mutation] if mutation else [])],
         cwd=CHECKOUT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        capture_output=True,
         text=True,
         check=False,
     )

@@ -41,14 +41,14 @@ def play_one(asked: Asked) -> Played:
     try:
         found = FAMILIES[asked.family].play(asked)
     except Wrong as wrong:
-        return Played(asked, wrong=str(wrong).partition("\n")[0])
+        return Played(asked, wrong=str(wrong))
     return Played(asked, found.records, found.steps, found.seconds)
 
 
 class Pool:
     """Pool of processes in which a seed plays the same history each time.
 
-    A mutation may be taken out of a whole process: each has a pool of its own.
+    A mutation may change a whole process for good: each has a pool of its own.
 
     Args:
         jobs: number of processes.

@@ -55,7 +55,7 @@ async def inspect_source(
         if found.loss and not differs:
             # The log is asked by name: the answers may be those of a topic that was recreated
             # since the metadata was read.
-            await cluster.try_refresh()
+            await cluster.refresh()
         after = cluster.topic(partition.topic)
         if after is not None and after.id == topic.id:
             return found

@@ -260,7 +260,7 @@ class DriverLeadership:
         assert self._adoption is not None
         await self._adoption.adopt(carried)
         slots = await run_in_thread(self._count_slots)
-        before, now_ms = self._posted, int(time.time() * 1000)
+        before, now_ms = self._posted, time.time_ns() // 1_000_000
         planned = self._planner.plan(
             by_route(self._routes, carried),
             slots,

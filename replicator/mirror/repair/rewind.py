@@ -179,8 +179,9 @@ class Rewind:
         if entry.custody is Custody.HELD:
             raise CannotRewind(
                 f"{_shown(partition)}: a carrier holds it; pause it first (sluice stream "
-                "pause-topic), and resume it afterwards. If it is paused, its carrier has died: "
-                "resume it, and pause it again once it is carried; nothing was changed"
+                "pause-topic), and resume it afterwards. If it stays held after a pause, its "
+                "carrier has died: resume it, and pause it again once it is carried; "
+                "nothing was changed"
             )
         return entry
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from tests.replicator.batches.source_batches import decoded
 from tests.world.checks.log_reading import LogReading
 from tests.world.kafka.log_batch import Batch
-from tests.world.kafka.partition import Partition
+from tests.world.kafka.partition import Observer, Partition
 
 
-class RecordsOfLog:
+class RecordsOfLog(Observer):
     """Observer that notes each record once it is committed.
 
     Args:
@@ -24,9 +24,6 @@ class RecordsOfLog:
         self.values: list[bytes] = []
         self.by_offset: dict[int, bytes] = {}
         partition.observers.append(self)
-
-    def appended(self, partition: Partition, broker: int, batch: Batch) -> None:
-        pass
 
     def advanced(self, partition: Partition) -> None:
         for offset, value in _records(self._reading.batches()):

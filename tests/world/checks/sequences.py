@@ -7,15 +7,14 @@ from replicator.mirror.ledger.entry import SEQUENCE_MASK, Entry
 from tests.world.checks.entry_view import EntryView
 from tests.world.checks.log_reading import LogReading
 from tests.world.checks.wrong import Wrong
-from tests.world.kafka.log_batch import Batch
-from tests.world.kafka.partition import Partition
+from tests.world.kafka.partition import Observer, Partition
 from tests.world.mirror.mirroring import ROUTE
 from tests.world.mirror.scene import Scene
 
 Writer = tuple[TopicPartition, int, int]
 
 
-class Sequences:
+class Sequences(Observer):
     """Check of one route. An entry that begins again under its writer's epoch ends the history.
 
     A broker takes a batch whose sequences it knows for a duplicate, and answers success.
@@ -33,9 +32,6 @@ class Sequences:
             self._readings[place] = LogReading(partition)
             partition.observers.append(self)
         EntryView(target, ROUTE, self._entry_seen)
-
-    def appended(self, partition: Partition, broker: int, batch: Batch) -> None:
-        pass
 
     def advanced(self, partition: Partition) -> None:
         place = TopicPartition(partition.topic, partition.number)

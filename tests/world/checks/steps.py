@@ -13,12 +13,12 @@ from tests.world.checks.log_reading import LogReading
 from tests.world.checks.records_of_log import RecordsOfLog
 from tests.world.checks.wrong import Wrong
 from tests.world.kafka.log_batch import Batch
-from tests.world.kafka.partition import Partition
+from tests.world.kafka.partition import Observer, Partition
 from tests.world.mirror.mirroring import ROUTE
 from tests.world.mirror.scene import Scene
 
 
-class StepChecks:
+class StepChecks(Observer):
     """Checks of one route. Whatever they find ends the history at that moment.
 
     - Only the producer that a partition's entry names appends to the target.
@@ -68,9 +68,6 @@ class StepChecks:
                 f"producer {batch.producer_id}/{batch.producer_epoch} appended at "
                 f"{batch.base_offset}, and the entry names another one: {entry}",
             )
-
-    def advanced(self, partition: Partition) -> None:
-        pass
 
     # -- entries
 
@@ -122,14 +119,11 @@ class StepChecks:
             self._runs[place][source + step] = target + step
 
 
-class _Advances:
+class _Advances(Observer):
     """Observer that is told when a log has grown."""
 
     def __init__(self, act: object) -> None:
         self._act = act
-
-    def appended(self, partition: Partition, broker: int, batch: Batch) -> None:
-        pass
 
     def advanced(self, partition: Partition) -> None:
         assert callable(self._act)

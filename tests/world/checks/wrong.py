@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 
 
@@ -16,3 +17,10 @@ class Wrong(AssertionError):
     def __init__(self, text: str, log: Sequence[str] = (), deals: int = 0) -> None:
         super().__init__(text)
         self.log, self.deals = log, deals
+
+
+def shown(error: Exception) -> str:
+    """Returns the text of what ended a history; any other error is shown with its place."""
+    if isinstance(error, Wrong):
+        return str(error)
+    return "".join(traceback.format_exception(error)).rstrip()

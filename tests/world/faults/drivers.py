@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.world.faults.fault import Fault
-from tests.world.mirror.driving import DrivenMirroring, DriverRun
+from tests.world.mirror.driving import DriverRun
 from tests.world.mirror.scene import Scene
 
 MOVES_MAX = 4
@@ -57,23 +57,20 @@ async def stop_driver(scene: Scene) -> None:
 
 async def second_driver(scene: Scene) -> None:
     mirroring = scene.mirroring
-    if isinstance(mirroring, DrivenMirroring) and len(mirroring.drivers()) < 3:
+    if len(mirroring.drivers()) < 3:
         made = mirroring.start_driver()
         scene.tell(f"start {made.process.name} beside the others")
 
 
 async def change_slots(scene: Scene) -> None:
     """Lets executors come or go; the next plan has another number of tasks."""
-    if isinstance(scene.mirroring, DrivenMirroring):
-        scene.mirroring.slots = scene.dice.choice([1, 2, 8])
-        scene.tell(f"{scene.mirroring.slots} slots")
-        await scene.place(scene.loads)
+    scene.mirroring.slots = scene.dice.choice([1, 2, 8])
+    scene.tell(f"{scene.mirroring.slots} slots")
+    await scene.place(scene.loads)
 
 
 def any_driver(scene: Scene) -> DriverRun | None:
     """Returns a driver that runs and is not stopped."""
-    if not isinstance(scene.mirroring, DrivenMirroring):
-        return None
     running = [run for run in scene.mirroring.drivers() if not run.process.is_stopped]
     return scene.dice.choice(running) if running else None
 

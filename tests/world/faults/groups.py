@@ -47,12 +47,7 @@ def mend(scene: GroupScene) -> None:
     """Starts what is away, and lets go on what is stopped."""
     redis.mend(cast(Any, scene))
     for cluster in scene.regions.clusters:
-        for node, broker in cluster.brokers.items():
-            if not broker.is_up:
-                cluster.start(node)
-            cluster.network.resume(broker.address)
-            if broker.is_isolated:
-                cluster.rejoin(node)
+        cluster.mend()
 
 
 _OWN = (

@@ -30,12 +30,11 @@ BACK_MAX = 40
 async def pause(scene: Scene) -> None:
     """Pauses a partition or its topic for a while."""
     mirroring = scene.mirroring
-    if isinstance(mirroring, DrivenMirroring):
-        place = scene.dice.choice(scene.places)
-        order = _pause(place.topic, scene.dice.choice([None, place.partition]))
-        seconds = scene.dice.uniform(*PAUSE_SECONDS)
-        scene.tell(f"pause {order.subject} for {seconds:.1f} s")
-        mirroring.background(_paused(mirroring, order, seconds))
+    place = scene.dice.choice(scene.places)
+    order = _pause(place.topic, scene.dice.choice([None, place.partition]))
+    seconds = scene.dice.uniform(*PAUSE_SECONDS)
+    scene.tell(f"pause {order.subject} for {seconds:.1f} s")
+    mirroring.background(_paused(mirroring, order, seconds))
 
 
 async def _paused(mirroring: DrivenMirroring, order: Pause, seconds: float) -> None:
@@ -47,7 +46,7 @@ async def _paused(mirroring: DrivenMirroring, order: Pause, seconds: float) -> N
 async def rewind(scene: Scene) -> None:
     """Pauses a partition, rewinds it, and resumes it; one partition at a time."""
     mirroring = scene.mirroring
-    if isinstance(mirroring, DrivenMirroring) and not scene.course.loses and not scene.is_rewinding:
+    if not scene.course.loses and not scene.is_rewinding:
         scene.is_rewinding = True
         place, dice = scene.dice.choice(scene.places), random.Random(scene.dice.random())
         mirroring.background(_rewound(scene, mirroring, place, dice))

@@ -20,7 +20,7 @@ from replicator.kafka.client.cluster import Cluster
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.world.checks.copies import check_commits, check_runs
 from tests.world.checks.plans import Truth, check_move
-from tests.world.checks.wrong import Wrong
+from tests.world.checks.wrong import Wrong, shown
 from tests.world.faults import groups as group_faults
 from tests.world.faults.dealer import Dealer
 from tests.world.groups.copying import copy_commits, copy_runs
@@ -28,12 +28,12 @@ from tests.world.groups.knowing import NOTHING, Knowing, Lacks
 from tests.world.groups.past import Past
 from tests.world.groups.reader import Consumer, Group, Kind, commit
 from tests.world.groups.surveying import surveyed
-from tests.world.groups.two_regions import REGIONS, TOPIC, RegionSender, TwoRegions
+from tests.world.groups.two_regions import REGIONS, TOPIC, TwoRegions
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.mirror.redis_keeper import keeper
 from tests.world.process import Process
 from tests.world.redis_server import RedisServer
-from tests.world.virtual_loop import Deadlock, VirtualLoop, run
+from tests.world.virtual_loop import VirtualLoop, run
 from tests.world.world import World
 
 QUIET_SECONDS = 180.0
@@ -274,7 +274,10 @@ class GroupHistory:
             await side.begin()
         for operator in scene.operators.values():
             await operator.open({TOPIC})
-        load = [asyncio.create_task(self._send(it)) for it in scene.regions.senders]
+        load = [
+            asyncio.create_task(it.keep_sending(lambda: self.is_loaded, 6, 1.5))
+            for it in scene.regions.senders
+        ]
         scene.copy()
         for group in scene.groups:
             scene.start_consumer(group)
@@ -301,16 +304,6 @@ class GroupHistory:
             loop.time(),
             scene.log,
         )
-
-    async def _send(self, sender: RegionSender) -> None:
-        dice = sender.dice
-        while self.is_loaded:
-            await sender.send(
-                dice.randint(1, 6),
-                is_transactional=dice.random() < 0.3,
-                commits=dice.random() < 0.7,
-            )
-            await asyncio.sleep(dice.expovariate(1.5))
 
     async def _probe(self) -> None:
         """Makes plans from what may be known, again and again."""
@@ -386,7 +379,7 @@ def play_groups(seed: int, course: GroupCourse | None = None) -> GroupOutcome:
 
     try:
         found: GroupOutcome = run(main)
-    except (Wrong, Deadlock) as wrong:
+    except Exception as wrong:
         log: Sequence[str] = scenes[0].log if scenes else []
-        raise Wrong(f"seed {seed}: {wrong}", log) from wrong
+        raise Wrong(f"seed {seed}: {shown(wrong)}", log) from wrong
     return found

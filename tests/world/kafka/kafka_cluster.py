@@ -213,6 +213,15 @@ class KafkaCluster:
         if self.brokers[node].is_up:
             self._registered(node)
 
+    def mend(self) -> None:
+        """Starts brokers that are down, and lets go on what is stopped or cut off."""
+        for node, broker in self.brokers.items():
+            if not broker.is_up:
+                self.start(node)
+            self.network.resume(broker.address)
+            if broker.is_isolated:
+                self.rejoin(node)
+
     def is_connected(self, node: int) -> bool:
         """Returns True while a broker runs and reaches the others."""
         broker = self.brokers.get(node)

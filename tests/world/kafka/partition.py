@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from replicator.kafka.protocol.error_codes import Code
@@ -29,7 +28,7 @@ class Leadership:
     in_sync: frozenset[int]
 
 
-class Observer(Protocol):
+class Observer:
     """Observer of a partition, for checks at each step."""
 
     def appended(self, partition: Partition, broker: int, batch: Batch) -> None:

@@ -16,14 +16,13 @@ from tests.world.checks import ends, losses
 from tests.world.checks.maps import Maps
 from tests.world.checks.sequences import Sequences
 from tests.world.checks.steps import StepChecks
-from tests.world.checks.wrong import Wrong
+from tests.world.checks.wrong import Wrong, shown
 from tests.world.faults import redis as redis_faults
 from tests.world.faults.dealer import FAULTS, Dealer
 from tests.world.faults.losses import LOSSES
 from tests.world.mirror.scene import Course, Scene
-from tests.world.mirror.source_load import Sender
 from tests.world.told_logs import told_logs
-from tests.world.virtual_loop import Deadlock, VirtualLoop, run
+from tests.world.virtual_loop import VirtualLoop, run
 
 QUIET_SECONDS = 180.0
 """Bound for the end: virtual time within which everything has to be carried without faults."""
@@ -65,7 +64,10 @@ class History:
             watching = asyncio.create_task(maps.watch())
         await scene.mirroring.begin()
         await scene.plan()
-        load = [asyncio.create_task(self._send(sender)) for sender in scene.senders]
+        load = [
+            asyncio.create_task(sender.keep_sending(lambda: self.is_loaded, 8, 3.0))
+            for sender in scene.senders
+        ]
         while loop.time() < scene.course.seconds:
             await self.dealer.deal(scene)
         self.is_loaded = False
@@ -86,26 +88,11 @@ class History:
             scene.log,
         )
 
-    async def _send(self, sender: Sender) -> None:
-        dice = sender.dice
-        while self.is_loaded:
-            await sender.send(
-                dice.randint(1, 8),
-                is_transactional=dice.random() < 0.3,
-                commits=dice.random() < 0.7,
-            )
-            await asyncio.sleep(dice.expovariate(3.0))
-
     def _mend(self) -> None:
         self.scene.tell("all is mended")
         redis_faults.mend(self.scene)
         for cluster in self.scene.clusters:
-            for node, broker in cluster.brokers.items():
-                if not broker.is_up:
-                    cluster.start(node)
-                cluster.network.resume(broker.address)
-                if broker.is_isolated:
-                    cluster.rejoin(node)
+            cluster.mend()
         self.scene.mirroring.mend()
 
     async def _settle(self) -> None:
@@ -151,9 +138,9 @@ def play(
 
     try:
         found: Outcome = run(main)
-    except (Wrong, Deadlock) as wrong:
+    except Exception as wrong:
         raise Wrong(
-            f"seed {seed}: {wrong}",
+            f"seed {seed}: {shown(wrong)}",
             histories[0].scene.log if histories else [],
             histories[0].dealer.count if histories else 0,
         ) from wrong

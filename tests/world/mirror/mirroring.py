@@ -1,24 +1,17 @@
-"""Mirroring of one route in a world: its clusters, its driver, and carriers as processes."""
+"""Mirroring of one route in a world: its clusters, its ledger, and its carriers' processes."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from balancer.plan import TopicPartition
-from replicator.config.names import PLAN_TOPIC, driver_id, runs_topic_name
+from replicator.config.names import PLAN_TOPIC, runs_topic_name
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Cluster
-from replicator.mirror.carrier.assembly import MAKERS, Makers, assemble
-from replicator.mirror.carrier.assignment import Assignment
-from replicator.mirror.carrier.carrier import carry
-from replicator.mirror.driver.adoption import merged
 from replicator.mirror.ledger.entry import Entry
-from replicator.mirror.ledger.ledger import Ledger, virgin
-from replicator.spark.driver_command import Driver
+from replicator.mirror.ledger.ledger import Ledger
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.process import Process
 from tests.world.world import World
@@ -28,9 +21,7 @@ EPOCH_SECONDS = 3600.0
 
 
 class Mirroring:
-    """Mirroring of one route, from west's regional cluster to east's aggregate.
-
-    Its driver is played: each plan begins a new epoch, with carriers that start at once.
+    """Clusters, ledger and carriers of one route, from west's regional to east's aggregate.
 
     Args:
         partitions: of each topic.
@@ -51,7 +42,6 @@ class Mirroring:
         others = [world.cluster(name, 1) for name in ("west-aggregate", "east-regional")]
         self.appliance = _appliance(self.source, self.target, *others, settings)
         self.places = [TopicPartition(t, n) for t in topics for n in range(partitions)]
-        self.plan_version = 0
         in_sync = min(2, brokers)
         for topic in topics:
             self.source.create(topic, partitions, min_in_sync=in_sync)
@@ -60,58 +50,13 @@ class Mirroring:
         self.target.create(runs_topic_name(ROUTE.key), 4, min_in_sync=in_sync)
         self.client = Cluster("east aggregate", self.appliance.target_of(ROUTE))
         self.ledger = Ledger(self.client, ROUTE)
-        self.driver = Driver(self.client, driver_id(ROUTE.target))
         self.carriers: list[Process] = []
-
-    async def begin(self) -> None:
-        """Adopts all partitions, as the driver of the region."""
-        await self.client.open({place.topic for place in self.places})
-        await self.driver.open()
-        commits = [self.ledger.offsets({place: virgin(self.ledger, 0) for place in self.places})]
-        topics = {place.topic for place in self.places}
-        partitions = len(self.places) // len(topics)
-        commits += [self.ledger.witness(topic, partitions) for topic in topics]
-        await self.driver.commit(merged(commits))
-
-    async def plan(self) -> None:
-        """Publishes the next plan, which begins a new epoch."""
-        self.plan_version += 1
-        await self.driver.publish(self.plan_version)
-
-    async def place(
-        self, loads: Mapping[int, Iterable[TopicPartition]], makers: Makers = MAKERS
-    ) -> None:
-        """Lets carriers have these partitions from now on, by their numbers."""
-        await self.plan()
-        for number, places in loads.items():
-            self.carrier(number, places, makers)
-
-    def carrier(
-        self, number: int, places: Iterable[TopicPartition], makers: Makers = MAKERS
-    ) -> Process:
-        """Starts a carrier process of the present plan."""
-        assignment = Assignment(
-            route=ROUTE,
-            number=number,
-            partitions=tuple(places),
-            term=self.driver.term,
-            plan_version=self.plan_version,
-            deadline=time.time() + EPOCH_SECONDS,
-        )
-        made = Process(f"carrier {number}")
-        made.start(carry(self.appliance, assignment, partial(assemble, makers=makers)))
-        self.carriers.append(made)
-        return made
 
     def mend(self) -> None:
         """Lets every stopped process go on."""
         for carrier in self.carriers:
             if carrier.is_stopped:
                 carrier.resume()
-
-    def outdated(self) -> list[str]:
-        """Returns the carriers that run and should have ended; a played driver has none."""
-        return []
 
     async def entries(self) -> dict[TopicPartition, Entry]:
         return await self.ledger.read(self.places)

@@ -11,7 +11,7 @@ from replicator.mirror.carrier.assembly import MAKERS, Makers
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.mirror.driving import DrivenMirroring
 from tests.world.mirror.hasty_expiry import EXPIRY_SECONDS, hastened
-from tests.world.mirror.mirroring import ROUTE, Mirroring
+from tests.world.mirror.mirroring import ROUTE
 from tests.world.mirror.redis_keeper import keeper
 from tests.world.mirror.rewinds import Rewinds
 from tests.world.mirror.source_load import Sender
@@ -31,7 +31,6 @@ class Course:
     Args:
         seconds: virtual time with load and faults.
         fault_seconds: mean time between two faults.
-        is_driven: with real drivers, and not a played one.
         loses: with faults that lose records; partitions may then stop.
     """
 
@@ -40,7 +39,6 @@ class Course:
     brokers: int = 3
     seconds: float = 60.0
     fault_seconds: float = 2.0
-    is_driven: bool = True
     loses: bool = False
 
 
@@ -97,19 +95,18 @@ class Scene:
         """Adds a line to the log of the history."""
         self.log.append(f"{self.loop.time():10.4f} {text}")
 
-    def _mirroring(self) -> Mirroring:
-        course = self.course
-        settings = {"ledger_seconds": 1.0, "request_timeout_ms": 5000}
-        shape = (self.world, ["orders"], course.partitions, course.brokers)
-        if not course.is_driven:
-            return Mirroring(*shape, **settings)
+    def _mirroring(self) -> DrivenMirroring:
         return DrivenMirroring(
-            *shape,
+            self.world,
+            ["orders"],
+            self.course.partitions,
+            self.course.brokers,
             makers=self.makers,
             tell=self.tell,
             dice=random.Random(f"{self.seed} driving"),
-            carriers_per_route=course.carriers,
-            **settings,
+            carriers_per_route=self.course.carriers,
+            ledger_seconds=1.0,
+            request_timeout_ms=5000,
         )
 
     async def plan(self) -> None:
@@ -117,9 +114,7 @@ class Scene:
         places = list(self.places)
         self.dice.shuffle(places)
         count = self.course.carriers
-        numbers = list(range(count))
-        if isinstance(self.mirroring, DrivenMirroring):
-            numbers = self.dice.sample(range(count + 1), count)
+        numbers = self.dice.sample(range(count + 1), count)
         await self.place({number: places[at::count] for at, number in enumerate(numbers)})
 
     async def place(self, loads: Mapping[int, Sequence[TopicPartition]]) -> None:

@@ -7,6 +7,7 @@ import asyncio
 import random
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from balancer.plan import TopicPartition
@@ -52,6 +53,19 @@ class Sender:
     def __post_init__(self) -> None:
         self.cluster.next_producer_id += 1
         self.producer_id = self.cluster.next_producer_id
+
+    async def keep_sending(
+        self, is_loaded: Callable[[], bool], count_max: int, per_second: float
+    ) -> None:
+        """Sends up to so many records at a time, some in transactions, until the load ends."""
+        dice = self.dice
+        while is_loaded():
+            await self.send(
+                dice.randint(1, count_max),
+                is_transactional=dice.random() < 0.3,
+                commits=dice.random() < 0.7,
+            )
+            await asyncio.sleep(dice.expovariate(per_second))
 
     async def send(
         self, count: int, *, is_transactional: bool = False, commits: bool = True

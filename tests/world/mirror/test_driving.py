@@ -23,7 +23,6 @@ def played(act: Callable[[Scene, DrivenMirroring], Awaitable[None]]) -> None:
     async def main(loop: VirtualLoop) -> None:
         scene = Scene(loop, 1, Course())
         mirroring = scene.mirroring
-        assert isinstance(mirroring, DrivenMirroring)
         await mirroring.begin()
         for sender in scene.senders:
             await sender.send(3)

@@ -11,13 +11,11 @@ import random
 from dataclasses import dataclass, field
 
 from aggregator.loader.assembly import MAKERS, Makers
-from tests.world.checks.wrong import Wrong
+from tests.world.checks.wrong import Wrong, shown
 from tests.world.sinks.end_checks import differences
 from tests.world.sinks.faults import FAULTS, Fault
-from tests.world.sinks.feed_load import FeedSender
 from tests.world.sinks.scene import Course, Scene
 from tests.world.sinks.sink_loop import SinkLoop, run
-from tests.world.virtual_loop import Deadlock
 
 QUIET_SECONDS = 120.0
 """Bound for the end: virtual time within which everything has to be loaded without faults."""
@@ -55,7 +53,10 @@ class History:
         scene.tell("deals " + ", ".join(fault.name for fault, _ in self.dealt))
         await scene.begin()
         await scene.plan()
-        load = [asyncio.create_task(self._send(sender)) for sender in scene.senders]
+        load = [
+            asyncio.create_task(sender.keep_sending(lambda: self.is_loaded, 8, 2.0))
+            for sender in scene.senders
+        ]
         if scene.course.stalls:
             await self._stall()
         kinds, weights = zip(*self.dealt, strict=True)
@@ -87,26 +88,10 @@ class History:
             await asyncio.sleep(1.0)
             checks.check_waits(stalled.name, scene.course.bound_seconds)
 
-    async def _send(self, sender: FeedSender) -> None:
-        dice = sender.dice
-        while self.is_loaded:
-            await sender.send(
-                dice.randint(1, 8),
-                is_transactional=dice.random() < 0.3,
-                commits=dice.random() < 0.7,
-            )
-            await asyncio.sleep(dice.expovariate(2.0))
-
     def _mend(self) -> None:
         scene = self.scene
         scene.tell("all is mended")
-        cluster = scene.feeding.cluster
-        for node, broker in cluster.brokers.items():
-            if not broker.is_up:
-                cluster.start(node)
-            cluster.network.resume(broker.address)
-            if broker.is_isolated:
-                cluster.rejoin(node)
+        scene.feeding.cluster.mend()
         for server in scene.feeding.servers.values():
             if not server.is_up:
                 server.start()
@@ -142,7 +127,7 @@ def play(seed: int, course: Course | None = None, makers: Makers = MAKERS) -> Ou
 
     try:
         found: Outcome = run(main)
-    except (Wrong, Deadlock) as wrong:
+    except Exception as wrong:
         told = scenes[0].log if scenes else []
-        raise Wrong(f"seed {seed}: {wrong}", told) from wrong
+        raise Wrong(f"seed {seed}: {shown(wrong)}", told) from wrong
     return found

@@ -11,7 +11,7 @@ from tests.replicator.batches.source_batches import decoded
 from tests.world.checks.log_reading import LogReading
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.kafka.log_batch import Batch
-from tests.world.kafka.partition import Partition
+from tests.world.kafka.partition import Observer, Partition
 
 
 class RecordPlace(NamedTuple):
@@ -22,7 +22,7 @@ class RecordPlace(NamedTuple):
     offset: int
 
 
-class LetterView:
+class LetterView(Observer):
     """Observer of the topic of dead letters.
 
     Args:
@@ -43,9 +43,6 @@ class LetterView:
             self._any[partition.number] = LogReading(partition)
             self._stable[partition.number] = LogReading(partition, is_stable=True)
             partition.observers.append(self)
-
-    def appended(self, partition: Partition, broker: int, batch: Batch) -> None:
-        pass
 
     def advanced(self, partition: Partition) -> None:
         for batch in self._any[partition.number].batches():

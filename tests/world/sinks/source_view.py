@@ -10,12 +10,11 @@ from balancer.plan import TopicPartition
 from tests.replicator.batches.source_batches import decoded
 from tests.world.checks.log_reading import LogReading
 from tests.world.kafka.kafka_cluster import KafkaCluster
-from tests.world.kafka.log_batch import Batch
-from tests.world.kafka.partition import Partition
+from tests.world.kafka.partition import Observer, Partition
 from tests.world.sinks.feed_load import Wanted, wanted
 
 
-class SourceView:
+class SourceView(Observer):
     """Observer of the partitions of a feed."""
 
     def __init__(self, cluster: KafkaCluster, places: Iterable[TopicPartition]) -> None:
@@ -30,9 +29,6 @@ class SourceView:
             self.offsets[place], self.records[place], self.seen_at[place] = [], {}, {}
             self._readings[place] = LogReading(partition, is_stable=True)
             partition.observers.append(self)
-
-    def appended(self, partition: Partition, broker: int, batch: Batch) -> None:
-        pass
 
     def advanced(self, partition: Partition) -> None:
         place = TopicPartition(partition.topic, partition.number)

@@ -25,7 +25,7 @@ class Source:
     def leader(self, topic, partition):
         return self.known
 
-    async def try_refresh(self):
+    async def refresh(self):
         pass
 
     async def log_start(self, topic, partition):
@@ -67,7 +67,7 @@ async def test_a_topic_that_the_metadata_does_not_show_yet_is_recreated_and_not_
     async def refresh():
         source.topic = lambda name: Topic(UUID(int=2), {0: source.known})
 
-    source.try_refresh = refresh
+    source.refresh = refresh
     found = await inspected(source)
     assert found.loss is not None
     assert found.loss.kind is LossKind.SOURCE_RECREATED
