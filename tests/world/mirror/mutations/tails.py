@@ -34,14 +34,14 @@ class ToTheWatermark(FencedTails):
         memory: Memory,
         marker: tuple[int, int],
     ) -> Tail | Loss:
-        landed, offset = 0, max(entry.target_offset, found.start)
-        writer = entry.producer_id, entry.epoch
-        while offset < found.end:
-            for _, header in scan(await self.target.read(*partition, offset, 1 << 20)):
-                offset = header.next_offset
-                if offset <= found.end and writer == (header.producer_id, header.producer_epoch):
-                    landed = entry.landed_up_to(header.base_sequence + header.last_offset_delta)
-        return Tail(landed, offset, entry.mark, ())
+        reading = Reading(entry, max(entry.target_offset, found.start))
+        while reading.offset < found.end:
+            for _, header in scan(await self.target.read(*partition, reading.offset, 1 << 20)):
+                is_new = reading.offset < header.next_offset <= found.end
+                reading.offset = max(reading.offset, header.next_offset)
+                if is_new and not header.is_control:
+                    reading.add(header)
+        return Tail(reading.landed, reading.offset, reading.mark, tuple(reading.runs))
 
 
 class OnlyWhatIsRemembered(FencedTails):
