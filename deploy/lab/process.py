@@ -100,8 +100,13 @@ class Process:
         return self._child.poll() is None
 
     def send(self, number: int) -> None:
-        """Sends the signal; does nothing if the process has already ended."""
+        """Sends the signal; does nothing if the process has already ended.
+
+        After SIGSTOP it stands still when this returns: each of its threads was told.
+        """
         self._child.send_signal(number)
+        if number == signal.SIGSTOP and self.is_running():
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def kill(self) -> None:
         """Sends SIGKILL, the equivalent of a power cut; works on a paused process too."""

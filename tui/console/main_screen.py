@@ -64,6 +64,13 @@ class MainScreen(Screen[None]):
     #filter { padding: 0 1; display: none; }
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        # Before it is mounted, a tick of the console may already draw it.
+        self._notes_height = 0
+        self._notice = ""
+        self._page_came = Event()
+
     def compose(self) -> ComposeResult:
         """Yields the parts from top to bottom."""
         yield LineWidget(id="top")
@@ -93,9 +100,6 @@ class MainScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Shows the frame without data."""
-        self._notes_height = 0
-        self._notice = ""
-        self._page_came = Event()
         self.call_after_refresh(self.console_app.request_page)
 
     def on_resize(self, _: events.Resize) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import signal
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ log = logging.getLogger(__name__)
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 DRAIN_SECONDS = 10.0
+STEP_SECONDS = 0.5
 NO_FRAME_SECONDS = 30.0
 """Time after which a log line tells that there is no frame yet."""
 
@@ -98,16 +100,31 @@ def _run(recorder: Recorder, source: Source, ends: Ends, seconds: float | None) 
 
 def _wait(ends: Ends, seconds: float | None, recorder: Recorder) -> str:
     """Returns why the recording ends; waits for that."""
-    deadline = None if seconds is None else time.monotonic() + seconds
-    if seconds is None or seconds > NO_FRAME_SECONDS:
+    deadline = math.inf if seconds is None else time.monotonic() + seconds
+    first = time.monotonic() + NO_FRAME_SECONDS
+    if first < deadline:
         with suppress(Empty):
-            return ends.get(timeout=NO_FRAME_SECONDS)
+            return _until(ends, first)
         if not recorder.frames:
             log.warning("event=no-frame nothing was recorded in %.0f s", NO_FRAME_SECONDS)
     try:
-        return ends.get(timeout=None if deadline is None else max(0, deadline - time.monotonic()))
+        return _until(ends, deadline)
     except Empty:
         return "its time is over"
+
+
+def _until(ends: Ends, deadline: float) -> str:
+    """Returns the next reason to end; raises Empty at the deadline.
+
+    Waits in short steps: a signal that comes right before a wait does not interrupt it.
+    """
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            return ends.get(timeout=max(0.0, min(STEP_SECONDS, left)))
+        except Empty:
+            if left <= STEP_SECONDS:
+                raise
 
 
 def _end_on_signals(ends: Ends) -> None:

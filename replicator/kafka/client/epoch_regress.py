@@ -67,7 +67,12 @@ class CheckedPartition(Protocol):
 class EpochRegress:
     """Watches pipelines whose source partition reports an older leader epoch than was read."""
 
-    def __init__(self, source: Cluster, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        source: Cluster,
+        # Looked up when called: it may be simulated.
+        clock: Callable[[], float] = lambda: time.monotonic(),
+    ) -> None:
         """`clock` returns monotonic seconds."""
         self._source = source
         self._clock = clock

@@ -132,7 +132,7 @@ class Reader(Generic[P]):
     pipelines_bytes_max: int = PIPELINES_BYTES_MAX
     response_bytes_max: int = RESPONSE_BYTES_MAX
     responses_bytes_max: int = RESPONSES_BYTES_MAX
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = lambda: time.time()  # looked up when called: it may be simulated
     changed: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     """Set when pipelines were added, so that they do not wait for the next round."""
     _brokers: dict[int, asyncio.Task[None]] = field(init=False, default_factory=dict)

@@ -1,8 +1,11 @@
 """Processes of the lab are identified by pid and start time, and end on request."""
 
 import os
+import signal
 import sys
 from pathlib import Path
+
+import psutil
 
 from deploy.lab.process import Identity, Process, descendants, end, free_port, started_ticks
 from deploy.lab.wait import until
@@ -33,6 +36,16 @@ def test_a_process_that_ignores_sigterm_is_killed_in_the_end(tmp_path):
     assert until(lambda: "ready" in (tmp_path / "log").read_text(), 10)
     process.stop(timeout_seconds=0.2)
     assert not process.is_running()
+
+
+def test_a_process_stands_still_when_sigstop_was_sent_and_can_be_stopped_again(tmp_path):
+    process = Process("sleep", ["sleep", "60"], tmp_path / "log")
+    for _ in range(20):
+        process.send(signal.SIGSTOP)
+        assert psutil.Process(process.pid).status() == psutil.STATUS_STOPPED
+        process.send(signal.SIGCONT)
+    process.kill()
+    process.send(signal.SIGSTOP)
 
 
 def test_a_child_dies_with_its_parent(tmp_path):

@@ -66,6 +66,8 @@ def _difference(scene: Scene, place: TopicPartition, entry: Entry | None) -> str
         sent = committed_values(source, place)
         return None if sent == seen else f"not parked, {len(sent)} sent, {len(seen)} seen"
     loss = entry.parked
+    if loss.kind is LossKind.WRITER_FORGOTTEN:
+        return _forgotten(scene, place, entry)
     ranges = _of(source if loss.kind.at_source else target, place)
     case = Case(entry, loss, seen, _gone(target, place))
     explains = EXPLAINS.get(loss.kind)
@@ -76,6 +78,18 @@ def _difference(scene: Scene, place: TopicPartition, entry: Entry | None) -> str
         return f"parked for {loss}, and {len(seen) - len(set(seen))} records stand twice"
     # The checks of losses in the source have compared everything already.
     return None if loss.kind.at_source else _missing(source, place, case)
+
+
+def _forgotten(scene: Scene, place: TopicPartition, entry: Entry) -> str | None:
+    """Returns a text unless the entry's id has expired, and all before the entry is there once."""
+    source, target = scene.clusters
+    assert entry.parked is not None
+    if entry.transactional_id not in target.forgotten_ids:
+        return f"parked for {entry.parked}, and {entry.transactional_id} never expired"
+    case = Case(entry, entry.parked, all_values(target, place), _gone(target, place))
+    if len(set(case.seen)) < len(case.seen):
+        return f"parked for {entry.parked}, and records stand twice"
+    return _missing(source, place, case)
 
 
 def _of(cluster: KafkaCluster, place: TopicPartition) -> list[LostRange]:

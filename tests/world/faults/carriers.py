@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.world.faults.fault import Fault
+from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.mirror.scene import Scene
 
 
@@ -27,6 +28,24 @@ async def stop_carrier(scene: Scene) -> None:
         scene.loop.call_later(seconds, victim.resume)
     if scene.dice.random() < 0.7:
         await scene.plan()
+
+
+async def stop_and_cut_off(scene: Scene) -> None:
+    """Stops a carrier until others have its partitions; its connections break meanwhile."""
+    running = scene.running()
+    if not running:
+        return
+    victim, seconds = scene.dice.choice(running), scene.dice.uniform(20.0, 40.0)
+    scene.tell(f"stop {victim.name} for {seconds:.1f} s, and cut it off")
+    victim.stop()
+    target = scene.mirroring.target
+    target.later(scene.dice.uniform(0.0, seconds), _cut_all, target)
+    scene.loop.call_later(seconds, victim.resume)
+    await scene.plan()
+
+
+def _cut_all(cluster: KafkaCluster) -> None:
+    cluster.network.cut([it.address for it in cluster.brokers.values()])
 
 
 async def stop_while_taking(scene: Scene) -> None:
@@ -58,6 +77,7 @@ async def new_epoch(scene: Scene) -> None:
 FAULTS = (
     Fault("kill a carrier", kill_carrier, 4),
     Fault("stop a carrier", stop_carrier, 3),
+    Fault("stop a carrier and cut it off", stop_and_cut_off, 2),
     Fault("stop carriers while they take over", stop_while_taking, 2),
     Fault("kill carriers while they take over", kill_while_taking, 2),
     Fault("new epoch", new_epoch, 2),

@@ -23,8 +23,6 @@ FAULTS: Sequence[Fault] = (
     *connections.FAULTS,
     *redis.FAULTS,
 )
-DEALT_SHARE = 0.7
-"""Share of the kinds that one seed deals."""
 
 
 class Dealer:
@@ -32,7 +30,6 @@ class Dealer:
 
     Args:
         seed: of the history.
-        without: names of faults that are left out.
         left_out: numbers of deals that are left out, to find those that matter.
     """
 
@@ -40,14 +37,13 @@ class Dealer:
         self,
         seed: int,
         faults: Sequence[Fault] = FAULTS,
-        without: Collection[str] = (),
         left_out: Collection[int] = (),
     ) -> None:
         dice = random.Random(f"{seed} kinds")
         self.dealt = [
             (fault, fault.weight * dice.choice([1, 2, 4]))
             for fault in faults
-            if dice.random() < DEALT_SHARE and fault.name not in without
+            if dice.random() < fault.share
         ]
         self.count = 0
         """Deals so far, those left out included."""
@@ -57,7 +53,9 @@ class Dealer:
         """Waits some time, then deals the next fault; none if this seed has no kind."""
         self.count += 1
         scene.dice = random.Random(f"{self._seed} deal {self.count}")
-        await asyncio.sleep(scene.dice.expovariate(1 / scene.course.fault_seconds))
+        # Some faults come at once after the one before: together they do what neither does alone.
+        pause = scene.course.fault_seconds * scene.dice.choice([0.05, 1.0, 2.0])
+        await asyncio.sleep(scene.dice.expovariate(1 / pause))
         if self.dealt and self.count not in self._left_out:
             kinds, weights = zip(*self.dealt, strict=True)
             kind = scene.dice.choices(kinds, weights)[0]

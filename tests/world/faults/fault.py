@@ -17,8 +17,10 @@ class Fault:
         act: does it, by the scene's dice. Whatever has to be mended later, it mends itself, or
             `mended` does at the end of all faults.
         weight: how often it is dealt, compared with the others.
+        share: of the seeds that deal it at all.
     """
 
     name: str
     act: Callable[[Scene], Awaitable[None]]
     weight: int = 1
+    share: float = 0.7

@@ -5,7 +5,6 @@ None of them loses a record that is still needed: `losses.py` has those.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 
 from balancer.plan import TopicPartition
@@ -22,13 +21,8 @@ EPOCH_NEAR_ITS_END = 31_995
 
 
 async def forget_producers(scene: Scene) -> None:
-    target = scene.mirroring.target
     scene.tell("the target forgets idle producers")
-    for place in scene.places:
-        partition = target.partition(*place)
-        assert partition is not None
-        for log in partition.logs.values():
-            log.forget_producers((time.time() - target.producer_expiry_seconds) * 1000)
+    scene.mirroring.target.forget_producers()
 
 
 async def leave_markers_out(scene: Scene) -> None:

@@ -5,6 +5,7 @@ Replication, elections and the spreading of metadata take virtual time, by the w
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -71,6 +72,8 @@ class KafkaCluster:
         """Brokers whose replicas do not follow; clients and controller see them alive."""
         self.lost: list[LostRange] = []
         """Losses in the logs of this cluster, in order."""
+        self.forgotten_ids: set[str] = set()
+        """Transactional ids that have expired at least once."""
         self._following: set[tuple[int, str, int]] = set()
         self.on_leader: list[Callable[[Broker, Partition], None]] = []
         """Called when a broker learns that it leads a partition."""
@@ -161,6 +164,19 @@ class KafkaCluster:
         """Returns the lowest offset that retention has left in a partition."""
         partition = self.partition(*place)
         return max(log.start for log in partition.logs.values()) if partition else 0
+
+    def forget_producers(self) -> None:
+        """Forgets producers that have written nothing for too long (KIP-360)."""
+        before_ms = (time.time() - self.producer_expiry_seconds) * 1000
+        for partition in self.partitions():
+            for log in partition.logs.values():
+                log.forget_producers(before_ms)
+
+    async def keep_forgetting(self, every_seconds: float) -> None:
+        """Forgets producers now and then (producer.id.expiration.check.interval.ms)."""
+        while True:
+            await asyncio.sleep(every_seconds)
+            self.forget_producers()
 
     def partitions(self) -> Iterable[Partition]:
         return [it for topic in self.topics.values() for it in topic.partitions]

@@ -52,7 +52,7 @@ class Transaction:
 
     Args:
         partitions: that take part, also of groups' commits.
-        began_at: virtual seconds.
+        began_at, saved_at: virtual seconds.
     """
 
     transactional_id: str
@@ -62,6 +62,14 @@ class Transaction:
     state: State = State.EMPTY
     partitions: frozenset[Place] = frozenset()
     began_at: float = 0.0
+    saved_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Tombstone of a transactional id that was not used for too long."""
+
+    transactional_id: str
 
 
 def _begin() -> dict[str, Transaction]:
@@ -71,6 +79,8 @@ def _begin() -> dict[str, Transaction]:
 def _step(found: dict[str, Transaction], batch: Batch) -> None:
     if isinstance(batch.value, Transaction):
         found[batch.value.transactional_id] = batch.value
+    elif isinstance(batch.value, Expired):
+        found.pop(batch.value.transactional_id, None)
 
 
 def transactions(broker: Broker, partition: Partition) -> dict[str, Transaction]:
@@ -234,7 +244,33 @@ def _ended(known: Transaction, *, is_commit: bool) -> Transaction | None:
 
 
 async def _save(broker: Broker, partition: Partition, found: Transaction) -> None:
-    await write(broker, partition, value=found)
+    now = broker.cluster.network.loop.time()
+    await write(broker, partition, value=replace(found, saved_at=now))
+
+
+async def forget_ids(cluster: KafkaCluster, idle_seconds: float) -> list[str]:
+    """Forgets ids that were idle for so long (transactional.id.expiration.ms); returns them."""
+    forgotten = []
+    for partition in cluster.topics[TRANSACTIONS].partitions:
+        broker = cluster.brokers.get(partition.decided.leader)
+        if broker is None or not cluster.is_connected(broker.node):
+            continue
+        for found in list(transactions(broker, partition).values()):
+            is_open = found.state is State.ONGOING or found.state.is_ending
+            is_idle = cluster.network.loop.time() - found.saved_at > idle_seconds
+            if not is_open and is_idle and await _forget(broker, found):
+                forgotten.append(found.transactional_id)
+    return forgotten
+
+
+async def _forget(broker: Broker, found: Transaction) -> bool:
+    broker.cluster.forgotten_ids.add(found.transactional_id)
+    try:
+        async with _held(broker, found.transactional_id) as partition:
+            await write(broker, partition, value=Expired(found.transactional_id))
+    except Refused:
+        return False
+    return True
 
 
 async def raise_epochs(cluster: KafkaCluster, least: int) -> None:

@@ -9,6 +9,8 @@ from replicator.mirror.carrier.assembly import MAKERS, Makers
 
 EXPIRY_SECONDS = 15.0
 """In place of producer.id.expiration.ms; longer than any request is late."""
+CHECK_SECONDS = 1.0
+"""Pause between two looks for producers that have expired."""
 SILENCE_SECONDS_MAX, RENEW_SECONDS, REMEMBERED_SECONDS = 3.0, 3.0, 8.0
 
 

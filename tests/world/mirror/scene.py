@@ -10,7 +10,7 @@ from balancer.plan import TopicPartition
 from replicator.mirror.carrier.assembly import MAKERS, Makers
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.mirror.driving import DrivenMirroring
-from tests.world.mirror.hasty_expiry import EXPIRY_SECONDS, hastened
+from tests.world.mirror.hasty_expiry import CHECK_SECONDS, EXPIRY_SECONDS, hastened
 from tests.world.mirror.mirroring import ROUTE
 from tests.world.mirror.redis_keeper import keeper
 from tests.world.mirror.rewinds import Rewinds
@@ -62,7 +62,9 @@ class Scene:
         """Partitions of each carrier under the last placement."""
         self.mirroring = self._mirroring()
         if expires_soon:
-            self.mirroring.target.producer_expiry_seconds = EXPIRY_SECONDS
+            target = self.mirroring.target
+            target.producer_expiry_seconds = EXPIRY_SECONDS
+            loop.create_task(target.keep_forgetting(CHECK_SECONDS))
         self.rewinds = Rewinds(self.mirroring.target)
         self.is_rewinding = False
         """True while an operator rewinds a partition."""
