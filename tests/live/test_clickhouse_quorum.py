@@ -337,6 +337,8 @@ def test_a_replica_that_lacks_the_last_quorum_block_says_so_but_not_that_it_lack
         assert database.insert(0, "t", BLOCK, insert_quorum=2) == codes.ACKED
         assert code_of(lambda: seen(database, 2)) == codes.LACKS_LAST_QUORUM_BLOCK
         assert database.insert(2, "t", OTHER, insert_quorum=2) == codes.ACKED
+        # Where replica 1 was the other one of the quorum, replica 0 fetches a little later.
+        assert until(lambda: database.ask(0, COUNT) == 3, 20)
         assert (seen(database, 0), seen(database, 2)) == (3, 1)
         assert (is_caught_up(database, 0), is_caught_up(database, 2)) == (True, False)
 
