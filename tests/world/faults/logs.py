@@ -12,7 +12,7 @@ from replicator.mirror.ledger.entry import Entry
 from tests.world.checks.entry_view import EntryView
 from tests.world.faults.fault import Fault
 from tests.world.kafka.kafka_cluster import GROUPS
-from tests.world.kafka.transaction_requests import raise_epochs
+from tests.world.kafka.transactional_ids import raise_epochs
 from tests.world.mirror.mirroring import ROUTE
 from tests.world.mirror.scene import Scene
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from replicator.mirror.ledger.entry import Custody
 from tests.world.faults.fault import Fault
 from tests.world.faults.logs import entries
-from tests.world.kafka import log_losses, transaction_requests
+from tests.world.kafka import log_losses, transactional_ids
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.kafka.partition import NOBODY, Partition
 from tests.world.mirror.scene import Scene
@@ -64,7 +64,7 @@ async def delete_tail(scene: Scene) -> None:
 async def forget_ids(scene: Scene) -> None:
     """Transactional ids expire, those of stopped carriers with them."""
     idle = scene.dice.choice([2.0, 8.0])
-    for name in await transaction_requests.forget_ids(scene.mirroring.target, idle):
+    for name in await transactional_ids.forget_ids(scene.mirroring.target, idle):
         scene.tell(f"{scene.mirroring.target.name} forgets {name}")
 
 

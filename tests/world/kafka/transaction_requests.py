@@ -117,7 +117,7 @@ def takes_part(
 
 
 @asynccontextmanager
-async def _held(broker: Broker, transactional_id: str) -> AsyncIterator[Partition]:
+async def held(broker: Broker, transactional_id: str) -> AsyncIterator[Partition]:
     """Holds an id for one change; raises Refused while another change of it is under way."""
     partition = coordinator(broker, TRANSACTIONS, transactional_id)
     busy: set[str] = broker.memory.setdefault("busy", set())
@@ -135,7 +135,7 @@ async def init_producer_id(broker: Broker, asked: Asked) -> Any:
     if body.transactional_id is None:
         return (0, Code.NONE, _new_id(broker.cluster), 0)
     try:
-        async with _held(broker, body.transactional_id) as partition:
+        async with held(broker, body.transactional_id) as partition:
             found = await _initialised(broker, partition, body)
     except Refused as refused:
         return (0, refused.code, -1, -1)
@@ -153,7 +153,7 @@ async def _initialised(broker: Broker, partition: Partition, body: Any) -> Trans
         raise Refused(Code.CONCURRENT_TRANSACTIONS)
     if known is not None and known.state is State.ONGOING:
         fenced = replace(known, epoch=known.epoch + 1, state=State.PREPARE_ABORT)
-        await _save(broker, partition, fenced)
+        await save(broker, partition, fenced)
         broker.begin(finish(broker, partition, fenced))
         raise Refused(Code.CONCURRENT_TRANSACTIONS)
     if known is None or known.epoch >= EPOCH_MAX:
@@ -163,7 +163,7 @@ async def _initialised(broker: Broker, partition: Partition, body: Any) -> Trans
     else:
         made = replace(known, epoch=known.epoch + 1, state=State.EMPTY, partitions=frozenset())
         made = replace(made, timeout_ms=body.transaction_timeout_ms)
-    await _save(broker, partition, made)
+    await save(broker, partition, made)
     return made
 
 
@@ -190,7 +190,7 @@ async def add_offsets(broker: Broker, asked: Asked) -> Any:
 
 async def _join(broker: Broker, body: Any, places: frozenset[Place]) -> int:
     try:
-        async with _held(broker, body.transactional_id) as partition:
+        async with held(broker, body.transactional_id) as partition:
             known = _checked(broker, partition, body)
             if known.state.is_ending:
                 raise Refused(Code.CONCURRENT_TRANSACTIONS)
@@ -201,7 +201,7 @@ async def _join(broker: Broker, body: Any, places: frozenset[Place]) -> int:
             else:
                 now = broker.cluster.network.loop.time()
                 joined = replace(known, state=State.ONGOING, partitions=places, began_at=now)
-            await _save(broker, partition, joined)
+            await save(broker, partition, joined)
     except Refused as refused:
         return refused.code
     return Code.NONE
@@ -220,12 +220,12 @@ def _checked(broker: Broker, partition: Partition, body: Any) -> Transaction:
 async def end(broker: Broker, asked: Asked) -> Any:
     body = asked.body
     try:
-        async with _held(broker, body.transactional_id) as partition:
+        async with held(broker, body.transactional_id) as partition:
             known = _checked(broker, partition, body)
             ended = _ended(known, is_commit=body.transaction_result)
             if ended is None:
                 return (0, Code.NONE)
-            await _save(broker, partition, ended)
+            await save(broker, partition, ended)
             broker.begin(finish(broker, partition, ended))
     except Refused as refused:
         return (0, refused.code)
@@ -243,55 +243,9 @@ def _ended(known: Transaction, *, is_commit: bool) -> Transaction | None:
     raise Refused(Code.INVALID_TXN_STATE)
 
 
-async def _save(broker: Broker, partition: Partition, found: Transaction) -> None:
+async def save(broker: Broker, partition: Partition, found: Transaction) -> None:
     now = broker.cluster.network.loop.time()
     await write(broker, partition, value=replace(found, saved_at=now))
-
-
-async def forget_ids(cluster: KafkaCluster, idle_seconds: float) -> list[str]:
-    """Forgets ids that were idle for so long (transactional.id.expiration.ms); returns them."""
-    forgotten = []
-    for partition in cluster.topics[TRANSACTIONS].partitions:
-        broker = cluster.brokers.get(partition.decided.leader)
-        if broker is None or not cluster.is_connected(broker.node):
-            continue
-        for found in list(transactions(broker, partition).values()):
-            is_open = found.state is State.ONGOING or found.state.is_ending
-            is_idle = cluster.network.loop.time() - found.saved_at > idle_seconds
-            if not is_open and is_idle and await _forget(broker, found):
-                forgotten.append(found.transactional_id)
-    return forgotten
-
-
-async def _forget(broker: Broker, found: Transaction) -> bool:
-    broker.cluster.forgotten_ids.add(found.transactional_id)
-    try:
-        async with _held(broker, found.transactional_id) as partition:
-            await write(broker, partition, value=Expired(found.transactional_id))
-    except Refused:
-        return False
-    return True
-
-
-async def raise_epochs(cluster: KafkaCluster, least: int) -> None:
-    """Raises the epochs of all transactional ids, as if each had been opened so many times."""
-    for partition in cluster.topics[TRANSACTIONS].partitions:
-        broker = cluster.brokers.get(partition.decided.leader)
-        if broker is None or not cluster.is_connected(broker.node):
-            continue
-        for found in list(transactions(broker, partition).values()):
-            if found.epoch < least and found.state is not State.ONGOING:
-                broker.begin(_raise(broker, found, least))
-
-
-async def _raise(broker: Broker, found: Transaction, least: int) -> None:
-    try:
-        async with _held(broker, found.transactional_id) as partition:
-            is_same = transactions(broker, partition).get(found.transactional_id) == found
-            if is_same and not found.state.is_ending:
-                await _save(broker, partition, replace(found, epoch=least))
-    except Refused:
-        pass
 
 
 # -- markers
@@ -324,7 +278,7 @@ async def _finish(broker: Broker, partition: Partition, prepared: Transaction) -
     state = State.COMMITTED if is_commit else State.ABORTED
     while epoch_of(broker, partition) == epoch:
         try:
-            await _save(broker, partition, replace(prepared, state=state, partitions=frozenset()))
+            await save(broker, partition, replace(prepared, state=state, partitions=frozenset()))
             return
         except Refused:
             await asyncio.sleep(0.05)
@@ -408,10 +362,10 @@ async def abort_late(cluster: KafkaCluster, every_seconds: float = 10.0) -> None
 async def _abort(broker: Broker, partition: Partition, found: Transaction) -> None:
     fenced = replace(found, epoch=found.epoch + 1, state=State.PREPARE_ABORT)
     try:
-        async with _held(broker, found.transactional_id):
+        async with held(broker, found.transactional_id):
             if transactions(broker, partition).get(found.transactional_id) != found:
                 return
-            await _save(broker, partition, fenced)
+            await save(broker, partition, fenced)
     except Refused:
         return
     await finish(broker, partition, fenced)
