@@ -27,7 +27,7 @@ check: setup ## Format, lint, types, import contracts, unit tests: minutes, no s
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n 3 --ignore=tests/live
+	$(BIN)/pytest -q -n 4 --ignore=tests/live
 
 .PHONY: core
 core: setup ## Each rule and record shape, and the commands, once against real Kafka, Redis and Spark

@@ -36,12 +36,12 @@ ONLY_LIVE = """
     replicator/mirror/driver/: driver_leadership own_topics
     replicator/mirror/ledger/: acquired inspection
     replicator/mirror/offset_map/: carrier_reports read_back
-    replicator/mirror/repair/: accept_loss
+    replicator/mirror/repair/: accept_loss operator_takeover
     replicator/notices/: notice_store noting
     replicator/orders/: balance_log order_follower status_board
     replicator/placement/rounds/: balancer_leadership connections daemon
     replicator/runtime/: redis_store
-    replicator/spark/: driver_command epoch_source stream
+    replicator/spark/: epoch_source stream
     tui/actions/: audit_keeping map_rebuild plan_applying plan_making primary_regions
     tui/state/: balance_client balancing copies copies_probe group_view loss_report pending_blocks
     tui/state/: plan_summary region_event shard_servers

@@ -21,7 +21,7 @@ from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client.brokers import Unreachable
-from replicator.kafka.client.cluster import Answered, Fenced
+from replicator.kafka.client.cluster import Answered, Fenced, ProducerStateLost
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.orders.feed_orders import FeedOrders
@@ -87,6 +87,7 @@ class FeedLeadership:
 
         Raises:
             TermSuperseded, Fenced: a newer driver of this region leads in some cluster.
+            ProducerStateLost: the coordinator of some cluster has forgotten this driver's id.
         """
         self._follow_orders()
         with suppress(TimeoutError):
@@ -159,7 +160,9 @@ class FeedLeadership:
                     self._terms[cluster.name] = cluster.term
                     self._changed.set()
                 self._settle_trouble(cluster.name)
-            except Fenced:
+            except (Fenced, ProducerStateLost):
+                # Another driver leads, or the coordinator has forgotten this one: only a new run
+                # leads again.
                 raise
             except (AdminError, Unreachable, Answered, OSError) as error:
                 # Partitions that are loaded continue; only new ones have to wait.

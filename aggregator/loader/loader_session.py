@@ -242,7 +242,7 @@ class LoaderSession:
         """
         command = await read_command(self.source, aggregator_id(self.region))
         term = self.assignment.term
-        if command is None or command.term.is_before(term):
+        if command is None or command.is_before(term, self.assignment.plan_version):
             return False
         if command.term != term:
             if not self.partitions:

@@ -6,6 +6,7 @@ passed, and the rebuilt block may be another one. The table is asked first.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -27,7 +28,7 @@ WHERE database = %(database)s AND table = %(table)s AND active
 AND modification_time < toDateTime(%(before_s)s) ORDER BY rows DESC LIMIT %(most)s
 """
 ROWS = """
-SELECT toInt64(_offset), toInt64(_row) FROM {table}
+SELECT _part, groupArray(toInt64(_offset)), groupArray(toInt64(_row)) FROM {table}
 WHERE _cluster = %(cluster)s AND _topic = %(topic)s AND _partition = %(partition)s
 AND _offset >= %(begin)s AND _offset < %(end)s
 """
@@ -40,6 +41,12 @@ SELECT inserts_in_queue, log_pointer, log_max_index, is_session_expired, zookeep
 FROM system.replicas WHERE database = %(database)s AND table = %(table)s
 """
 ENTRIES = "SELECT count() FROM system.zookeeper WHERE path = %(path)s"
+REPLICA_PATH = """
+SELECT replica_path FROM system.replicas WHERE database = %(database)s AND table = %(table)s
+"""
+KNOWN_PARTS = """
+SELECT name FROM system.zookeeper WHERE path = %(path)s AND name IN %(parts)s
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +70,15 @@ class Identities:
         are_among: Mask = (offsets[at] == self.offset) & np.isin(at << 32 | self.row, known)
         return are_among
 
+    @classmethod
+    def joined(cls, parts: Iterable[Identities]) -> Identities:
+        """Returns the rows of all parts."""
+        found = [cls(), *parts]
+        return cls(
+            np.concatenate([each.offset for each in found]),
+            np.concatenate([each.row for each in found]),
+        )
+
 
 class Verdict(StrEnum):
     """Next step with a block that may have been sent before."""
@@ -82,11 +98,15 @@ class ReplicaSight:
     """Rows of a block's range that a replica has.
 
     Args:
+        rows: those of committed parts, which other replicas fetch.
         is_complete: the replica had every part that was committed when the look began.
+        uncommitted: rows of parts that ZooKeeper does not know, since their commit has failed or is
+            still under way. They are shown until the part is merged over, or the server restarts.
     """
 
     rows: Identities
     is_complete: bool = True
+    uncommitted: Identities = field(default_factory=Identities)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,17 +116,21 @@ class Sight:
     Args:
         is_running: an insert of the block ran on a replica when the look began.
         silent: number of replicas that did not answer, and may execute an insert of the block.
+        uncommitted: number of replicas with rows whose commit may still be under way.
     """
 
     replicas: tuple[ReplicaSight, ...]
     is_running: bool = False
     silent: int = 0
+    uncommitted: int = 0
 
     @property
     def doubt(self) -> str:
         """Reason why rows that were not seen may be in the table all the same; or empty."""
         if self.silent:
             return f"{self.silent} silent replicas may execute an earlier insert of the block"
+        if self.uncommitted:
+            return "a replica has rows of the block in a part that ZooKeeper does not know yet"
         if not any(replica.is_complete for replica in self.replicas):
             return "no replica has all parts yet, and one of them may hold rows of the block"
         return ""
@@ -151,13 +175,7 @@ def decide(block: Identities, sight: Sight, *, quorum: int, is_deduplicated: boo
     return Decision(Verdict.INSERT_REST, copies == 0)
 
 
-def rows_present(
-    client: Client,
-    database: str,
-    name: BlockName,
-    *,
-    since_ms: int,
-) -> Identities:
+def replica_sight(client: Client, database: str, name: BlockName, *, since_ms: int) -> ReplicaSight:
     """Returns the rows of a block's range that the server has. Raises the errors of the driver.
 
     Rows that wait for their quorum are among them. Reads with select_sequential_consistency leave
@@ -168,6 +186,21 @@ def rows_present(
     Args:
         since_ms: Unix time by the server's clock before which no row of the block was inserted.
     """
+    # Completeness first: rows are read from parts that the answer is about. ZooKeeper last: it
+    # knows a part before the part's rows are shown.
+    complete = is_complete(client, database, name.table)
+    parts = _rows_by_part(client, database, name, since_ms)
+    committed = _committed(client, database, name.table, parts) if parts else parts
+    return ReplicaSight(
+        Identities.joined(rows for part, rows in parts.items() if part in committed),
+        complete,
+        Identities.joined(rows for part, rows in parts.items() if part not in committed),
+    )
+
+
+def _rows_by_part(
+    client: Client, database: str, name: BlockName, since_ms: int
+) -> dict[str, Identities]:
     table = {"database": database, "table": name.table}
     # Old parts are excluded, not new ones included: a part that is merged meanwhile has a new name.
     # Their names are listed, as 18.16 reads every part when `_part` is compared with a query.
@@ -183,13 +216,27 @@ def rows_present(
         "end": name.end,
     }
     if old:
-        query += "AND _part NOT IN %(old)s"
+        query += "AND _part NOT IN %(old)s "
         parameters["old"] = tuple(part for (part,) in old)
-    columns = client.execute(query, parameters, columnar=True)
-    if not columns:
-        return Identities()
-    offset, row = columns
-    return Identities(np.array(offset, np.int64), np.array(row, np.int64))
+    return {
+        part: Identities(np.array(offset, np.int64), np.array(row, np.int64))
+        for part, offset, row in client.execute(f"{query}GROUP BY _part", parameters)
+    }
+
+
+def _committed(
+    client: Client, database: str, table: str, parts: Collection[str]
+) -> Collection[str]:
+    """Returns the parts that the replica has for good, by ZooKeeper; without it, all.
+
+    An insert whose commit gets no answer (319) leaves its part active, commit or no commit.
+    """
+    found = client.execute(REPLICA_PATH, {"database": database, "table": table})
+    if not found:
+        return parts  # not replicated
+    [(path,)] = found
+    known = client.execute(KNOWN_PARTS, {"path": f"{path}/parts", "parts": tuple(parts)})
+    return {name for (name,) in known}
 
 
 def is_running(client: Client, name: BlockName) -> bool:

@@ -11,6 +11,7 @@ from typing import TypeVar
 from clickhouse_driver.errors import Error
 
 from aggregator.store.block_memory import read_block_memory
+from aggregator.store.block_name import BlockName
 from aggregator.store.insert_errors import ErrorClass, InsertProblem, classified
 from aggregator.store.insertion import InsertFailed, InsertOptions, insert
 from aggregator.store.outgoing_block import OutgoingBlock
@@ -21,9 +22,8 @@ from aggregator.store.recognition import (
     Sight,
     Verdict,
     decide,
-    is_complete,
     is_running,
-    rows_present,
+    replica_sight,
 )
 from aggregator.store.replica import Connected, Replica
 from aggregator.store.replica_choice import ReplicaChoice
@@ -178,7 +178,7 @@ class ShardStore:
 
         Args:
             is_same: the block is the one that may have been sent before.
-            is_patient: a silent replica may still execute an insert of the block.
+            is_patient: an insert of the block may still end, on a silent replica or in ZooKeeper.
 
         Raises:
             NotStored: no replica answers.
@@ -190,21 +190,22 @@ class ShardStore:
         if not block.has_coordinates:
             return self._look_without_coordinates(block, any(running), is_same=is_same)
         since_ms = self._since_ms(block)
-
-        def replica_sight(it: Connected) -> ReplicaSight:
-            # Completeness first: rows are read from parts that the answer is about.
-            complete = is_complete(it.client, self.database, name.table)
-            rows = rows_present(it.client, self.database, name, since_ms=since_ms)
-            return ReplicaSight(rows, complete)
-
-        sights, still_silent = self._everywhere(replica_sight)
-        sight = Sight(tuple(sights), any(running), max(silent, still_silent) if is_patient else 0)
+        sights, still_silent = self._everywhere(lambda it: self._sight(it, name, since_ms))
+        sight = Sight(
+            tuple(sights),
+            any(running),
+            silent=max(silent, still_silent) if is_patient else 0,
+            uncommitted=sum(len(each.uncommitted) > 0 for each in sights) if is_patient else 0,
+        )
         return decide(
             block.identities,
             sight,
             quorum=self.quorum,
             is_deduplicated=is_same and bool(sight.doubt) and self._recognizes(block),
         )
+
+    def _sight(self, it: Connected, name: BlockName, since_ms: int) -> ReplicaSight:
+        return replica_sight(it.client, self.database, name, since_ms=since_ms)
 
     def _look_without_coordinates(
         self, block: OutgoingBlock, is_executed: bool, *, is_same: bool

@@ -49,6 +49,18 @@ class DriverCommand:
     stop: bool
     delta: ReassignmentDelta
 
+    def is_before(self, term: Term, plan_version: int) -> bool:
+        """Returns True when this command is known to be older than a driver's plan.
+
+        Versions of plans go on from driver to driver, also where the coordinator has forgotten the
+        id of the driver before, so that their terms have no order.
+
+        Args:
+            term, plan_version: of the plan.
+        """
+        is_of_older_plan = self.term != term and self.plan_version < plan_version
+        return self.term.is_before(term) or is_of_older_plan
+
 
 async def read_command(cluster: Cluster, driver_id: str) -> DriverCommand | None:
     """Returns the last driver command; None when no driver ever published one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 HEAD_BYTES = struct.calcsize(">hhih")
@@ -62,10 +63,10 @@ class _Line:
         self._doomed: set[int] = set()
 
     def requests(self) -> None:
-        self._pass_on(self._client, self._broker, self._note)
+        pass_on(self._client, self._broker, self._note)
 
     def answers(self) -> None:
-        self._pass_on(self._broker, self._client, self._is_kept)
+        pass_on(self._broker, self._client, self._is_kept)
 
     def _note(self, frame: bytes) -> bool:
         api_key, _, correlation, size = struct.unpack_from(">hhih", frame)
@@ -81,19 +82,20 @@ class _Line:
             return False
         return True
 
-    def _pass_on(self, source: socket.socket, target: socket.socket, is_kept) -> None:
-        """Forwards whole frames; closes the connection once `is_kept` refuses one."""
-        with suppress(OSError, EOFError):
-            while True:
-                head = _exactly(source, 4)
-                frame = _exactly(source, struct.unpack(">i", head)[0])
-                if not is_kept(frame):
-                    break
-                target.sendall(head + frame)
-        for end in (source, target):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
+
+def pass_on(source: socket.socket, target: socket.socket, is_kept: Callable[[bytes], bool]) -> None:
+    """Forwards whole frames; closes the connection once `is_kept` refuses one."""
+    with suppress(OSError, EOFError):
+        while True:
+            head = _exactly(source, 4)
+            frame = _exactly(source, struct.unpack(">i", head)[0])
+            if not is_kept(frame):
+                break
+            target.sendall(head + frame)
+    for end in (source, target):
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+        end.close()
 
 
 def _exactly(source: socket.socket, count: int) -> bytes:

@@ -27,7 +27,7 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import PLAIN, Shape, records, send
 from deploy.lab.wait import until
 from replicator.config.topology import Route
-from replicator.kafka.client.cluster import TRANSACTION
+from replicator.kafka.client.cluster import TRANSACTION, Cluster
 from replicator.kafka.protocol.fields import TAGS, TOPIC, rows
 from replicator.mirror.ledger.entry import Entry
 from tests.live.carrying import Carrying
@@ -89,6 +89,13 @@ class DescribeTransactionsRequest(Request[DescribeTransactionsStruct]):
         self, request_struct_class: type[DescribeTransactionsStruct]
     ) -> DescribeTransactionsStruct:
         return request_struct_class(self._names, {})
+
+
+async def is_id_forgotten(cluster: Cluster, transactional_id: str) -> bool:
+    """Returns True once the coordinator of a transactional id knows nothing of it any more."""
+    request = DescribeTransactionsRequest([transactional_id])
+    found = await cluster.ask_coordinator(TRANSACTION, transactional_id, request, lambda _: [])
+    return bool(found.states[0][0] == ID_NOT_FOUND)
 
 
 class Stage:
@@ -251,11 +258,9 @@ class Stage:
     def until_id_forgotten(self, hand: Hand) -> None:
         """Waits until the target has expired the carrier's transactional id."""
         name, cluster = hand.session.fenced_committer.transactional_id, self.carrying.cluster
-        request = DescribeTransactionsRequest([name])
 
         def is_forgotten() -> bool:
-            asked = cluster.ask_coordinator(TRANSACTION, name, request, lambda _: [])
-            return self.carrying.wait(asked).states[0][0] == ID_NOT_FOUND
+            return self.carrying.wait(is_id_forgotten(cluster, name))
 
         assert until(is_forgotten, PATIENCE_SECONDS)
 

@@ -12,7 +12,7 @@ import pytest
 
 from aggregator.loader.block_loading import BlockLoading, TableChanged
 from aggregator.store.block_memory import read_block_memory
-from aggregator.store.recognition import Verdict, is_complete, rows_present
+from aggregator.store.recognition import Verdict, is_complete, replica_sight
 from aggregator.store.retry import RetryPolicy
 from aggregator.store.shard_store import CannotBeRecognized, NotStored
 from tests.live.stored import COLUMNS, block_of, decoded, store_of
@@ -104,11 +104,11 @@ def test_rows_are_found_by_their_coordinates_and_old_parts_are_not_read(flights,
     block = block_of(schema, decoded(range(40, 120), days=3))
     now_ms = time.time_ns() // 1_000_000
     with flights.client() as client:
-        found = rows_present(client, flights.name, block.name, since_ms=now_ms - HOUR_MS)
+        found = replica_sight(client, flights.name, block.name, since_ms=now_ms - HOUR_MS).rows
         assert sorted(found.offset.tolist()) == [*range(40, 50), *range(100, 120)]
         assert block.identities.among(found).sum() == 30
-        none = rows_present(client, flights.name, block.name, since_ms=now_ms + HOUR_MS)
-        assert len(none) == 0
+        none = replica_sight(client, flights.name, block.name, since_ms=now_ms + HOUR_MS)
+        assert len(none.rows) == len(none.uncommitted) == 0
         assert client.last_query.progress.rows in (0, None)
 
 

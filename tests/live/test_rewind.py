@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 
@@ -45,7 +46,7 @@ def asked(
     numbers=(0,),
     to=0,
     hold: Callable[[Cluster], object] = id,
-    make: type[Rewind] = Rewind,
+    make: Callable[..., Rewind] = Rewind,
 ):
     """Runs `look` or `rewind`, as the command does; `hold` receives the target cluster first."""
 
@@ -188,6 +189,32 @@ def test_what_a_carrier_has_is_refused_and_so_is_what_would_leave_records_out(
         asked(carrying, topic, "look", numbers=(7,))
     carrying.carry_all()
     assert carrying.assert_exact() == COUNT
+
+
+def test_a_partition_that_a_dead_carrier_held_before_its_pause_is_taken_over_and_rewound(
+    carrying, topic, regional, aggregate
+):
+    fill(regional, topic, "first")
+    carrying.begin()
+    carrying.until_carried()
+    carrying.cut_off()
+    place, other = (TopicPartition(topic, number) for number in range(2))
+    before = carrying.entries()
+    with pytest.raises(CannotRewind, match="repeat the rewind with --take-over"):
+        asked(carrying, topic, "rewind", to=EARLIEST)
+
+    taking = partial(Rewind, takes_over=True)
+    (shown,) = asked(carrying, topic, "look", to=EARLIEST, make=taking)
+    assert shown.goes_on_at == 0
+    assert carrying.entries() == before, "looking changes nothing"
+    (rewound,) = asked(carrying, topic, "rewind", to=EARLIEST, make=taking)
+    assert (rewound.was_at, rewound.goes_on_at) == (size(regional, topic, 0), 0)
+    after = carrying.entries()
+    assert (after[place].custody, after[place].source_offset) == ("released", 0)
+    assert after[other] == before[other]
+    end = size(aggregate, topic, 0)
+    carrying.carry_all()
+    assert size(aggregate, topic, 0) == end + size(regional, topic, 0)
 
 
 class Held:

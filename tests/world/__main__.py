@@ -1,6 +1,6 @@
 """Histories by seed: `python -m tests.world FAMILY FIRST [COUNT] [--mutation NAME]`.
 
-Families: mirror, losses, groups, sinks. Prints a line for each seed: records, virtual seconds and
+Families: see docs/simulation.md. Prints a line for each seed: records, virtual seconds and
 turns of the loop. Ends with 1 at the first history that is wrong, after its log.
 """
 
@@ -31,11 +31,11 @@ def main(
 ) -> None:
     """Play COUNT histories of a FAMILY from seed FIRST on."""
     found = FAMILIES[family]
-    names = [*found.mutations, *found.known]
+    names = [*found.mutations]
     if mutation and mutation not in names:
         raise click.BadParameter(f"{mutation!r} is none of: {', '.join(names)}")
     if (shrink or logs) and not found.is_numbered:
-        raise click.BadParameter(f"--shrink and --logs are for mirror and losses, not for {family}")
+        raise click.BadParameter(f"--shrink and --logs are for mirrors, not for {family}")
     if os.environ.get("PYTHONHASHSEED") != "0":
         # Sets of text have another order in each process otherwise.
         os.execve(sys.executable, sys.orig_argv, {**os.environ, "PYTHONHASHSEED": "0"})

@@ -13,9 +13,11 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
+from functools import cache
 from typing import Any, TypeVar
 
 import redis.connection
+import redis.utils
 
 Result = TypeVar("Result")
 _HERE = threading.local()
@@ -36,6 +38,8 @@ class _Baton:
         self.answer: Any = None
         self.error: BaseException | None = None
         self.is_over = False
+        self.closing: list[asyncio.StreamWriter] = []
+        """Connections that the thread has closed since it had the baton."""
 
 
 async def in_thread(function: Callable[..., Result], *args: Any) -> Result:
@@ -57,6 +61,10 @@ async def in_thread(function: Callable[..., Result], *args: Any) -> Result:
     abandoned: asyncio.CancelledError | None = None
     while True:
         baton.loop_may_run.acquire()
+        if not abandoned:
+            for writer in baton.closing:
+                writer.close()
+        baton.closing.clear()
         if baton.is_over:
             break
         assert baton.asked is not None
@@ -141,14 +149,11 @@ class BlockingSocket:
         """Does nothing: `close` follows."""
 
     def close(self) -> None:
-        # The garbage collector may close it in the loop's thread, when nobody uses it any more.
+        # Whoever drops the last reference closes it, also in the middle of wait(), or in the loop's
+        # thread when nobody uses it any more: so the loop closes it later.
         if self._streams and hasattr(_HERE, "baton"):
-            writer = self._streams[1]
-
-            async def close() -> None:
-                writer.close()
-
-            wait(close)
+            baton: _Baton = _HERE.baton
+            baton.closing.append(self._streams[1])
 
     def _in_time(self) -> asyncio.Timeout:
         return asyncio.timeout(None if self._timeout is None else max(self._timeout, 1e-9))
@@ -172,8 +177,12 @@ class _Sockets:
 @contextmanager
 def blocking_redis() -> Iterator[None]:
     """Leads the blocking Redis connections of a world's threads into its network."""
+    version = redis.utils.get_lib_version
     redis.connection.socket = _Sockets()  # type: ignore[assignment]
+    # Each connection reads it from the disk.
+    redis.utils.get_lib_version = cache(version)
     try:
         yield
     finally:
         redis.connection.socket = socket
+        redis.utils.get_lib_version = version

@@ -9,6 +9,7 @@ from typing import Protocol
 from tests.world.groups import group_history
 from tests.world.groups import mutations as of_groups
 from tests.world.mirror import history
+from tests.world.mirror.courses import COURSES
 from tests.world.mirror.mutations import (
     custody,
     losses,
@@ -17,7 +18,6 @@ from tests.world.mirror.mutations import (
     source_order,
     tails,
 )
-from tests.world.mirror.mutations.mutation import Mutation
 from tests.world.mirror.scene import Course
 from tests.world.sinks import history as sink_history
 from tests.world.sinks import mutations as of_sinks
@@ -41,7 +41,7 @@ class Asked:
     """A history that is to be played.
 
     Args:
-        mutation: name of a mutation, or of a known course; None: neither.
+        mutation: name of a mutation; None: all rules hold.
         left_out: numbers of the deals that are left out.
         logs: True takes the log lines of the simulated processes into the history's log.
     """
@@ -61,21 +61,21 @@ class Family:
         play: plays a history; raises Wrong.
         mutations: by name, the number of the rule that each takes out.
         is_numbered: deals have numbers, by which they can be left out.
-        known: names of courses that show a fault of the product which is not mended.
     """
 
     play: Callable[[Asked], Result]
     mutations: Mapping[str, int]
     is_numbered: bool = False
-    known: Collection[str] = ()
 
 
-def _mirror(mutations: Mapping[str, Mutation], course: Course) -> Callable[[Asked], Result]:
+def _mirror(name: str, course: Course) -> Family:
+    mutations = {it.name: it for it in _MIRROR if it.family == name}
+
     def play(asked: Asked) -> Result:
         makers = mutations[asked.mutation].makers if asked.mutation else history.MAKERS
         return history.play(asked.seed, course, makers, left_out=asked.left_out, logs=asked.logs)
 
-    return play
+    return Family(play, {it.name: it.rule for it in mutations.values()}, is_numbered=True)
 
 
 def _groups(asked: Asked) -> Result:
@@ -93,32 +93,17 @@ def _sinks(asked: Asked) -> Result:
     return sink_history.play(asked.seed, mutation.course, mutation.makers)
 
 
-_MIRROR = {
-    it.name: it
-    for each in (custody, tails, source_order, producing, offset_maps)
+_MIRROR = [
+    it
+    for each in (custody, tails, source_order, producing, offset_maps, losses)
     for it in each.MUTATIONS
-}
-_LOSSES = {it.name: it for it in (*losses.MUTATIONS, *tails.LOSING)}
+]
 _GROUPS = {it.name: it for it in of_groups.MUTATIONS}
-_SINKS = {it.name: it for it in (*of_sinks.MUTATIONS, *of_sinks.KNOWN)}
-_KNOWN = frozenset(it.name for it in of_sinks.KNOWN)
+_SINKS = {it.name: it for it in of_sinks.MUTATIONS}
 _taken_out: set[str] = set()
 
 FAMILIES: Mapping[str, Family] = {
-    "mirror": Family(
-        _mirror(_MIRROR, Course()),
-        {it.name: it.rule for it in _MIRROR.values()},
-        is_numbered=True,
-    ),
-    "losses": Family(
-        _mirror(_LOSSES, Course(loses=True)),
-        {it.name: it.rule for it in _LOSSES.values()},
-        is_numbered=True,
-    ),
+    **{name: _mirror(name, course) for name, course in COURSES.items()},
     "groups": Family(_groups, {it.name: it.rule for it in _GROUPS.values()}),
-    "sinks": Family(
-        _sinks,
-        {it.name: it.rule for it in _SINKS.values() if it.name not in _KNOWN},
-        known=_KNOWN,
-    ),
+    "sinks": Family(_sinks, {it.name: it.rule for it in _SINKS.values()}),
 }

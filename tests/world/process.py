@@ -8,9 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
-from typing import Any
+from typing import Any, NamedTuple
 
 CURRENT: ContextVar[Process | None] = ContextVar("process", default=None)
+
+
+class _Parked(NamedTuple):
+    """Callback that waits until its process is no longer stopped."""
+
+    context: Context
+    callback: Callable[..., object]
+    args: tuple[Any, ...]
+    is_cancelled: Callable[[], bool]
 
 
 class Process:
@@ -26,7 +35,7 @@ class Process:
         self.is_stopped = False
         self.main: asyncio.Task[Any] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._parked: list[tuple[Context, Callable[..., object], tuple[Any, ...]]] = []
+        self._parked: list[_Parked] = []
         self._is_resuming = False
         self.at_kill: list[Callable[[], object]] = []
         """Called when the process is killed, such as for each of its connections."""
@@ -39,10 +48,19 @@ class Process:
         self.main = self._loop.create_task(main, context=context)
         return self
 
-    def run(self, callback: Callable[..., object], *args: Any) -> None:
-        """Runs a callback of the process, now or once it is no longer stopped."""
+    def run(
+        self,
+        callback: Callable[..., object],
+        *args: Any,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Runs a callback of the process, now or once it is no longer stopped.
+
+        Args:
+            is_cancelled: returns True if the callback is not to be run any more.
+        """
         if self.is_stopped:
-            self._parked.append((copy_context(), callback, args))
+            self._parked.append(_Parked(copy_context(), callback, args, is_cancelled))
         else:
             callback(*args)
 
@@ -63,12 +81,14 @@ class Process:
             return
         self.is_stopped = self._is_resuming = False
         parked, self._parked = self._parked, []
-        for at, (context, callback, args) in enumerate(parked):
+        for at, each in enumerate(parked):
             if self.is_stopped:
                 self._parked = parked[at:] + self._parked
                 return
-            # In its own context, by which all that it begins belongs to this process.
-            context.run(callback, *args)
+            # A step before may have cancelled a timer whose time had come.
+            if not each.is_cancelled():
+                # In its own context, by which all that it begins belongs to this process.
+                each.context.run(each.callback, *each.args)
 
     def kill(self) -> None:
         """Ends the process at once. What it wrote before is still under way."""

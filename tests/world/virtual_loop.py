@@ -7,6 +7,7 @@ threads is done at once, in the loop.
 from __future__ import annotations
 
 import asyncio
+import gc
 import selectors
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -15,7 +16,7 @@ from contextvars import Context
 from math import inf, nextafter
 from typing import Any, Protocol
 
-from tests.world.blocking import blocking_redis
+from tests.world.blocking import blocking_redis, pause
 from tests.world.process import CURRENT
 
 EPOCH = 1_700_000_000.0
@@ -24,6 +25,12 @@ EPOCH = 1_700_000_000.0
 
 TURNS_MAX = 100_000
 """Turns of the loop within one moment; more are a task that never waits."""
+
+
+COLLECT_TURNS = 50_000
+"""Turns between two collections of garbage. Python's own depend on all that the process has done
+before, and sockets would be closed at other moments.
+"""
 
 
 class Deadlock(Exception):
@@ -57,6 +64,8 @@ class _Clock(selectors.BaseSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         self.steps += 1
+        if self.steps % COLLECT_TURNS == 0:
+            gc.collect()
         if timeout is None:
             raise Deadlock(f"no timer is left after {self.now:.3f} s")
         # Time always goes on: who computes that a moment is left must not do so for ever.
@@ -91,12 +100,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def call_soon(  # type: ignore[override]
         self, callback: Any, *args: Any, context: Context | None = None
     ) -> Any:
-        return super().call_soon(*_owned(callback, args, context), context=context)
+        owned = _Owned(callback, context)
+        owned.handle = super().call_soon(owned, *args, context=context)
+        return owned.handle
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Any, *args: Any, context: Context | None = None
     ) -> Any:
-        return super().call_at(when, *_owned(callback, args, context), context=context)
+        owned = _Owned(callback, context)
+        owned.handle = super().call_at(when, owned, *args, context=context)
+        return owned.handle
 
     def fail(self, error: BaseException) -> None:
         """Ends the world: something in it is wrong."""
@@ -130,28 +143,42 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return future
 
 
-def _owned(callback: Any, args: tuple[Any, ...], context: Context | None) -> tuple[Any, ...]:
-    """Returns a callback that waits while the process it belongs to is stopped."""
-    process = CURRENT.get() if context is None else context.get(CURRENT)
-    return (callback, *args) if process is None else (process.run, callback, *args)
+class _Owned:
+    """Callback that waits while the process it belongs to is stopped."""
+
+    def __init__(self, callback: Any, context: Context | None) -> None:
+        self.handle: asyncio.Handle | None = None
+        self._callback = callback
+        self._process = CURRENT.get() if context is None else context.get(CURRENT)
+
+    def __call__(self, *args: Any) -> None:
+        # The handle leads back to this callback: thousands of such circles would be garbage.
+        handle, self.handle = self.handle, None
+        if self._process is None or handle is None:
+            self._callback(*args)
+        else:
+            self._process.run(self._callback, *args, is_cancelled=handle.cancelled)
 
 
 @contextmanager
 def virtual_time(loop: VirtualLoop) -> Iterator[None]:
-    """Lets the clocks of `time` tell the loop's time: libraries read them too."""
-    real = time.time, time.time_ns, time.monotonic
+    """Lets the clocks of `time` tell the loop's time, and threads sleep by it; libraries do too."""
+    real = time.time, time.time_ns, time.monotonic, time.sleep
     time.time = lambda: EPOCH + loop.time()
     time.time_ns = lambda: int((EPOCH + loop.time()) * 1e9)
     time.monotonic = loop.time
+    time.sleep = pause
     try:
         yield
     finally:
-        time.time, time.time_ns, time.monotonic = real
+        time.time, time.time_ns, time.monotonic, time.sleep = real
 
 
 def run(main: Callable[[VirtualLoop], Awaitable[Any]]) -> Any:
     """Returns the result of `main`, run on a loop of its own until it ends."""
     loop = VirtualLoop()
+    gc.collect()
+    gc.disable()
     with (
         virtual_time(loop),
         blocking_redis(),
@@ -161,3 +188,5 @@ def run(main: Callable[[VirtualLoop], Awaitable[Any]]) -> Any:
             return runner.run(main(loop))  # type: ignore[arg-type]
         except RuntimeError as error:
             raise loop.bug or error from None
+        finally:
+            gc.enable()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
-from replicator.config.topology import Appliance
+from replicator.config.topology import Appliance, KafkaCluster
 from replicator.groups.failover.survey import Survey
 from replicator.groups.membership.decisions import RegionDecisions
 from replicator.groups.membership.primary_log import PrimaryLog
@@ -16,7 +16,6 @@ from replicator.groups.membership.primary_store import PrimaryStore
 from replicator.groups.planning.knowledge import Knowledge, LogRange, Request
 from replicator.groups.planning.plan import VALID_MS, Plan
 from replicator.groups.planning.planner import plan
-from replicator.kafka.admin.admin import Admin
 
 
 class NoWay(ValueError):
@@ -34,10 +33,22 @@ def checked(appliance: Appliance, source: str, target: str) -> None:
 
 
 class FreshPlans:
-    """Planner that asks the servers of one appliance anew for each plan."""
+    """Planner that asks the servers of one appliance anew for each plan.
 
-    def __init__(self, appliance: Appliance, *, timeout_seconds: float = 15.0) -> None:
+    Args:
+        make_log, make_survey: of the target region.
+    """
+
+    def __init__(
+        self,
+        appliance: Appliance,
+        *,
+        timeout_seconds: float = 15.0,
+        make_log: Callable[[str, KafkaCluster, float], PrimaryLog] = PrimaryLog,
+        make_survey: Callable[..., Survey] = Survey,
+    ) -> None:
         self._appliance = appliance
+        self._make_log, self._make_survey = make_log, make_survey
         self._timeout_seconds = timeout_seconds
         self._surveys: dict[tuple[str, str], Survey] = {}
 
@@ -66,9 +77,7 @@ class FreshPlans:
         """
         # Read before everything else: a group that is moved meanwhile then has a newer record.
         records = self._decided(request.target)
-        cluster = self._appliance.region(request.target).aggregate
-        admin = Admin(ClusterName.aggregate(request.target), cluster, self._timeout_seconds)
-        cluster_id = admin.cluster_id()
+        cluster_id = self._survey(request.source, request.target).cluster_id()
         known = self.knowledge(request, now_ms)
         known = replace(known, primary_regions={**regions(records), **known.primary_regions})
         made = plan(request, known, plan_id=plan_id, now_ms=now_ms, valid_ms=valid_ms)
@@ -83,14 +92,14 @@ class FreshPlans:
 
     def _decided(self, target: str) -> dict[str, PrimaryRegion]:
         region = self._appliance.region(target)
-        log = PrimaryLog(ClusterName.aggregate(target), region.aggregate, self._timeout_seconds)
+        log = self._make_log(ClusterName.aggregate(target), region.aggregate, self._timeout_seconds)
         with PrimaryStore(region.redis_url(), timeout_seconds=self._timeout_seconds) as store:
             return RegionDecisions(store, log).all()
 
     def _survey(self, source: str, target: str) -> Survey:
         """Returns the survey of two regions, kept with its connections for the next call."""
         if (source, target) not in self._surveys:
-            self._surveys[source, target] = Survey(
+            self._surveys[source, target] = self._make_survey(
                 self._appliance, source, target, timeout_seconds=self._timeout_seconds
             )
         return self._surveys[source, target]

@@ -1,6 +1,7 @@
 """View of a route's ledger on one partition, for the planner of a failover and for the audit.
 
-A copied ledger may be a moment old. A group is then shown further back than it was.
+A copied ledger may be a moment older than the commits beside it. A group is then shown further back
+than it was. Where a route had carried nothing yet, a plan calls that exact all the same.
 """
 
 from __future__ import annotations

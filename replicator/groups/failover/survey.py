@@ -12,12 +12,13 @@ then the runs.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
-from replicator.config.topology import Appliance, Route
+from replicator.config.topology import Appliance, KafkaCluster, Route
 from replicator.groups.failover.known_runs import KnownRuns, read_runs
 from replicator.groups.failover.ledger_view import LedgerView, ledger_view
 from replicator.groups.failover.source_copies import LedgerViews, SourceCopies
@@ -45,6 +46,25 @@ THREADS = 8
 Runs = Mapping[Route, KnownRuns]
 
 
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """Makers of a survey's clients of the target, and of its threads.
+
+    Args:
+        entries: reads ledger entries, as entries_of() does.
+    """
+
+    admin: Callable[[str, KafkaCluster, float], Admin] = Admin
+    groups: Callable[[str, KafkaCluster, float], Groups] = Groups
+    entries: Callable[
+        [str, KafkaCluster, Mapping[Route, Iterable[TopicPartition]], float], dict[Route, Entries]
+    ] = entries_of
+    threads: Callable[[int], Executor] = ThreadPoolExecutor
+
+
+MAKERS = Makers()
+
+
 class Survey:
     """Survey of one target region's servers, and of one source region's if they answer.
 
@@ -53,6 +73,7 @@ class Survey:
     Args:
         timeout_seconds: for each server's answer.
         asks_source: True if the source region's servers are asked at all.
+        makers: of the clients.
     """
 
     def __init__(
@@ -63,7 +84,9 @@ class Survey:
         *,
         timeout_seconds: float = 10.0,
         asks_source: bool = True,
+        makers: Makers = MAKERS,
     ) -> None:
+        self._makers = makers
         self._into_target = appliance.routes_into(target)
         self._timeout_seconds = timeout_seconds
         region = appliance.region(target)
@@ -71,8 +94,9 @@ class Survey:
         self._copies = SourceCopies(
             self._url, source, appliance.routes_into(source), timeout_seconds
         )
-        self._admin = Admin(ClusterName.aggregate(target), region.aggregate, timeout_seconds)
-        self._groups = Groups(ClusterName.aggregate(target), region.aggregate, timeout_seconds)
+        name = ClusterName.aggregate(target)
+        self._admin = makers.admin(name, region.aggregate, timeout_seconds)
+        self._groups = makers.groups(name, region.aggregate, timeout_seconds)
         self._questions = (
             SourceQuestions(appliance.region(source), timeout_seconds) if asks_source else None
         )
@@ -80,6 +104,10 @@ class Survey:
     def groups(self) -> list[str]:
         """Returns the groups known to have committed in the source. Raises StoreUnreachable."""
         return self._copies.groups()
+
+    def cluster_id(self) -> str:
+        """Returns the id of the target's aggregate. Raises AdminError."""
+        return self._admin.cluster_id()
 
     def knowledge(self, request: Request, now_ms: int) -> Knowledge:
         """Returns what is known now, for the groups and topics of a request.
@@ -95,7 +123,7 @@ class Survey:
         answers = self._questions and self._questions.ask(request.groups, partitions)
         patience = self._timeout_seconds if request.is_planned else SOURCE_SECONDS_MAX
         give_up_at = time.monotonic() + patience
-        with ThreadPoolExecutor(THREADS) as threads:
+        with self._makers.threads(THREADS) as threads:
             active = threads.submit(self._groups.active, request.groups)
             held = threads.submit(self._groups.commits, request.groups, partitions)
             copied = threads.submit(self._copies.ledgers, commits, is_whole=age_ms is not None)
@@ -134,7 +162,7 @@ class Survey:
         if partitions:
             asked = dict.fromkeys(self._into_target, partitions)
             with admin_errors(self._admin.name, "reading the ledger"):
-                found = entries_of(
+                found = self._makers.entries(
                     self._admin.name, self._admin.cluster, asked, self._timeout_seconds
                 )
         return {

@@ -49,6 +49,7 @@ class OffsetSync:
 
     Args:
         others: returns another region by its name; `other_region` unless given.
+        here: this region; `this_region` unless given.
         timeout_seconds: for each server's answer.
         rest_share: how many times its duration a pass pauses after work.
     """
@@ -59,21 +60,13 @@ class OffsetSync:
         region: str,
         *,
         others: Callable[[str], OtherRegion] | None = None,
+        here: Here | None = None,
         timeout_seconds: float = 5.0,
         rest_share: float = REST_SHARE,
     ) -> None:
         self._appliance = appliance
-        here = appliance.region(region)
-        url, name = here.redis_url(), ClusterName.aggregate(region)
-        self._here = Here(
-            region,
-            url,
-            Admin(name, here.aggregate, timeout_seconds),
-            Groups(name, here.aggregate, timeout_seconds),
-            PrimaryCopies(url, region, timeout_seconds=timeout_seconds),
-            timeout_seconds,
-        )
-        self._activity = ActivityStore(url, timeout_seconds=timeout_seconds)
+        self._here = here or this_region(appliance, region, timeout_seconds)
+        self._activity = ActivityStore(self._here.redis_url, timeout_seconds=timeout_seconds)
         self._others = others or (
             lambda other: other_region(appliance, other, region, timeout_seconds)
         )
@@ -143,6 +136,20 @@ class OffsetSync:
 
     def _count_written(self, positions: int) -> None:
         self.counts = replace(self.counts, written=self.counts.written + positions)
+
+
+def this_region(appliance: Appliance, region: str, timeout_seconds: float) -> Here:
+    """Returns a region of the appliance, with clients of its own servers."""
+    here = appliance.region(region)
+    url, name = here.redis_url(), ClusterName.aggregate(region)
+    return Here(
+        region,
+        url,
+        Admin(name, here.aggregate, timeout_seconds),
+        Groups(name, here.aggregate, timeout_seconds),
+        PrimaryCopies(url, region, timeout_seconds=timeout_seconds),
+        timeout_seconds,
+    )
 
 
 def other_region(

@@ -48,9 +48,9 @@ class CommandFollower:
         asked_at = time.monotonic()
         command = await read_command(self.target, driver_id(self.assignment.route.target))
         term = self.assignment.term
-        if command is None or command.term.is_before(term):
-            # Our driver published a command before it started this carrier. A coordinator that has
-            # just moved may not know it yet.
+        if command is None or command.is_before(term, self.assignment.plan_version):
+            # Our driver publishes its command right after the plan. A coordinator that has just
+            # moved may not know it yet.
             return False
         if command.term != term:
             if not self.pipelines:

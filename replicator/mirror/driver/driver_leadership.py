@@ -16,7 +16,7 @@ from replicator.config.names import driver_id
 from replicator.config.topology import Appliance, KafkaCluster, Route
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client import trouble_watch
-from replicator.kafka.client.cluster import Answered, Cluster, Fenced
+from replicator.kafka.client.cluster import Answered, Cluster, Fenced, ProducerStateLost
 from replicator.mirror.driver.active_plan_publisher import ActivePlanPublisher, Board
 from replicator.mirror.driver.adoption import Adoption
 from replicator.mirror.driver.own_topics import make_own_topics
@@ -168,6 +168,7 @@ class DriverLeadership:
 
         Raises:
             TermSuperseded, Fenced: a newer driver leads.
+            ProducerStateLost: the coordinator has forgotten this driver's id.
         """
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._keep_planning())
@@ -239,7 +240,9 @@ class DriverLeadership:
                 # A plan after an order asks nobody for topics.
                 if is_refresh:
                     self._conditions.replace(Kind.TOPICS_UNKNOWN, {})
-            except Fenced:
+            except (Fenced, ProducerStateLost):
+                # Another driver leads, or the coordinator has forgotten this one: only a new run
+                # leads again.
                 raise
             except (AdminError, Answered) as error:
                 # Partitions that are carried continue; only new ones have to wait.

@@ -8,30 +8,21 @@ the route acquires it within seconds.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
-from aiokafka.errors import KafkaError
-
 from balancer.plan import TopicPartition
-from replicator.config.names import operator_id, unheld_id
+from replicator.config.names import unheld_id
 from replicator.config.topology import Appliance, Route
-from replicator.kafka.client.cluster import Answered
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.loss import Loss, LossKind
-from replicator.mirror.carrier.assembly import MAKERS, Makers, ledger_side, takeover_of
-from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.assembly import MAKERS, Makers
 from replicator.mirror.ledger.accepted_losses import can_restart_at, is_endless, takes_restart
-from replicator.mirror.ledger.acquired import Taken
 from replicator.mirror.ledger.entry import Custody, Entry
-from replicator.mirror.ledger.takeover import Takeover
-from replicator.runtime.gather import gather_or_cancel
+from replicator.mirror.repair.operator_takeover import OperatorTakeover
 
 NO_ENTRY = "the ledger has no entry"
-STOP_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +60,17 @@ class Acceptance:
     """
 
     def __init__(self, appliance: Appliance, route: Route, makers: Makers = MAKERS):
-        self.left: dict[TopicPartition, str] = {}
-        """Partitions that could not be acquired, with the reason; their entries are unchanged."""
         self._appliance = appliance
         self._route = route
-        self._makers = makers
-        # Reports are stored by carrier number; the feed of this carrier never writes any.
-        self._side = ledger_side(
-            appliance,
-            route,
-            transactional_id=operator_id(route.key),
-            carrier=-1,
-            makers=makers,
-        )
-        self._source, self._target = self._side.source, self._side.target
-        self._ledger = self._side.ledger
+        self._operator = OperatorTakeover(appliance, route, makers)
+        self._source, self._target = self._operator.source, self._operator.target
+        self._ledger = self._operator.ledger
         self._asked = self._target
-        self._takeover: Takeover | None = None
+
+    @property
+    def left(self) -> dict[TopicPartition, str]:
+        """Partitions that could not be acquired, with the reason; their entries are unchanged."""
+        return self._operator.left
 
     async def open(self, topics: Collection[str]) -> None:
         """Connects to the target and reads the topics' metadata.
@@ -96,7 +81,7 @@ class Acceptance:
         await self._target.open(topics)
 
     async def close(self) -> None:
-        await asyncio.gather(self._source.close(), self._target.close())
+        await self._operator.close()
 
     @property
     def trouble(self) -> str:
@@ -107,7 +92,7 @@ class Acceptance:
     @property
     def bytes_read(self) -> int:
         """Bytes read of the target's logs; it grows while a long tail is read."""
-        return self._takeover.bytes_read if self._takeover else 0
+        return self._operator.bytes_read
 
     async def unknown(self, topics: Collection[str]) -> list[str]:
         """Returns the topics that the target lacks and that this route never mirrored."""
@@ -192,49 +177,11 @@ class Acceptance:
     async def _accept(
         self, losses: Mapping[TopicPartition, Loss], restart_at: int | None
     ) -> list[Accepted]:
-        side = self._side
-        takeover = self._takeover = takeover_of(
-            self._appliance, side, self._makers, accept=losses, restart_at=restart_at
-        )
-        try:
-            await gather_or_cancel(
-                side.publisher.start(), side.feed.start(), side.fenced_committer.open()
-            )
-            taken = await self._take_all(takeover, set(losses))
-        finally:
-            for stop in (side.publisher.stop, side.feed.stop):
-                # An unreachable cluster must not hold up the end.
-                with suppress(TimeoutError, KafkaError, OSError):
-                    async with asyncio.timeout(STOP_SECONDS):
-                        await stop()
+        taken = await self._operator.take(set(losses), accept=losses, restart_at=restart_at)
         return [
             Accepted(partition, tuple(map(str, one.accepted)), one.entry.source_offset)
             for partition, one in taken.items()
         ]
-
-    async def _take_all(
-        self, takeover: Takeover, partitions: set[TopicPartition]
-    ) -> dict[TopicPartition, Taken]:
-        """Acquires and releases partitions; repeats while attempts get further in a long tail."""
-        taken: dict[TopicPartition, Taken] = {}
-        parked: dict[TopicPartition, str] = {}
-        while True:
-            read = takeover.bytes_read
-            acquired = await takeover.acquire(partitions)
-            taken |= acquired.taken
-            parked |= acquired.parked
-            self._side.pipelines.update(
-                {p: PartitionPipeline(p, one.entry) for p, one in acquired.taken.items()}
-            )
-            # A running carrier may have acquired them meanwhile, and has then fenced us.
-            with suppress(Answered):
-                own_id = self._side.fenced_committer.transactional_id
-                await self._side.committer.release(f"{own_id}.free")
-            self._side.pipelines.clear()
-            partitions = set(acquired.waiting)
-            self.left = acquired.waiting | parked
-            if not partitions or takeover.bytes_read == read:
-                return taken
 
     async def _restart(self, partition: TopicPartition, source_offset: int) -> Accepted:
         """Writes a new entry where the ledger has none."""

@@ -1,7 +1,8 @@
 """Rewind: an operator has records of a partition mirrored again, from an earlier offset on.
 
 Nothing else in Sluice makes duplicates; here an operator asks for them. The partition must be
-paused: its entry has to be released and waiting for its next carrier.
+paused: its entry has to be released and waiting for its next carrier. A carrier that died before
+the pause releases nothing: an operator may have its partitions taken over first.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.mirror.carrier.assembly import clusters_of
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.ledger import Ledger
+from replicator.mirror.repair.operator_takeover import OperatorTakeover
 
 EARLIEST = "earliest"
 Start = int | str
@@ -45,9 +47,15 @@ class Rewound:
 
 
 class Rewind:
-    """Finds the offsets at which partitions would continue, and makes them continue there."""
+    """Finds the offsets at which partitions would continue, and makes them continue there.
 
-    def __init__(self, appliance: Appliance, route: Route):
+    Args:
+        takes_over: True takes over partitions that are held. A carrier that still runs is fenced.
+    """
+
+    def __init__(self, appliance: Appliance, route: Route, *, takes_over: bool = False):
+        self._appliance = appliance
+        self._takes_over = takes_over
         self._timeout_ms = appliance.replicator.transaction_timeout_ms
         self.source, self.target = clusters_of(appliance, route)
         self._ledger = Ledger(self.target, route)
@@ -100,6 +108,8 @@ class Rewind:
             PartlyRewound: the partitions before the failing one are rewound, and no others.
         """
         await self.look(partitions, to)
+        if self._takes_over:
+            await self._take_over(partitions)
         done: list[Rewound] = []
         for each in partitions:
             try:
@@ -110,6 +120,23 @@ class Rewind:
                 names = ", ".join(_shown(rewound.partition) for rewound in done)
                 raise PartlyRewound(f"{error}; rewound before: {names}") from error
         return done
+
+    async def _take_over(self, partitions: Collection[TopicPartition]) -> None:
+        """Takes over the partitions that are held, and releases them. Raises CannotRewind."""
+        entries = await self._ledger.read(partitions)
+        held = [each for each, entry in entries.items() if entry.custody is Custody.HELD]
+        if not held:
+            return
+        operator = OperatorTakeover(self._appliance, self._ledger.route)
+        topics = {each.topic for each in held}
+        try:
+            await asyncio.gather(operator.source.open(topics), operator.target.open(topics))
+            await operator.take(held)
+        finally:
+            await operator.close()
+        if operator.left:
+            reasons = "; ".join(f"{_shown(each)}: {why}" for each, why in operator.left.items())
+            raise CannotRewind(f"not taken over: {reasons}; nothing was rewound")
 
     async def _rewind(self, partition: TopicPartition, to: Start) -> Rewound:
         holder, entry = await self._held(partition)
@@ -176,12 +203,11 @@ class Rewind:
             raise CannotRewind(f"{_shown(partition)}: it is parked ({entry.parked}); accept-loss")
         if entry.custody is Custody.VIRGIN:
             raise CannotRewind(f"{_shown(partition)}: no record of it was mirrored yet")
-        if entry.custody is Custody.HELD:
+        if entry.custody is Custody.HELD and not self._takes_over:
             raise CannotRewind(
                 f"{_shown(partition)}: a carrier holds it; pause it first (sluice stream "
                 "pause-topic), and resume it afterwards. If it stays held after a pause, its "
-                "carrier has died: resume it, and pause it again once it is carried; "
-                "nothing was changed"
+                "carrier has died: repeat the rewind with --take-over; nothing was changed"
             )
         return entry
 

@@ -124,6 +124,8 @@ class Shard:
     quorum: int
     partitions: int
     parts: list[Part] = field(default_factory=list)
+    uncommitted: list[Part] = field(default_factory=list)
+    """Parts that are shown although their commit failed, or may still arrive."""
     memory: set[tuple[int, ...]] = field(default_factory=set)
     was_forgetful: bool = False
     is_healthy: bool = False
@@ -141,8 +143,19 @@ class Shard:
                 if not self.happens(0.6):
                     part.replicas.add(replica)
 
+    def settle(self) -> None:
+        for part in self.uncommitted[:]:
+            if self.happens(0.6):
+                continue
+            self.uncommitted.remove(part)
+            is_refused = part.rows in self.memory or (self.quorum > 1 and self.has_open_quorum)
+            if not is_refused and self.happens():
+                self.memory.add(part.rows)
+                self.parts.append(part)
+
     def forget(self) -> None:
         self.memory.clear()
+        self.uncommitted.clear()
         self.was_forgetful = True
 
     def insert(self, rows: list[int], meanwhile: list[int] | None = None) -> InsertProblem | None:
@@ -165,10 +178,11 @@ class Shard:
             part = tuple(row for row in rows if row % self.partitions == partition)
             if not part or part in self.memory:
                 continue
+            first = self.random.randrange(REPLICAS)
             if self.happens():
+                self.uncommitted.append(Part(part, {first}))
                 return UNKNOWN
             self.memory.add(part)
-            first = self.random.randrange(REPLICAS)
             self.parts.append(Part(part, {first}))
             if self.quorum > 1:
                 if self.happens():
@@ -178,18 +192,23 @@ class Shard:
 
     def sight(self) -> Sight:
         answering = [at for at in range(REPLICAS) if not self.happens()] or [0]
-        return Sight(
-            tuple(
-                ReplicaSight(
-                    identities(
-                        [r for part in self.parts if at in part.replicas for r in part.rows]
-                    ),
-                    all(at in part.replicas for part in self.parts),
-                )
-                for at in answering
-            ),
-            silent=REPLICAS - len(answering),
+        replicas = tuple(
+            ReplicaSight(
+                rows_on(at, self.parts),
+                all(at in part.replicas for part in self.parts),
+                rows_on(at, self.uncommitted),
+            )
+            for at in answering
         )
+        return Sight(
+            replicas,
+            silent=REPLICAS - len(answering),
+            uncommitted=sum(len(each.uncommitted) > 0 for each in replicas),
+        )
+
+
+def rows_on(replica: int, parts: list[Part]) -> Identities:
+    return identities([row for part in parts if replica in part.replicas for row in part.rows])
 
 
 def identities(rows: list[int]) -> Identities:
@@ -217,6 +236,7 @@ def test_every_row_is_stored_once_and_has_its_quorum(seed, quorum, partitions, i
             break
         shard.is_healthy = step > 60
         shard.fetch()
+        shard.settle()
         # The window passes while attempts fail, not between a look and the attempt after it.
         if not has_looked and not has_zombie and shard.happens(0.2):
             shard.forget()

@@ -65,7 +65,21 @@ def test_a_table_with_some_rows_gets_the_others():
     assert decision.lacking.tolist() == [True, False, False, True]
 
 
-@pytest.mark.parametrize("unknown", [{"silent": 1}, {"is_complete": False}])
+@pytest.mark.parametrize("quorum", [0, 2])
+def test_rows_that_are_not_committed_do_not_count(quorum):
+    replica = ReplicaSight(SOME, uncommitted=ALL)
+    assert decided(Sight((replica, replica)), quorum=quorum).verdict is Verdict.INSERT_REST
+    replica = ReplicaSight(ALL, uncommitted=ALL)
+    assert decided(Sight((replica, replica)), quorum=quorum).verdict is Verdict.DONE
+
+
+def test_rows_of_several_parts_are_joined():
+    joined = Identities.joined([SOME, identities([ROWS[0], ROWS[3]])])
+    assert len(joined) == 4 and BLOCK.among(joined).all()
+    assert len(Identities.joined([])) == 0
+
+
+@pytest.mark.parametrize("unknown", [{"silent": 1}, {"is_complete": False}, {"uncommitted": 1}])
 @pytest.mark.parametrize("rows", [NONE, SOME])
 def test_what_may_be_stored_unseen_is_sent_again_only_as_the_very_same_block(unknown, rows):
     seen = sight(rows, rows, **unknown)

@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
+from functools import lru_cache
 from typing import Any
 
 from fakeredis import FakeRedis
@@ -21,14 +23,22 @@ from tests.world.redis_server import RedisServer
 from tests.world.virtual_loop import EPOCH
 
 
-def check_commits(past: Past, region: str, server: RedisServer, now: float) -> int | None:
-    """Raises Wrong for a copy of a region's commits that is not true; returns its age in ms."""
+def check_commits(
+    past: Past, region: str, server: RedisServer, now: float, forged: Collection[str] = ()
+) -> int | None:
+    """Raises Wrong for a copy of a region's commits that is not true; returns its age in ms.
+
+    Args:
+        forged: groups whose copies somebody else has written as well.
+    """
     client = _looking(server)
     read = Positions(client, server.name, f"commits:{region}")
     positions, age = read.get(), read.age(int((EPOCH + now) * 1000))
     held: dict[tuple[str, str], list[object]] = {}
     for made in past.made:
         group, topic, partition = made.committed
+        if group in forged:
+            continue
         key = (
             f"sluice:commits:{region}:{group}",
             json.dumps([topic, partition], separators=(",", ":")),
@@ -62,14 +72,21 @@ def check_runs(past: Past, route: Route, server: RedisServer, now: float) -> Non
         members: Any = client.zrange(runs_name(route.key, key), 0, -1, withscores=True)
         found = joined({piece: int(losses) for piece, losses in members})
         for piece in moments.until(now - age / 1000 - 1e-3):
-            there = joined({piece: 0})
-            if len(there.piece().known[0]) and not found.knows(
-                int(there.piece().known[0][0]), there.source_end
-            ):
+            begin, end = _sources(piece)
+            if begin < end and not found.knows(begin, end):
                 raise Wrong(
                     f"{server.name}: the copy of {route.name} lacks runs of {key} that are older "
-                    f"than {age} ms: {there}"
+                    f"than {age} ms: those of {begin} to {end}"
                 )
+
+
+@lru_cache(maxsize=100_000)
+def _sources(piece: bytes) -> tuple[int, int]:
+    """Returns the first source offset of a packed piece, and the one behind its last; 0 and 0 for a
+    piece without runs."""
+    there = joined({piece: 0})
+    known = there.piece().known[0]
+    return (int(known[0]), there.source_end) if len(known) else (0, 0)
 
 
 def _looking(server: RedisServer) -> FakeRedis:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Entry
+from tests.world.checks import acceptances
 from tests.world.checks.ends import all_values, committed_records, committed_values
 from tests.world.faults.logs import entries
 from tests.world.kafka.kafka_cluster import KafkaCluster
@@ -49,7 +50,11 @@ def differences(scene: Scene) -> list[str]:
     known = entries(scene)
     found = scene.mirroring.outdated()
     for place in scene.places:
-        text = _difference(scene, place, known.get(place))
+        entry = known.get(place)
+        if scene.acceptances:
+            text = acceptances.difference(scene, place, entry, scene.acceptances)
+        else:
+            text = _difference(scene, place, entry)
         if text:
             found.append(f"{place.topic}-{place.partition}: {text}")
     return found

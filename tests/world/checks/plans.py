@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from balancer.plan import TopicPartition
 from replicator.groups.planning.knowledge import Progress
 from replicator.groups.planning.plan import Case, Count, Move
+from replicator.groups.progress.vector_metadata import decode
 from tests.world.checks.records_of_log import RecordsOfLog
 from tests.world.checks.wrong import Wrong
 from tests.world.groups.two_regions import REGIONS, TwoRegions
@@ -57,6 +58,20 @@ class Truth:
     def read(self, region: str, place: TopicPartition, progress: Progress) -> set[bytes]:
         """Returns the values that a group has read by its commit in a region."""
         return self.below(region, place, progress.offset) | self.covered(place, progress.vector)
+
+    def claimed(self, region: str, place: TopicPartition, row: tuple[int, str]) -> set[bytes]:
+        """Returns the values that a group has read, as a row claims that it commits in a region."""
+        return self.read(region, place, Progress(row[0], decode(row[1])))
+
+    def unread(
+        self,
+        region: str,
+        place: TopicPartition,
+        row: tuple[int, str],
+        read: Mapping[TopicPartition, set[bytes]],
+    ) -> list[bytes]:
+        """Returns the first records that a row claims and that were not read."""
+        return sorted(self.claimed(region, place, row) - read.get(place, set()))[:3]
 
 
 def check_move(

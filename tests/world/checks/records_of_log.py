@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
@@ -42,7 +43,8 @@ class RecordsOfLog(Observer):
         """Returns the value of a committed record; None if there is none."""
         if offset in self.by_offset:
             return self.by_offset[offset]
-        return dict(_records(self._reading.ahead(offset + 1))).get(offset)
+        # To the end of the log: the offset may lie within a batch.
+        return dict(_records(self._reading.ahead(sys.maxsize))).get(offset)
 
 
 def _records(batches: Iterable[Batch]) -> Iterator[tuple[int, bytes]]:

@@ -39,12 +39,13 @@ async def stop_and_cut_off(scene: Scene) -> None:
     scene.tell(f"stop {victim.name} for {seconds:.1f} s, and cut it off")
     victim.stop()
     target = scene.mirroring.target
-    target.later(scene.dice.uniform(0.0, seconds), _cut_all, target)
+    target.later(scene.dice.uniform(0.0, seconds), cut_off, target)
     scene.loop.call_later(seconds, victim.resume)
     await scene.plan()
 
 
-def _cut_all(cluster: KafkaCluster) -> None:
+def cut_off(cluster: KafkaCluster) -> None:
+    """Ends all connections of all clients."""
     cluster.network.cut([it.address for it in cluster.brokers.values()])
 
 

@@ -9,10 +9,21 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
-from tests.world.faults import brokers, carriers, connections, drivers, logs, operators, redis
+from tests.world.faults import (
+    brokers,
+    carriers,
+    coincidences,
+    connections,
+    drivers,
+    logs,
+    losses,
+    operators,
+    redis,
+)
 from tests.world.faults.fault import Fault
-from tests.world.mirror.scene import Scene
+from tests.world.mirror.scene import Course, Scene
 
 FAULTS: Sequence[Fault] = (
     *carriers.FAULTS,
@@ -23,6 +34,14 @@ FAULTS: Sequence[Fault] = (
     *connections.FAULTS,
     *redis.FAULTS,
 )
+
+
+def faults_of(course: Course) -> Sequence[Fault]:
+    """Returns the faults of a course; each seed deals all that the course names."""
+    if course.only:
+        by_name = {it.name: it for it in (*FAULTS, *losses.LOSSES, *coincidences.COINCIDENCES)}
+        return [replace(by_name[name], weight=1, share=1.0) for name in course.only]
+    return (*FAULTS, *losses.LOSSES) if course.loses else FAULTS
 
 
 class Dealer:

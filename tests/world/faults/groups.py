@@ -1,15 +1,21 @@
 """Faults of a world with two regions and groups: carriers, brokers, Redis and consumers that fail,
-and groups that are moved while they do."""
+and somebody who writes to Redis."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, cast
 
+from fakeredis import FakeRedis
+
+from replicator.groups.progress.vector_metadata import encode
+from replicator.kafka.tail.stored_positions import text
 from tests.world.faults import brokers, redis
 from tests.world.faults.fault import Fault
+from tests.world.groups.two_regions import REGIONS
 
 if TYPE_CHECKING:
-    from tests.world.groups.group_history import GroupScene
+    from tests.world.groups.scene import GroupScene
 
 
 async def kill_carrier(scene: GroupScene) -> None:
@@ -37,10 +43,31 @@ async def kill_copiers(scene: GroupScene) -> None:
     scene.copy()
 
 
-async def move_group(scene: GroupScene) -> None:
-    from tests.world.groups.group_history import LACKS
+async def stop_sync(scene: GroupScene) -> None:
+    process = scene.dice.choice(list(scene.sync_processes.values()))
+    seconds = scene.dice.uniform(0.5, 8.0)
+    scene.tell(f"stop the {process.name} for {seconds:.1f} s")
+    process.stop()
+    scene.world.network.outside(scene.loop.time() + seconds, process.resume)
 
-    await scene.move(scene.dice.choice(scene.groups), scene.dice.choice(LACKS))
+
+async def forge_commit(scene: GroupScene) -> None:
+    """Somebody tells a Redis that a group has read more than it has, by a commit that stays for a
+    while."""
+    (group,) = (it for it in scene.groups if it.is_forged)
+    (name,) = set(REGIONS) - {group.region}
+    client = FakeRedis(server=scene.regions.redis[name].store, protocol=2)
+    key = f"sluice:commits:{group.region}:{group.name}"
+    copies: Any = client.hgetall(key)
+    for field, value in copies.items():
+        era, log_offset, offset, metadata, *rest = json.loads(value)
+        more, later = scene.dice.choice([20, 100, 400]), scene.dice.choice([0, 5, 50])
+        if scene.dice.random() < 0.5:
+            offset += more
+        else:
+            metadata = encode({group.region: offset + more})
+        client.hset(key, field, text([era, log_offset + later, offset, metadata, *rest]))
+    scene.tell(f"forge commits of {group.name} in {name}")
 
 
 def mend(scene: GroupScene) -> None:
@@ -55,7 +82,8 @@ _OWN = (
     ("new epoch", new_epoch, 2),
     ("kill a consumer", kill_consumer, 2),
     ("kill the copiers", kill_copiers, 2),
-    ("move a group", move_group, 6),
+    ("stop an offset sync", stop_sync, 3),
+    ("forge a commit", forge_commit, 4),
 )
 FAULTS = (
     *(Fault(name, cast(Any, act), weight) for name, act, weight in _OWN),

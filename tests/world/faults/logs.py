@@ -30,8 +30,8 @@ async def leave_markers_out(scene: Scene) -> None:
     target = scene.mirroring.target
     seconds = scene.dice.uniform(0.5, 4.0)
     scene.tell(f"the target leaves markers out for {seconds:.1f} s")
-    target.leaves_markers_out = True
-    target.later(seconds, setattr, target, "leaves_markers_out", False)
+    target.left_out_share = 0.2
+    target.later(seconds, setattr, target, "left_out_share", 0.0)
 
 
 async def raise_ids(scene: Scene) -> None:

@@ -13,12 +13,13 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from replicator.config.names import runs_topic_name
+from replicator.config.names import PRIMARY_REGIONS_TOPIC, runs_topic_name
 from replicator.config.topology import Route
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.groups.copies.copier import Copier, Store
 from replicator.groups.copies.runs_copies import RunsCopies
 from replicator.groups.copies.runs_tailer import RunsRecord
+from replicator.groups.membership.primary_store import PrimaryCopies
 from replicator.kafka.protocol.commit_record import Commit, Committed
 from replicator.kafka.tail.consumer_offsets import CommitRecord
 from replicator.kafka.tail.tail_position import (
@@ -31,6 +32,7 @@ from replicator.kafka.tail.tail_position import (
 from replicator.mirror.offset_map.runs_topic import decode_key
 from tests.replicator.batches.source_batches import decoded
 from tests.world.blocking import in_thread, pause
+from tests.world.groups.primary_log import decisions
 from tests.world.kafka.group_requests import OffsetCommit
 from tests.world.kafka.kafka_cluster import GROUPS, KafkaCluster
 from tests.world.kafka.partition import NOBODY, Partition
@@ -53,10 +55,11 @@ class WorldTailer(Generic[Record]):
         topic: str,
         records: Callable[[Batch], list[Record]],
         dice: random.Random,
+        poll_seconds: tuple[float, float] = (0.05, 0.6),
     ) -> None:
         self.name = f"{cluster.name}: {topic}"
         self._cluster, self._topic, self._records = cluster, topic, records
-        self._dice = dice
+        self._dice, self._poll_seconds = dice, poll_seconds
 
     def follow(
         self, positions: Mapping[int, TailPosition]
@@ -66,7 +69,7 @@ class WorldTailer(Generic[Record]):
         yield {number: Portion(it, it) for number, it in begun.items()}
         readings: dict[int, Reading[list[Record]]] = {n: Reading(it) for n, it in begun.items()}
         while not any(it.is_cut for it in readings.values()):
-            pause(self._dice.uniform(0.05, 0.6))
+            pause(self._dice.uniform(*self._poll_seconds))
             for number, reading in readings.items():
                 log = self._log(topic.partitions[number])
                 if log is not None and self._dice.random() < 0.8:
@@ -137,6 +140,12 @@ def copy_runs(cluster: KafkaCluster, route: Route, url: str, dice: random.Random
     """Starts a copier of a route's runs into a Redis."""
     tailer = WorldTailer(cluster, runs_topic_name(route.key), runs_records, dice)
     return _started(tailer, lambda: RunsCopies(url, route.key))
+
+
+def copy_decisions(cluster: KafkaCluster, region: str, url: str, dice: random.Random) -> Process:
+    """Starts a copier of a region's decisions into a Redis, its own included."""
+    tailer = WorldTailer(cluster, PRIMARY_REGIONS_TOPIC, decisions, dice, (0.3, 2.0))
+    return _started(tailer, lambda: PrimaryCopies(url, region))
 
 
 def _started(tailer: WorldTailer[Any], make_store: Callable[[], Store[Any]]) -> Process:

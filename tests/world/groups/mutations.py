@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from replicator.groups.copies import commit_store, runs_copies
-from replicator.groups.planning import crossing
+from replicator.groups.failover import plan_writer
+from replicator.groups.failover.attempt import Attempt
+from replicator.groups.failover.outcome import GroupOutcome, MoveState
+from replicator.groups.failover.plan_writer import PlanWriter
+from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
+from replicator.groups.offset_sync import region_sync
+from replicator.groups.planning import crossing, planner
+from replicator.groups.planning.plan import Check, Level, Plan
+from replicator.groups.planning.recheck import Recheck
 from replicator.groups.progress import skipping
 from replicator.groups.progress.skipping import RecordState
 from replicator.groups.resume import partition_records
 from replicator.mirror.offset_map.offset_map import MappedOffset, OffsetMap
+from tests.world.groups import moving
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +110,139 @@ def _copies_take_everything() -> None:
         module.PUT = module.PUT.replace(condition, "if false then")
 
 
+def _unknown_age_passes() -> None:
+    """Lets plans be applied that were made without knowledge."""
+    kept = planner.checks
+
+    def passing(*args: Any) -> tuple[Check, ...]:
+        named = ("age", "basis")
+        return tuple(
+            replace(it, level=Level.PASS) if it.name in named else it for it in kept(*args)
+        )
+
+    planner.checks = passing
+
+
+def _nothing_is_compared() -> None:
+    """Applies a plan whatever a fresh one says."""
+    plan_writer.recheck = lambda *_: Recheck()
+
+
+class FreshWritten(PlanWriter):
+    """Writes the offsets of the fresh plan, not those that were confirmed."""
+
+    def _against(self, planner: Any, names: set[str], now_ms: int) -> Any:
+        kept = plan_writer.recheck
+
+        def compared(plan: Plan, fresh: Plan, logs: Any) -> Any:
+            self._groups |= {each.group: each for each in fresh.groups}
+            return kept(plan, fresh, logs)
+
+        plan_writer.recheck = compared
+        try:
+            return super()._against(planner, names, now_ms)
+        finally:
+            plan_writer.recheck = kept
+
+
+class Unlogged(PlanWriter):
+    """Records the decision in Redis alone."""
+
+    class Silent:
+        def write(self, _: object) -> None:
+            pass
+
+    def _record(self, *args: Any, **options: Any) -> Any:
+        self._target = replace(self._target, log=self.Silent())  # type: ignore[arg-type]
+        return super()._record(*args, **options)
+
+
+class JudgesAnew(PlanWriter):
+    """Takes no plan for begun before this attempt has recorded its decisions."""
+
+    has_recorded = False
+
+    def _record(self, *args: Any, **options: Any) -> Any:
+        self.has_recorded = True
+        return super()._record(*args, **options)
+
+    def _is_ours(self, name: str) -> bool:
+        return self.has_recorded and super()._is_ours(name)
+
+
+def _writing_by(writer: type[PlanWriter]) -> Callable[[], None]:
+    def take_out() -> None:
+        moving.PlanWriter = writer  # type: ignore[misc]
+
+    return take_out
+
+
+def _generation_is_not_compared() -> None:
+    kept = plan_writer.recheck
+
+    def compared(plan: Plan, fresh: Plan, logs: Any) -> Any:
+        known = {each.group: each.generation for each in plan.groups}
+        groups = tuple(replace(each, generation=known[each.group]) for each in fresh.groups)
+        return kept(plan, replace(fresh, groups=groups), logs)
+
+    plan_writer.recheck = compared
+
+
+def _decision_is_not_read_again() -> None:
+    """Lets a plan writer know of no decision but its own before it writes offsets."""
+    kept = PrimaryStore.get
+
+    def get(self: PrimaryStore, group: str) -> Any:
+        return kept(self, group) if isinstance(self, PrimaryCopies) else None
+
+    PrimaryStore.get = get  # type: ignore[method-assign]
+
+
+def _progress_of_members_counts() -> None:
+    """Takes what members commit who kept a plan from being written for their arrival."""
+    kept = Attempt.judged
+
+    def judged(self: Attempt, found: GroupOutcome, read_error: str) -> GroupOutcome:
+        return found if found.state is MoveState.MOVED_ON else kept(self, found, read_error)
+
+    Attempt.judged = judged  # type: ignore[method-assign]
+
+
+def _old_decisions_count() -> None:
+    PrimaryCopies.age = lambda *_: 0  # type: ignore[method-assign]
+
+
+def _first_decision_counts() -> None:
+    """Lets an offset sync go by the decisions that it read when its pass began."""
+    kept = PrimaryCopies.all
+
+    def noted(self: Any) -> Any:
+        self.first = kept(self)
+        return self.first
+
+    PrimaryCopies.all = noted  # type: ignore[method-assign]
+    PrimaryCopies.get = lambda self, group: self.first.get(group)  # type: ignore[method-assign]
+
+
+def _kafka_does_not_overrule() -> None:
+    region_sync.contradicted = lambda *_: {}
+
+
 MUTATIONS = (
     GroupMutation(17, "a missing run raises an offset", _missing_run_raises),
     GroupMutation(17, "a missing run counts as read", _gap_is_read),
     GroupMutation(17, "the highest offset decides", _floor_is_exact),
+    GroupMutation(18, "plans without knowledge can be applied", _unknown_age_passes),
+    GroupMutation(19, "the plan is not compared with a fresh one", _nothing_is_compared),
+    GroupMutation(19, "the fresh plan is written", _writing_by(FreshWritten)),
+    GroupMutation(20, "the decision is not logged", _writing_by(Unlogged)),
+    GroupMutation(20, "a begun plan is judged anew", _writing_by(JudgesAnew)),
+    GroupMutation(21, "the generation is not compared", _generation_is_not_compared),
+    GroupMutation(21, "the decision is not read again", _decision_is_not_read_again),
+    GroupMutation(22, "progress of members counts as written", _progress_of_members_counts),
+    GroupMutation(23, "decisions may be old", _old_decisions_count),
+    GroupMutation(23, "the decision of the pass's beginning counts", _first_decision_counts),
+    GroupMutation(23, "Kafka does not overrule Redis", _kafka_does_not_overrule),
     GroupMutation(24, "a copy takes what does not continue it", _copies_take_everything),
     GroupMutation(25, "a record without a run is skipped", _unknown_is_read),
     GroupMutation(25, "the record at the vector is skipped", _vector_included),

@@ -92,6 +92,7 @@ class Past:
         self._pending: dict[tuple[int, int], list[tuple[int, OffsetCommit]]] = {}
         self.made: list[Made] = []
         """All commits that count, by the time at which they did."""
+        self.on_made: list[Callable[[Made], None]] = []
         self.runs: dict[Route, dict[RunsKey, Moments[bytes]]] = {route: {} for route in routes}
         self._ends: dict[TopicPartition, Moments[int]] = {}
         self._kept: list[Any] = []
@@ -121,7 +122,10 @@ class Past:
         self._group_numbers[commit.group] = number
         for place, row in commit.rows:
             committed = Committed(commit.group, *place)
-            self.made.append(Made(self._now(), number, at, committed, OffsetAndMetadata(*row)))
+            made = Made(self._now(), number, at, committed, OffsetAndMetadata(*row))
+            self.made.append(made)
+            for act in self.on_made:
+                act(made)
         for place, row in commit.rows:
             moments = self._commits.setdefault((commit.group, TopicPartition(*place)), Moments())
             moments.rows.append((self._now(), OffsetAndMetadata(*row)))

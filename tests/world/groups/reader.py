@@ -15,7 +15,6 @@ from enum import Enum
 from aiokafka.protocol.commit import OffsetCommitRequest
 
 from balancer.plan import TopicPartition
-from replicator.groups.planning.knowledge import Progress
 from replicator.groups.progress.vector_metadata import decode
 from replicator.groups.resume.assigned_partition import AssignedPartition
 from replicator.groups.resume.runs_memory import PublishedPieces, Source
@@ -30,6 +29,7 @@ from tests.world.groups.two_regions import REGIONS, TOPIC, TwoRegions
 from tests.world.process import Process
 
 RECORDS_PER_POLL = 40
+Read = Mapping[TopicPartition, set[bytes]]
 
 
 class Kind(Enum):
@@ -43,18 +43,33 @@ class Kind(Enum):
 
 @dataclass(slots=True)
 class Group:
-    """Group with all that it was ever handed.
+    """Group with what it has read.
 
     Args:
-        region: where it lives.
+        region: where its consumer runs.
+        read: what it was handed since it was rewound, and what stands before where that was to.
+        ever: all that it was ever handed.
+        rewound_at: time since which a rewind is committed.
+        is_moving: True while operators move it.
+        is_forged: True if somebody adds commits of it to a Redis; then it is never moved.
     """
 
     name: str
     kind: Kind
     region: str
+    is_moving: bool = False
+    is_forged: bool = False
+    polls_per_second: float = 2.0
     read: dict[TopicPartition, set[bytes]] = field(default_factory=dict)
+    ever: dict[TopicPartition, set[bytes]] = field(default_factory=dict)
+    rewound_at: float = 0.0
     consumer: Process | None = None
     skipped: int = 0
+
+    def hand(self, place: TopicPartition, value: bytes) -> None:
+        """Notes a record that it was handed."""
+        self.read.setdefault(place, set()).add(value)
+        self.ever.setdefault(place, set()).add(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +90,17 @@ class Fetched:
 
 
 async def commit(
-    client: Cluster, group: str, rows: Mapping[TopicPartition, OffsetAndMetadata]
+    client: Cluster,
+    group: str,
+    rows: Mapping[TopicPartition, OffsetAndMetadata],
+    generation: int = -1,
 ) -> None:
-    """Commits as a consumer without a group protocol does."""
+    """Commits as a member does, or as an operator: without a generation."""
     topics = [(TOPIC, [(place.partition, *row) for place, row in rows.items()])]
     await client.ask_coordinator(
         GROUP,
         group,
-        OffsetCommitRequest(group, -1, "", -1, topics),
+        OffsetCommitRequest(group, generation, "", -1, topics),
         lambda answer: [code for _, some in answer.topics for _, code in some],
     )
 
@@ -105,19 +123,27 @@ class Consumer:
         self._assigned: dict[TopicPartition, AssignedPartition] = {}
         self._positions: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, OffsetAndMetadata] = {}
+        self._generation = 0
 
     async def run(self) -> None:
         group = self._group
         await self._client.open({TOPIC})
+        self._generation = self._regions.members[self._region].join(group.name)
         places = [it.partition for it in self._regions.places]
         self._committed = await self._client.commits(group.name, [(TOPIC, places)])
         for place in self._regions.places:
             found = self._committed.get(place)
+            if found:
+                self._check(place, found, self._group.ever)
+                # Somebody may start a group where nobody knows yet that it was rewound.
+                self._group.read.setdefault(place, set()).update(
+                    self._truth.claimed(self._region, place, found)
+                )
             self._positions[place] = found.offset if found else 0
             if group.kind is not Kind.PLAIN:
                 self._assigned[place] = self._begun(place, found)
         while True:
-            await asyncio.sleep(self._dice.expovariate(2.0))
+            await asyncio.sleep(self._dice.expovariate(group.polls_per_second))
             for place in self._regions.places:
                 self._poll(place)
             if self._dice.random() < 0.5:
@@ -139,10 +165,10 @@ class Consumer:
     def _poll(self, place: TopicPartition) -> None:
         fetched = list(self._fetched(place))
         assigned = self._assigned.get(place)
-        handed = self._group.read.setdefault(place, set())
+        handed = self._group.read.get(place, set())
         if assigned is None:
             for record in fetched:
-                handed.add(record.value)
+                self._group.hand(place, record.value)
                 self._positions[place] = record.at + 1
             return
         by_offset = self._truth.aggregate[self._region][place].by_offset
@@ -153,7 +179,7 @@ class Consumer:
             assert step.next_offset is not None
             value = by_offset[step.next_offset - 1]
             if step.item is not None:
-                handed.add(value)
+                self._group.hand(place, value)
             elif value not in handed:
                 raise Wrong(f"{self._group.name} skips {value!r} in {self._region}, never read")
             else:
@@ -197,22 +223,20 @@ class Consumer:
             assigned = self._assigned.get(place)
             found = assigned.uncommitted if assigned else OffsetAndMetadata(position, "")
             if found and found != self._committed.get(place):
-                self._check(place, found)
+                self._check(place, found, self._group.read)
                 rows[place] = found
         if rows:
-            await commit(self._client, self._group.name, rows)
+            await commit(self._client, self._group.name, rows, self._generation)
             self._committed |= rows
             for place, row in rows.items():
                 if place in self._assigned:
                     self._assigned[place].committed = row
 
-    def _check(self, place: TopicPartition, row: OffsetAndMetadata) -> None:
-        """Raises Wrong for a commit that claims what the group was never handed."""
-        claimed = self._truth.read(self._region, place, Progress(row.offset, decode(row.metadata)))
-        unread = claimed - self._group.read.get(place, set())
-        if unread:
+    def _check(self, place: TopicPartition, row: OffsetAndMetadata, read: Read) -> None:
+        """Raises Wrong for a commit that claims what the group has not read."""
+        if unread := self._truth.unread(self._region, place, row, read):
             raise Wrong(
-                f"{self._group.name} never read {sorted(unread)[:3]}, and commits {row} in "
+                f"{self._group.name} has not read {unread}, and goes on at {row} of {place} in "
                 f"{self._region}"
             )
 

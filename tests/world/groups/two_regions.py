@@ -17,6 +17,9 @@ from replicator.mirror.driver.adoption import merged
 from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.spark.driver_command import Driver
 from tests.replicator.batches.source_batches import Record
+from tests.world.groups.clients import Clients
+from tests.world.groups.members import Members
+from tests.world.groups.primary_log import create_topic
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.mirror.source_load import Sender
 from tests.world.process import Process
@@ -55,6 +58,17 @@ class TwoRegions:
                 "replicator": {"ledger_seconds": 1.0, "request_timeout_ms": 5000},
             }
         )
+        self.members = {name: Members(cluster) for name, cluster in self.aggregate.items()}
+        self.clients = {
+            name: Clients(
+                self.appliance,
+                name,
+                self.aggregate[name],
+                self.members[name],
+                random.Random(f"{world.seed} clients of {name}"),
+            )
+            for name in REGIONS
+        }
         self.sides = {name: Side(self, name) for name in REGIONS}
         self.senders = [
             RegionSender(self.regional[name], place, random.Random(world.dice.random()))
@@ -87,6 +101,7 @@ class Side:
         self.routes = regions.appliance.routes_into(name)
         target = regions.aggregate[name]
         target.create(PLAN_TOPIC, 1)
+        create_topic(target)
         for route in self.routes:
             target.create(runs_topic_name(route.key), 4, min_in_sync=2)
         self._client = Cluster(f"{name} aggregate", regions.appliance.region(name).aggregate)

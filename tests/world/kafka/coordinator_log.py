@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from replicator.kafka.protocol.error_codes import Code
 from tests.world.kafka.broker import Broker
-from tests.world.kafka.kafka_cluster import GROUPS, TRANSACTIONS
+from tests.world.kafka.kafka_cluster import GROUPS, LOAD_SECONDS, TRANSACTIONS, KafkaCluster
 from tests.world.kafka.log_batch import Batch, Refused
 from tests.world.kafka.log_requests import known_to, replicated
 from tests.world.kafka.partition import NOBODY, Partition
@@ -79,7 +79,16 @@ def load_soon(broker: Broker, partition: Partition) -> None:
             for act in broker.cluster.on_loaded:
                 act(broker, partition)
 
-    broker.cluster.later(broker.cluster.dice.uniform(0.001, 0.2), loaded)
+    broker.cluster.later(broker.cluster.dice.uniform(*broker.cluster.load_seconds), loaded)
+
+
+def move_coordinators(cluster: KafkaCluster, seconds: float) -> None:
+    """Elects other coordinators, which load their partitions for some seconds."""
+    cluster.load_seconds = (seconds / 2, seconds)
+    for topic in (GROUPS, TRANSACTIONS):
+        for partition in cluster.topics[topic].partitions:
+            cluster.elect_another(partition)
+    cluster.later(seconds, setattr, cluster, "load_seconds", LOAD_SECONDS)
 
 
 async def write(broker: Broker, partition: Partition, **batch: Any) -> None:

@@ -22,6 +22,7 @@ from tests.world.network import Network
 GROUPS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 INTERNAL_PARTITIONS = 4
 FIRST_PORT = 9092
+LOAD_SECONDS = (0.001, 0.2)
 
 
 @dataclass(slots=True)
@@ -74,6 +75,8 @@ class KafkaCluster:
         """Losses in the logs of this cluster, in order."""
         self.forgotten_ids: set[str] = set()
         """Transactional ids that have expired at least once."""
+        self.load_seconds = LOAD_SECONDS
+        """Time that a new coordinator needs to load a partition, at least and at most."""
         self._following: set[tuple[int, str, int]] = set()
         self.on_leader: list[Callable[[Broker, Partition], None]] = []
         """Called when a broker learns that it leads a partition."""
@@ -81,9 +84,9 @@ class KafkaCluster:
         """Called when a coordinator has loaded a partition of its."""
         self.on_deleted: list[Callable[[KafkaCluster, str], None]] = []
         """Called when a topic was deleted."""
-        self.leaves_markers_out = False
-        """True: a coordinator leaves out the markers of groups whose partition has no leader
-        (KAFKA-20734)."""
+        self.left_out_share = 0.0
+        """Share of the markers of groups that coordinators leave out, because the partition has no
+        leader (KAFKA-20734)."""
         for node in self.brokers:
             self.start(node)
 
@@ -324,6 +327,14 @@ class KafkaCluster:
         kept = in_sync if leader in in_sync else frozenset({leader})
         partition.decide(leader, kept)
         self._tell(partition, partition.replicas)
+
+    def elect_another(self, partition: Partition) -> None:
+        """Elects another replica that is in sync, if there is one."""
+        decided = partition.decided
+        others = [it for it in sorted(decided.in_sync) if it != decided.leader]
+        able = [it for it in others if self.is_connected(it)]
+        if able:
+            self.elect(partition, self.dice.choice(able))
 
     def _lost(self, partition: Partition, node: int) -> None:
         decided = partition.decided

@@ -114,7 +114,7 @@ class Partition:
             return duplicate, duplicate + batch.count, True
         log.check(batch)
         placed = log.append(batch, known.epoch)
-        for observer in self.observers:
+        for observer in [*self.observers]:
             observer.appended(self, broker, placed)
         self._advance(broker)
         self.tell()

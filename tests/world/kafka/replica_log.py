@@ -171,10 +171,11 @@ class ReplicaLog:
         if offset >= self.end:
             return
         kept = [it for it in self.batches if it.end <= offset]
-        self.high_watermark = min(self.high_watermark, offset)
         self.epochs = [(epoch, first) for epoch, first in self.epochs if first < offset]
         self.removed = {at: it for at, it in self.removed.items() if at < offset}
         self._read_again(kept)
+        # A batch around the offset goes as a whole.
+        self.high_watermark = min(self.high_watermark, self.end)
 
     def start_at(self, offset: int) -> None:
         """Begins anew at an offset, as a follower whose leader has deleted what would follow.

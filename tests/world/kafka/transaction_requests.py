@@ -298,10 +298,10 @@ async def _mark(
         if partition is None:
             return True  # deleted
         leader = known_to(broker, partition).leader
-        if cluster.leaves_markers_out and partition.topic == GROUPS:
+        if cluster.left_out_share and partition.topic == GROUPS:
             if leader == NOBODY:
                 return True  # KAFKA-20734
-            if cluster.dice.random() < 0.2:
+            if cluster.dice.random() < cluster.left_out_share:
                 cluster.unlead(partition, cluster.dice.uniform(0.1, 2.0))
                 continue
         if leader == NOBODY:

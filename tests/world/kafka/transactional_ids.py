@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from tests.world.kafka.broker import Broker
@@ -18,8 +19,14 @@ from tests.world.kafka.transaction_requests import (
 )
 
 
-async def forget_ids(cluster: KafkaCluster, idle_seconds: float) -> list[str]:
-    """Forgets ids that were idle for so long (transactional.id.expiration.ms); returns them."""
+async def forget_ids(
+    cluster: KafkaCluster, idle_seconds: float, kept: Collection[str] = ()
+) -> list[str]:
+    """Forgets ids that were idle for so long (transactional.id.expiration.ms); returns them.
+
+    Args:
+        kept: ids that are not forgotten.
+    """
     forgotten = []
     for partition in cluster.topics[TRANSACTIONS].partitions:
         broker = cluster.brokers.get(partition.decided.leader)
@@ -28,7 +35,8 @@ async def forget_ids(cluster: KafkaCluster, idle_seconds: float) -> list[str]:
         for found in list(transactions(broker, partition).values()):
             is_open = found.state is State.ONGOING or found.state.is_ending
             is_idle = cluster.network.loop.time() - found.saved_at > idle_seconds
-            if not is_open and is_idle and await _forget(broker, found):
+            is_kept = is_open or found.transactional_id in kept
+            if is_idle and not is_kept and await _forget(broker, found):
                 forgotten.append(found.transactional_id)
     return forgotten
 

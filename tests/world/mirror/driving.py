@@ -241,11 +241,13 @@ class DrivenMirroring(Mirroring):
 
     def outdated(self) -> list[str]:
         """Returns the carriers that run for a driver that has a successor."""
-        newest = max((term.epoch for _, term in self._terms), default=0)
+        # The coordinator gives a forgotten id another producer id, which is higher in this world.
+        newest = max(((term.producer_id, term.epoch) for _, term in self._terms), default=(0, 0))
         return [
             f"{process.name} still runs"
             for process, term in self._terms
-            if term.epoch < newest and not (process.is_dead or process.has_ended)
+            if (term.producer_id, term.epoch) < newest
+            and not (process.is_dead or process.has_ended)
         ]
 
     def mend(self) -> None:

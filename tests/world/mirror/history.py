@@ -18,8 +18,8 @@ from tests.world.checks.sequences import Sequences
 from tests.world.checks.steps import StepChecks
 from tests.world.checks.wrong import Wrong, shown
 from tests.world.faults import redis as redis_faults
-from tests.world.faults.dealer import FAULTS, Dealer
-from tests.world.faults.losses import LOSSES
+from tests.world.faults.acceptances import accept_losses
+from tests.world.faults.dealer import Dealer, faults_of
 from tests.world.mirror.scene import Course, Scene
 from tests.world.told_logs import told_logs
 from tests.world.virtual_loop import VirtualLoop, run
@@ -49,8 +49,7 @@ class History:
 
     def __init__(self, scene: Scene, left_out: Collection[int] = ()) -> None:
         self.scene = scene
-        faults = (*FAULTS, *LOSSES) if scene.course.loses else FAULTS
-        self.dealer = Dealer(scene.seed, faults, left_out=left_out)
+        self.dealer = Dealer(scene.seed, faults_of(scene.course), left_out=left_out)
         self.is_loaded = True
 
     async def run(self) -> Outcome:
@@ -64,6 +63,8 @@ class History:
             watching = asyncio.create_task(maps.watch())
         await scene.mirroring.begin()
         await scene.plan()
+        if scene.course.accepts:
+            accept_losses(scene)
         load = [
             asyncio.create_task(sender.keep_sending(lambda: self.is_loaded, 8, 3.0))
             for sender in scene.senders

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from balancer.plan import TopicPartition
 from replicator.mirror.carrier.assembly import MAKERS, Makers
 from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.mirror.acceptances import Acceptances
 from tests.world.mirror.driving import DrivenMirroring
 from tests.world.mirror.hasty_expiry import CHECK_SECONDS, EXPIRY_SECONDS, hastened
 from tests.world.mirror.mirroring import ROUTE
@@ -24,7 +25,7 @@ HASTY_SHARE = 0.3
 """Share of the seeds in which a target forgets producers within seconds."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Course:
     """Course of a history.
 
@@ -32,6 +33,12 @@ class Course:
         seconds: virtual time with load and faults.
         fault_seconds: mean time between two faults.
         loses: with faults that lose records; partitions may then stop.
+        accepts: with an operator who accepts these losses.
+        only: names of the faults that are dealt; empty: some of all, by the dice.
+        forgets: True lets the target forget producers within seconds; None: in some seeds.
+        old_shares: shares of batches with old records, of which each source partition has one.
+        has_gaps: False lets the source have neither transactions nor compaction: no record waits
+            for an entry that covers a gap.
     """
 
     partitions: int = 3
@@ -40,6 +47,11 @@ class Course:
     seconds: float = 60.0
     fault_seconds: float = 2.0
     loses: bool = False
+    accepts: bool = False
+    only: tuple[str, ...] = ()
+    forgets: bool | None = None
+    old_shares: tuple[float, ...] = (0.0, 0.0, 0.3)
+    has_gaps: bool = True
 
 
 class Scene:
@@ -53,7 +65,8 @@ class Scene:
         self, loop: VirtualLoop, seed: int, course: Course, makers: Makers = MAKERS
     ) -> None:
         self.world = World(loop, seed)
-        expires_soon = random.Random(f"{seed} expiry").random() < HASTY_SHARE
+        is_hasty = random.Random(f"{seed} expiry").random() < HASTY_SHARE
+        expires_soon = is_hasty if course.forgets is None else course.forgets
         makers = hastened(makers) if expires_soon else makers
         self.loop, self.seed, self.course, self.makers = loop, seed, course, makers
         self.dice = random.Random(seed)
@@ -66,6 +79,8 @@ class Scene:
             target.producer_expiry_seconds = EXPIRY_SECONDS
             loop.create_task(target.keep_forgetting(CHECK_SECONDS))
         self.rewinds = Rewinds(self.mirroring.target)
+        self.acceptances: Acceptances | None = None
+        """Losses that an operator has accepted; None: nobody accepts any."""
         self.is_rewinding = False
         """True while an operator rewinds a partition."""
         self.senders = [
@@ -73,8 +88,9 @@ class Scene:
                 self.mirroring.source,
                 place,
                 random.Random(self.dice.random()),
-                old_share=self.dice.choice([0.0, 0.0, 0.3]),
-                sparse_share=self.dice.choice([0.0, 0.0, 0.3]),
+                old_share=self.dice.choice(course.old_shares),
+                sparse_share=self.dice.choice([0.0, 0.0, 0.3]) if course.has_gaps else 0.0,
+                transactional_share=0.3 if course.has_gaps else 0.0,
             )
             for place in self.places
         ]

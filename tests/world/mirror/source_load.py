@@ -41,6 +41,8 @@ class Sender:
     """Share of batches with records that are two days old."""
     sparse_share: float = 0.0
     """Share of batches that compaction has thinned: offsets are missing within them."""
+    transactional_share: float = 0.3
+    """Share of sends that are transactions, whose markers leave gaps between records."""
     producer_id: int = 0
     sequence: int = 0
     sent: int = 0
@@ -62,7 +64,7 @@ class Sender:
         while is_loaded():
             await self.send(
                 dice.randint(1, count_max),
-                is_transactional=dice.random() < 0.3,
+                is_transactional=dice.random() < self.transactional_share,
                 commits=dice.random() < 0.7,
             )
             await asyncio.sleep(dice.expovariate(per_second))

@@ -20,8 +20,10 @@ from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.pause_watch import PauseWatch
 from aggregator.loader.shard_tables import ShardTables
+from aggregator.store.block_name import BlockName
 from aggregator.store.outgoing_block import OutgoingBlock
-from aggregator.store.recognition import Decision, Verdict
+from aggregator.store.recognition import Decision, Identities, ReplicaSight, Verdict
+from aggregator.store.replica import Connected
 from aggregator.store.shard_store import ShardStore
 from balancer.plan import TopicPartition
 from replicator.kafka.client.fenced_committer import FencedCommitter
@@ -164,6 +166,15 @@ class TrustsAnyCopy(ShardStore):
             self.quorum = quorum
 
 
+class TrustsAnyPart(ShardStore):
+    """Takes rows for stored whether or not ZooKeeper knows their part."""
+
+    def _sight(self, it: Connected, name: BlockName, since_ms: int) -> ReplicaSight:
+        sight = super()._sight(it, name, since_ms)
+        rows = Identities.joined((sight.rows, sight.uncommitted))
+        return replace(sight, rows=rows, uncommitted=Identities())
+
+
 class NeverPaused(PauseWatch):
     """Notices no pause."""
 
@@ -220,6 +231,8 @@ TAKEOVERS = Course(
 """Course in which blocks are repeated when their hashes are forgotten."""
 SERVERS = Course(shard=(3, 2), only=("kill a server", "stop a server", "slow server"))
 """Course in which servers fail."""
+COMMITS = Course(seconds=40.0, shard=(2, 0), only=("lose answers",))
+"""Course in which commits of parts get no answer, and half of them are not made."""
 STALL = Course(seconds=60.0, stalls="delays", bound_seconds=12.0)
 """Course in which nothing fails, and a table takes no inserts."""
 
@@ -233,13 +246,8 @@ MUTATIONS = (
     Mutation(40, "pauses are not noticed", Makers(shard_tables=Unwatched), STOPS),
     Mutation(41, "the quorum is not asked for", _stores(HeedsNoQuorum), SERVERS),
     Mutation(41, "any copy is enough", _stores(TrustsAnyCopy), SERVERS),
+    Mutation(41, "uncommitted parts count", _stores(TrustsAnyPart), COMMITS),
     Mutation(42, "dead letters come before", Makers(intent_committer=LettersApart)),
     Mutation(42, "dead letters come behind", Makers(intent_committer=LettersAfter)),
     Mutation(45, "flushes are not given up", Makers(partitions=NeverGivenUp), STALL),
 )
-
-VANISHING = Course(seconds=40.0, only=("lose answers",), shard=(2, 0), parts_vanish=True)
-"""Course in which the product loses records: without a quorum, a part that only the server's disk
-has is taken for stored, and vanishes once the server finds that the keeper does not know it."""
-KNOWN = (Mutation(41, "parts vanish", Makers(), VANISHING),)
-"""Courses that show faults of the product itself."""

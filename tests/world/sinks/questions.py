@@ -14,7 +14,7 @@ from aggregator.store import (
     schema_reader,
     server_features,
 )
-from tests.world.sinks.keeper import KeptTable, Part, Row
+from tests.world.sinks.keeper import Identity, KeptTable, Part
 from tests.world.virtual_loop import EPOCH
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Answer = list[tuple[Any, ...]]
 Parameters = Mapping[str, Any]
 ENGINE = "ReplicatedMergeTree"
 ROWS = recognition.ROWS.partition("{table}")[0]
-LOG, BLOCKS = "/log", "/blocks"
+LOG, BLOCKS, PARTS = "/log", "/blocks", "/parts"
 FULL_PARTS, FEW_PARTS = 300, 10
 
 
@@ -86,6 +86,16 @@ def _entries(server: Server, parameters: Parameters) -> Answer:
     return [(len(_table_at(server, parameters, LOG).log),)]
 
 
+def _replica_path(server: Server, parameters: Parameters) -> Answer:
+    return [(f"/{parameters['table']}/replicas/{server.name}",)]
+
+
+def _known_parts(server: Server, parameters: Parameters) -> Answer:
+    table = _table_at(server, parameters, f"/replicas/{server.name}{PARTS}")
+    known = (it.name for it in table.log if server.name in server.keeper.holders[it])
+    return [(name,) for name in known if name in parameters["parts"]]
+
+
 def _table_at(server: Server, parameters: Parameters, below: str) -> KeptTable:
     if not server.has_session:
         raise ServerException("Session with ZooKeeper expired", 999)
@@ -101,19 +111,23 @@ def _old_parts(server: Server, parameters: Parameters) -> Answer:
 
 def _rows(server: Server, query: str, parameters: Parameters) -> Answer:
     table = query.split("`")[3]
-    found = _of_range(server.parts[table], parameters)
-    return [(row.identity.offset, row.identity.row) for row in found]
-
-
-def _of_range(parts: Mapping[Part, float], parameters: Parameters) -> Iterator[Row]:
     old = frozenset(parameters.get("old", ()))
+    found: Answer = []
+    for part in server.parts[table]:
+        rows = list(_of_range(part, parameters)) if part.name not in old else []
+        if rows:
+            offsets, numbers = zip(*((it.offset, it.row) for it in rows), strict=True)
+            found.append((part.name, offsets, numbers))
+    return found
+
+
+def _of_range(part: Part, parameters: Parameters) -> Iterator[Identity]:
     place = parameters["topic"], parameters["partition"]
-    for part in parts:
-        for row in part.rows if part.name not in old else ():
-            _, topic, partition, offset, _ = row.identity
-            is_there = (topic, partition) == place and row.cluster == parameters["cluster"]
-            if is_there and parameters["begin"] <= offset < parameters["end"]:
-                yield row
+    for row in part.rows:
+        _, topic, partition, offset, _ = row.identity
+        is_there = (topic, partition) == place and row.cluster == parameters["cluster"]
+        if is_there and parameters["begin"] <= offset < parameters["end"]:
+            yield row.identity
 
 
 def _running(server: Server, parameters: Parameters) -> Answer:
@@ -143,4 +157,6 @@ ANSWERS: Mapping[str, Callable[[Server, Parameters], Answer]] = {
     recognition.RUNNING: _running,
     recognition.REPLICA: _replica,
     recognition.ENTRIES: _entries,
+    recognition.REPLICA_PATH: _replica_path,
+    recognition.KNOWN_PARTS: _known_parts,
 }

@@ -37,7 +37,6 @@ class Course:
         fault_seconds: mean time between two faults.
         only: names of the faults that are dealt; empty: some of all, by the dice.
         shard: numbers of replicas and of the quorum; None: by the dice.
-        parts_vanish: see Server.
         stalls: table that takes no inserts while there is load; then nothing else fails.
         bound_seconds: time within which each record of the other tables is stored.
     """
@@ -50,7 +49,6 @@ class Course:
     fault_seconds: float = 2.5
     only: tuple[str, ...] = ()
     shard: tuple[int, int] | None = None
-    parts_vanish: bool = False
     stalls: str = ""
     bound_seconds: float = math.inf
 
@@ -78,8 +76,6 @@ class Scene:
             quorum,
             WINDOW_SECONDS,
         )
-        for server in self.feeding.servers.values():
-            server.parts_vanish = course.parts_vanish
         self.senders = [
             FeedSender(self.feeding.cluster, place, random.Random(self.dice.random()))
             for place in self.feeding.places

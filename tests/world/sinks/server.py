@@ -68,10 +68,8 @@ class Server:
         self.is_up = self.is_stopped = False
         self.has_session = False
         self.loses_answers = False
-        """True: the keeper's answers to commits are lost; half of the commits are made."""
-        self.parts_vanish = False
-        """True: also without a quorum, half of the commits whose answers are lost are not made. The
-        part is there until the server removes it, and the product takes its rows for stored."""
+        """True: the keeper's answers to commits are lost; half of the commits are made. The parts
+        of the others are shown until the server removes them."""
         self.slowness = 1.0
         self.life = 0
         self.parts: dict[str, dict[Part, float]] = {name: {} for name in keeper.tables}
@@ -244,8 +242,7 @@ class Server:
         if quorum > 1 and table.quorum is not None:
             raise ServerException("Another quorum insert has been already started", 286)
         is_lost = self.loses_answers
-        may_vanish = quorum > 1 or self.parts_vanish
-        is_made = not (is_lost and may_vanish) or self.dice.random() < 0.5
+        is_made = not is_lost or self.dice.random() < 0.5
         self.parts[table.name][part] = self.loop.time()
         if is_made:
             self.keeper.commit(table, part, self.name, quorum, self.loop.time())

@@ -30,13 +30,25 @@ from tui.cli.output import emit
     help="Where to go on: a source offset, `earliest`, an instant (2026-11-22T03:00:00Z), or how "
     "long ago (10m).",
 )
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="Take over partitions that stay held after their pause, because their carrier has died. A "
+    "carrier that still runs is fenced.",
+)
 @click.option("--yes", is_flag=True, help="Rewind. Without --yes nothing is changed.")
 @timeout_option(
     30.0, "Seconds after which the command gives up on clusters that do not answer.", "seconds"
 )
 @output_option
 def rewind_topic(
-    context: CommandContext, topic: str, numbers: Sequence[int], to: str, yes: bool, seconds: float
+    context: CommandContext,
+    topic: str,
+    numbers: Sequence[int],
+    to: str,
+    take_over: bool,
+    yes: bool,
+    seconds: float,
 ) -> int:
     """Mirror records of TOPIC again, from an earlier offset on. This makes duplicates.
 
@@ -54,7 +66,7 @@ def rewind_topic(
         start = start_of(to)
     found = asyncio.run(
         rewind(
-            Rewind(context.appliance, context.route),
+            Rewind(context.appliance, context.route, takes_over=take_over),
             topic,
             frozenset(numbers),
             start,

@@ -83,8 +83,15 @@ class GoesOn(CommandFollower):
 
 MUTATIONS = (
     Mutation(1, "the entry is not read again", Makers(takeover=_reading_once)),
-    Mutation(1, "the entry is replaced under another id", Makers(takeover=_committing_itself)),
+    Mutation(
+        1,
+        "the entry is replaced under another id",
+        Makers(takeover=_committing_itself),
+        "takeovers",
+    ),
     Mutation(8, "each partition begins at sequence 0", Makers(fenced_committer=BeginsAgain)),
     Mutation(11, "carriers of an older driver go on", Makers(command_follower=GoesOn)),
-    Mutation(12, "commits are not read back", Makers(fenced_committer=BelievesInCommits)),
+    Mutation(
+        12, "commits are not read back", Makers(fenced_committer=BelievesInCommits), "takeovers"
+    ),
 )

@@ -53,9 +53,12 @@ def _inspecting(inspect: object) -> Makers:
 
 
 MUTATIONS = (
-    Mutation(13, "losses in the target are not seen", _inspecting(see_no_loss)),
-    Mutation(13, "one lost offset is not named", _inspecting(see_one_record_less)),
+    Mutation(13, "losses in the target are not seen", _inspecting(see_no_loss), "losses"),
+    Mutation(13, "one lost offset is not named", _inspecting(see_one_record_less), "losses"),
     Mutation(
-        13, "new leaders of the source are not checked", Makers(source_checks=CredulousChecks)
+        13,
+        "new leaders of the source are not checked",
+        Makers(source_checks=CredulousChecks),
+        "losses",
     ),
 )

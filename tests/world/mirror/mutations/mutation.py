@@ -18,11 +18,13 @@ class Mutation:
         rule: its number in docs/ARCHITECTURE.md.
         name: of the mutation.
         makers: of the carriers that break it.
+        family: of the histories that find it.
     """
 
     rule: int
     name: str
     makers: Makers
+    family: str = "mirror"
 
 
 def adapted(adapt: Callable[[PartitionPipeline], None]) -> Makers:

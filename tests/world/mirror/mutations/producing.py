@@ -57,15 +57,16 @@ def _leaves_in_flight(pipeline: PartitionPipeline) -> None:
 
 
 MUTATIONS = (
-    Mutation(6, "the first batch is not alone", adapted(_never_alone)),
+    Mutation(6, "the first batch is not alone", adapted(_never_alone), "expiry"),
     Mutation(
         29, "a leaving partition is released with batches in flight", adapted(_leaves_in_flight)
     ),
-    Mutation(7, "a new connection is not confirmed", Makers(sender=_unconfirmed)),
+    Mutation(7, "a new connection is not confirmed", Makers(sender=_unconfirmed), "zombies"),
     Mutation(14, "runs are not awaited", Makers(progress_committer=RunsLater)),
     Mutation(
         30,
         "old batches in doubt are sent again",
         Makers(retransmission=partial(Retransmission, remembered_seconds=inf)),
+        "expiry",
     ),
 )

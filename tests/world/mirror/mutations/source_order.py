@@ -32,5 +32,5 @@ def _heedless(pipeline: PartitionPipeline) -> None:
 
 MUTATIONS = (
     Mutation(4, "gaps are not awaited", adapted(_await_no_cover)),
-    Mutation(4, "newer leader epochs are not awaited", adapted(_heedless)),
+    Mutation(4, "newer leader epochs are not awaited", adapted(_heedless), "takeovers"),
 )

@@ -1,0 +1,64 @@
+"""Courses of a mirrored route: the faults of each family of histories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.world.mirror.scene import Course
+
+COURSES: Mapping[str, Course] = {
+    "mirror": Course(),
+    "losses": Course(loses=True),
+    "acceptances": Course(
+        loses=True,
+        accepts=True,
+        only=(
+            "unclean election",
+            "delete what is not carried",
+            "delete a tail",
+            "recreate a topic",
+            "forget transactional ids",
+            "kill a carrier",
+            "kill a broker",
+            "cut connections",
+            "new epoch",
+        ),
+    ),
+    "zombies": Course(
+        seconds=90.0,
+        fault_seconds=4.0,
+        only=("wake carriers while coordinators load", "new epoch"),
+        forgets=True,
+        has_gaps=False,
+    ),
+    "ids": Course(
+        seconds=90.0,
+        fault_seconds=4.0,
+        loses=True,
+        only=("forget the ids of stopped carriers", "new epoch"),
+        forgets=False,
+        has_gaps=False,
+    ),
+    "expiry": Course(
+        fault_seconds=1.0,
+        only=(
+            "forget producers that are not answered",
+            "in-sync sets flicker as carriers begin",
+            "kill a carrier",
+            "slow lines",
+        ),
+        forgets=True,
+        old_shares=(0.0, 0.5),
+        has_gaps=False,
+    ),
+    "takeovers": Course(
+        seconds=90.0,
+        only=(
+            "exchange partitions amid a takeover",
+            "kill carriers after an election",
+            "kill carriers as markers are left out",
+        ),
+    ),
+}
+"""Courses by family. Those that name their faults deal coincidences, which chance deals too seldom
+to show that a rule about them is missing."""
