@@ -8,7 +8,7 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
 
 .PHONY: setup
-setup: ## Install what is missing: system packages, .venv, Kafka (part of every target below)
+setup: ## Install what is missing: system packages, .venv, Kafka, versitygw (part of every target below)
 	@deploy/setup.sh
 
 .PHONY: demo
@@ -72,7 +72,7 @@ lab-down: ## End the servers that `make lab` started
 	@$(BIN)/python -m deploy.lab down
 
 .PHONY: clean
-clean: ## End the lab, remove its data and all caches (keeps .venv and Kafka)
+clean: ## End the lab, remove its data and all caches (keeps .venv, Kafka, versitygw)
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m deploy.lab down; fi
-	rm -rf .lab/run .lab/demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info
+	rm -rf .lab/run .lab/demo .lab/go .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

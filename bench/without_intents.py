@@ -12,24 +12,21 @@ from collections.abc import Mapping, Sequence
 
 from pyspark import daemon
 
-from aggregator.loader.dead_letters import DeadLetter
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.intent_effects import Produced
 from balancer.plan import TopicPartition
 
 
 async def _commit(
     self: IntentCommitter,
     wanted: Mapping[TopicPartition, HeldPartition],
-    letters: Sequence[DeadLetter],
+    produced: Sequence[Produced],
 ) -> None:
     """Does all that a commit does, except for the transaction."""
     now = time.monotonic()
     for each in wanted.values():
-        each.intent, each.committed_at = self._intent(each), now
-        if each.intent.up_to is not None:
-            each.progress.end_flush()
-            each.flush.ended_at = now
+        each.committed(self._intent(each), now)
 
 
 if __name__ == "__main__":

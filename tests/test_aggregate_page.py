@@ -12,7 +12,7 @@ from aggregator.formats.proto_messages import ProtoMessages
 from aggregator.formats.row_batch_type import WrittenColumn, row_batch_file
 from aggregator.loader.dead_letters import HEADER_PREFIX, dead_letters
 from aggregator.tables.table_schema import COORDINATES
-from replicator.config.feed_settings import AggregatorSettings, Feed, Shard
+from replicator.config.feed_settings import AggregatorSettings, ClickHouseFeed, Shard
 from replicator.config.schema_folder import schema_folder
 from tui.program import program
 
@@ -42,7 +42,7 @@ def test_every_command_is_one_that_can_be_typed_like_that(
 
 
 def test_every_setting_on_the_page_exists() -> None:
-    known = {*Feed.model_fields, *Shard.model_fields}
+    known = {*ClickHouseFeed.model_fields, *Shard.model_fields}
     page = re.sub(r"^```proto\n.*?^```", "", PAGE, flags=re.M | re.S)
     written = set(re.findall(r"^([a-z_]+) = ", page, re.M))
     written |= set(re.findall(r"`(\w+) = ", page)) - {"replicated_deduplication_window"}

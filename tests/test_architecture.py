@@ -11,11 +11,14 @@ TESTS = CHECKOUT / "tests"
 PACKAGES = ("aggregator", "balancer", "replicator", "tui")
 ONLY_LIVE = """
     aggregator/driver/: cluster_leadership daemon
+    aggregator/files/: file_writer
     aggregator/formats/: decoders record_slice
-    aggregator/intents/: intent_store
-    aggregator/loader/: acquisition assembly assignment dead_letters
-    aggregator/loader/: formed_block held_partition intent_committer
-    aggregator/loader/: loader_session loss_acceptance reporting shard_tables
+    aggregator/intents/: intent_store reading table_range
+    aggregator/loader/: acquisition assembly assignment block_partition dead_letters
+    aggregator/loader/: formed_block held_partition intent_committer intent_effects
+    aggregator/loader/: loader_session loss_acceptance object_records object_sink progress
+    aggregator/loader/: reporting shard_tables sink table_sink
+    aggregator/s3/: object_store open_object
     aggregator/store/: outgoing_block part_counts replica server_features shard_store
     aggregator/tables/: decoded
     aggregator/verifier/: alerts anomaly_board check commit_stream daemon finding row_check
@@ -43,7 +46,8 @@ ONLY_LIVE = """
     replicator/runtime/: redis_store
     replicator/spark/: epoch_source stream
     tui/actions/: audit_keeping map_rebuild plan_applying plan_making primary_regions
-    tui/state/: balance_client balancing copies copies_probe group_view loss_report pending_blocks
+    tui/state/: balance_client balancing copies copies_probe feed_objects group_view loss_report
+    tui/state/: pending_blocks
     tui/state/: plan_summary region_event shard_servers
 """
 """Modules without a test file of their own name: edges, loops and wire formats that tests/live

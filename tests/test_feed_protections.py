@@ -297,12 +297,12 @@ def a_forced_flush_waits_for_nothing(patch: Patch) -> None:
 
 
 def counting_does_not_begin_anew_after_a_forced_flush(patch: Patch) -> None:
-    def end_flush(before, progress):
+    def committed(before, progress, intent):
         reference, count = progress._reference, progress._count
-        before(progress)
+        before(progress, intent)
         progress._reference, progress._count = reference, count
 
-    patch(PartitionProgress, "end_flush", end_flush)
+    patch(PartitionProgress, "committed", committed)
 
 
 def records_are_skipped_when_a_partition_is_taken_over(patch: Patch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 
-PATCHES_MAX = 36
+PATCHES_MAX = 44
 """Calls of monkeypatch.setattr in all tests. A pause, a clock or a client is an argument instead;
 what is left replaces parts of libraries and of the command line."""
 
@@ -24,8 +24,11 @@ DRAWN = {"_compositor", "_background_screens"}
 function of tests/tui/console/running.py."""
 TAKES_APART = {
     "aggregator/loader/test_block_forming.py",
+    "aggregator/loader/test_object_forming.py",
     "live/feed_steps.py",
+    "live/object_steps.py",
     "live/test_feed_protections.py",
+    "live/test_object_protections.py",
     "test_feed_protections.py",
 }
 """Tests that put something else in place of a loader's inner parts. No further ones."""

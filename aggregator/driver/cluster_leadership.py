@@ -10,7 +10,9 @@ from contextlib import suppress
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
-from aggregator.loader.dead_letters import MESSAGE_BYTES_MAX, PARTITIONS
+from aggregator.loader import object_records
+from aggregator.loader.dead_letters import PARTITIONS
+from aggregator.loader.intent_effects import MESSAGE_BYTES_MAX
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
@@ -19,6 +21,7 @@ from replicator.config.names import (
     PLAN_TOPIC,
     aggregator_id,
     dead_letter_topic,
+    objects_topic,
     unloaded_id,
 )
 from replicator.config.topology import Appliance
@@ -81,9 +84,12 @@ class ClusterLeadership:
         replicas = self._appliance.topics.replication_factor
         config = (("retention.ms", "-1"), ("max.message.bytes", str(MESSAGE_BYTES_MAX)))
         letters = [dead_letter_topic(feed.name) for feed in self.feeds]
+        kept = (("cleanup.policy", "compact"),)
+        objects = [objects_topic(feed.name) for feed in self.feeds if feed.kind == "s3"]
         creates = [
             Create(PLAN_TOPIC, 1, (), replicas),
             *(Create(topic, PARTITIONS, config, replicas) for topic in letters),
+            *(Create(topic, object_records.PARTITIONS, kept, replicas) for topic in objects),
         ]
         await run_in_thread(make_topics, self._admin, creates)
         await self._cluster.open()
@@ -219,4 +225,4 @@ class ClusterLeadership:
 
 def _is_loaded(feed: Feed, topic: Topic) -> bool:
     is_own = topic.name.startswith((OWN_PREFIX, "__")) or topic.is_internal
-    return not is_own and feed.shard_number(topic.name) is not None
+    return not is_own and feed.takes(topic.name)

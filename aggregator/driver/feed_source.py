@@ -19,6 +19,7 @@ from typing_extensions import override
 from aggregator.driver.feed_posting import FeedCluster, FeedPosting, FeedPostingFile
 from aggregator.loader.receipts import spark_schema
 from balancer.plan import CarrierId
+from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
@@ -109,7 +110,7 @@ class LoaderTasks(EpochTasks):
 
 def binned(appliance: Appliance, posting: FeedPosting, now: float) -> list[LoaderBin]:
     """Returns the bins of the epoch that begins now, one for each task."""
-    deadline = now + appliance.aggregator.epoch_seconds
+    deadline = now + epoch_seconds(appliance, posting)
     return [
         LoaderBin(
             appliance,
@@ -118,6 +119,14 @@ def binned(appliance: Appliance, posting: FeedPosting, now: float) -> list[Loade
         )
         for loaders in posting.bins()
     ]
+
+
+def epoch_seconds(appliance: Appliance, posting: FeedPosting) -> float:
+    """Returns the length of an epoch: all loaders wait for the last one that ends it."""
+    names = {FeedCluster.parse(loader.route).feed for loader in posting.plan.loads}
+    feeds = [appliance.feed(name) for name in names]
+    longest = [feed.epoch_seconds for feed in feeds if isinstance(feed, ObjectFeed)]
+    return max([appliance.aggregator.epoch_seconds, *longest])
 
 
 def assigned(

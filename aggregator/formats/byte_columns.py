@@ -19,3 +19,15 @@ def taken(data: bytes | memoryview, begin: Ints, end: Ints) -> pa.BinaryArray:
         pa.binary(), 2 * count - 1, [None, pa.py_buffer(limits), pa.py_buffer(data)]
     )
     return slices.take(pa.array(np.arange(0, 2 * count, 2)))
+
+
+def byte_column(data: bytes | memoryview, begin: Ints, end: Ints) -> pa.BinaryArray:
+    """Returns data[begin:end] of each pair of positions; null where begin is -1."""
+    is_null = begin < 0
+    if not is_null.any():
+        return taken(data, begin, end)
+    behind = np.maximum.accumulate(np.where(is_null, 0, end))
+    values = taken(data, np.where(is_null, behind, begin), behind)
+    bitmap = pa.array(~is_null).buffers()[1]
+    _, offsets, octets = values.buffers()
+    return pa.BinaryArray.from_buffers(pa.binary(), len(values), [bitmap, offsets, octets])

@@ -12,7 +12,7 @@ from aggregator.formats.record_slice import RecordSlice
 from aggregator.formats.undecodable import SettingAside
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.table_schema import TableSchema
-from replicator.config.feed_settings import Feed
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.schema_folder import SchemaFolder
 
 
@@ -23,12 +23,12 @@ class Decoder(Protocol):
         """Returns the rows of a table's records; the same for the same records and schema."""
 
 
-def decoder_of(feed: Feed) -> Decoder:
+def decoder_of(feed: ClickHouseFeed) -> Decoder:
     """Returns the decoder of the feed's format. Records at which it fails are dead."""
     return SettingAside(_decoder(feed))
 
 
-def _decoder(feed: Feed) -> Decoder:
+def _decoder(feed: ClickHouseFeed) -> Decoder:
     match feed.format:
         case "json":
             return json_documents.decode
@@ -40,6 +40,6 @@ def _decoder(feed: Feed) -> Decoder:
             return ProtobufRecords(_schemas(feed))
 
 
-def _schemas(feed: Feed) -> SchemaFolder:
+def _schemas(feed: ClickHouseFeed) -> SchemaFolder:
     assert feed.schemas is not None, "the configuration demands them"
     return feed.schemas

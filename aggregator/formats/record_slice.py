@@ -43,6 +43,12 @@ class RecordSlice:
     def __len__(self) -> int:
         return len(self.offset)
 
+    @property
+    def record_bytes(self) -> Ints:
+        """Bytes of key, value and headers of each record."""
+        keys, values = self.key_end - self.key_begin, self.value_end - self.value_begin
+        return keys + values + self.headers_end - self.headers_begin
+
     def between(self, begin: int, end: int) -> Self:
         """Returns the records with offsets from begin up to, not including, end."""
         first, last = np.searchsorted(self.offset, (begin, end))
@@ -62,6 +68,30 @@ class RecordSlice:
             value_end=self.value_end[which],
             headers_begin=self.headers_begin[which],
             headers_end=self.headers_end[which],
+        )
+
+    def copied(self) -> Self:
+        """Returns the records with data of their own."""
+        begin = np.minimum(
+            np.where(self.key_begin < 0, self.headers_begin, self.key_begin),
+            np.where(self.value_begin < 0, self.headers_begin, self.value_begin),
+        )
+        parts = zip(begin.tolist(), self.headers_end.tolist(), strict=True)
+        size = self.headers_end - begin
+        shift = np.cumsum(size) - size - begin
+
+        def moved(places: Ints) -> Ints:
+            return np.where(places < 0, -1, places + shift)
+
+        return replace(
+            self,
+            data=b"".join(bytes(self.data[first:last]) for first, last in parts),
+            key_begin=moved(self.key_begin),
+            key_end=moved(self.key_end),
+            value_begin=moved(self.value_begin),
+            value_end=moved(self.value_end),
+            headers_begin=moved(self.headers_begin),
+            headers_end=moved(self.headers_end),
         )
 
     def key_at(self, at: int) -> bytes | None:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
+from aggregator.intents.table_range import Manifest, TableRange
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 
@@ -28,29 +29,6 @@ DETAIL_CHARACTERS_MAX = 200
 
 class UnreadableIntent(Exception):
     """An intent that this version cannot read. Stop; do not guess where to continue."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableRange:
-    """Offsets begin..end-1 of a table's block; with begin == end a marker.
-
-    A marker says that every record of the table below it is loaded.
-
-    Args:
-        records: of the table in the range, each of which may hold several rows.
-        schema: hash of the table's columns when the block was sealed.
-        sealed_at_ms: Unix time at which the block was sealed.
-    """
-
-    begin: int
-    end: int
-    records: int = 0
-    schema: str = ""
-    sealed_at_ms: int = 0
-
-    @property
-    def is_marker(self) -> bool:
-        return self.begin == self.end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +44,10 @@ class Intent:
         holes: offsets from the reference to `offset` without a record.
         up_to: set in the intent of a forced flush: every record below it is loaded, so that
             reference + count + holes = up_to. Then the next intent counts from up_to.
+        position: set in each intent of a feed into objects, which has no forced flushes: next
+            offset to read. `holes` then are those up to it, and it is always
+            reference + count + open_records + holes.
+        open_records: records below the position that no intent has named yet.
         producer_id, epoch: the writer that holds the partition.
         transactional_id: only a transaction of this id may replace the intent (rule of custody).
         topic_id: of the topic that was read; another id under the same name is another topic.
@@ -82,6 +64,8 @@ class Intent:
     count: int = 0
     holes: int = 0
     up_to: int | None = None
+    position: int | None = None
+    open_records: int = 0
     producer_id: int = -1
     epoch: int = -1
     transactional_id: str
@@ -145,6 +129,8 @@ def encode(intent: Intent) -> tuple[int, str]:
         fields["tables"] = _packed(intent.tables, intent.offset)
     if intent.up_to is not None:
         fields["up_to"] = intent.up_to - intent.offset
+    if intent.position is not None:
+        fields["read"] = [intent.position - intent.offset, intent.open_records]
     if intent.losses:
         fields["losses"] = intent.losses
     if intent.dead_letters:
@@ -169,6 +155,7 @@ def decode(offset: int, metadata: str) -> Intent:
             raise ValueError(f"version {fields['v']}")
         topic = fields["topic"]
         up_to = fields.get("up_to")
+        ahead, open_records = fields.get("read", [None, 0])
         return Intent(
             custody=Custody(fields["custody"]),
             offset=offset,
@@ -177,6 +164,8 @@ def decode(offset: int, metadata: str) -> Intent:
             count=_int(fields["count"]),
             holes=_int(fields["holes"]),
             up_to=None if up_to is None else offset + _int(up_to),
+            position=None if ahead is None else offset + _int(ahead),
+            open_records=_int(open_records),
             producer_id=_int(fields["pid"]),
             epoch=_int(fields["epoch"]),
             transactional_id=_text_of(fields["id"]),
@@ -205,37 +194,51 @@ def unreadable(offset: int, error: UnreadableIntent) -> Intent:
 
 
 def _packed(tables: Mapping[str, TableRange], offset: int) -> dict[str, list[Any]]:
-    """Returns tables as [begin - offset] for markers, and as lists of five for blocks."""
-    return {
-        table: [each.begin - offset]
-        if each.is_marker
-        else [
-            each.begin - offset,
-            each.end - each.begin,
-            each.records,
-            each.schema,
-            each.sealed_at_ms,
-        ]
-        for table, each in sorted(tables.items())
-    }
+    """Returns tables as [begin - offset] for markers, and longer lists for others."""
+    return {table: _listed(each, offset) for table, each in sorted(tables.items())}
+
+
+def _listed(each: TableRange, offset: int) -> list[Any]:
+    begin, length = each.begin - offset, each.end - each.begin
+    if each.is_marker:
+        return [begin]
+    listed = [begin, length, each.records, each.schema, each.sealed_at_ms]
+    if isinstance(each, Manifest):
+        listed += [getattr(each, name) for name in _OF_OBJECTS]
+    return listed
+
+
+_OF_OBJECTS = (
+    "left_out",
+    "size_bytes",
+    "crc32c",
+    "first_ms",
+    "last_ms",
+    "digest",
+    "fingerprint",
+    "token",
+)
+"""Fields of a manifest, in the order of the metadata; their types follow."""
+_TYPES = (int, int, int, int, int, str, str, str)
 
 
 def _unpacked(packed: Mapping[str, list[Any]], offset: int) -> Mapping[str, TableRange]:
-    tables: dict[str, TableRange] = {}
-    for table, (begin, *more) in packed.items():
-        first = offset + _int(begin)
-        if more:
-            length, records, schema, sealed_at_ms = more
-            tables[table] = TableRange(
-                first,
-                first + _int(length),
-                _int(records),
-                _text_of(schema),
-                _int(sealed_at_ms),
-            )
-        else:
-            tables[table] = TableRange(first, first)
-    return MappingProxyType(tables)
+    return MappingProxyType({name: _range(offset, *listed) for name, listed in packed.items()})
+
+
+def _range(offset: int, begin: Any, *more: Any) -> TableRange:
+    first = offset + _int(begin)
+    if not more:
+        return TableRange(first, first)
+    length, records, schema, sealed_at_ms, *of_object = more
+    common = (first, first + _int(length), _int(records), _text_of(schema), _int(sealed_at_ms))
+    if not of_object:
+        return TableRange(*common)
+    checked: list[Any] = [
+        _int(value) if kind is int else _text_of(value)
+        for kind, value in zip(_TYPES, of_object, strict=True)
+    ]
+    return Manifest(*common, **dict(zip(_OF_OBJECTS, checked, strict=True)))
 
 
 def _compressed(packed: Mapping[str, list[Any]]) -> str:

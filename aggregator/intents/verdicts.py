@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from aggregator.intents.intent import Intent, TableRange
+from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import Manifest, TableRange
 
 
 class Anomaly(StrEnum):
@@ -58,19 +59,23 @@ def between(before: Intent, after: Intent) -> Iterator[Finding]:
 
 
 def within(intent: Intent) -> Finding | None:
-    """Returns the anomaly at a forced flush; None for an intent of another kind."""
-    if intent.up_to is None:
+    """Returns the anomaly at a forced flush, or in an intent of objects; None for others."""
+    end = intent.position if intent.position is not None else intent.up_to
+    if end is None:
         return None
-    accounted = intent.reference + intent.count + intent.holes
-    if accounted < intent.up_to:
-        return Finding(Anomaly.GAP, intent.reference, intent.up_to)
-    if accounted > intent.up_to:
-        return Finding(Anomaly.SURPLUS, intent.reference, intent.up_to)
+    accounted = intent.reference + intent.count + intent.open_records + intent.holes
+    if accounted < end:
+        return Finding(Anomaly.GAP, intent.reference, end)
+    if accounted > end:
+        return Finding(Anomaly.SURPLUS, intent.reference, end)
     return None
 
 
 def _of_table(table: str, before: TableRange, after: TableRange) -> Finding | None:
     is_again = replace(after, sealed_at_ms=before.sealed_at_ms) == before
+    if isinstance(after, Manifest):
+        # The same range under the same name, also if another library made other bytes of it.
+        is_again = (after.begin, after.end) == (before.begin, before.end)
     if is_again or after.begin >= before.end:
         return None
     anomaly = Anomaly.BACKWARD if after.end <= before.begin else Anomaly.OVERLAP
@@ -82,8 +87,13 @@ def _of_table(table: str, before: TableRange, after: TableRange) -> Finding | No
 def _gap(before: Intent, after: Intent) -> Finding | None:
     """Returns the gap between what was sealed and the offset below which all is loaded.
 
-    Sound at every intent, complete only at a forced flush (`within`).
+    Sound at every intent, complete only at a forced flush, and in intents of objects (`within`).
     """
+    if after.position is not None:
+        # A loader that takes over counts from the offset on, and later on from nowhere else.
+        begin, end = sorted((before.offset, after.reference))
+        is_own = after.reference in (before.reference, before.offset)
+        return None if is_own else Finding(Anomaly.GAP, begin, end)
     if before.up_to is not None and _balance(before) == _balance(after):
         # The next holder commits the intent of a forced flush as its own.
         return None

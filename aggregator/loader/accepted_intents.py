@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from aggregator.intents.intent import Intent, TableRange
+from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import TableRange
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import LossKind
 
-GOES_ON = frozenset({LossKind.RECORDS_REFUSED})
-"""Losses of which nothing is skipped: the operator has mended the table or the settings."""
+GOES_ON = frozenset({LossKind.RECORDS_REFUSED, LossKind.OBJECT_TAKEN, LossKind.OBJECT_SETTINGS})
+"""Losses of which nothing is skipped: the operator has mended the table or the settings, or has
+moved the other object away."""
 CUT_BACK = frozenset({LossKind.SOURCE_TRUNCATED, LossKind.SOURCE_WENT_BACK})
 """Losses behind whose begin the log was written anew, or will be."""
 STARTS_ANEW = frozenset({LossKind.SOURCE_RECREATED, LossKind.SOURCE_DELETED})
@@ -66,6 +68,8 @@ def accepted(
         count=0,
         holes=0,
         up_to=None,
+        position=None if intent.position is None else offset,
+        open_records=0,
         transactional_id=free_id,
         topic_id=today.topic_id,
         leader_epoch=-1,

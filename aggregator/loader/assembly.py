@@ -8,20 +8,23 @@ from dataclasses import dataclass
 from aggregator.intents.intent_store import IntentStore
 from aggregator.loader.acquisition import Acquisition
 from aggregator.loader.assignment import LoaderAssignment
-from aggregator.loader.block_forming import BlockForming
-from aggregator.loader.dead_letters import DeadLetterProducer
 from aggregator.loader.fetch_intake import FetchIntake
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.intent_effects import EffectProducer
 from aggregator.loader.loader_session import LoaderSession
+from aggregator.loader.object_sink import MIB, object_sink
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reporting import Reporting
-from aggregator.loader.seal_rule import MIB, PARTITION_BLOCKS, seal_rule
 from aggregator.loader.shard_tables import ShardTables
+from aggregator.loader.sink import Sink
+from aggregator.loader.table_sink import table_sink
 from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.names import loader_id
+from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.epoch_regress import EpochRegress
@@ -40,7 +43,7 @@ class Makers:
     partitions: Callable[[], dict[TopicPartition, HeldPartition]] = dict
     fenced_committer: Callable[..., FencedCommitter] = FencedCommitter
     acquisition: Callable[..., Acquisition] = Acquisition
-    dead_letters: Callable[..., DeadLetterProducer] = DeadLetterProducer
+    effects: Callable[..., EffectProducer] = EffectProducer
     intent_committer: Callable[..., IntentCommitter] = IntentCommitter
     shard_tables: Callable[..., ShardTables] = ShardTables
     report_store: Callable[[str], ReportStore] = ReportStore
@@ -79,18 +82,17 @@ def assemble(
     committer = committer_of(loader_id(feed.name, assignment.number))
     store = IntentStore(source, feed.name)
     partitions = makers.partitions()
-    letters = makers.dead_letters(source, feed.name)
-    intents = makers.intent_committer(store, committer, letters, tally)
-    tables = makers.shard_tables(appliance, assignment, tally)
-    rule = seal_rule(feed, settings.memory_mib * MIB)
-    forming = BlockForming(assignment, partitions, intents, tables, rule, stored, tally)
+    effects = makers.effects(source)
+    intents = makers.intent_committer(store, committer, effects, tally)
+    sink = _sink(appliance, assignment, partitions, intents, stored, tally, makers)
     intake = FetchIntake(
         source,
         partitions,
-        feed.header if feed.table_from == "header" else None,
-        forming.wake.set,
+        sink.route,
+        sink.forming.filled,
         assignment.is_frozen,
         tally,
+        sink.clock,
     )
     reader = Reader(
         source=source,
@@ -98,7 +100,7 @@ def assemble(
         checks=SourceChecks(source, partitions, EpochRegress(source)),
         intake=intake,
         fetch_bytes=appliance.replicator.fetch_mib * MIB,
-        pipeline_bytes_max=PARTITION_BLOCKS * rule.bytes_max,
+        pipeline_bytes_max=sink.partition_bytes_max,
         pipelines_bytes_max=settings.memory_mib * MIB,
     )
     region = appliance.region(feed.region)
@@ -116,12 +118,33 @@ def assemble(
             tally=tally,
         ),
         reader=reader,
-        forming=forming,
+        sink=sink,
         intents=intents,
         reporting=Reporting(
-            assignment, partitions, makers.report_store(region.redis_url()), tables, tally
+            assignment,
+            partitions,
+            makers.report_store(region.redis_url()),
+            sink.tables,
+            tally,
+            clock=sink.clock,
         ),
         tally=tally,
         renew_seconds=settings.stale_seconds * RENEWED_PART,
-        close_store=tables.close,
     )
+
+
+def _sink(
+    appliance: Appliance,
+    assignment: LoaderAssignment,
+    partitions: dict[TopicPartition, HeldPartition],
+    intents: IntentCommitter,
+    stored: Callable[[BlockReceipt], None],
+    tally: Tally,
+    makers: Makers,
+) -> Sink:
+    feed, memory_mib = assignment.feed, appliance.aggregator.memory_mib
+    if isinstance(feed, ObjectFeed):
+        return object_sink(feed, assignment, partitions, intents, memory_mib, tally)
+    assert isinstance(feed, ClickHouseFeed)
+    tables = makers.shard_tables(appliance, assignment, tally)
+    return table_sink(feed, assignment, partitions, intents, tables, memory_mib, stored, tally)

@@ -24,15 +24,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from aggregator.formats.record_slice import RecordSlice
-from aggregator.intents.intent import TableRange
+from aggregator.intents.table_range import TableRange
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.block_loading import TableChanged
+from aggregator.loader.block_partition import BlockPartition
 from aggregator.loader.counters import REPLAYS_SKIPPED, ROW_LAG_SECONDS
 from aggregator.loader.dead_letters import all_dead, dead_letters
 from aggregator.loader.draft import Draft
 from aggregator.loader.formed_block import FormedBlock
-from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.intent_effects import Produced
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.refused_records import RefusedRecords
 from aggregator.loader.seal_rule import SealRule
@@ -89,7 +90,7 @@ class BlockForming:
     """
 
     assignment: LoaderAssignment
-    partitions: Mapping[TopicPartition, HeldPartition]
+    partitions: Mapping[TopicPartition, BlockPartition]
     committer: IntentCommitter
     store: BlockStore
     rule: SealRule
@@ -129,11 +130,15 @@ class BlockForming:
         """Ends the loads of a partition. A block that was sent may still be stored."""
         await self._end([task for (each, _), task in self._tasks.items() if each == place])
 
+    def filled(self) -> None:
+        """Notes that records came in."""
+        self.wake.set()
+
     def is_busy(self, place: TopicPartition) -> bool:
         """Returns True while a block of the partition is under way."""
         return any(each == place for each, _ in self._tasks)
 
-    def _start(self, partition: HeldPartition, rule: SealRule) -> None:
+    def _start(self, partition: BlockPartition, rule: SealRule) -> None:
         if partition.loss_to_park:
             return
         place, progress = partition.partition, partition.progress
@@ -163,7 +168,7 @@ class BlockForming:
 
     # -- one block
 
-    async def _load(self, partition: HeldPartition, table: str) -> None:
+    async def _load(self, partition: BlockPartition, table: str) -> None:
         place, progress = partition.partition, partition.progress
         schema = await self.store.schema(place.topic, table)
         draft = progress.draft(table, self.rule)
@@ -174,7 +179,7 @@ class BlockForming:
             return
         if self._stops_at(partition, decoded.dead):
             return
-        letters = dead_letters(place, self.assignment.cluster, table, draft.slices, decoded.dead)
+        letters = self._letters(place, draft, decoded.dead)
         now_ms = time.time_ns() // 1_000_000
         progress.seal(draft, schema.hash if schema else "", now_ms)
         partition.loading_bytes += (size := sum(each.size_bytes for each in draft.slices))
@@ -188,7 +193,7 @@ class BlockForming:
         finally:
             partition.loading_bytes -= size
 
-    async def _replay(self, partition: HeldPartition, draft: Draft[RecordSlice]) -> None:
+    async def _replay(self, partition: BlockPartition, draft: Draft[RecordSlice]) -> None:
         place, block = partition.partition, draft.replayed
         assert block is not None
         order = self.assignment.orders.skipped(
@@ -259,7 +264,7 @@ class BlockForming:
 
     async def _send(
         self,
-        partition: HeldPartition,
+        partition: BlockPartition,
         draft: Draft[RecordSlice],
         decoded: Decoded,
         schema: TableSchema | None,
@@ -321,7 +326,7 @@ class BlockForming:
 
     async def _set_aside(
         self,
-        partition: HeldPartition,
+        partition: BlockPartition,
         draft: Draft[RecordSlice],
         decoded: Decoded,
         told: set[int],
@@ -337,14 +342,20 @@ class BlockForming:
         if self._stops_at(partition, dead):
             return False
         if dead:
-            place, cluster = partition.partition, self.assignment.cluster
-            letters = dead_letters(place, cluster, draft.table, draft.slices, dead)
+            place = partition.partition
+            letters = self._letters(place, draft, dead)
             await self.committer.commit(partition, letters)
             self._refused.note(place, draft.table, dead, has_table=True)
             told |= {each.offset for each in dead}
         return True
 
-    def _stops_at(self, partition: HeldPartition, dead: Sequence[DeadRecord]) -> bool:
+    def _letters(
+        self, place: TopicPartition, draft: Draft[RecordSlice], dead: Sequence[DeadRecord]
+    ) -> list[Produced]:
+        feed, cluster = self.assignment.feed.name, self.assignment.cluster
+        return dead_letters(feed, place, cluster, draft.table, draft.slices, dead)
+
+    def _stops_at(self, partition: BlockPartition, dead: Sequence[DeadRecord]) -> bool:
         """Returns True if the partition is to be parked for its dead records."""
         if not dead or self.assignment.feed.dead_letters != "stop":
             return False

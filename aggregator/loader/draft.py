@@ -8,7 +8,7 @@ from typing import Generic, Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.intents.intent import TableRange
+from aggregator.intents.table_range import TableRange
 
 Ints = npt.NDArray[np.int64]
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from aggregator.formats.record_fields import split
 from aggregator.formats.record_slice import RecordSlice
-from aggregator.formats.routing import by_table
 from aggregator.intents.intent import Intent
 from aggregator.loader.counters import (
     OFFSETS_EMPTY,
@@ -46,17 +45,20 @@ class FetchIntake:
 
     Args:
         partitions: of the loader; other parts add and remove some meanwhile.
-        header: name of the header that names a record's table; None: the topic does.
+        route: returns the records of a partition by table, or by encoded partition. Raises
+            BrokenBatch.
+        clock: of buffers' ages.
         filled: called after a response that brought records.
         is_frozen: returns True for a table that is frozen in a partition.
     """
 
     source: Cluster
     partitions: Mapping[TopicPartition, HeldPartition]
-    header: str | None
+    route: Callable[[TopicPartition, RecordSlice], Mapping[str, RecordSlice]]
     filled: Callable[[], None]
     is_frozen: Callable[[TopicPartition, str], bool]
     tally: Tally = field(default_factory=Tally)
+    clock: Callable[[], float] = time.monotonic
 
     def take(
         self,
@@ -121,7 +123,7 @@ class FetchIntake:
         if found.records is not None and len(found.records):
             records = split(found.records)
             offsets = records.offset
-            tables = by_table(records, topic=partition.partition.topic, header=self.header)
+            tables = self.route(partition.partition, records)
         progress, end = partition.progress, found.next_offset
         frozen = [name for name in tables if self.is_frozen(partition.partition, name)]
         if stop := next_frozen(partition.intent, tables, frozen):
@@ -131,7 +133,7 @@ class FetchIntake:
             tables = {name: part for name, part in parts.items() if len(part)}
         if end > progress.position:
             self._count(partition, end, len(offsets))
-            again = progress.add(offsets, end, tables, time.monotonic())
+            again = progress.add(offsets, end, tables, self.clock())
             self.tally.add_of(partition.partition, RECORDS_REPLAYED, again.replayed)
             self.tally.add_of(partition.partition, RECORDS_PASSED_OVER, again.passed_over)
             progress.leader_epoch = found.leader_epoch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aggregator.intents.intent import TableRange
+from aggregator.intents.table_range import TableRange
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.table_schema import TableSchema
 

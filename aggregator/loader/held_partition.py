@@ -5,21 +5,26 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Any, Generic
 from uuid import UUID
 
-from aggregator.formats.record_slice import RecordSlice
+from typing_extensions import TypeVar
+
 from aggregator.intents.intent import Intent
 from aggregator.loader.forced_flush import ForcedFlush
-from aggregator.loader.partition_progress import PartitionProgress
+from aggregator.loader.progress import Progress
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss
 
+P = TypeVar("P", bound=Progress, default=Any)
+
 
 @dataclass(eq=False)
-class HeldPartition:
+class HeldPartition(Generic[P]):
     """A partition with its progress.
 
     Args:
+        progress: from the intent on.
         intent: as this loader committed it last.
         leader_epoch: source leader epoch of the last check of the position; -1: none.
         loss_to_park: loss that ends fetching; the partition is parked because of it.
@@ -30,6 +35,7 @@ class HeldPartition:
 
     partition: TopicPartition
     intent: Intent
+    progress: P
     leader_epoch: int = -1
     loss_to_park: Loss | None = None
     is_frozen: bool = False
@@ -40,17 +46,14 @@ class HeldPartition:
     """Offset of a batch that could not be read once; it is fetched once more."""
     source_end: int | None = None
     """Last stable offset that the source reported; None: not yet."""
-    flush: ForcedFlush = field(default_factory=lambda: ForcedFlush(time.monotonic()))
+    flush: ForcedFlush | None = None
+    """Schedule of the forced flushes; None: there are none."""
     committed_at: float = field(default_factory=time.monotonic)
     loading_bytes: int = 0
     """Bytes of sealed blocks that are not loaded yet."""
     rows: int = 0
     loaded_lag_ms: int | None = None
     """Age of the newest record of the block stored last, when it was stored; None: none yet."""
-    progress: PartitionProgress[RecordSlice] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.progress = PartitionProgress(self.intent)
 
     @property
     def topic_id(self) -> UUID | None:
@@ -76,6 +79,17 @@ class HeldPartition:
         if self.source_end is not None and progress.offset >= self.source_end:
             return 0.0
         return None if self.loaded_lag_ms is None else self.loaded_lag_ms / 1000
+
+    def committed(self, intent: Intent, now: float) -> None:
+        """Notes the intent that was committed.
+
+        Args:
+            now: by the clock of `committed_at`.
+        """
+        self.intent, self.committed_at = intent, now
+        self.progress.committed(intent)
+        if self.flush is not None and intent.up_to is not None:
+            self.flush.ended_at = now
 
     @property
     def is_fetching(self) -> bool:

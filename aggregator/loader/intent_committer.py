@@ -1,5 +1,5 @@
 """Intent committer: commits the intents of many partitions together, and in the same transaction
-their dead letters."""
+produces their dead letters and what else belongs to them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
 from aggregator.loader.counters import COMMIT_FAILURES, COMMIT_SECONDS, COMMITS
-from aggregator.loader.dead_letters import DeadLetter, DeadLetterProducer
 from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.intent_effects import EffectProducer, Produced
 from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Fenced
@@ -30,20 +30,30 @@ class IntentCommitter:
 
     store: IntentStore
     committer: FencedCommitter
-    producer: DeadLetterProducer
+    producer: EffectProducer
     tally: Tally = field(default_factory=Tally)
     _wanted: dict[TopicPartition, HeldPartition] = field(init=False, default_factory=dict)
-    _letters: list[DeadLetter] = field(init=False, default_factory=list)
+    _effects: list[Produced] = field(init=False, default_factory=list)
     _next: asyncio.Future[None] | None = field(init=False, default=None)
     _running: asyncio.Task[None] | None = field(init=False, default=None)
 
-    async def commit(self, partition: HeldPartition, letters: Sequence[DeadLetter] = ()) -> None:
-        """Commits the partition's intent as its progress is now, or later; it counts the letters.
+    async def commit(
+        self,
+        partition: HeldPartition,
+        letters: Sequence[Produced] = (),
+        told: Sequence[Produced] = (),
+    ) -> None:
+        """Commits the partition's intent as its progress is now, or later.
 
-        Raises what the commit raises: then the loader session has to end.
+        Args:
+            letters: dead letters, which the intent counts.
+            told: other records of the same transaction.
+
+        Raises:
+            Exception: what the commit raises: then the loader session has to end.
         """
         self._wanted[partition.partition] = partition
-        self._letters += letters
+        self._effects += (*letters, *told)
         partition.progress.dead_letters += len(letters)
         if self._next is None:
             self._next = asyncio.get_running_loop().create_future()
@@ -76,10 +86,10 @@ class IntentCommitter:
 
     async def _run(self) -> None:
         while self._next is not None:
-            done, wanted, letters = self._next, self._wanted, self._letters
-            self._next, self._wanted, self._letters = None, {}, []
+            done, wanted, effects = self._next, self._wanted, self._effects
+            self._next, self._wanted, self._effects = None, {}, []
             try:
-                await self._commit(wanted, letters)
+                await self._commit(wanted, effects)
             except BaseException as error:
                 if not done.done():
                     done.set_exception(error)
@@ -89,12 +99,12 @@ class IntentCommitter:
                 done.set_result(None)
 
     async def _commit(
-        self, wanted: Mapping[TopicPartition, HeldPartition], letters: Sequence[DeadLetter]
+        self, wanted: Mapping[TopicPartition, HeldPartition], produced: Sequence[Produced]
     ) -> None:
         intents = {place: self._intent(each) for place, each in wanted.items()}
         effects: Callable[[Identity], Awaitable[None]] | None = None
-        if letters:
-            effects = self.producer.effects(self.committer, letters)
+        if produced:
+            effects = self.producer.effects(self.committer, produced)
         began = time.monotonic()
         try:
             await self.store.commit(self.committer, intents, effects=effects)
@@ -105,14 +115,11 @@ class IntentCommitter:
         self.tally.add(COMMITS)
         self.tally.add(COMMIT_SECONDS, amount=now - began)
         for place, each in wanted.items():
-            each.intent, each.committed_at = intents[place], now
-            if intents[place].up_to is not None:
-                each.progress.end_flush()
-                each.flush.ended_at = now
+            each.committed(intents[place], now)
 
     def _intent(self, partition: HeldPartition) -> Intent:
         """Returns the partition's intent of now: as parked, once a loss was found."""
-        intent = partition.progress.intent(
+        intent: Intent = partition.progress.intent(
             Custody.HELD,
             self.committer.producer_id,
             self.committer.epoch,

@@ -17,11 +17,11 @@ from typing import Any
 
 from aggregator.loader.acquisition import Acquisition
 from aggregator.loader.assignment import LoaderAssignment
-from aggregator.loader.block_forming import BlockForming
 from aggregator.loader.counters import TAKEOVER_SECONDS, TAKEOVERS
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.reporting import Reporting
+from aggregator.loader.sink import Sink
 from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
 from replicator.config.names import aggregator_id
@@ -61,7 +61,6 @@ class LoaderSession:
         partitions: held by this session.
         renew_seconds: interval at which the intents of idle partitions are committed again. Brokers
             forget commits that are not renewed within offsets.retention.minutes.
-        close_store: ends the connections to the shards.
         conditions: where partitions that are not loaded are noted.
     """
 
@@ -72,12 +71,11 @@ class LoaderSession:
     partitions: dict[TopicPartition, HeldPartition]
     acquisition: Acquisition
     reader: Reader[HeldPartition]
-    forming: BlockForming
+    sink: Sink
     intents: IntentCommitter
     reporting: Reporting
     tally: Tally
     renew_seconds: float
-    close_store: Callable[[], Awaitable[None]]
     conditions: Conditions = field(default_factory=lambda: Conditions("loader"))
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
@@ -105,7 +103,7 @@ class LoaderSession:
         finally:
             watch.cancel()
             await self.intents.close()
-            await self.close_store()
+            await self.sink.close()
             await self.source.close()
 
     @property
@@ -125,7 +123,7 @@ class LoaderSession:
     async def _work(self) -> None:
         filling = _started(self._acquire(), self.reader.run())
         emptying = _started(
-            self.forming.run(),
+            self.sink.forming.run(),
             _every(UPKEEP_SECONDS, self._upkeep),
             _every(COMMAND_SECONDS, self._follow),
             _every(REPORT_SECONDS, self.reporting.report),
@@ -158,11 +156,7 @@ class LoaderSession:
             acquired = await self.acquisition.acquire(wanted)
             for partition, (intent, leader_epoch) in acquired.taken.items():
                 self._reports.settle(partition)
-                self.partitions[partition] = HeldPartition(
-                    partition,
-                    intent,
-                    leader_epoch,
-                )
+                self.partitions[partition] = self.sink.hold(partition, intent, leader_epoch)
                 self._freeze(self.partitions[partition])
                 self.tally.show_partition(partition)
                 self.tally.add(TAKEOVERS)
@@ -200,7 +194,6 @@ class LoaderSession:
     async def _upkeep(self) -> None:
         """Parks partitions that cannot go on, begins forced flushes, renews old intents."""
         now = time.monotonic()
-        interval = self.assignment.feed.reference_seconds
         due = []
         for place, partition in list(self.partitions.items()):
             if partition.loss_to_park:
@@ -209,8 +202,11 @@ class LoaderSession:
             self._freeze(partition)
             progress = partition.progress
             is_stopping = partition.is_settling or partition.is_frozen
-            if progress.position > partition.intent.offset or partition.intent.tables:
-                partition.flush.keep(progress, now, interval, is_stopping=is_stopping)
+            has_news = progress.position > partition.intent.offset or partition.intent.tables
+            if partition.flush is not None and has_news:
+                partition.flush.keep(
+                    progress, now, self.sink.flush_seconds, is_stopping=is_stopping
+                )
             if progress.is_flushed or now - partition.committed_at >= self.renew_seconds:
                 due.append(partition)
         await gather_or_cancel(*map(self.intents.commit, due))
@@ -225,7 +221,7 @@ class LoaderSession:
 
     async def _park(self, place: TopicPartition, partition: HeldPartition) -> None:
         """Commits the intent as parked: a block that is under way is named by it."""
-        await self.forming.drop(place)
+        await self.sink.forming.drop(place)
         await self.intents.commit(partition)
         if partition.intent.parked:
             self.tally.lost(partition.intent.parked.kind)
@@ -296,10 +292,9 @@ class LoaderSession:
 
 
 def _is_settled(partition: HeldPartition) -> bool:
-    """Returns True when everything that was read is loaded, and its forced flush is committed."""
-    progress = partition.progress
-    is_flushed = partition.intent.offset == progress.position and not partition.intent.tables
-    return progress.is_idle and not progress.is_flushing and is_flushed
+    """Returns True when a release loses no work."""
+    released: bool = partition.progress.can_release(partition.intent)
+    return released
 
 
 async def _every(seconds: float, act: Callable[[], Awaitable[object]]) -> None:

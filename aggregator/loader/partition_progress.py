@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from heapq import heappop, heappush
 from typing import Generic
 
@@ -18,10 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from aggregator.intents.holes import Holes
-from aggregator.intents.intent import Intent, TableRange, fits
+from aggregator.intents.intent import Intent, fits
+from aggregator.intents.reading import Mode, ReadAgain
+from aggregator.intents.table_range import TableRange
 from aggregator.loader.draft import Draft, S, next_after
 from aggregator.loader.seal_rule import SealRule
-from aggregator.loader.sealed_before import ReadAgain, SealedBefore
+from aggregator.loader.sealed_before import SealedBefore
 from replicator.kafka.client.custody import Custody
 
 Ints = npt.NDArray[np.int64]
@@ -31,14 +32,6 @@ TABLE_NAME_RESERVE = "x" * 255
 
 
 _LARGEST = TableRange(0, 1 << 40, 1 << 20, "0" * 8, 1 << 43)
-
-
-class Mode(StrEnum):
-    """Mode of a partition, in the words of the Block Aggregator."""
-
-    REPLAY = "replay"
-    """Blocks that a predecessor may have sent are formed and sent again."""
-    CONSUME = "consume"
 
 
 @dataclass(slots=True)
@@ -191,10 +184,10 @@ class PartitionProgress(Generic[S]):
         """Tables with records that no intent names yet, and the time since when."""
         return {name: table.since for name, table in self._tables.items() if table.buffer}
 
-    @property
-    def is_idle(self) -> bool:
-        """True when everything that was read is loaded."""
-        return self.offset == self.position
+    def can_release(self, intent: Intent) -> bool:
+        """Returns True when everything that was read is loaded, and its forced flush committed."""
+        is_flushed = intent.offset == self.position and not intent.tables
+        return self.offset == self.position and not self.is_flushing and is_flushed
 
     # -- replay
 
@@ -326,8 +319,10 @@ class PartitionProgress(Generic[S]):
         """True when everything below the end of the forced flush is loaded."""
         return self._flush_to is not None and self.offset >= self._flush_to
 
-    def end_flush(self) -> None:
-        """Notes that the intent of the forced flush is committed: counting begins anew."""
+    def committed(self, intent: Intent) -> None:
+        """Notes that an intent is committed: behind that of a forced flush counting begins anew."""
+        if intent.up_to is None:
+            return
         assert self._flush_to is not None
         self._reference, self._count = self._flush_to, 0
         self._holes.restart(self._flush_to)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -53,6 +53,7 @@ class Reporting:
     Args:
         partitions: of the loader.
         parked: partitions that wait for an operator.
+        clock: of buffers' ages.
     """
 
     assignment: LoaderAssignment
@@ -61,6 +62,7 @@ class Reporting:
     tables: Tables
     tally: Tally
     parked: Mapping[TopicPartition, ParkedAt] = field(default_factory=dict)
+    clock: Callable[[], float] = time.monotonic
     _rows: Counter[TopicPartition] = field(init=False, default_factory=Counter)
     _reported_at: float = field(init=False, default_factory=time.monotonic)
     _began_at: float = field(init=False, default_factory=time.monotonic)
@@ -126,7 +128,7 @@ class Reporting:
         place, progress = partition.partition, partition.progress
         rows = partition.rows - self._rows[place]
         self._rows[place] = partition.rows
-        now_ms, now = time.time_ns() // 1_000_000, time.monotonic()
+        now_ms, now = time.time_ns() // 1_000_000, self.clock()
         tables = {
             name: TableReport(BUFFERING, now_ms - int((now - since) * 1000))
             for name, since in progress.buffering.items()

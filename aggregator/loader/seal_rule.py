@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from replicator.config.feed_settings import Feed
+from replicator.config.feed_settings import ClickHouseFeed
 
 MIB = 1 << 20
 PARTITION_BLOCKS = 3
@@ -66,7 +66,7 @@ class SealRule:
         return found
 
 
-def seal_rule(feed: Feed, memory_bytes: int) -> SealRule:
+def seal_rule(feed: ClickHouseFeed, memory_bytes: int) -> SealRule:
     """Returns the rule of a loader's partitions.
 
     Args:

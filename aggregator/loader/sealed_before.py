@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,18 +10,6 @@ import numpy.typing as npt
 from aggregator.intents.intent import Intent
 
 Ints = npt.NDArray[np.int64]
-
-
-class ReadAgain(NamedTuple):
-    """Numbers of records that were read again after a takeover.
-
-    Args:
-        replayed: of blocks that have to be repeated.
-        passed_over: of what is loaded already.
-    """
-
-    replayed: int
-    passed_over: int
 
 
 class SealedBefore:

@@ -25,6 +25,7 @@ from aggregator.tables.decoded import Decoded
 from aggregator.tables.native_block import NativeBlock, native
 from aggregator.tables.table_schema import TableSchema, changed_tables
 from balancer.plan import TopicPartition
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.topology import Appliance
 from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
@@ -61,14 +62,15 @@ class ShardTables:
         tally: Tally | None = None,
         make_store: Callable[..., ShardStore] = ShardStore,
     ) -> None:
-        self._assignment = assignment
+        assert isinstance(assignment.feed, ClickHouseFeed)
+        self._assignment, self._feed = assignment, assignment.feed
         self._tally = tally or Tally()
         self._make_store = make_store
         self._refresh_seconds = appliance.aggregator.refresh_seconds
         self._skew_seconds = appliance.aggregator.skew_seconds
         self._inserts_at_once = appliance.aggregator.inserts_at_once
         self._slots = asyncio.Semaphore(self._inserts_at_once)
-        self._decoder: Decoder = decoder_of(assignment.feed)
+        self._decoder: Decoder = decoder_of(self._feed)
         self._shards: dict[int, _Shard] = {}
         self._by_topic: dict[str, _Shard] = {}
         self._reports = ReportOnce()
@@ -164,7 +166,7 @@ class ShardTables:
         return known
 
     def _matching(self, topic: str) -> _Shard:
-        feed = self._assignment.feed
+        feed = self._feed
         number = feed.shard_number(topic)
         assert number is not None, f"{topic} is not a topic of {feed.name}"
         if number not in self._shards:

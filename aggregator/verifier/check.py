@@ -15,6 +15,7 @@ from aggregator.verifier.owners import Owners, judged_clusters
 from aggregator.verifier.row_check import RowCheck, RowCount, RowResult
 from aggregator.verifier.topic_probe import TopicProbe
 from replicator.config.cluster_name import ClusterName
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError
@@ -159,6 +160,8 @@ class Check:
         cluster = judged.judge.cluster
         for feed in self._appliance.feeds_of(self._region):
             entries = judged.judge.entries(f"feed {feed.name}")
+            if not isinstance(feed, ClickHouseFeed):
+                continue
             if cluster not in feed.clusters or not entries:
                 continue
             found = RowCheck(

@@ -30,7 +30,7 @@ from aggregator.verifier.topic_rows import NotRead, TopicRows
 from replicator.batches.batch import BrokenBatch
 from replicator.clickhouse.errors import reason
 from replicator.config.cluster_name import ClusterName
-from replicator.config.feed_settings import Feed
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError
@@ -116,7 +116,7 @@ class RowCheck:
     def __init__(
         self,
         appliance: Appliance,
-        feed: Feed,
+        feed: ClickHouseFeed,
         cluster: ClusterName,
         entries: Entries,
         since_ms: int,

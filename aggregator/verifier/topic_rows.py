@@ -14,7 +14,7 @@ from aggregator.formats.routing import by_table
 from aggregator.store.recognition import Identities
 from aggregator.tables.table_schema import TableSchema
 from replicator.batches.committed_records import committed_records
-from replicator.config.feed_settings import Feed
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster
 
@@ -32,7 +32,7 @@ class TopicRows:
         timeout_seconds: for each answer.
     """
 
-    def __init__(self, cluster: Cluster, feed: Feed, timeout_seconds: float) -> None:
+    def __init__(self, cluster: Cluster, feed: ClickHouseFeed, timeout_seconds: float) -> None:
         self._cluster = cluster
         self._header = feed.header if feed.table_from == "header" else None
         self._decode = decoder_of(feed)

@@ -1,4 +1,4 @@
-"""Addresses of servers as operators write them: Kafka's host:port, and Redis URLs."""
+"""Addresses of servers as operators write them: Kafka's host:port, URLs of Redis and of stores."""
 
 import re
 from typing import Annotated
@@ -49,6 +49,24 @@ def valid_redis(url: str) -> str:
     return url
 
 
+def valid_store(url: str) -> str:
+    """Returns the URL of an object store; raises ValueError if no client takes it, or it has
+    credentials."""
+    if not re.match(r"https?://.", url):
+        raise ValueError("the URL of a store starts with http:// or https:// (TLS)")
+    if "@" in url:
+        raise ValueError("no credentials in the URL: put them into credentials_file")
+    try:
+        parts = urlsplit(url)
+        is_place = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_place = False
+    if not is_place or not re.fullmatch(r"[!-~]+", url) or "?" in url or "#" in url:
+        raise ValueError("the URL of a store is https://host:port, without a query")
+    return url
+
+
 Address = Annotated[str, AfterValidator(valid_address)]
 Addresses = Annotated[tuple[Address, ...], AfterValidator(some_addresses)]
 RedisAddress = Annotated[str, AfterValidator(valid_redis)]
+StoreUrl = Annotated[str, AfterValidator(valid_store)]

@@ -4,7 +4,7 @@ would be loaded twice."""
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import re2
@@ -18,11 +18,13 @@ from replicator.config.feed_settings import (
     FEED_NAME_CHARACTERS_MAX,
     OWN_TOPIC_PREFIXES,
     AggregatorSettings,
+    ClickHouseFeed,
     Feed,
     Shard,
     cluster_name,
 )
 from replicator.config.mistakes import Mistake, contradictions_within
+from replicator.config.object_feed import ANY_OBJECT_FEED, OPEN_PART, ObjectFeed, prefix_of
 from replicator.config.settings import Table, re2_options
 
 FEED_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
@@ -36,12 +38,15 @@ Sources = Mapping[ClusterName, Collection[ClusterName]]
 
 @dataclass(frozen=True, slots=True)
 class _Shard:
-    """Readable values of a [[feeds.<name>.shards]] table; topics are None where unreadable."""
+    """Readable values of a [[feeds.<name>.shards]] table, or of a feed into objects, which is one
+    shard; patterns are None where unreadable."""
 
     where: str
     topics: tuple[str | None, ...]
-    places: frozenset[tuple[str, int, str]]
-    """(host, port, database) of the replicas."""
+    deny: frozenset[str | None]
+    places: frozenset[tuple[str | int, ...]]
+    """(host, port, database) of the replicas, or (endpoint, bucket, prefix) of the clusters."""
+    is_bucket: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,11 @@ def feed_contradictions(
 def contradictions_within_feeds(feeds: Mapping[str, Mapping[str, Any]]) -> Iterator[Mistake]:
     """Yields the contradictions among the sound values of feeds that also have unsound ones."""
     for name, feed in feeds.items():
-        yield from contradictions_within(f"feeds.{name}", Feed, feed, ANY_FEED)
+        if _is_object_feed(feed):
+            needed = {**ANY_FEED, **ANY_OBJECT_FEED, "shards": ()}
+            yield from contradictions_within(f"feeds.{name}", ObjectFeed, feed, needed)
+            continue
+        yield from contradictions_within(f"feeds.{name}", ClickHouseFeed, feed, ANY_FEED)
         for number, shard in enumerate(_listed(feed.get("shards"))):
             where = f"feeds.{name}.shards[{number}]"
             yield from contradictions_within(where, Shard, shard, ANY_SHARD)
@@ -107,11 +116,17 @@ def _unknown_region(where: str, name: Any, regions: Iterable[str]) -> Iterator[t
 def _beyond_the_aggregator(
     where: str, feed: Mapping[str, Any], aggregator: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
-    block_mib = _number(feed, "block_mib", Feed)
     memory_mib = _number(aggregator, "memory_mib", AggregatorSettings)
+    if _is_object_feed(feed):
+        most = OPEN_PART * memory_mib
+        if _number(feed, "part_mib", ObjectFeed) > most:
+            text = f"must be {most:g} or less: open objects have half of aggregator.memory_mib"
+            yield f"{where}.part_mib", text
+        return
+    block_mib = _number(feed, "block_mib", ClickHouseFeed)
     if block_mib > memory_mib:
         yield f"{where}.block_mib", f"must be aggregator.memory_mib ({memory_mib:g}) or less"
-    reference_seconds = _number(feed, "reference_seconds", Feed)
+    reference_seconds = _number(feed, "reference_seconds", ClickHouseFeed)
     stale_seconds = _number(aggregator, "stale_seconds", AggregatorSettings)
     if reference_seconds >= stale_seconds:
         text = f"must be below aggregator.stale_seconds ({stale_seconds:g})"
@@ -154,19 +169,24 @@ def _loaded_by_both(one: _Feed, other: _Feed, sources: Sources) -> Iterator[tupl
         if a is not None and b is not None
     )
     reason = next(filter(None, reasons), None)
-    if reason is None:
-        return
-    for before in one.shards:
-        for shard in other.shards:
-            if not before.places & shard.places:
+    for before, shard in product(one.shards, other.shards):
+        if not before.places & shard.places:
+            continue
+        for at, pattern in enumerate(shard.topics):
+            if not _have_in_common(pattern, before, shard):
                 continue
-            for at, pattern in enumerate(shard.topics):
-                if any(_is_shared(pattern, topics) for topics in before.topics):
-                    text = (
-                        f"{before.where} loads {pattern!r} into the same database, where each "
-                        f"record would be twice: {reason}"
-                    )
-                    yield f"{shard.where}.topics[{at}]", text
+            if shard.is_bucket:
+                text = (
+                    f"{before.where} writes {pattern!r} below the same prefix, where objects of "
+                    "both would have the same names"
+                )
+                yield f"{shard.where}.topics[{at}]", text
+            elif reason is not None:
+                text = (
+                    f"{before.where} loads {pattern!r} into the same database, where each "
+                    f"record would be twice: {reason}"
+                )
+                yield f"{shard.where}.topics[{at}]", text
 
 
 def same_records(one: ClusterName, other: ClusterName, sources: Sources) -> str | None:
@@ -181,24 +201,47 @@ def same_records(one: ClusterName, other: ClusterName, sources: Sources) -> str 
     return None
 
 
-def _is_shared(one: str | None, other: str | None) -> bool:
-    """Returns True if two patterns match a common topic for certain."""
-    if one is None or other is None:
+def _have_in_common(pattern: str | None, one: _Shard, other: _Shard) -> bool:
+    """Returns True if both shards take a topic for certain.
+
+    Args:
+        pattern: of the other one.
+    """
+    denied = one.deny | other.deny
+    if pattern is None or None in denied:
         return False
-    return _is_taken(one, other) or _is_taken(other, one)
+    # Of two lists that differ, each may deny all that the other one leaves.
+    is_nested = one.deny <= other.deny or other.deny <= one.deny
+    for topics in filter(None, one.topics):
+        if _is_taken(pattern, topics):
+            shared = pattern
+        elif _is_taken(topics, pattern):
+            shared = topics
+        else:
+            continue
+        is_denied = any(_is_taken(shared, each) for each in filter(None, denied))
+        if not is_denied and (is_nested or _topic_of(shared)):
+            return True
+    return False
 
 
 def _is_taken(pattern: str, by: str) -> bool:
     """Returns True if the other pattern matches each topic of the first one for certain."""
     if pattern == by:
         return True
-    topic = re.sub(r"\\([._-])", r"\1", pattern)
-    if not TOPIC_NAME.fullmatch(topic):
+    topic = _topic_of(pattern)
+    if topic is None:
         return False
     try:
         return bool(re2.fullmatch(by, topic, re2_options()))
     except re2.error:
         return False
+
+
+def _topic_of(pattern: str) -> str | None:
+    """Returns the topic that a pattern names; None if it names none, or several."""
+    topic = re.sub(r"\\([._-])", r"\1", pattern)
+    return topic if TOPIC_NAME.fullmatch(topic) else None
 
 
 def _number(table: Mapping[str, Any], key: str, model: type[Table]) -> float:
@@ -211,22 +254,48 @@ def _number(table: Mapping[str, Any], key: str, model: type[Table]) -> float:
 
 
 def _read_feed(where: str, table: Mapping[str, Any]) -> _Feed:
+    clusters = tuple(_cluster(name) for name in _listed(table.get("clusters")))
+    if _is_object_feed(table):
+        return _Feed(where, clusters, (_read_bucket(where, table, clusters),))
     nothing: Mapping[str, Any] = {"topics": ()}
     listed = _listed(table.get("shards"))
     shards = [shard if isinstance(shard, Mapping) else nothing for shard in listed]
     return _Feed(
         where,
-        tuple(_cluster(name) for name in _listed(table.get("clusters"))),
+        clusters,
         tuple(_read_shard(f"{where}.shards[{n}]", shard) for n, shard in enumerate(shards)),
     )
 
 
 def _read_shard(where: str, table: Mapping[str, Any]) -> _Shard:
-    topics = _listed(table.get("topics", Shard.model_fields["topics"].default))
     database = table.get("database", Shard.model_fields["database"].default)
     addresses = [_address(each) for each in _listed(table.get("replicas"))]
     places = frozenset((each.host, each.port, str(database)) for each in addresses if each)
-    return _Shard(where, tuple(t if isinstance(t, str) else None for t in topics), places)
+    return _Shard(where, _patterns(table, "topics", Shard), frozenset(), places, is_bucket=False)
+
+
+def _read_bucket(
+    where: str, table: Mapping[str, Any], clusters: Iterable[ClusterName | None]
+) -> _Shard:
+    endpoint, bucket = table.get("endpoint") or "", table.get("bucket")
+    prefix = table.get("prefix", ObjectFeed.model_fields["prefix"].default)
+    is_readable = all(isinstance(each, str) for each in (endpoint, bucket, prefix))
+    places = frozenset(
+        (str(endpoint), str(bucket), prefix_of(prefix, cluster))
+        for cluster in clusters
+        if cluster is not None and is_readable
+    )
+    topics, denied = (_patterns(table, key, ObjectFeed) for key in ("topics", "deny"))
+    return _Shard(where, topics, frozenset(denied), places, is_bucket=True)
+
+
+def _patterns(table: Mapping[str, Any], key: str, model: type[Table]) -> tuple[str | None, ...]:
+    listed = _listed(table.get(key, model.model_fields[key].default))
+    return tuple(each if isinstance(each, str) else None for each in listed)
+
+
+def _is_object_feed(table: Mapping[str, Any]) -> bool:
+    return table.get("kind") == "s3"
 
 
 def _listed(value: Any) -> tuple[Any, ...]:

@@ -97,43 +97,34 @@ class Shard(Table):
 
 
 class Feed(Table):
-    """Feed: topics of one or several Kafka clusters into tables."""
+    """Feed: topics of one or several Kafka clusters into a store."""
 
     name: str
     """Name of the feed, from its table: [feeds.flights]."""
+    kind: str
+    """Kind of the store."""
     region: str
     """Region whose `sluice aggregate` loads the feed."""
     clusters: Annotated[ClusterNames, AfterValidator(some)]
     """Clusters to read: regional ones of several regions, or one aggregate."""
-    format: Literal["json", "avro", "protobuf", "row_batches"] = "json"
-    schemas: Schemas | None = None
-    """Folder of Avro schemas (<id>.avsc, <table>.avsc), or of .proto files; read at the start."""
-    table_from: Literal["topic", "header"] = "topic"
-    """Place of a record's table name: its topic, or the header named by `header`."""
-    header: Annotated[str, Field(min_length=1)] = "table"
     start: Start = "earliest"
     """Start of a partition that was never loaded before."""
-    block_mib: Annotated[Float, Field(ge=0.01, le=1024)] = 10.0
-    """A block is loaded once its records reach so many MiB ..."""
-    block_rows: Annotated[Int, Field(ge=1, le=1_048_576)] = 1_048_576
-    """... or so many rows ..."""
-    block_seconds: Annotated[Float, Field(ge=0.01, le=3600)] = 1.0
-    """... or its first record was read so long ago."""
-    reference_seconds: Annotated[Float, Field(ge=1, le=86400)] = 60.0
-    """Interval at which all blocks of a partition are loaded at once, so that a gap shows."""
     dead_letters: Literal["topic", "stop"] = "topic"
     """Records that cannot be loaded: to the topic sluice.dead.<feed>, or stop the partition."""
-    insert_timeout_seconds: Annotated[Float, Field(ge=1, le=3600)] = 60.0
     retry_seconds: Annotated[Float, Field(ge=0.01, le=60)] = 0.2
     """Pause before the same block is sent again; grows to retry_seconds_max."""
     retry_seconds_max: Annotated[Float, Field(ge=0.1, le=600)] = 10.0
-    shards: Annotated[tuple[Shard, ...], AfterValidator(some)]
-    """Shards, each with topics of its own."""
+    shards: tuple[Shard, ...] = ()
+    """Shards of a feed into tables, each with topics of its own."""
 
     @property
     def key(self) -> str:
         """Key for ids: its name."""
         return self.name
+
+    def takes(self, topic: str) -> bool:
+        """Returns True if a topic belongs to the feed."""
+        return self.shard_number(topic) is not None
 
     def shard_number(self, topic: str) -> int | None:
         """Returns the number of the shard that a topic goes to; None if the feed does not load
@@ -154,6 +145,32 @@ class Feed(Table):
     def _contradictions(self) -> Iterator[tuple[str, str]]:
         if self.retry_seconds > self.retry_seconds_max:
             yield "retry_seconds", f"must be retry_seconds_max ({self.retry_seconds_max:g}) or less"
+
+
+class ClickHouseFeed(Feed):
+    """Feed into tables of ClickHouse."""
+
+    kind: Literal["clickhouse"] = "clickhouse"
+    format: Literal["json", "avro", "protobuf", "row_batches"] = "json"
+    schemas: Schemas | None = None
+    """Folder of Avro schemas (<id>.avsc, <table>.avsc), or of .proto files; read at the start."""
+    table_from: Literal["topic", "header"] = "topic"
+    """Place of a record's table name: its topic, or the header named by `header`."""
+    header: Annotated[str, Field(min_length=1)] = "table"
+    block_mib: Annotated[Float, Field(ge=0.01, le=1024)] = 10.0
+    """A block is loaded once its records reach so many MiB ..."""
+    block_rows: Annotated[Int, Field(ge=1, le=1_048_576)] = 1_048_576
+    """... or so many rows ..."""
+    block_seconds: Annotated[Float, Field(ge=0.01, le=3600)] = 1.0
+    """... or its first record was read so long ago."""
+    reference_seconds: Annotated[Float, Field(ge=1, le=86400)] = 60.0
+    """Interval at which all blocks of a partition are loaded at once, so that a gap shows."""
+    insert_timeout_seconds: Annotated[Float, Field(ge=1, le=3600)] = 60.0
+    shards: Annotated[tuple[Shard, ...], AfterValidator(some)]
+    """Shards, each with topics of its own."""
+
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        yield from super()._contradictions()
         if self.block_seconds >= self.reference_seconds:
             yield "block_seconds", f"must be below reference_seconds ({self.reference_seconds:g})"
         if self.format in SUFFIXES and self.schemas is None:

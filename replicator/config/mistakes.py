@@ -7,10 +7,13 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Tag, ValidationError
 
+KIND = "kind="
+"""Begin of the tags of models that a table's key `kind` chooses. They are no step of a path."""
 # Texts by pydantic's type of error.
 TEXTS = {
+    "bool_type": "should be true or false",
     "dict_type": "should be a table",
     "finite_number": "should be a number",
     "float_type": "should be a number",
@@ -84,6 +87,10 @@ def translate(error: ValidationError, model: type[BaseModel]) -> list[Mistake]:
             )
         elif item["type"] == "extra_forbidden":
             mistakes.append(unknown_key(location, model))
+        elif item["type"] == "union_tag_invalid":
+            known = item["ctx"]["expected_tags"].replace(KIND, "").replace(", ", " or ")
+            text = f"should be {known} (found {item['input']['kind']!r})"
+            mistakes.append(Mistake(dotted((*location, "kind")), text))
         elif item["type"] == "missing":
             mistakes.append(Mistake(dotted(location), "is missing; it has no default"))
         else:
@@ -141,15 +148,28 @@ def table_at(location: tuple[str | int, ...], model: type[BaseModel]) -> type[Ba
             here = get_args(here)[1]
         elif get_origin(here) is tuple:
             here = get_args(here)[0]
+        elif str(step).startswith(KIND):
+            here = _of_kind(here, str(step))
         else:
             return None
     return here if isinstance(here, type) and issubclass(here, BaseModel) else None
+
+
+def _of_kind(union: Any, tag: str) -> Any:
+    """Returns the model of a union that has a tag; None if none has."""
+    for each in get_args(get_args(union)[0]):
+        model, *marks = get_args(each)
+        if any(isinstance(mark, Tag) and mark.tag == tag for mark in marks):
+            return model
+    return None
 
 
 def dotted(location: Iterable[str | int]) -> str:
     """Returns a path as the file writes it, such as regions.west.regional.bootstrap[0]."""
     path = ""
     for step in location:
+        if str(step).startswith(KIND):
+            continue
         if isinstance(step, int):
             path += f"[{step}]"
         else:

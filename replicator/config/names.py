@@ -101,3 +101,8 @@ def aggregator_id(region: str) -> str:
 def dead_letter_topic(feed: str) -> str:
     """Returns the topic of the records that a feed could not load."""
     return f"sluice.dead.{feed}"
+
+
+def objects_topic(feed: str) -> str:
+    """Returns the topic that tells of the objects of a feed."""
+    return f"sluice.objects.{feed}"

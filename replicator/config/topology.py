@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from replicator.config.addresses import Addresses, RedisAddress
 from replicator.config.balance_settings import BalanceSettings
@@ -22,9 +29,10 @@ from replicator.config.feed_contradictions import (
     feed_contradictions,
     written_feed,
 )
-from replicator.config.feed_settings import AggregatorSettings, Feed, Shard
+from replicator.config.feed_settings import AggregatorSettings, ClickHouseFeed, Feed, Shard
 from replicator.config.metrics_ports import PORTS, shared_ports
 from replicator.config.mistakes import (
+    KIND,
     ConfigMistakes,
     Mistake,
     contradictions_within,
@@ -33,6 +41,7 @@ from replicator.config.mistakes import (
     tables,
     translate,
 )
+from replicator.config.object_feed import ObjectFeed
 from replicator.config.security import (
     ReadableFile,
     SecretFile,
@@ -51,6 +60,20 @@ from replicator.config.settings import (
 REGION_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 REGION_NAME_CHARACTERS_MAX = 100
 """Longest name: the topic sluice.runs.<source>.<target> names two regions, and Kafka allows 249."""
+
+
+def _kind_of(table: Any) -> str:
+    """Returns the tag of a feed's kind."""
+    default = "clickhouse"
+    is_table = isinstance(table, Mapping)
+    kind = table.get("kind", default) if is_table else getattr(table, "kind", default)
+    return f"{KIND}{kind}"
+
+
+AnyFeed = Annotated[
+    Annotated[ClickHouseFeed, Tag(f"{KIND}clickhouse")] | Annotated[ObjectFeed, Tag(f"{KIND}s3")],
+    Discriminator(_kind_of),
+]
 
 
 class UnknownRegion(Exception):
@@ -148,7 +171,7 @@ class Appliance(Table):
     offsets: OffsetsSettings = OffsetsSettings()
     balance: BalanceSettings = BalanceSettings()
     aggregator: AggregatorSettings = AggregatorSettings()
-    feeds: dict[str, Feed] = Field(default_factory=dict)
+    feeds: dict[str, AnyFeed] = Field(default_factory=dict)
     """Feeds by name: topics that `sluice aggregate` loads into tables."""
     shared_cluster_ids: tuple[str, ...] = ()
     """Cluster ids that several separate clusters are known to share."""

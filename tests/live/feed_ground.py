@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,11 +70,11 @@ def documents(
         yield TrafficRecord(number % partitions, str(number).encode(), value, headers)
 
 
-class FeedGround:
-    """Feed from one cluster into the tables of one database.
+class LoadedTopic:
+    """Topic of one cluster that a feed loads.
 
     Args:
-        settings: further lines of the feed's table.
+        settings: returns the lines of the feed's table, by the names of feed and topic.
         brokers_die: records are sent with a producer id, which takes longer.
     """
 
@@ -83,20 +83,16 @@ class FeedGround:
         directory: Path,
         cluster: KafkaCluster,
         redis: RedisServer,
-        database: ReplicatedDatabase,
         *,
-        settings: str = "",
-        quorum: int = 2,
+        settings: Callable[[str, str], str],
         partitions: int = 1,
         brokers_die: bool = False,
     ) -> None:
         self.feed = f"feed-{uuid.uuid4().hex[:8]}"
         self.topic = f"docs_{uuid.uuid4().hex[:8]}"
-        self.cluster, self.database, self.partitions = cluster, database, partitions
+        self.cluster, self.partitions = cluster, partitions
         self._directory = directory
         self._brokers_die = brokers_die
-        (directory / "password").write_text(f"{PASSWORD}\n")
-        (directory / "password").chmod(0o600)
         path = directory / f"{self.feed}.toml"
         path.write_text(
             f"""
@@ -107,15 +103,7 @@ aggregate.bootstrap = {json.dumps(cluster.bootstrap.split(","))}
 [feeds.{self.feed}]
 region = "east"
 clusters = ["east aggregate"]
-block_seconds = 0.1
-retry_seconds = 0.02
-{settings}
-[[feeds.{self.feed}.shards]]
-topics = ["{self.topic}"]
-database = "{database.name}"
-replicas = {json.dumps(database.replicas.addresses())}
-password_file = "password"
-quorum = {quorum}
+{settings(self.feed, self.topic)}
 """
         )
         self.config = path
@@ -214,6 +202,58 @@ quorum = {quorum}
 
         return {place.partition: intent for place, intent in self._loop.wait(read()).items()}
 
+    def dead_letters(self) -> list[tuple[bytes | None, dict[str, bytes | None]]]:
+        """Returns value and headers of each committed dead letter."""
+        return [
+            (message.value(), dict(message.headers() or []))
+            for message in committed(self.cluster, dead_letter_topic(self.feed))
+        ]
+
+
+class FeedGround(LoadedTopic):
+    """Feed from one cluster into the tables of one database.
+
+    Args:
+        settings: further lines of the feed's table.
+        brokers_die: records are sent with a producer id, which takes longer.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        cluster: KafkaCluster,
+        redis: RedisServer,
+        database: ReplicatedDatabase,
+        *,
+        settings: str = "",
+        quorum: int = 2,
+        partitions: int = 1,
+        brokers_die: bool = False,
+    ) -> None:
+        self.database = database
+        (directory / "password").write_text(f"{PASSWORD}\n")
+        (directory / "password").chmod(0o600)
+        super().__init__(
+            directory,
+            cluster,
+            redis,
+            partitions=partitions,
+            brokers_die=brokers_die,
+            settings=lambda feed, topic: (
+                f"""
+block_seconds = 0.1
+retry_seconds = 0.02
+{settings}
+[[feeds.{feed}.shards]]
+topics = ["{topic}"]
+database = "{database.name}"
+replicas = {json.dumps(database.replicas.addresses())}
+password_file = "password"
+quorum = {quorum}
+"""
+            ),
+        )
+
     def rows(self, table: str | None = None, replica: int = 0) -> list[Row]:
         """Returns the rows of a table on one replica, by partition, offset and row."""
         name = table or self.topic
@@ -256,13 +296,6 @@ quorum = {quorum}
             found = self.rows(table, replica)
             assert len(found) == len({(r.partition, r.offset, r.row) for r in found})
             assert found == wanted, f"replica {replica}"
-
-    def dead_letters(self) -> list[tuple[bytes | None, dict[str, bytes | None]]]:
-        """Returns value and headers of each committed dead letter."""
-        return [
-            (message.value(), dict(message.headers() or []))
-            for message in committed(self.cluster, dead_letter_topic(self.feed))
-        ]
 
 
 def replace_feed(appliance: Appliance, name: str, changes: dict[str, Any]):

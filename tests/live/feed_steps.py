@@ -25,9 +25,9 @@ from clickhouse_driver.writer import write_binary_str
 
 from aggregator.loader.assembly import assemble
 from aggregator.loader.assignment import LoaderAssignment
-from aggregator.loader.dead_letters import DeadLetter
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.intent_effects import Produced
 from aggregator.loader.loader import load
 from aggregator.loader.loader_session import LoaderSession
 from aggregator.loader.receipts import BlockReceipt
@@ -92,10 +92,10 @@ class SteppedIntents:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._intents, name)
 
-    async def commit(self, partition: HeldPartition, letters: Sequence[DeadLetter] = ()) -> None:
+    async def commit(self, partition: HeldPartition, *produced: Sequence[Produced]) -> None:
         is_flush = partition.progress.is_flushed
         self._reach(Step.FLUSH_WANTED if is_flush else Step.INTENT_WANTED)
-        await self._intents.commit(partition, letters)
+        await self._intents.commit(partition, *produced)
         self._reach(Step.FLUSH_COMMITTED if is_flush else Step.INTENT_COMMITTED)
 
     async def release(
@@ -184,8 +184,9 @@ def stepped(ending: Ending) -> Callable[..., LoaderSession]:
     ) -> LoaderSession:
         session = assemble(appliance, assignment, stored, tally)
         session.intents = SteppedIntents(session.intents, ending)  # type: ignore[assignment]
-        session.forming.committer = session.intents
-        session.forming.store = SteppedTables(session.forming.store, ending)
+        forming: Any = session.sink.forming
+        forming.committer = session.intents
+        forming.store = SteppedTables(forming.store, ending)
         return session
 
     return assembled

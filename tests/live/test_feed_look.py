@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from aggregator.intents.intent import TableRange
 from aggregator.intents.intent_store import IntentStore
+from aggregator.intents.table_range import TableRange
 from aggregator.loader.reports import FeedPartition
 from balancer.plan import TopicPartition
 from deploy.lab.traffic import TrafficRecord

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deploy.lab.credentials import PASSWORD
-from replicator.config.feed_settings import ANY_FEED, Feed
+from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.feed_ground import COLUMNS
 from tui.state.shard_servers import ShardServers
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.stores
 def shard_of(database: str, replicas: list[str], password_file) -> ShardServers:
     password_file.write_text(f"{PASSWORD}\n")
     shard = {"database": database, "replicas": replicas, "password_file": str(password_file)}
-    feed = Feed.model_validate({**ANY_FEED, "name": "flights", "shards": [shard]})
+    feed = ClickHouseFeed.model_validate({**ANY_FEED, "name": "flights", "shards": [shard]})
     return ShardServers(feed, 0, 5.0)
 
 

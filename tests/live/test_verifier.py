@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from aggregator.intents import intent_store
-from aggregator.intents.intent import TableRange
+from aggregator.intents.table_range import TableRange
 from aggregator.verifier.anomaly_board import AnomalyBoard
 from balancer import plan
 from deploy.lab.wait import until

@@ -24,7 +24,7 @@ def check_scope(feed: Feed, scope: Scope) -> None:
         )
     if scope.partition is not None and scope.topic is None:
         raise OrderRefused("a partition is one of a topic: name the topic")
-    if scope.topic is not None and feed.shard_number(scope.topic) is None:
+    if scope.topic is not None and not feed.takes(scope.topic):
         raise OrderRefused(f"no shard of feed {feed.name} has the topic {scope.topic}")
 
 

@@ -11,6 +11,7 @@ EXIT_CODES = {
     "replicator.config.mistakes.ConfigMistakes": ExitCode.USAGE,
     "replicator.config.topology.UnknownRegion": ExitCode.USAGE,
     "replicator.kafka.admin.admin_error.AdminUnreachable": ExitCode.UNREACHABLE,
+    "aggregator.s3.answers.StoreProblem": ExitCode.UNREACHABLE,
     "replicator.kafka.client.brokers.Unreachable": ExitCode.UNREACHABLE,
     "replicator.kafka.client.cluster.Forbidden": ExitCode.UNREACHABLE,
     "replicator.kafka.client.cluster.Fenced": ExitCode.FENCED,

@@ -16,7 +16,7 @@ from aggregator.store.server_features import read_features
 from replicator.clickhouse.errors import reason
 from replicator.clickhouse.server import ClickHouse
 from replicator.config.cluster_name import ClusterName
-from replicator.config.feed_settings import Feed
+from replicator.config.feed_settings import ClickHouseFeed, Feed
 from replicator.config.topology import Appliance, sources_by
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.topic import Topic
@@ -55,7 +55,12 @@ def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: fl
         name: inquiry.ask_cluster(name, admin.cluster, admin.topics)
         for name, admin in zip(clusters, admins, strict=True)
     }
-    shards = [(feed, number) for feed in feeds for number in range(len(feed.shards))]
+    shards = [
+        (feed, number)
+        for feed in feeds
+        if isinstance(feed, ClickHouseFeed)
+        for number in range(len(feed.shards))
+    ]
     asked = [_ask_replicas(inquiry, *shard, listed) for shard in shards]
     topics = {name: reply.answer() for name, reply in listed.items()}
     facts = [
@@ -77,7 +82,7 @@ def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: fl
     )
 
 
-def _topic_facts(feed: Feed, number: int, topics: Topics) -> ShardFacts:
+def _topic_facts(feed: ClickHouseFeed, number: int, topics: Topics) -> ShardFacts:
     """Returns what is known of a shard before its replicas have answered."""
     counts: dict[str, int] | None = {}
     read: set[tuple[ClusterName, str]] = set()
@@ -95,7 +100,10 @@ def _topic_facts(feed: Feed, number: int, topics: Topics) -> ShardFacts:
 
 
 def _ask_replicas(
-    inquiry: Inquiry, feed: Feed, number: int, listed: Mapping[ClusterName, Reply[list[Topic]]]
+    inquiry: Inquiry,
+    feed: ClickHouseFeed,
+    number: int,
+    listed: Mapping[ClusterName, Reply[list[Topic]]],
 ) -> list[Reply[ReplicaFacts]]:
     """Asks all replicas of a shard, once it is known which tables have to be there."""
 

@@ -11,7 +11,7 @@ from aggregator.tables.column_type import UnsupportedType, column_type
 from aggregator.tables.table_schema import COORDINATES, Column
 from aggregator.tables.unrepeatable import unrepeatable
 from replicator.config.cluster_name import ClusterName
-from replicator.config.feed_settings import Feed, Shard
+from replicator.config.feed_settings import ClickHouseFeed, Shard
 
 VERSION_MIN = (18, 16, 0)
 
@@ -84,7 +84,7 @@ class ShardFacts:
         read: clusters and topics that are read, as far as clusters listed their topics.
     """
 
-    feed: Feed
+    feed: ClickHouseFeed
     number: int
     topics: Mapping[str, int] | None
     replicas: Sequence[ReplicaFacts]

@@ -27,7 +27,7 @@ def loaded_partitions(
     return tuple(
         FeedPartition(str(cluster), topic.name, number)
         for topic in topics
-        if not topic.is_internal and feed.shard_number(topic.name) is not None
+        if not topic.is_internal and feed.takes(topic.name)
         for number in range(topic.partitions)
     )
 

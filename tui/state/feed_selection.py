@@ -18,7 +18,7 @@ def selected_feeds(
             region loads a named feed.
     """
     if region is None:
-        feeds = tuple(feed for _, feed in sorted(appliance.feeds.items()))
+        feeds: tuple[Feed, ...] = tuple(feed for _, feed in sorted(appliance.feeds.items()))
     else:
         feeds = appliance.feeds_of(region)
     named = tuple(dict.fromkeys(appliance.feed(name).name for name in names))

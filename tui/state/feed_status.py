@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from aggregator.intents.intent import Intent, TableRange
+from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import TableRange
 from aggregator.loader.reports import BUFFERING, FeedPartition, LoaderReport
 from replicator.config.feed_settings import Feed
 from replicator.notices.condition import Condition
@@ -101,7 +102,7 @@ class PartitionView:
     """State of one partition of a feed.
 
     Args:
-        shard: number of the shard that its topic goes to.
+        shard: number of the shard that its topic goes to; None where the feed has none.
         mode: replay, consume or parked.
         committed: offset of the intent: every record below it is loaded.
         lag_records: offsets that are not known to be loaded; on compacted or transactional topics

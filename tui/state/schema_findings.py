@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from aggregator.formats.avro_schema import UnsupportedSchema, avro_type
 from aggregator.formats.proto_messages import NoMessage, ProtoMessages
-from replicator.config.feed_settings import Feed
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.schema_folder import SchemaFolder
 from tui.state.feed_findings import Finding, ShardFacts
 
@@ -22,7 +22,7 @@ def schema_findings(facts: ShardFacts) -> Iterator[Finding]:
         yield from _of_protobuf(facts, feed.schemas)
 
 
-def _of_avro(feed: Feed, folder: SchemaFolder) -> Iterator[Finding]:
+def _of_avro(feed: ClickHouseFeed, folder: SchemaFolder) -> Iterator[Finding]:
     for name, text in folder.files.items():
         try:
             avro_type(text)

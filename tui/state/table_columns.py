@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from aggregator.store.schema_reader import read_schemas
 from aggregator.tables.table_schema import TableSchema
-from replicator.config.feed_settings import Feed
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.runtime.store_errors import StoreUnreachable
 from tui.state.shard_servers import ShardServers
 
@@ -15,7 +15,7 @@ class NoTable(Exception):
     """The feed's shards have no such table, or tables that differ. Name another one."""
 
 
-def table_columns(feed: Feed, table: str, timeout_seconds: float) -> TableSchema:
+def table_columns(feed: ClickHouseFeed, table: str, timeout_seconds: float) -> TableSchema:
     """Returns the columns of a table, by the first replica of each shard that answers.
 
     Raises:

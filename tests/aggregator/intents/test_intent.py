@@ -15,13 +15,13 @@ from aggregator.intents.intent import (
     FIXED_BYTES_MAX,
     METADATA_BYTES_MAX,
     Intent,
-    TableRange,
     UnreadableIntent,
     decode,
     encode,
     fits,
     unreadable,
 )
+from aggregator.intents.table_range import Manifest, TableRange
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 
@@ -34,20 +34,34 @@ names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=3
 @st.composite
 def ranges(draw, offset):
     begin = offset + draw(small)
-    if draw(st.booleans()):
+    kind = draw(st.sampled_from(["marker", "block", "object"]))
+    if kind == "marker":
         return TableRange(begin, begin)
-    return TableRange(
-        begin,
-        begin + draw(st.integers(1, 2**40)),
-        records=draw(small),
-        schema=draw(st.text("0123456789abcdef", max_size=8)),
-        sealed_at_ms=draw(small),
+    common = {
+        "begin": begin,
+        "end": begin + draw(st.integers(1, 2**40)),
+        "records": draw(small),
+        "schema": draw(st.text("0123456789abcdef", max_size=8)),
+        "sealed_at_ms": draw(small),
+    }
+    if kind == "block":
+        return TableRange(**common)
+    return Manifest(
+        **common,
+        left_out=draw(small),
+        size_bytes=draw(small),
+        crc32c=draw(st.integers(0, 2**32 - 1)),
+        first_ms=draw(small),
+        last_ms=draw(small),
+        digest=draw(st.text("0123456789abcdef", max_size=48)),
+        fingerprint=draw(st.text("0123456789abcdef", max_size=8)),
+        token=draw(st.text("0123456789abcdef", max_size=8)),
     )
 
 
 @st.composite
 def intents(draw, tables_max=8):
-    offset = draw(offsets)
+    offset, is_of_tables = draw(offsets), draw(st.booleans())
     return Intent(
         custody=draw(st.sampled_from(Custody)),
         offset=offset,
@@ -56,6 +70,8 @@ def intents(draw, tables_max=8):
         count=draw(offsets),
         holes=draw(offsets),
         up_to=draw(st.none() | offsets),
+        position=None if is_of_tables else draw(offsets),
+        open_records=0 if is_of_tables else draw(offsets),
         producer_id=draw(st.integers(-1, OFFSET_MAX)),
         epoch=draw(st.integers(-1, 32767)),
         transactional_id=draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=40)),
@@ -139,6 +155,8 @@ def test_all_fields_but_the_tables_need_no_more_than_is_kept_for_them(character)
         transactional_id="sluice.feed." + "x" * 60 + ".1023~99",
         leader_epoch=2**31 - 1,
         losses=2**31,
+        position=2**63 - 1,
+        open_records=2**63 - 1,
     ).park(Loss(LossKind.SOURCE_WENT_BACK, 2**63 - 1, 2**63 - 1, character * 300))
     _, metadata = encode(intent)
     assert len(metadata.encode()) <= FIXED_BYTES_MAX

@@ -7,7 +7,8 @@ from itertools import combinations, pairwise, product
 
 import pytest
 
-from aggregator.intents.intent import Intent, TableRange
+from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import Manifest, TableRange
 from aggregator.intents.verdicts import Anomaly, Finding, between, within
 from replicator.kafka.client.custody import Custody
 
@@ -256,3 +257,34 @@ def test_blocks_in_the_wrong_order_go_backward_wherever_they_stood():
             swapped = [*blocks]
             swapped[at : at + 2] = swapped[at + 1], swapped[at]
             assert Anomaly.BACKWARD in {each.anomaly for each in findings(history(swapped))}
+
+
+# -- objects
+
+
+def of_objects(offset, **fields):
+    fields = {"count": 0, "position": offset, **fields}
+    return intent(offset, reference=fields.pop("reference", offset), **fields)
+
+
+@pytest.mark.parametrize(("off", "anomaly"), [(-1, Anomaly.GAP), (0, None), (1, Anomaly.SURPLUS)])
+def test_an_intent_of_objects_accounts_for_each_offset_up_to_its_position(off, anomaly):
+    found = within(of_objects(10, count=7, open_records=2 + off, holes=1, position=20))
+    assert (found and found.anomaly) == anomaly
+
+
+def test_a_loader_that_takes_over_counts_from_the_offset_and_from_nowhere_else():
+    before = of_objects(30, reference=10, count=20)
+    assert [*between(before, of_objects(40, reference=10, count=30))] == []
+    assert [*between(before, of_objects(40, reference=30, count=10))] == []
+    (found,) = between(before, of_objects(40, reference=35, count=5))
+    assert found == Finding(Anomaly.GAP, 30, 35)
+
+
+def test_an_object_that_is_sealed_again_with_other_bytes_is_the_same_range():
+    one = Manifest(10, 20, 10, size_bytes=5, crc32c=7, token="a")
+    other = replace(one, size_bytes=6, crc32c=8, token="b")
+    tables = [{"year=2013": each} for each in (one, other, replace(one, end=19))]
+    first, again, shorter = (of_objects(10, tables=each) for each in tables)
+    assert [*between(first, again)] == []
+    assert [each.anomaly for each in between(first, shorter)] == [Anomaly.OVERLAP]

@@ -91,8 +91,7 @@ class Life:
     def commit(self):
         intent = self.progress.intent(Custody.HELD, 7, self.epoch, "loader")
         self.append(intent)
-        if intent.up_to is not None:
-            self.progress.end_flush()
+        self.progress.committed(intent)
 
     def store(self, draft):
         """Inserts a block; one that is there already is recognised by its rows."""

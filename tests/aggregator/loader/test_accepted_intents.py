@@ -6,7 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from aggregator.intents.intent import Intent, TableRange
+from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import TableRange
 from aggregator.loader.accepted_intents import LogToday, NoRestart, accepted
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
@@ -103,3 +104,14 @@ def test_a_doubtful_block_is_left_as_it_is_and_its_table_goes_on_behind_it():
     found = accepted(parked(LossKind.BLOCK_DOUBTFUL, 100, 150), today(), "free")
     assert found.offset == 100
     assert found.tables["a"] == TableRange(150, 150)
+
+
+def test_of_objects_counting_begins_anew_where_reading_does():
+    intent = parked(LossKind.RETENTION_PASSED, 100, 200, position=900, open_records=5)
+    found = accepted(intent, today(start=200), "free")
+    assert (found.position, found.open_records, found.reference) == (200, 0, 200)
+
+
+def test_an_object_whose_name_was_taken_is_completed_once_the_other_one_is_moved_away():
+    found = accepted(parked(LossKind.OBJECT_TAKEN, 100, 150), today(), "free")
+    assert (found.offset, found.tables["a"]) == (100, TableRange(100, 150, 50, "abcd", 5))

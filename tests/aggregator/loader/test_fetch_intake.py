@@ -2,7 +2,8 @@
 
 import pytest
 
-from aggregator.intents.intent import Intent, TableRange
+from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import TableRange
 from aggregator.loader.fetch_intake import FrozenRecord, next_frozen
 from replicator.kafka.client.custody import Custody
 from tests.aggregator.formats.slices import slice_of

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.intents.intent import fits
+from aggregator.intents.reading import Mode
 from aggregator.loader.accepted_intents import LogToday, accepted
-from aggregator.loader.partition_progress import Mode
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 from tests.aggregator.loader.partition_life import RULE, Life, Log, finish

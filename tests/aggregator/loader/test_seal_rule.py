@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from aggregator.loader.seal_rule import MIB, SealRule, seal_rule
-from replicator.config.feed_settings import ANY_FEED, Feed
+from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
 
-FEED = Feed.model_validate({**ANY_FEED, "block_mib": 10.0})
+FEED = ClickHouseFeed.model_validate({**ANY_FEED, "block_mib": 10.0})
 RULE = SealRule(
     bytes_max=100, records_max=100, age_seconds=1.0, partition_bytes_max=10, loader_bytes_max=50
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aggregator.intents.intent import TableRange
+from aggregator.intents.table_range import TableRange
 from aggregator.loader.window_watch import WindowWatch
 from aggregator.store.schema_reader import TableFacts
 from aggregator.tables.table_schema import TableSchema

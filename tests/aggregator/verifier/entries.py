@@ -6,7 +6,8 @@ from typing import Any
 from uuid import UUID
 
 from aggregator.intents import intent
-from aggregator.intents.intent import Intent, TableRange
+from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import TableRange
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.commit_record import Commit

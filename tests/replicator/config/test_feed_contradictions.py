@@ -41,6 +41,17 @@ replicas = ["clickhouse://{replica}"]
 """
 
 
+def archive(name: str = "archive", clusters: str = '"west regional"', more: str = "") -> str:
+    return f"""
+[feeds.{name}]
+kind = "s3"
+region = "west"
+clusters = [{clusters}]
+bucket = "bucket"
+{more}
+"""
+
+
 def test_a_feed_has_its_name_from_its_table(tmp_path: Path) -> None:
     appliance = loaded(tmp_path, SOUND + feed("b") + feed("a", topics='"other"'))
     assert [each.name for each in appliance.feeds_of("west")] == ["a", "b"]
@@ -132,6 +143,127 @@ def test_two_feeds_that_load_a_topic_into_one_database_are_refused(
 )
 def test_two_feeds_may_share_all_but_records_and_their_place(tmp_path: Path, other: str) -> None:
     assert set(loaded(tmp_path, SOUND + feed("a") + other).feeds) == {"a", "b"}
+
+
+NAMES = "where objects of both would have the same names"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "pattern"),
+    [
+        (archive("a"), archive("b"), ".*"),
+        (archive("a"), archive("b", '"east regional"'), ".*"),
+        (archive("a"), archive("b", more='topics = ["flights"]'), "flights"),
+        (archive("a", more='topics = ["flights"]'), archive("b"), ".*"),
+        (archive("a", more='deny = ["x"]'), archive("b", more='deny = ["x", "y"]'), ".*"),
+        (
+            archive("a", more='deny = ["x"]'),
+            archive("b", more='topics = ["f"]\ndeny = ["y"]'),
+            "f",
+        ),
+        (
+            archive("a", more='prefix = "{cluster}"'),
+            archive("b", '"west regional", "east regional"', 'prefix = "{cluster}"'),
+            ".*",
+        ),
+        (
+            archive("a", more='prefix = "x/{cluster}"'),
+            archive("b", '"east regional"', 'prefix = "x/west-regional"'),
+            ".*",
+        ),
+    ],
+)
+def test_two_feeds_that_write_a_topic_below_one_prefix_are_refused(
+    tmp_path: Path, one: str, other: str, pattern: str
+) -> None:
+    text = f"feeds.a writes {pattern!r} below the same prefix, {NAMES}"
+    assert mistakes(tmp_path, SOUND + one + other) == {"feeds.b.topics[0]": text}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        archive("b").replace('bucket = "bucket"', 'bucket = "other"'),
+        archive("b", more='endpoint = "http://h"'),
+        archive("b", more='prefix = "b"'),
+        archive("b", more='deny = ["flights"]'),
+        archive("b", more='topics = ["other"]'),
+        archive("b", '"east regional"', 'prefix = "{cluster}"'),
+        feed("b"),
+    ],
+)
+def test_feeds_into_objects_may_share_all_but_the_place_of_a_topic(
+    tmp_path: Path, other: str
+) -> None:
+    one = archive("a", more='topics = ["flights"]')
+    assert set(loaded(tmp_path, SOUND + one + other).feeds) == {"a", "b"}
+
+
+def test_two_lists_of_denied_topics_may_leave_nothing_in_common(tmp_path: Path) -> None:
+    one, other = archive("a", more='deny = ["a.*"]'), archive("b", more='deny = ["[^a].*"]')
+    assert set(loaded(tmp_path, SOUND + one + other).feeds) == {"a", "b"}
+
+
+def test_a_part_fits_into_the_memory_of_open_objects(tmp_path: Path) -> None:
+    aggregator = "[aggregator]\nmemory_mib = 64\n"
+    found = mistakes(tmp_path, SOUND + aggregator + archive(more="part_mib = 32.5"))
+    text = "must be 32 or less: open objects have half of aggregator.memory_mib"
+    assert found == {"feeds.archive.part_mib": text}
+    assert loaded(tmp_path, SOUND + aggregator + archive(more="part_mib = 32.0")).feeds
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"), [('"s4"', "'s4'"), ("5", "5"), ('"kind=s3"', "'kind=s3'"), ("[]", "[]")]
+)
+def test_an_unknown_kind_is_the_only_mistake_of_its_feed(
+    tmp_path: Path, kind: str, shown: str
+) -> None:
+    found = mistakes(tmp_path, SOUND + archive().replace('"s3"', kind))
+    assert found == {
+        "feeds.archive.kind": f"should be 'clickhouse' or 's3' (found {shown})",
+    }
+
+
+def test_all_mistakes_of_a_feed_into_objects_are_found_at_once(tmp_path: Path) -> None:
+    found = mistakes(
+        tmp_path,
+        SOUND
+        + """
+        [feeds.archive]
+        kind = "s3"
+        region = "north"
+        clusters = ["west aggregate", "east aggregate"]
+        topics = ["sluice.runs", "("]
+        endpoint = "https://me:sesame@h"
+        bukket = "flights"
+        path_style = "yes"
+        encryption_key = "k"
+        part_mib = 1000.0
+        block_mib = 1.0
+        retry_seconds = 20.0
+        """,
+    )
+    assert set(found) == {
+        f"feeds.archive.{key}"
+        for key in (
+            "region",
+            "clusters[1]",
+            "topics[0]",
+            "topics[1]",
+            "endpoint",
+            "bucket",
+            "bukket",
+            "prefix",
+            "path_style",
+            "encryption_key",
+            "part_mib",
+            "block_mib",
+            "retry_seconds",
+        )
+    }
+    assert "sesame" not in str(found)
+    assert "did you mean 'bucket'?" in found["feeds.archive.bukket"]
+    assert found["feeds.archive.path_style"] == "should be true or false (found 'yes')"
 
 
 def shards(*topics: str) -> str:

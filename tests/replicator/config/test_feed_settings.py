@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from replicator.config.feed_settings import ANY_FEED, AggregatorSettings, Feed, Shard
+from replicator.config.feed_settings import ANY_FEED, AggregatorSettings, ClickHouseFeed, Shard
 from replicator.config.schema_folder import SchemaFolder
 
 REPLICAS = ("clickhouse://one", "clickhouse://two:9001")
 
 
-def feed(**values: Any) -> Feed:
-    return Feed.model_validate({**ANY_FEED, **values})
+def feed(**values: Any) -> ClickHouseFeed:
+    return ClickHouseFeed.model_validate({**ANY_FEED, **values})
 
 
 def shard(*topics: str) -> Shard:
@@ -67,7 +67,7 @@ def test_the_folder_of_schemas_is_relative_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "avro").mkdir()
     (tmp_path / "avro" / "7.avsc").write_text('"string"')
     table = {**ANY_FEED, "format": "avro", "schemas": "avro"}
-    found = Feed.model_validate(table, context={"directory": tmp_path})
+    found = ClickHouseFeed.model_validate(table, context={"directory": tmp_path})
     assert found.schemas == SchemaFolder(tmp_path / "avro", {"7.avsc": b'"string"'})
 
 
@@ -87,5 +87,5 @@ def test_topics_of_kafka_and_sluice_are_never_loaded(topic: str) -> None:
 
 
 def test_an_entry_is_stale_long_after_a_forced_flush_was_due() -> None:
-    reference_seconds: float = Feed.model_fields["reference_seconds"].default
+    reference_seconds: float = ClickHouseFeed.model_fields["reference_seconds"].default
     assert AggregatorSettings().stale_seconds >= 5 * reference_seconds

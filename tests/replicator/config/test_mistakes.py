@@ -14,6 +14,7 @@ from replicator.config.mistakes import (
     translate,
     unknown_key,
 )
+from replicator.config.object_feed import ObjectFeed
 from replicator.config.settings import ReplicatorSettings, TopicSettings
 from replicator.config.topology import Appliance, KafkaCluster
 
@@ -27,7 +28,8 @@ def test_a_path_is_written_as_in_the_file() -> None:
 def test_the_table_at_a_path_is_found_through_named_tables() -> None:
     assert table_at(("regions", "west", "regional"), Appliance) is KafkaCluster
     assert table_at(("replicator",), Appliance) is ReplicatorSettings
-    assert table_at(("feeds", "flights", "shards", 0), Appliance) is Shard
+    assert table_at(("feeds", "flights", "kind=clickhouse", "shards", 0), Appliance) is Shard
+    assert table_at(("feeds", "flights", "kind=s3"), Appliance) is ObjectFeed
     assert table_at(("regions", "west", "redis"), Appliance) is None
     assert table_at(("nowhere", "at", "all"), Appliance) is None
 

@@ -8,7 +8,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from pydantic import ValidationError
 
 from replicator.config import schema_folder
-from replicator.config.feed_settings import ANY_FEED, Feed
+from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
 
 FLIGHTS = """
 syntax = "proto3";
@@ -19,8 +19,10 @@ message flights { Money price = 1; google.protobuf.Timestamp at = 2; }
 MONEY = 'syntax = "proto3"; message Money { sint64 cents = 1; }'
 
 
-def feed(folder: Path, format_name: str = "protobuf") -> Feed:
-    return Feed.model_validate({**ANY_FEED, "format": format_name, "schemas": str(folder)})
+def feed(folder: Path, format_name: str = "protobuf") -> ClickHouseFeed:
+    return ClickHouseFeed.model_validate(
+        {**ANY_FEED, "format": format_name, "schemas": str(folder)}
+    )
 
 
 def refusal(folder: Path, format_name: str = "protobuf") -> str:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from aggregator.intents.intent import TableRange
+from aggregator.intents.table_range import TableRange
 from aggregator.loader.reports import FeedPartition
-from replicator.config.feed_settings import ANY_FEED, Feed
+from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
 from replicator.orders.flaws import flaw
 from replicator.orders.order_records import Freeze, RefreshSchema, SkipReplay, key_of
 from tests.tui.balance_records import NOW_MS
@@ -15,7 +15,7 @@ from tui.actions.region_orders import Terms
 from tui.state.feed_scope import PendingBlock, Scope
 
 WEST = "west regional"
-FEED = Feed.model_validate(
+FEED = ClickHouseFeed.model_validate(
     {
         **ANY_FEED,
         "name": "flights",

@@ -6,7 +6,7 @@ import pytest
 
 from aggregator.store.schema_reader import TableFacts
 from aggregator.tables.table_schema import COORDINATES, Column, TableSchema
-from replicator.config.feed_settings import ANY_FEED, Feed
+from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
 from tui.state.feed_findings import ReplicaFacts, Replication, ShardFacts, findings
 
 COLUMNS = (Column("name", "String"), *(Column(*each) for each in COORDINATES.items()))
@@ -15,14 +15,16 @@ TABLE = TableFacts(SCHEMA, "ReplicatedMergeTree")
 OUTAGE_SECONDS = 600.0
 
 
-def feed(**fields) -> Feed:
+def feed(**fields) -> ClickHouseFeed:
     shard = {
         "topics": ["flights"],
         "database": "air",
         "replicas": ["clickhouse://one", "clickhouse://two"],
         "quorum": 2,
     }
-    return Feed.model_validate({**ANY_FEED, "name": "flights", "shards": [shard], **fields})
+    return ClickHouseFeed.model_validate(
+        {**ANY_FEED, "name": "flights", "shards": [shard], **fields}
+    )
 
 
 def replica(name: str = "one", **fields) -> ReplicaFacts:

@@ -3,7 +3,7 @@
 import pytest
 
 from replicator.config.cluster_name import ClusterName
-from replicator.config.feed_settings import ANY_FEED, Feed
+from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
 from tests.tui.state.test_feed_findings import TABLE, replica
 from tui.state.feed_findings import Replication, ShardFacts
 from tui.state.feed_overlaps import overlaps
@@ -14,7 +14,7 @@ SOURCES = {EAST: {WEST}}
 
 def shard(name, *, server, cluster=WEST, path="/air/flights", topics=("flights",), **fields):
     written = {"topics": [".*"], "database": "air", "replicas": [f"clickhouse://{server}"]}
-    feed = Feed.model_validate({**ANY_FEED, "name": name, "shards": [written], **fields})
+    feed = ClickHouseFeed.model_validate({**ANY_FEED, "name": name, "shards": [written], **fields})
     replicated = {"flights": Replication(path, server, 2, False)}
     found = replica(server, tables={"flights": TABLE}, replication=replicated)
     read = frozenset((cluster, topic) for topic in topics)

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from aggregator.intents.intent import Intent, TableRange
+from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import TableRange
 from aggregator.loader.reports import TOO_MANY_PARTS, FeedPartition, LoaderReport, TableReport
-from replicator.config.feed_settings import ANY_FEED, Feed
+from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.notices.condition import Condition
@@ -19,7 +20,7 @@ from tui.state.snapshot_json import from_json, to_json
 
 NOW_MS = 1_800_000_000_000
 CLUSTER = "region regional"
-FEED = Feed.model_validate(
+FEED = ClickHouseFeed.model_validate(
     {
         **ANY_FEED,
         "name": "flights",

@@ -6,7 +6,7 @@ import pytest
 
 from aggregator.store.schema_reader import TableFacts
 from aggregator.tables.table_schema import COORDINATES, Column, TableSchema
-from replicator.config.feed_settings import ANY_FEED, Feed
+from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
 from tui.state.feed_findings import Finding, ReplicaFacts, ShardFacts
 from tui.state.schema_findings import schema_findings
 
@@ -19,7 +19,7 @@ SOUND = {"type": "record", "name": "Flight", "fields": [{"name": "id", "type": "
 
 
 def found(format_name, folder, *, topics=None, tables=(), **more):
-    feed = Feed.model_validate(
+    feed = ClickHouseFeed.model_validate(
         {**ANY_FEED, "name": "air", "format": format_name, "schemas": str(folder), **more}
     )
     named = None if topics is None else dict.fromkeys(topics, 8)

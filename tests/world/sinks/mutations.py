@@ -13,11 +13,11 @@ from aggregator.intents.intent import Intent
 from aggregator.loader.acquisition import Acquired, Acquisition
 from aggregator.loader.assembly import Makers
 from aggregator.loader.block_loading import BlockLoading
-from aggregator.loader.dead_letters import DeadLetter
 from aggregator.loader.forced_flush import ForcedFlush
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.intent_effects import Produced
 from aggregator.loader.pause_watch import PauseWatch
 from aggregator.loader.shard_tables import ShardTables
 from aggregator.store.block_name import BlockName
@@ -52,8 +52,8 @@ class Mutation:
 class CommitsLater(IntentCommitter):
     """Lets blocks be sent while their intent is being committed."""
 
-    async def commit(self, partition: HeldPartition, letters: Sequence[DeadLetter] = ()) -> None:
-        self._last = asyncio.ensure_future(super().commit(partition, letters))
+    async def commit(self, partition: HeldPartition, *produced: Sequence[Produced]) -> None:
+        self._last = asyncio.ensure_future(super().commit(partition, *produced))
         await asyncio.sleep(0)
 
 
@@ -61,14 +61,14 @@ class LettersApart(IntentCommitter):
     """Produces dead letters in a transaction of their own, before that of the intent."""
 
     async def _commit(
-        self, wanted: Mapping[TopicPartition, HeldPartition], letters: Sequence[DeadLetter]
+        self, wanted: Mapping[TopicPartition, HeldPartition], produced: Sequence[Produced]
     ) -> None:
         formed = super()._intent
         self._ready = {place: formed(each) for place, each in wanted.items()}
-        if letters:
+        if produced:
             # The renewed intents of before go with the letters.
             before = {place: each.intent for place, each in wanted.items()}
-            effects = self.producer.effects(self.committer, letters)
+            effects = self.producer.effects(self.committer, produced)
             await self.store.commit(self.committer, before, effects=effects)
         await super()._commit(wanted, ())
 
@@ -80,11 +80,11 @@ class LettersAfter(IntentCommitter):
     """Produces dead letters in a transaction of their own, after that of the intent."""
 
     async def _commit(
-        self, wanted: Mapping[TopicPartition, HeldPartition], letters: Sequence[DeadLetter]
+        self, wanted: Mapping[TopicPartition, HeldPartition], produced: Sequence[Produced]
     ) -> None:
         await super()._commit(wanted, ())
-        if letters:
-            effects = self.producer.effects(self.committer, letters)
+        if produced:
+            effects = self.producer.effects(self.committer, produced)
             now = {place: each.intent for place, each in wanted.items()}
             await self.store.commit(self.committer, now, effects=effects)
 
@@ -138,6 +138,7 @@ class NeverGivenUp(dict[TopicPartition, HeldPartition]):
     """Partitions whose forced flushes are never given up."""
 
     def __setitem__(self, place: TopicPartition, partition: HeldPartition) -> None:
+        assert partition.flush is not None
         partition.flush = AwaitsFlushes(partition.flush.ended_at)
         super().__setitem__(place, partition)
 

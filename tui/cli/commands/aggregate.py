@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tui.cli.commands.aggregate_losses import accept_loss
+from tui.cli.commands.aggregate_objects import objects
 from tui.cli.commands.aggregate_orders import freeze, refresh_schema, resume, skip_replay
 from tui.cli.commands.aggregate_proto import proto
 from tui.cli.exit_codes import ExitCode
@@ -123,5 +124,5 @@ def check(
     return ExitCode.UNREACHABLE if found.problems else ExitCode.DONE
 
 
-for command in (freeze, resume, refresh_schema, skip_replay, accept_loss, proto):
+for command in (freeze, resume, refresh_schema, skip_replay, accept_loss, objects, proto):
     aggregate.add_command(command)

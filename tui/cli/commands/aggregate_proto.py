@@ -20,9 +20,12 @@ def proto(config: str, feed_name: str, table: str, timeout: float) -> int:
     docs/aggregate.md.
     """
     from aggregator.formats.row_batch_type import proto_text
+    from replicator.config.feed_settings import ClickHouseFeed
     from replicator.config.topology import load
     from tui.state.table_columns import table_columns
 
     feed = load(config).feed(feed_name)
+    if not isinstance(feed, ClickHouseFeed):
+        raise click.UsageError(f"feed {feed_name} has no tables: its kind is {feed.kind}")
     click.echo(proto_text(table_columns(feed, table, timeout)), nl=False)
     return ExitCode.DONE

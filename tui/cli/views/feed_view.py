@@ -158,7 +158,7 @@ def topic_rows(feed: FeedView) -> Iterator[tuple[Any, ...]]:
         some = list(found)
         yield (
             feed.feed,
-            some[0].shard,
+            shard_cell(some[0]),
             cluster,
             topic,
             len(some),
@@ -173,6 +173,11 @@ def topic_rows(feed: FeedView) -> Iterator[tuple[Any, ...]]:
         )
 
 
+def shard_cell(partition: PartitionView) -> int | str:
+    """Returns the number of a partition's shard; a feed into objects has no shards."""
+    return "-" if partition.shard is None else partition.shard
+
+
 def partition_rows(feed: FeedView) -> Iterator[tuple[Any, ...]]:
     """Yields a row for each partition, and for each cluster that is unknown."""
     for cluster in feed.unknown_clusters:
@@ -180,7 +185,7 @@ def partition_rows(feed: FeedView) -> Iterator[tuple[Any, ...]]:
     for each in feed.partitions:
         yield (
             feed.feed,
-            each.shard,
+            shard_cell(each),
             each.cluster,
             each.topic,
             each.partition,

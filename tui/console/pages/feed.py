@@ -220,7 +220,7 @@ def partition_row(feed: FeedView, each: PartitionView) -> Row:
             number_cell(short(each.rows_per_second), each.rows_per_second),
             number_cell(short(each.dead_letters), each.dead_letters),
             text_cell(each.cluster),
-            number_cell(whole(each.shard), each.shard),
+            number_cell("-" if each.shard is None else str(each.shard), each.shard),
             number_cell(whole(each.loader), each.loader),
             text_cell(health.why),
         ),

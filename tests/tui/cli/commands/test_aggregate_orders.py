@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from aggregator.intents.intent import TableRange
+from aggregator.intents.table_range import TableRange
 from aggregator.loader.reports import FeedPartition
 from replicator.orders.order_records import Freeze, RefreshSchema, SkipReplay
 from tests.tui.cli.commands.test_aggregate import config, no_configuration

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from aggregator.intents.intent import TableRange
+from aggregator.intents.table_range import TableRange
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.notices.condition import Condition
 from replicator.orders.feed_orders import FeedOrders

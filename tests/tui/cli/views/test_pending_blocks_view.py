@@ -1,6 +1,6 @@
 """Output of blocks that loaders have to repeat."""
 
-from aggregator.intents.intent import TableRange
+from aggregator.intents.table_range import TableRange
 from aggregator.loader.reports import FeedPartition
 from tui.cli.views.pending_blocks_view import blocks_text, blocks_values
 from tui.state.feed_scope import PendingBlock

@@ -1,0 +1,84 @@
+"""Parquet files: a row group for each chunk of records."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from aggregator.files.even_chunks import EvenChunks
+from aggregator.formats.record_slice import RecordSlice
+
+ROW_GROUP_BYTES = 8 << 20
+"""Bytes of records in a row group, so that an open file needs little memory."""
+CODECS = ("none", "gzip", "snappy", "zstd", "lz4")
+
+
+class ParquetFile:
+    """Writer of one file.
+
+    Args:
+        schema: of the columns.
+        table: makes the columns of records.
+        codec: one of CODECS.
+        row_group_bytes: of records in a row group.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        table: Callable[[Sequence[RecordSlice]], pa.Table],
+        codec: str,
+        row_group_bytes: int = ROW_GROUP_BYTES,
+    ) -> None:
+        self._table = table
+        self._chunks = EvenChunks(row_group_bytes)
+        self._drained = _Drained()
+        self._writer = pq.ParquetWriter(
+            self._drained, schema, compression=codec, store_schema=False
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        return self._chunks.size_bytes
+
+    def write(self, slices: Sequence[RecordSlice]) -> bytes:
+        for chunk in self._chunks.add(slices):
+            self._write(chunk)
+        return self._drained.take()
+
+    def finish(self) -> bytes:
+        if rest := self._chunks.rest():
+            self._write(rest)
+        self._writer.close()
+        return self._drained.take()
+
+    def _write(self, chunk: Sequence[RecordSlice]) -> None:
+        table = self._table(chunk)
+        self._writer.write_table(table, row_group_size=max(1, len(table)))
+
+
+class _Drained(io.RawIOBase):
+    """File that is taken away piece by piece."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._pieces.append(bytes(data))
+        self._position += len(self._pieces[-1])
+        return len(self._pieces[-1])
+
+    def tell(self) -> int:
+        return self._position
+
+    def take(self) -> bytes:
+        taken, self._pieces = b"".join(self._pieces), []
+        return taken

@@ -1,0 +1,95 @@
+"""Record columns: key, value, headers, timestamp, topic, partition and offset as Arrow columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from aggregator.formats.byte_columns import byte_column
+from aggregator.formats.record_fields import field_at
+from aggregator.formats.record_slice import Ints, RecordSlice
+from replicator.batches.records import Octets
+from replicator.batches.varints import read_signed
+
+HEADERS = pa.list_(
+    pa.field(
+        "header",
+        pa.struct([pa.field("name", pa.string(), nullable=False), pa.field("value", pa.binary())]),
+        nullable=False,
+    )
+)
+SCHEMA = pa.schema(
+    [
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("headers", HEADERS, nullable=False),
+        pa.field("timestamp", pa.timestamp("ms", "UTC")),
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+    ]
+)
+
+
+def record_table(slices: Sequence[RecordSlice], topic: str, partition: int) -> pa.Table:
+    """Returns the columns of records. Null and empty keys and values stay different.
+
+    A record without a timestamp has null. Names of headers that are not UTF-8 have U+FFFD in place
+    of what is none.
+    """
+    return pa.Table.from_batches(
+        [_batch(part, topic, partition) for part in slices], SCHEMA
+    ).combine_chunks()
+
+
+def _batch(part: RecordSlice, topic: str, partition: int) -> pa.RecordBatch:
+    count = len(part)
+    times = pa.array(part.timestamp_ms, mask=part.timestamp_ms < 0).cast(pa.timestamp("ms", "UTC"))
+    return pa.RecordBatch.from_arrays(
+        [
+            byte_column(part.data, part.key_begin, part.key_end),
+            byte_column(part.data, part.value_begin, part.value_end),
+            headers_column(part),
+            times,
+            pa.array([topic]).take(pa.array(np.zeros(count, np.int32))),
+            pa.array(np.full(count, partition, np.int32)),
+            pa.array(part.offset),
+        ],
+        schema=SCHEMA,
+    )
+
+
+def headers_column(part: RecordSlice) -> pa.ListArray:
+    """Returns the headers of records. All records are read in step, header by header."""
+    octets = np.frombuffer(part.data, np.uint8)
+    count, at = read_signed(octets, part.headers_begin)
+    record, limits = _limits(octets, count, at, part.headers_end)
+    order = np.argsort(record, kind="stable")
+    name_begin, name_end, value_begin, value_end = (each[order] for each in limits)
+    names = _text(byte_column(part.data, name_begin, name_end))
+    values = byte_column(part.data, value_begin, value_end)
+    pairs = pa.StructArray.from_arrays([names, values], fields=list(HEADERS.value_type))
+    offsets = np.concatenate(([0], np.cumsum(count))).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pairs, type=HEADERS)
+
+
+def _limits(octets: Octets, count: Ints, at: Ints, end: Ints) -> tuple[Ints, list[Ints]]:
+    """Returns the record of each header, and begin and end of its name and of its value."""
+    found: list[tuple[Ints, ...]] = [(np.empty(0, np.int64),) * 5]
+    at = at.copy()
+    for number in range(int(count.max(initial=0))):
+        which = np.flatnonzero(count > number)
+        name_begin, name_end, behind = field_at(octets, at[which], end[which])
+        value_begin, value_end, at[which] = field_at(octets, behind, end[which])
+        found.append((which, name_begin, name_end, value_begin, value_end))
+    record, *limits = (np.concatenate(column) for column in zip(*found, strict=True))
+    return record, limits
+
+
+def _text(names: pa.BinaryArray) -> pa.StringArray:
+    try:
+        return names.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([each.decode(errors="replace") for each in names.to_pylist()], pa.string())

@@ -1,0 +1,51 @@
+"""Table range: the part of a table, or of an encoded partition, that an intent names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TableRange:
+    """Offsets begin..end-1 of a table's block; with begin == end a marker.
+
+    A marker says that every record of the table below it is loaded.
+
+    Args:
+        records: of the table in the range, each of which may hold several rows.
+        schema: hash of the table's columns when the block was sealed.
+        sealed_at_ms: Unix time at which the block was sealed.
+    """
+
+    begin: int
+    end: int
+    records: int = 0
+    schema: str = ""
+    sealed_at_ms: int = 0
+
+    @property
+    def is_marker(self) -> bool:
+        return self.begin == self.end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest(TableRange):
+    """Range whose records become one object: `schema` is the id of theirs, empty for none.
+
+    Args:
+        left_out: records of the range that are not in the object: dead letters, and tombstones.
+        size_bytes, crc32c: of the object.
+        first_ms, last_ms: least and greatest timestamp of its records; -1: none has one.
+        digest: of the records in it, whatever the format of the file.
+        fingerprint: of the settings that decide the object's bytes and its name.
+        token: of the attempt whose upload it is.
+    """
+
+    left_out: int = 0
+    size_bytes: int
+    crc32c: int
+    first_ms: int = -1
+    last_ms: int = -1
+    digest: str = ""
+    fingerprint: str = ""
+    token: str = ""

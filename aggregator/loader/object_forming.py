@@ -1,0 +1,389 @@
+"""Object forming: writes the objects of all partitions, commits their intents, and completes them.
+
+For each object, in this order:
+
+1. Open: its records become a file, whose parts are uploaded. Nobody sees them.
+2. Sealed: its last part is there; its manifest goes into the next intent, which is committed.
+3. Complete: the store shows the object. Whether it does, only HEAD of its name tells.
+4. Told and passed: in one transaction the topic of objects gets its manifest, and the next intent
+   its end.
+
+Of an object that a predecessor sealed HEAD is asked first. If it is not there, the same range is
+read again, and goes through 1, 3 and 4.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from aggregator.formats.record_slice import RecordSlice
+from aggregator.intents.table_range import Manifest
+from aggregator.loader.assignment import LoaderAssignment
+from aggregator.loader.dead_letters import dead_letters
+from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.object_records import object_record
+from aggregator.loader.refused_records import RefusedRecords
+from aggregator.objects.object_draft import ObjectDraft
+from aggregator.objects.object_progress import ObjectProgress
+from aggregator.objects.rotation import Ending
+from aggregator.s3.answers import Answer, StoreProblem
+from aggregator.s3.object_store import ObjectStore
+from aggregator.s3.object_verdict import Verdict, verdict
+from aggregator.s3.open_object import OpenObject
+from balancer.plan import TopicPartition
+from replicator.kafka.client.loss import Loss, LossKind
+from replicator.runtime.backoff import Backoff
+from replicator.runtime.gather import gather_or_cancel
+from replicator.runtime.report_once import ReportOnce
+from replicator.runtime.run_in_thread import run_in_thread
+
+log = logging.getLogger(__name__)
+
+TICK_SECONDS = 0.05
+PAUSE_SECONDS = (0.1, 10.0)
+OFFSET_SECONDS = 1.0
+"""Time after which an offset is committed that has moved without an object: behind records that a
+predecessor had passed, and behind markers of transactions."""
+CLOSE_SECONDS = 5.0
+"""Longest time for aborting uploads at the end; a sweep aborts those that are left."""
+
+Result = TypeVar("Result")
+ObjectPartition = HeldPartition[ObjectProgress[RecordSlice]]
+MakeObject = Callable[[TopicPartition, str, int], OpenObject]
+"""Makes the object of an encoded partition that begins at an offset."""
+
+
+class UploadLost(Exception):
+    """An upload that is gone before its object was complete: its records have to be read again."""
+
+
+@dataclass(eq=False)
+class ObjectForming:
+    """Forms and completes the objects of a loader's partitions.
+
+    Args:
+        partitions: of the loader; other parts add and remove some meanwhile.
+        hold: makes a partition anew from its intent.
+        open_bytes_max: memory of all open objects, above which the largest ends.
+    """
+
+    assignment: LoaderAssignment
+    partitions: dict[TopicPartition, ObjectPartition]
+    committer: IntentCommitter
+    store: ObjectStore
+    make_object: MakeObject
+    hold: Callable[[TopicPartition, Any, int], ObjectPartition]
+    open_bytes_max: int
+    refused: RefusedRecords
+    _wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _open: dict[tuple[TopicPartition, str, int], OpenObject] = field(
+        init=False, default_factory=dict
+    )
+    _tasks: dict[tuple[TopicPartition, str], asyncio.Task[None]] = field(
+        init=False, default_factory=dict
+    )
+    _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
+
+    async def run(self) -> None:
+        """Forms and completes objects until cancelled. Raises what a commit raises."""
+        try:
+            while True:
+                self._wake.clear()
+                await self._take_results()
+                self._weigh()
+                self._end_largest()
+                for partition in list(self.partitions.values()):
+                    if not partition.loss_to_park:
+                        self._start(partition)
+                await self._commit_offsets()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(TICK_SECONDS):
+                        await self._wake.wait()
+        finally:
+            await self._end(list(self._tasks.values()))
+
+    async def drop(self, place: TopicPartition) -> None:
+        """Ends the work on a partition. A sealed object may still be completed."""
+        await self._end([task for (each, _), task in self._tasks.items() if each == place])
+        dropped = [key for key in self._open if key[0] == place]
+        await self._abort([self._open.pop(key) for key in dropped])
+
+    def filled(self) -> None:
+        """Notes that records came in."""
+        self._wake.set()
+
+    async def close(self) -> None:
+        """Aborts the uploads that are left."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._abort(list(self._open.values()))
+
+    # -- tasks
+
+    def _start(self, partition: ObjectPartition) -> None:
+        progress = partition.progress
+        for name, manifest, draft in progress.replays():
+            if (partition.partition, name) not in self._tasks:
+                self._run(partition, name, self._replay(partition, name, manifest, draft))
+        if partition.is_settling:
+            return
+        progress.end_by_clock(time.time())
+        if progress.is_pressed:
+            progress.end_holding(Ending.INTENT)
+        for name, draft in progress.writable():
+            is_idle = not draft.size_bytes and not draft.is_taken
+            if not is_idle and (partition.partition, name) not in self._tasks:
+                self._run(partition, name, self._write(partition, name, draft))
+
+    async def _commit_offsets(self) -> None:
+        late = time.monotonic() - OFFSET_SECONDS
+        moved = [
+            each
+            for each in self.partitions.values()
+            if each.progress.offset > each.intent.offset and each.committed_at < late
+        ]
+        await gather_or_cancel(*map(self.committer.commit, moved))
+
+    def _run(self, partition: ObjectPartition, name: str, work: Coroutine[Any, Any, None]) -> None:
+        task = self._tasks[partition.partition, name] = asyncio.create_task(work)
+        task.add_done_callback(lambda _: self._wake.set())
+
+    async def _take_results(self) -> None:
+        """Takes the tasks that have ended; begins a partition anew whose upload is lost."""
+        for key, task in list(self._tasks.items()):
+            if not task.done():
+                continue
+            del self._tasks[key]
+            if task.cancelled():
+                continue
+            try:
+                task.result()
+            except UploadLost as lost:
+                await self._begin_anew(key[0], lost)
+
+    async def _begin_anew(self, place: TopicPartition, lost: UploadLost) -> None:
+        log.warning(
+            "event=upload-lost %s %s-%d: %s; its records are read again",
+            self.assignment.log_fields,
+            *place,
+            lost,
+        )
+        await self.drop(place)
+        before = self.partitions.get(place)
+        if before is None or before.loss_to_park:
+            return
+        # A commit of what was cancelled may be under way; the partition begins behind it.
+        await self.committer.commit(before)
+        if self.partitions.get(place) is not before or before.loss_to_park:
+            return
+        anew = self.hold(place, before.intent, -1)
+        anew.is_settling, anew.is_frozen, anew.rows = (
+            before.is_settling,
+            before.is_frozen,
+            before.rows,
+        )
+        self.partitions[place] = anew
+
+    @staticmethod
+    async def _end(tasks: list[asyncio.Task[None]]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @staticmethod
+    async def _abort(objects: list[OpenObject]) -> None:
+        await asyncio.gather(*(each.upload.abort() for each in objects), return_exceptions=True)
+
+    def _weigh(self) -> None:
+        """Notes the memory of open objects, so that the reader pauses when it is short."""
+        sizes: Counter[TopicPartition] = Counter()
+        for (place, _, _), opened in self._open.items():
+            sizes[place] += opened.size_bytes
+        for place, partition in self.partitions.items():
+            partition.loading_bytes = sizes[place]
+
+    def _end_largest(self) -> None:
+        """Ends the largest open object where open objects alone fill the memory.
+
+        Those that have ended do not count: when the store is slow, ending more of them frees
+        nothing.
+        """
+        drafts = [
+            (opened.size_bytes, draft)
+            for place, partition in self.partitions.items()
+            for name, draft in partition.progress.writable()
+            if draft.ending is None and (opened := self._open.get((place, name, draft.begin)))
+        ]
+        if sum(size for size, _ in drafts) >= self.open_bytes_max:
+            max(drafts, key=lambda each: each[0])[1].ending = Ending.MEMORY
+
+    # -- one object
+
+    async def _write(
+        self, partition: ObjectPartition, name: str, draft: ObjectDraft[RecordSlice]
+    ) -> None:
+        place, progress = partition.partition, partition.progress
+        opened = await self._written(place, name, draft)
+        if not draft.is_taken:
+            return
+        await self._patiently(place, name, opened.finish)
+        manifest = opened.manifest(draft, time.time_ns() // 1_000_000)
+        if not progress.can_seal(name, manifest):
+            if name not in progress.in_flight:
+                # The intent is full of markers, which go once the offset moves.
+                progress.end_holding(Ending.INTENT)
+            return
+        progress.seal(name, manifest)
+        feed, cluster = self.assignment.feed.name, self.assignment.cluster
+        letters = dead_letters(feed, place, cluster, name, opened.letters, opened.dead)
+        # The names of encoded partitions are as many as records make them: metrics have none.
+        self.refused.note(place, "", opened.dead, has_table=True)
+        await self.committer.commit(partition, letters=letters)
+        await self._complete(partition, name, manifest, opened)
+
+    async def _replay(
+        self,
+        partition: ObjectPartition,
+        name: str,
+        manifest: Manifest,
+        draft: ObjectDraft[RecordSlice],
+    ) -> None:
+        place = partition.partition
+        opened = self._open.get((place, name, manifest.begin))
+        if opened is None:
+            opened = self._made(place, name, manifest.begin)
+            look = partial(self._is_settled, partition, name, manifest, opened)
+            if await self._patiently(place, name, look):
+                self._open.pop((place, name, manifest.begin))
+                return
+            if manifest.fingerprint != opened.fingerprint:
+                # Under them the name may be another one, and the object be there as well.
+                text = f"{opened.key}: set them back until it is complete"
+                self._park(partition, manifest, LossKind.OBJECT_SETTINGS, text)
+                return
+            await self._patiently(place, name, partial(self._abort_others, opened.key))
+        opened = await self._written(place, name, draft)
+        if not draft.is_taken:
+            return
+        await self._patiently(place, name, opened.finish)
+        # The last records of the range may have been compacted away.
+        again = replace(opened.manifest(draft, manifest.sealed_at_ms), end=manifest.end)
+        # Other bytes, such as those of another library, are named before anybody can see them.
+        partition.progress.seal_again(name, again)
+        await self.committer.commit(partition)
+        await self._complete(partition, name, again, opened)
+
+    async def _written(
+        self, place: TopicPartition, name: str, draft: ObjectDraft[RecordSlice]
+    ) -> OpenObject:
+        """Returns the object of a draft, with everything written that was read."""
+        opened = self._open.get((place, name, draft.begin)) or self._made(place, name, draft.begin)
+        while slices := draft.take():
+            await opened.write(slices)
+            await self._patiently(place, name, opened.upload.send)
+        return opened
+
+    def _made(self, place: TopicPartition, name: str, begin: int) -> OpenObject:
+        opened = self._open[place, name, begin] = self.make_object(place, name, begin)
+        return opened
+
+    async def _complete(
+        self, partition: ObjectPartition, name: str, manifest: Manifest, opened: OpenObject
+    ) -> None:
+        place = partition.partition
+
+        async def complete() -> None:
+            problem: StoreProblem | None = None
+            try:
+                await opened.upload.complete()
+            except StoreProblem as found:
+                problem = found
+            is_settled = await self._is_settled(partition, name, manifest, opened)
+            if problem and is_settled:
+                await self._abort([opened])  # another request has made the object
+            elif problem and problem.answer is Answer.CONFLICT and opened.upload.has_parts:
+                raise UploadLost(str(problem)) from problem
+            elif not is_settled:
+                # A success with nothing to see: the server died within it, or shows it late.
+                text = f"{opened.key}: completed, and not to be seen"
+                raise problem or StoreProblem(Answer.BUSY, text)
+
+        await self._patiently(place, name, complete)
+        self._open.pop((place, name, manifest.begin), None)
+
+    async def _is_settled(
+        self, partition: ObjectPartition, name: str, manifest: Manifest, opened: OpenObject
+    ) -> bool:
+        """Looks at the name of an object; passes it if it is there. Returns True if nothing else is
+        to be done for it: also where another content has taken its name."""
+        place, key = partition.partition, opened.key
+        found = await run_in_thread(self.store.head, key)
+        if found is not None and verdict(found, manifest) is Verdict.UNCLEAR:
+            found = found._replace(crc32c=await run_in_thread(self.store.read_crc32c, key))
+        match verdict(found, manifest):
+            case Verdict.ABSENT:
+                return False
+            case Verdict.OURS:
+                partition.progress.passed(name)
+                partition.rows += manifest.records - manifest.left_out
+                now_ms = time.time_ns() // 1_000_000
+                feed, cluster = self.assignment.feed.name, self.assignment.cluster
+                told = object_record(feed, cluster, place, key, manifest, now_ms)
+                await self.committer.commit(partition, told=[told])
+            case Verdict.OTHER:
+                assert found is not None
+                there = f"{found.size_bytes} bytes, CRC-32C {found.crc32c or 0:08x}"
+                ours = f"{manifest.size_bytes}, {manifest.crc32c:08x}"
+                text = f"{key} has {there}; ours {ours}"
+                self._park(partition, manifest, LossKind.OBJECT_TAKEN, text)
+        return True
+
+    @staticmethod
+    def _park(partition: ObjectPartition, manifest: Manifest, kind: LossKind, text: str) -> None:
+        partition.loss_to_park = Loss(kind, manifest.begin, manifest.end, text)
+
+    async def _abort_others(self, key: str) -> None:
+        """Aborts uploads of a name that a predecessor left behind."""
+        for each in await run_in_thread(lambda: list(self.store.uploads(key))):
+            if each.key == key:
+                await run_in_thread(self.store.abort, key, each.upload_id)
+
+    async def _patiently(
+        self, place: TopicPartition, name: str, act: Callable[[], Awaitable[Result]]
+    ) -> Result:
+        """Does something again and again until the store has done it; returns its result.
+
+        Raises:
+            UploadLost: it can never be done.
+        """
+        backoff, about = Backoff(*PAUSE_SECONDS), (*place, name)
+        while True:
+            try:
+                result = await act()
+            except StoreProblem as problem:
+                if problem.answer is Answer.UPLOAD_GONE:
+                    raise UploadLost(str(problem)) from problem
+                if problem.answer is Answer.DENIED:
+                    await run_in_thread(self.store.renew)
+                if self._reports.is_news(about, problem.answer.value):
+                    log.warning(
+                        "event=store-waits %s %s-%d: %s",
+                        self.assignment.log_fields,
+                        *place,
+                        problem,
+                    )
+            else:
+                if self._reports.settle(about):
+                    log.info("event=store-works %s %s-%d", self.assignment.log_fields, *place)
+                return result
+            await asyncio.sleep(backoff.jittered(0.5, 1.5))
+            backoff.grow()

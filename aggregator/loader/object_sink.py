@@ -1,0 +1,128 @@
+"""Object sink: the parts of a loader session of a feed into objects."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+from aggregator.intents.intent import Intent
+from aggregator.loader.assignment import LoaderAssignment
+from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.object_forming import ObjectForming, ObjectPartition
+from aggregator.loader.object_layout import ObjectLayout
+from aggregator.loader.refused_records import RefusedRecords
+from aggregator.loader.sink import Sink
+from aggregator.loader.tally import Tally
+from aggregator.objects.object_progress import ObjectProgress
+from aggregator.objects.rotation import Rotation
+from aggregator.s3.object_store import ObjectStore, StoreAddress
+from aggregator.s3.open_object import OpenObject
+from aggregator.store.schema_reader import TableFacts
+from balancer.plan import TopicPartition
+from replicator.config.object_feed import ObjectFeed
+
+MIB = 1 << 20
+OPEN_PART = 0.5
+"""Part of the memory that open objects may take; the rest is for what was fetched."""
+
+
+def object_sink(
+    feed: ObjectFeed,
+    assignment: LoaderAssignment,
+    partitions: dict[TopicPartition, HeldPartition],
+    intents: IntentCommitter,
+    memory_mib: int,
+    tally: Tally,
+) -> Sink:
+    """Returns the parts."""
+    store = ObjectStore(address_of(feed))
+    layout = ObjectLayout(feed, str(assignment.cluster))
+    hold = partial(_held, rotation_of(feed))
+    forming = ObjectForming(
+        assignment,
+        partitions,
+        intents,
+        store,
+        partial(_opened, layout, store),
+        hold,
+        int(OPEN_PART * memory_mib * MIB),
+        RefusedRecords(assignment, tally),
+    )
+    return Sink(
+        forming=forming,
+        hold=hold,
+        route=layout.route,
+        clock=time.time,
+        tables=_NoTables(),
+        partition_bytes_max=int((1 - OPEN_PART) * memory_mib * MIB),
+        flush_seconds=0.0,
+        close=forming.close,
+    )
+
+
+def address_of(feed: ObjectFeed) -> StoreAddress:
+    """Returns where a feed's bucket is."""
+    extra = {
+        "StorageClass": feed.storage_class,
+        "ServerSideEncryption": feed.encryption,
+        "SSEKMSKeyId": feed.encryption_key,
+    }
+    return StoreAddress(
+        bucket=feed.bucket,
+        endpoint=feed.endpoint,
+        region=feed.store_region,
+        path_style=feed.path_style,
+        owner=feed.owner,
+        ca_file=str(feed.ca_file) if feed.ca_file else None,
+        credentials_file=feed.credentials_file,
+        extra={name: value for name, value in extra.items() if value},
+    )
+
+
+def rotation_of(feed: ObjectFeed) -> Rotation:
+    """Returns where a feed's objects end."""
+    interval = feed.object_interval_seconds
+    return Rotation(
+        records_max=feed.object_records,
+        bytes_max=None if feed.object_mib is None else int(feed.object_mib * MIB),
+        interval_ms=None if interval is None else round(interval * 1000),
+        age_seconds=feed.object_age_seconds,
+        times_of_day=feed.object_times,
+        zone=feed.zone,
+    )
+
+
+def _held(rotation: Rotation, place: TopicPartition, intent: Intent, epoch: int) -> ObjectPartition:
+    return HeldPartition(place, intent, ObjectProgress(rotation, intent), epoch)
+
+
+def _opened(
+    layout: ObjectLayout, store: ObjectStore, place: TopicPartition, name: str, begin: int
+) -> OpenObject:
+    """Returns a new object of an encoded partition."""
+    metadata = {
+        "sluice-feed": layout.feed.name,
+        "sluice-cluster": layout.cluster,
+        "sluice-partition": f"{place.topic}/{place.partition}",
+        "sluice-begin": str(begin),
+    }
+    return OpenObject(
+        layout.key(place, name, begin),
+        layout.writer(place),
+        store,
+        metadata,
+        layout.fingerprint,
+        layout.admission(place, name),
+        int(layout.feed.part_mib * MIB),
+    )
+
+
+class _NoTables:
+    """Tables of a feed that has none."""
+
+    def is_held(self, topic: str, table: str) -> bool:
+        return False
+
+    def facts(self, topic: str, table: str) -> TableFacts | None:
+        return None

@@ -1,0 +1,55 @@
+"""Table sink: the parts of a loader session of a feed into tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from aggregator.formats.record_slice import RecordSlice
+from aggregator.formats.routing import by_table
+from aggregator.loader.assignment import LoaderAssignment
+from aggregator.loader.block_forming import BlockForming
+from aggregator.loader.block_partition import BlockPartition, held_for_blocks
+from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.receipts import BlockReceipt
+from aggregator.loader.seal_rule import MIB, PARTITION_BLOCKS, seal_rule
+from aggregator.loader.shard_tables import ShardTables
+from aggregator.loader.sink import Sink
+from aggregator.loader.tally import Tally
+from balancer.plan import TopicPartition
+from replicator.config.feed_settings import ClickHouseFeed
+
+
+def table_sink(
+    feed: ClickHouseFeed,
+    assignment: LoaderAssignment,
+    partitions: dict[TopicPartition, BlockPartition],
+    intents: IntentCommitter,
+    tables: ShardTables,
+    memory_mib: int,
+    stored: Callable[[BlockReceipt], None],
+    tally: Tally,
+) -> Sink:
+    """Returns the parts.
+
+    Args:
+        stored: called with each block that is stored.
+    """
+    rule = seal_rule(feed, memory_mib * MIB)
+    return Sink(
+        forming=BlockForming(assignment, partitions, intents, tables, rule, stored, tally),
+        hold=held_for_blocks,
+        route=partial(_by_table, feed.header if feed.table_from == "header" else None),
+        clock=time.monotonic,
+        tables=tables,
+        partition_bytes_max=PARTITION_BLOCKS * rule.bytes_max,
+        flush_seconds=feed.reference_seconds,
+        close=tables.close,
+    )
+
+
+def _by_table(
+    header: str | None, place: TopicPartition, records: RecordSlice
+) -> Mapping[str, RecordSlice]:
+    return by_table(records, topic=place.topic, header=header)

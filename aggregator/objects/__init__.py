@@ -1,0 +1,1 @@
+"""Objects: how records become files in an object store. No I/O."""

@@ -1,0 +1,87 @@
+"""Object draft: the records that form an object which no intent names yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from aggregator.objects.rotation import NO_TIME, Ending
+
+Ints = npt.NDArray[np.int64]
+
+
+class Slice(Protocol):
+    """Records of one encoded partition, in offset order."""
+
+    @property
+    def offset(self) -> Ints:
+        """Offsets of the records, ascending."""
+
+    @property
+    def timestamp_ms(self) -> Ints:
+        """Timestamps of the records; NO_TIME for those without one."""
+
+    @property
+    def record_bytes(self) -> Ints:
+        """Bytes of key, value and headers of each record."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that the records take."""
+
+    def between(self, begin: int, end: int) -> Self:
+        """Returns the records with offsets from begin up to, not including, end."""
+
+
+S = TypeVar("S", bound=Slice)
+
+
+@dataclass(slots=True)
+class ObjectDraft(Generic[S]):
+    """Records of an object.
+
+    Args:
+        begin, end: offsets of the first record, and behind the last one.
+        since: Unix time at which the first record was read.
+        first_ms: timestamp of the first record that has one.
+        input_bytes: of keys, values and headers.
+        ending: limit that ended the object; None: it takes further records.
+    """
+
+    begin: int
+    since: float
+    end: int = field(init=False)
+    records: int = 0
+    input_bytes: int = 0
+    first_ms: int = NO_TIME
+    ending: Ending | None = None
+    _unwritten: list[S] = field(default_factory=list)
+    size_bytes: int = 0
+    """Memory of the records that nobody has taken yet."""
+
+    def __post_init__(self) -> None:
+        self.end = self.begin
+
+    def append(self, part: S) -> None:
+        """Takes further records in."""
+        self.end = int(part.offset[-1]) + 1
+        self.records += len(part.offset)
+        self.input_bytes += int(part.record_bytes.sum())
+        self.size_bytes += part.size_bytes
+        if self.first_ms == NO_TIME:
+            with_time = part.timestamp_ms[part.timestamp_ms != NO_TIME]
+            self.first_ms = int(with_time[0]) if len(with_time) else NO_TIME
+        self._unwritten.append(part)
+
+    def take(self) -> list[S]:
+        """Returns, once each, the records for the object's file."""
+        taken, self._unwritten, self.size_bytes = self._unwritten, [], 0
+        return taken
+
+    @property
+    def is_taken(self) -> bool:
+        """True when all records were taken, and no more are going to come."""
+        return self.ending is not None and not self._unwritten

@@ -1,0 +1,62 @@
+"""Object name: where the records of an encoded partition are in a bucket.
+
+`<prefix>/<topic>/<encoded partition>/<topic>+<partition>+<offset of the first record>.<extension>`,
+as Confluent's sink names its objects.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+KEY_BYTES_MAX = 1024
+"""Longest key of an object, in UTF-8."""
+OFFSET_DIGITS = 10
+_FILE = re.compile(r"(?P<topic>[\w.-]+)\+(?P<partition>\d+)\+(?P<begin>\d+)\.(?P<extension>[\w.]+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectName:
+    """Name of an object.
+
+    Args:
+        prefix: without a slash at either end; empty: none.
+        begin: offset of the first record.
+        extension: without its dot, such as `snappy.parquet`.
+        digits: to which the offset is padded.
+    """
+
+    prefix: str
+    topic: str
+    encoded_partition: str
+    partition: int
+    begin: int
+    extension: str
+    digits: int = OFFSET_DIGITS
+
+    @property
+    def key(self) -> str:
+        """Key in the bucket."""
+        file = f"{self.topic}+{self.partition}+{self.begin:0{self.digits}}.{self.extension}"
+        return "/".join(filter(None, (self.prefix, self.topic, self.encoded_partition, file)))
+
+
+def parsed(key: str, prefix: str) -> ObjectName | None:
+    """Returns the name that a key stands for; None for a key of another shape."""
+    if prefix and not key.startswith(f"{prefix}/"):
+        return None
+    topic, _, rest = key[len(prefix) + 1 if prefix else 0 :].partition("/")
+    folders, _, file = rest.rpartition("/")
+    found = _FILE.fullmatch(file)
+    if found is None or found["topic"] != topic:
+        return None
+    name = ObjectName(
+        prefix=prefix,
+        topic=topic,
+        encoded_partition=folders,
+        partition=int(found["partition"]),
+        begin=int(found["begin"]),
+        extension=found["extension"],
+        digits=len(found["begin"]),
+    )
+    return name if name.key == key else None

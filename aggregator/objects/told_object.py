@@ -1,0 +1,81 @@
+"""Told object: a complete object of a feed, as the topic sluice.objects.<feed> has it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from aggregator.intents.table_range import Manifest
+
+
+class UnreadableObject(Exception):
+    """A record of the topic that this version cannot read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldObject:
+    """Object that is complete in the store.
+
+    Args:
+        key: in the bucket.
+        begin, end: offsets of its first record, and behind its last one.
+        records: read for the object; `left_out` of them are not in it.
+        first_ms, last_ms: least and greatest timestamp of its records; -1: none has one.
+        sealed_at_ms, told_at_ms: Unix times.
+    """
+
+    key: str
+    cluster: str
+    topic: str
+    partition: int
+    begin: int
+    end: int
+    records: int
+    left_out: int
+    size_bytes: int
+    crc32c: int
+    first_ms: int
+    last_ms: int
+    schema: str
+    digest: str
+    sealed_at_ms: int
+    told_at_ms: int
+
+    @classmethod
+    def of(
+        cls, key: str, cluster: str, topic: str, partition: int, manifest: Manifest, told_at_ms: int
+    ) -> ToldObject:
+        """Returns the object of a manifest."""
+        return cls(
+            key=key,
+            cluster=cluster,
+            topic=topic,
+            partition=partition,
+            begin=manifest.begin,
+            end=manifest.end,
+            records=manifest.records,
+            left_out=manifest.left_out,
+            size_bytes=manifest.size_bytes,
+            crc32c=manifest.crc32c,
+            first_ms=manifest.first_ms,
+            last_ms=manifest.last_ms,
+            schema=manifest.schema,
+            digest=manifest.digest,
+            sealed_at_ms=manifest.sealed_at_ms,
+            told_at_ms=told_at_ms,
+        )
+
+    def encode(self) -> bytes:
+        """Returns the value of the record; its key is the object's."""
+        fields = asdict(self)
+        del fields["key"]
+        return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def decode(key: bytes, value: bytes) -> ToldObject:
+    """Returns the object of a record. Raises UnreadableObject."""
+    try:
+        return ToldObject(key=key.decode(), **json.loads(value))
+    except (ValueError, TypeError) as error:
+        text = f"the record of {key!r} cannot be read ({error}); was it written by a newer version?"
+        raise UnreadableObject(text) from error

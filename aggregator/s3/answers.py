@@ -1,0 +1,81 @@
+"""Answers of an object store: what an error means for what was asked.
+
+No answer to a completion is believed: a HEAD of the key tells what is there (docs/s3.md).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Answer(Enum):
+    """Meaning of an error."""
+
+    ABSENT = "there is no such object"
+    TAKEN = "the name is taken"
+    UPLOAD_GONE = "the upload is completed, aborted or swept"
+    CONFLICT = "another request for the same name runs"
+    DENIED = "a right is missing, or the credentials are not valid (any more)"
+    NO_BUCKET = "there is no such bucket"
+    UNSUPPORTED = "the store does not know this"
+    BUSY = "the store cannot answer now"
+    REFUSED = "the store takes no such request"
+
+
+class StoreProblem(Exception):
+    """An answer that is an error, or none at all.
+
+    Args:
+        text: with the store's own words.
+        may_have_acted: the request may have succeeded.
+    """
+
+    def __init__(self, answer: Answer, text: str, *, may_have_acted: bool = False) -> None:
+        super().__init__(f"{answer.value}: {text}")
+        self.answer, self.text, self.may_have_acted = answer, text, may_have_acted
+
+
+_BY_CODE = {
+    "NoSuchKey": Answer.ABSENT,
+    "NotFound": Answer.ABSENT,
+    "PreconditionFailed": Answer.TAKEN,
+    "NoSuchUpload": Answer.UPLOAD_GONE,
+    # Some of its parts were swept.
+    "InvalidPart": Answer.UPLOAD_GONE,
+    "ConditionalRequestConflict": Answer.CONFLICT,
+    "OperationAborted": Answer.CONFLICT,
+    "NoSuchBucket": Answer.NO_BUCKET,
+    "NotImplemented": Answer.UNSUPPORTED,
+    "InternalError": Answer.BUSY,
+    "SlowDown": Answer.BUSY,
+    "RequestTimeout": Answer.BUSY,
+    "ServiceUnavailable": Answer.BUSY,
+    # Credentials that have just expired, and a clock that is wrong, pass by themselves.
+    "ExpiredToken": Answer.DENIED,
+    "InvalidAccessKeyId": Answer.DENIED,
+    "SignatureDoesNotMatch": Answer.DENIED,
+    "RequestTimeTooSkewed": Answer.DENIED,
+}
+_BY_STATUS = {
+    401: Answer.DENIED,
+    403: Answer.DENIED,
+    404: Answer.ABSENT,
+    408: Answer.BUSY,
+    409: Answer.CONFLICT,
+    412: Answer.TAKEN,
+    429: Answer.BUSY,
+    501: Answer.UNSUPPORTED,
+}
+
+
+def meaning(code: str, status: int) -> Answer:
+    """Returns the meaning of an error.
+
+    Args:
+        code: of the answer's body; empty, or the status, where there is no body (HEAD).
+        status: of HTTP; 200 for an error inside a success.
+    """
+    if found := _BY_CODE.get(code) or _BY_STATUS.get(status):
+        return found
+    # 507 is a disk that is full; a success with an unknown error inside has not succeeded.
+    return Answer.BUSY if status >= 500 or status == 200 else Answer.REFUSED

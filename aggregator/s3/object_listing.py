@@ -1,0 +1,84 @@
+"""Object listing: the objects that a feed has told of, and what the store has of each. Blocking."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from confluent_kafka import Message
+
+from aggregator.objects.told_object import ToldObject, UnreadableObject, decode
+from aggregator.s3.object_store import ObjectStore
+from replicator.config.names import objects_topic
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.tail.topic_tailer import TopicTailer
+
+log = logging.getLogger(__name__)
+
+HEADS_AT_ONCE = 16
+
+
+class ObjectTailer(TopicTailer[ToldObject]):
+    """Tailer of the topic of a feed's objects. Logs unreadable records, and leaves them out."""
+
+    def __init__(self, name: str, cluster: KafkaCluster, feed: str) -> None:
+        """`name` is the cluster's name for people, such as "west aggregate"."""
+        topic = objects_topic(feed)
+        super().__init__(name, cluster, topic, topic, self._decoded)
+
+    def _decoded(self, message: Message) -> ToldObject | None:
+        key, value = message.key(), message.value()
+        if not isinstance(key, bytes) or value is None:
+            return None
+        try:
+            return decode(key, value)
+        except UnreadableObject as unreadable:
+            log.warning("event=object-unreadable %s: %s; it is left out", self.name, unreadable)
+            return None
+
+
+def told_objects(
+    name: str, cluster: KafkaCluster, feed: str, timeout_seconds: float
+) -> list[ToldObject]:
+    """Returns the objects that a feed has told of in a cluster, by topic, partition and offset.
+
+    Args:
+        name: of the cluster, for people.
+
+    Raises:
+        AdminError, LogUnreadable: the cluster gives no answer.
+    """
+    told = {each.key: each for each in ObjectTailer(name, cluster, feed).read(timeout_seconds)}
+    return sorted(
+        told.values(), key=lambda each: (each.topic, each.partition, each.begin, each.key)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Difference between an object as it was told, and the store."""
+
+    key: str
+    text: str
+
+
+def differences(store: ObjectStore, objects: Iterable[ToldObject]) -> Iterator[Difference]:
+    """Yields what the store has otherwise: it is asked for each object's size and checksum.
+
+    Raises StoreProblem.
+    """
+    with ThreadPoolExecutor(HEADS_AT_ONCE) as pool:
+        objects = list(objects)
+        for told, found in zip(
+            objects, pool.map(lambda each: store.head(each.key), objects), strict=True
+        ):
+            if found is None:
+                yield Difference(told.key, "is not there")
+            elif found.size_bytes != told.size_bytes:
+                text = f"has {found.size_bytes} bytes, told were {told.size_bytes}"
+                yield Difference(told.key, text)
+            elif found.crc32c is not None and found.crc32c != told.crc32c:
+                text = f"has the CRC-32C {found.crc32c:08x}, told was {told.crc32c:08x}"
+                yield Difference(told.key, text)

@@ -1,0 +1,284 @@
+"""Object store: the requests to a bucket, each sent once. Blocks; call it in a thread."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+from botocore.parsers import ResponseParserError
+from crc32c import crc32c
+
+from aggregator.s3.answers import Answer, StoreProblem, meaning
+from replicator.config.store_credentials import read_credentials
+
+TOKEN = "sluice-token"
+"""Key of an object's metadata: the attempt that wrote it."""
+
+
+RENEW_SECONDS = 1.0
+READ_BYTES = 1 << 20
+
+
+class Found(NamedTuple):
+    """Object as the store shows it.
+
+    Args:
+        crc32c: of the whole object; None where the store keeps none.
+        metadata: as it was given when the object was begun.
+    """
+
+    size_bytes: int
+    crc32c: int | None
+    metadata: Mapping[str, str]
+
+
+class PutPart(NamedTuple):
+    """Part of an upload that the store has."""
+
+    number: int
+    etag: str
+    crc32c: int
+
+
+class Upload(NamedTuple):
+    """Upload that is not completed."""
+
+    key: str
+    upload_id: str
+    begun_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreAddress:
+    """Address of a bucket, and how it is asked.
+
+    Args:
+        endpoint: URL of the store; None: AWS.
+        owner: account that has to own the bucket; None: whoever.
+        ca_file: PEM certificates that sign the store's own; None: those of the system.
+        credentials_file: file with the keys of an account; None: boto3's chain finds them.
+        extra: parameters of each new object, such as its encryption and storage class.
+    """
+
+    bucket: str
+    endpoint: str | None = None
+    region: str = "us-east-1"
+    path_style: bool = False
+    owner: str | None = None
+    ca_file: str | None = None
+    credentials_file: Path | None = None
+    extra: Mapping[str, str]
+    connect_seconds: float = 5.0
+    read_seconds: float = 60.0
+
+
+class ObjectStore:
+    """Bucket of a store.
+
+    Args:
+        make_client: makes boto3's client; called again to read the credentials anew.
+    """
+
+    def __init__(
+        self, address: StoreAddress, make_client: Callable[[StoreAddress], Any] | None = None
+    ) -> None:
+        self.address = address
+        self._make_client = make_client or client_of
+        self._client = self._make_client(address)
+        self._made_at = time.monotonic()
+
+    def renew(self) -> None:
+        """Reads the credentials anew; does nothing if that was done a moment ago."""
+        if time.monotonic() - self._made_at >= RENEW_SECONDS:
+            self._made_at = time.monotonic()
+            self._client = self._make_client(self.address)
+
+    # -- objects
+
+    def head(self, key: str) -> Found | None:
+        """Returns the object of a name; None if there is none."""
+        try:
+            with _asking("HEAD", key):
+                found = self._client.head_object(**self._at(key), ChecksumMode="ENABLED")
+        except StoreProblem as problem:
+            if problem.answer is Answer.ABSENT:
+                return None
+            raise
+        is_whole = found.get("ChecksumType", "FULL_OBJECT") == "FULL_OBJECT"
+        crc = found.get("ChecksumCRC32C") if is_whole else None
+        return Found(found["ContentLength"], _number(crc) if crc else None, found["Metadata"])
+
+    def put(self, key: str, data: bytes, crc32c: int, metadata: Mapping[str, str]) -> None:
+        """Writes an object at once, unless its name is taken."""
+        with _asking("PutObject", key, changes=True):
+            self._client.put_object(
+                **self._at(key),
+                **self.address.extra,
+                Body=data,
+                ChecksumCRC32C=_text(crc32c),
+                Metadata=dict(metadata),
+                IfNoneMatch="*",
+            )
+
+    def read(self, key: str) -> bytes:
+        """Returns the content of an object."""
+        with _asking("GetObject", key):
+            content: bytes = self._client.get_object(**self._at(key))["Body"].read()
+        return content
+
+    def read_crc32c(self, key: str) -> int:
+        """Reads an object, and returns its CRC-32C."""
+        found = 0
+        with _asking("GetObject", key):
+            body = self._client.get_object(**self._at(key))["Body"]
+            for piece in body.iter_chunks(READ_BYTES):
+                found = crc32c(piece, found)
+        return found
+
+    def tag(self, key: str, tags: Mapping[str, str]) -> None:
+        """Gives an object its tags."""
+        listed = [{"Key": name, "Value": value} for name, value in tags.items()]
+        with _asking("PutObjectTagging", key, changes=True):
+            self._client.put_object_tagging(**self._at(key), Tagging={"TagSet": listed})
+
+    # -- uploads
+
+    def begin(self, key: str, metadata: Mapping[str, str]) -> str:
+        """Begins an upload; returns its id."""
+        with _asking("CreateMultipartUpload", key, changes=True):
+            begun = self._client.create_multipart_upload(
+                **self._at(key),
+                **self.address.extra,
+                ChecksumAlgorithm="CRC32C",
+                ChecksumType="FULL_OBJECT",
+                Metadata=dict(metadata),
+            )
+        upload_id: str = begun["UploadId"]
+        return upload_id
+
+    def put_part(self, key: str, upload_id: str, number: int, data: bytes, crc32c: int) -> PutPart:
+        """Uploads a part; one of the same number is replaced."""
+        with _asking("UploadPart", key, changes=True):
+            put = self._client.upload_part(
+                **self._at(key),
+                UploadId=upload_id,
+                PartNumber=number,
+                Body=data,
+                ChecksumCRC32C=_text(crc32c),
+            )
+        return PutPart(number, put["ETag"], crc32c)
+
+    def complete(
+        self, key: str, upload_id: str, parts: Sequence[PutPart], size_bytes: int, crc32c: int
+    ) -> None:
+        """Makes an object of its parts, unless its name is taken. The answer is not to be believed:
+        ask `head`."""
+        listed = [
+            {"PartNumber": each.number, "ETag": each.etag, "ChecksumCRC32C": _text(each.crc32c)}
+            for each in parts
+        ]
+        with _asking("CompleteMultipartUpload", key, changes=True):
+            self._client.complete_multipart_upload(
+                **self._at(key),
+                UploadId=upload_id,
+                MultipartUpload={"Parts": listed},
+                ChecksumType="FULL_OBJECT",
+                ChecksumCRC32C=_text(crc32c),
+                MpuObjectSize=size_bytes,
+                IfNoneMatch="*",
+            )
+
+    def abort(self, key: str, upload_id: str) -> None:
+        """Aborts an upload; does nothing if it is gone."""
+        try:
+            with _asking("AbortMultipartUpload", key, changes=True):
+                self._client.abort_multipart_upload(**self._at(key), UploadId=upload_id)
+        except StoreProblem as problem:
+            if problem.answer not in (Answer.UPLOAD_GONE, Answer.ABSENT):
+                raise
+
+    def uploads(self, prefix: str) -> Iterator[Upload]:
+        """Yields the uploads below a prefix that are not completed."""
+        with _asking("ListMultipartUploads", prefix):
+            pages = self._client.get_paginator("list_multipart_uploads").paginate(
+                **self._bucket, Prefix=prefix
+            )
+            for page in pages:
+                for each in page.get("Uploads", ()):
+                    yield Upload(each["Key"], each["UploadId"], each["Initiated"].timestamp())
+
+    @property
+    def _bucket(self) -> dict[str, Any]:
+        owner = {"ExpectedBucketOwner": self.address.owner} if self.address.owner else {}
+        return {"Bucket": self.address.bucket, **owner}
+
+    def _at(self, key: str) -> dict[str, Any]:
+        return {**self._bucket, "Key": key}
+
+
+def client_of(address: StoreAddress) -> Any:
+    """Returns boto3's client of a store, with the credentials as they are now.
+
+    Raises:
+        StoreProblem: their file cannot be read.
+    """
+    return boto3.Session(**_credentials(address.credentials_file)).client(
+        "s3",
+        endpoint_url=address.endpoint,
+        region_name=address.region,
+        verify=address.ca_file,
+        config=Config(
+            s3={"addressing_style": "path" if address.path_style else "auto"},
+            connect_timeout=address.connect_seconds,
+            read_timeout=address.read_seconds,
+            # A second try by the library would hide how the first one ended.
+            retries={"total_max_attempts": 1, "mode": "standard"},
+            # Stores without trailers refuse the checksums that boto3 adds by itself.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        ),
+    )
+
+
+def _credentials(file: Path | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    try:
+        return asdict(read_credentials(file))
+    except (OSError, ValueError) as error:
+        raise StoreProblem(Answer.DENIED, f"credentials_file: {error}") from error
+
+
+@contextmanager
+def _asking(what: str, key: str, *, changes: bool = False) -> Iterator[None]:
+    """Turns errors of boto3 into a StoreProblem."""
+    try:
+        yield
+    except ClientError as error:
+        found, answered = error.response.get("Error", {}), error.response["ResponseMetadata"]
+        code, status = str(found.get("Code", "")), int(answered.get("HTTPStatusCode", 0))
+        answer = meaning(code, status)
+        text = f"{what} {key}: {code} {found.get('Message', '')} ({status})"
+        in_doubt = changes and answer is Answer.BUSY
+        raise StoreProblem(answer, text, may_have_acted=in_doubt) from error
+    except NoCredentialsError as error:
+        raise StoreProblem(Answer.DENIED, f"{what} {key}: {error}") from error
+    except (BotoCoreError, ResponseParserError) as error:
+        # The latter is an answer of something between, such as a page of a proxy.
+        raise StoreProblem(Answer.BUSY, f"{what} {key}: {error}", may_have_acted=changes) from error
+
+
+def _text(crc32c: int) -> str:
+    return base64.b64encode(crc32c.to_bytes(4, "big")).decode()
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(base64.b64decode(text), "big")

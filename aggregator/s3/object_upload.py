@@ -1,0 +1,107 @@
+"""Object upload: the bytes of one object on their way into the store, where nobody sees them before
+the last step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from aggregator.s3.object_store import ObjectStore, PutPart
+from replicator.runtime.run_in_thread import run_in_thread
+
+PART_BYTES = 25 << 20
+LARGER_AFTER = 1000
+"""Number of parts after which parts grow: an upload may have 10 000."""
+
+
+class Identity(NamedTuple):
+    """Identity of an object's content."""
+
+    size_bytes: int
+    crc32c: int
+
+
+@dataclass(eq=False)
+class ObjectUpload:
+    """Upload of one object: a multipart upload once its bytes are more than one part.
+
+    Each method may be called again after a StoreProblem: it goes on with the same bytes.
+
+    Args:
+        metadata: what is known of the object from its begin on.
+    """
+
+    store: ObjectStore
+    key: str
+    metadata: Mapping[str, str]
+    part_bytes: int = PART_BYTES
+    _buffer: bytearray = field(init=False, default_factory=bytearray)
+    _size: int = field(init=False, default=0)
+    _crc: int = field(init=False, default=0)
+    _upload_id: str | None = field(init=False, default=None)
+    _parts: list[PutPart] = field(init=False, default_factory=list)
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes that are not uploaded yet."""
+        return len(self._buffer)
+
+    @property
+    def has_parts(self) -> bool:
+        """True for a multipart upload."""
+        return self._upload_id is not None
+
+    @property
+    def identity(self) -> Identity:
+        """Identity of all bytes so far."""
+        return Identity(self._size, self._crc)
+
+    def add(self, data: bytes) -> None:
+        """Takes further bytes in."""
+        self._buffer += data
+        self._size += len(data)
+        self._crc = crc32c(data, self._crc)
+
+    async def send(self) -> None:
+        """Uploads all whole parts, but for the last one of the object."""
+        while len(self._buffer) > self._next_bytes:
+            await self._send_part(self._next_bytes)
+
+    async def send_rest(self) -> None:
+        """Uploads the last part, so that only `complete` is left."""
+        await self.send()
+        if self._upload_id is not None and self._buffer:
+            await self._send_part(len(self._buffer))
+
+    async def complete(self) -> None:
+        """Shows the object, unless its name is taken. Whether it did, only HEAD tells."""
+        if self._upload_id is None:
+            data, crc = bytes(self._buffer), self._crc
+            await run_in_thread(self.store.put, self.key, data, crc, self.metadata)
+        else:
+            await run_in_thread(
+                self.store.complete, self.key, self._upload_id, self._parts, self._size, self._crc
+            )
+
+    async def abort(self) -> None:
+        """Gives up what is uploaded."""
+        if self._upload_id is not None:
+            await run_in_thread(self.store.abort, self.key, self._upload_id)
+
+    @property
+    def _next_bytes(self) -> int:
+        return self.part_bytes * (1 + len(self._parts) // LARGER_AFTER)
+
+    async def _send_part(self, size: int) -> None:
+        if self._upload_id is None:
+            self._upload_id = await run_in_thread(self.store.begin, self.key, self.metadata)
+        data = bytes(self._buffer[:size])
+        number = len(self._parts) + 1
+        put = await run_in_thread(
+            self.store.put_part, self.key, self._upload_id, number, data, crc32c(data)
+        )
+        self._parts.append(put)
+        del self._buffer[:size]

@@ -1,0 +1,264 @@
+"""Settings of a [feeds.<name>] table with kind = "s3": topics into objects of an S3 store."""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import time
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+import re2
+from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, Strict
+
+from replicator.config.addresses import StoreUrl
+from replicator.config.feed_settings import OWN_TOPIC_PREFIXES, Feed, some
+from replicator.config.security import ReadableFile
+from replicator.config.settings import Float, Int, Patterns, re2_options
+from replicator.config.store_credentials import CredentialsFile
+
+CLUSTER = "{cluster}"
+"""Place in a prefix for the cluster's name."""
+BUCKET = re.compile(r"(?!.*\.\.)(?!([0-9]+\.){3}[0-9]+$)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+SAFE = re.compile(r"[A-Za-z0-9!_.*'()=-]")
+"""Characters of folders: those that S3 calls safe in keys, and that of name=value."""
+DIRECTIVES = "YmdHM"
+"""Directives of strftime that folders may have."""
+CODECS = {
+    "parquet": ("none", "gzip", "snappy", "zstd", "lz4"),
+    "json_lines": ("none", "gzip", "zstd", "lz4"),
+    "bytes": ("none", "gzip", "zstd", "lz4"),
+}
+"""Codecs by format of the file."""
+COLUMNS = frozenset(["key", "value", "headers", "timestamp", "topic", "partition", "offset"])
+"""Columns of Parquet files; a folder of the same name would be a second one."""
+FROM_RECORD = "record"
+"""Source of a time that is the record's timestamp."""
+NO_VALUE_BYTES = 26
+"""Length of what a folder has in place of a value."""
+FOLDERS_BYTES_MAX = 270
+"""Room in a key for folders without values, whatever the prefix and the topic."""
+OPEN_PART = 0.5
+"""Part of a loader's memory that open objects may take; the rest is for what was fetched."""
+_DIRECTIVE = re.compile(r"%(.?)")
+_FIELD = re.compile(r'[^"\\.\x00-\x1f]+(\.[^"\\.\x00-\x1f]+)*')
+
+
+def zone_of(value: Any) -> Any:
+    """Returns the zone of a name; raises ValueError for one that is not known."""
+    if isinstance(value, ZoneInfo):
+        return value
+    try:
+        return ZoneInfo(value if isinstance(value, str) else "")
+    except (KeyError, ValueError, OSError):
+        raise ValueError("no known time zone; it is named such as Europe/Berlin") from None
+
+
+def time_of_day(value: Any) -> Any:
+    """Returns a time of day, as a text or of TOML's own; raises ValueError for anything else."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{2}:[0-9]{2}(:[0-9]{2})?", value):
+        with suppress(ValueError):
+            return time.fromisoformat(value)
+    if isinstance(value, time) and value.tzinfo is None:
+        return value
+    raise ValueError('should be a time of day such as "06:00", in the zone that `zone` names')
+
+
+def none_for_zero(value: Any) -> Any:
+    """Returns a limit; None for 0, which is none."""
+    return None if value == 0 and not isinstance(value, bool) else value
+
+
+def valid_bucket(name: str) -> str:
+    """Returns the name of a bucket; raises ValueError for anything else."""
+    if not BUCKET.fullmatch(name):
+        raise ValueError("a bucket's name is 3 to 63 lower-case letters, digits, - and single .")
+    return name
+
+
+def valid_folders(pattern: str) -> str:
+    """Returns a pattern of time folders; raises ValueError if it is none."""
+    known = ", ".join(f"%{each}" for each in DIRECTIVES)
+    found = _DIRECTIVE.findall(pattern)
+    if unknown := sorted({each for each in found if not each or each not in DIRECTIVES}):
+        raise ValueError(f"%{unknown[0]} is none of {known}")
+    if not found:
+        raise ValueError("names no part of a time, such as %Y")
+    names = []
+    for folder in pattern.split("/"):
+        name, _, value = folder.partition("=")
+        if not name or not value or "=" in value or "%" in name:
+            raise ValueError(f"{folder!r} is no folder of the form name=value, such as year=%Y")
+        names.append(name)
+    if len(set(names)) < len(names):
+        raise ValueError("has two folders of the same name")
+    _raise_unless_safe(_DIRECTIVE.sub("", pattern))
+    return pattern
+
+
+def valid_prefix(text: str) -> str:
+    """Returns a prefix of keys; raises ValueError for one that no reader would find."""
+    folders = text.split("/") if text else []
+    if not all(folders):
+        raise ValueError("has a slash at an end, or two in a row")
+    # A store that keeps its objects as files takes them for other folders.
+    if {".", ".."} & set(folders):
+        raise ValueError("has a folder . or ..")
+    _raise_unless_safe(text.replace(CLUSTER, ""))
+    return text
+
+
+def valid_field(path: str) -> str:
+    """Returns the name of a field; raises ValueError if it is none."""
+    if not _FIELD.fullmatch(path):
+        raise ValueError("no name of a field; it is one such as carrier, or from.city")
+    return path
+
+
+def _raise_unless_safe(text: str) -> None:
+    for character in text.replace("/", ""):
+        if not SAFE.fullmatch(character):
+            raise ValueError(f"{character!r} is not safe in keys; letters, digits, !_.*'()=- are")
+
+
+Zone = Annotated[InstanceOf[ZoneInfo], BeforeValidator(zone_of)]
+TimesOfDay = tuple[Annotated[time, BeforeValidator(time_of_day)], ...]
+Records = Annotated[Annotated[Int, Field(ge=1)] | None, BeforeValidator(none_for_zero)]
+Mib = Annotated[Annotated[Float, Field(ge=0.001, le=50_000)] | None, BeforeValidator(none_for_zero)]
+Seconds = Annotated[Annotated[Float, Field(ge=0.1)] | None, BeforeValidator(none_for_zero)]
+FieldPath = Annotated[str, Field(max_length=100), AfterValidator(valid_field)]
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ObjectFeed(Feed):
+    """Feed into objects of an S3 store."""
+
+    kind: Literal["s3"]
+    topics: Annotated[Patterns, AfterValidator(some)] = (".*",)
+    """RE2 patterns of whole topic names: a topic is taken when one of these matches it ..."""
+    deny: Patterns = ()
+    """... and none of these does."""
+    bucket: Annotated[str, AfterValidator(valid_bucket)]
+    prefix: Annotated[str, Field(max_length=200), AfterValidator(valid_prefix)] = "topics"
+    """Folders above those of the topics; {cluster} stands for the cluster's name."""
+    endpoint: StoreUrl | None = None
+    """URL of the store; without it AWS."""
+    store_region: Text = "us-east-1"
+    path_style: Annotated[bool, Strict()] = False
+    """The bucket is part of the path, not of the host name."""
+    ca_file: ReadableFile | None = None
+    """PEM certificates that sign the store's own."""
+    credentials_file: CredentialsFile | None = None
+    """File with the keys of the store's account; without it boto3 finds them."""
+    owner: Text | None = None
+    """Account that has to own the bucket."""
+    storage_class: Text | None = None
+    encryption: Literal["AES256", "aws:kms"] | None = None
+    """Encryption by the store; without it as the bucket says."""
+    encryption_key: Text | None = None
+    """Key of KMS that encrypts; without it the account's own for S3."""
+    file: Literal["parquet", "json_lines", "bytes"] = "parquet"
+    """Format of the objects. json_lines and bytes hold values only."""
+    codec: Literal["none", "gzip", "snappy", "zstd", "lz4"] = "zstd"
+    separator: str = "\n"
+    """Text behind each value of a file of bytes."""
+    tombstones: Literal["written", "left_out", "dead_letters"] = "written"
+    """Way of records with null values. json_lines writes `null`; bytes leave them out."""
+    partition_by: Literal["partition", "field", "time"] = "partition"
+    """Folders below a topic's: partition=<number>, name=value of fields, or time folders."""
+    fields: Annotated[tuple[FieldPath, ...], Field(max_length=8)] = ()
+    """Fields of JSON documents that name the folders; from.city is within from."""
+    time_from: FieldPath = FROM_RECORD
+    """Time of time folders: the record's timestamp, or the field of a JSON document."""
+    time_unit: Literal["s", "ms", "us"] = "ms"
+    """Unit of such a field where it is a number."""
+    folders: Annotated[str, Field(max_length=200), AfterValidator(valid_folders)] = (
+        "year=%Y/month=%m/day=%d/hour=%H"
+    )
+    zone: Zone = ZoneInfo("UTC")
+    """Zone of time folders and of times of day."""
+    object_records: Records = None
+    """An object ends with so many records ..."""
+    object_mib: Mib = 128.0
+    """... or MiB of keys, values and headers ..."""
+    object_interval_seconds: Seconds = None
+    """... or before a record that is so much younger than its first one ..."""
+    object_age_seconds: Seconds = 600.0
+    """... or so long after its first record was read; without a limit each is None, in the file 0
+    ..."""
+    object_times: TimesOfDay = ()
+    """... or at these times of day, in `zone`."""
+    part_mib: Annotated[Float, Field(ge=5, le=5000)] = 25.0
+    """Size of the parts that are uploaded before an object is complete."""
+    offset_digits: Annotated[Int, Field(ge=1, le=19)] = 10
+    """Digits to which the offset in an object's name is padded."""
+    epoch_seconds: Annotated[Float, Field(ge=1, le=604_800)] = 86_400.0
+    """Length of a loader's epoch; open objects begin anew with the next one."""
+
+    def prefix_of(self, cluster: str) -> str:
+        """Returns the prefix of a cluster's objects."""
+        return prefix_of(self.prefix, cluster)
+
+    def takes(self, topic: str) -> bool:
+        """Returns True if a topic belongs to the feed."""
+        if topic.startswith(OWN_TOPIC_PREFIXES):
+            return False
+        options = re2_options()
+        denied = any(re2.fullmatch(pattern, topic, options) for pattern in self.deny)
+        return not denied and any(re2.fullmatch(each, topic, options) for each in self.topics)
+
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        yield from super()._contradictions()
+        if self.shards:
+            yield "shards", 'has no meaning with kind = "s3"; remove it'
+        if self.codec not in CODECS[self.file]:
+            known = ", ".join(CODECS[self.file])
+            yield "codec", f"a file of {self.file} takes no {self.codec}; known: {known}"
+        yield from self._folder_contradictions()
+        if len(self.clusters) > 1 and CLUSTER not in self.prefix:
+            text = "needs {cluster}: objects of several clusters would have the same names"
+            yield "prefix", text
+        if self.ca_file and self.endpoint and self.endpoint.startswith("http://"):
+            yield "ca_file", "has no meaning with http://; use https://, or remove it"
+        if self.encryption_key and self.encryption != "aws:kms":
+            yield "encryption_key", 'has no meaning without encryption = "aws:kms"'
+        limits = (
+            self.object_records,
+            self.object_mib,
+            self.object_interval_seconds,
+            self.object_age_seconds,
+        )
+        if not any(limits) and not self.object_times:
+            yield "object_age_seconds", "an object would never end: set one of the limits"
+
+    def _folder_contradictions(self) -> Iterator[tuple[str, str]]:
+        by_field, by_time = (self.partition_by == each for each in ("field", "time"))
+        if bool(self.fields) != by_field:
+            yield "fields", 'go with partition_by = "field": set both, or none'
+        if self.time_from != FROM_RECORD and not by_time:
+            yield "time_from", 'has no meaning without partition_by = "time"'
+        if len(set(self.fields)) < len(self.fields):
+            yield "fields", "name a field twice"
+        names = self.fields if by_field else ()
+        if by_time:
+            names = tuple(each.partition("=")[0] for each in self.folders.split("/"))
+        if self.file == "parquet" and (found := sorted(COLUMNS.intersection(names))):
+            key = "fields" if by_field else "folders"
+            yield key, f"{found[0]} is a column of the Parquet files already"
+        # Escapes take three bytes for one.
+        room = sum(3 * len(name.encode()) + len("=/") + NO_VALUE_BYTES for name in names)
+        if room > FOLDERS_BYTES_MAX:
+            key = "fields" if by_field else "folders"
+            yield key, f"are too long by {room - FOLDERS_BYTES_MAX} bytes for the longest topic"
+
+
+def prefix_of(pattern: str, cluster: str) -> str:
+    """Returns the prefix of a cluster's objects.
+
+    Args:
+        pattern: with {cluster}, or without.
+    """
+    return pattern.replace(CLUSTER, cluster.replace(" ", "-"))
+
+
+ANY_OBJECT_FEED = {"kind": "s3", "bucket": "bucket"}
+"""Sound values of the keys that have no default, beside those of any feed."""

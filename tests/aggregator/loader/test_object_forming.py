@@ -1,0 +1,121 @@
+"""Forming of objects: memory, offsets that move without an object, and partitions that begin
+anew."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from aggregator.intents.intent import Intent
+from aggregator.loader import object_forming
+from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.object_forming import ObjectForming, UploadLost
+from aggregator.objects.object_progress import ObjectProgress
+from aggregator.objects.rotation import Ending, Rotation
+from balancer.plan import TopicPartition
+from replicator.kafka.client.custody import Custody
+from replicator.kafka.client.loss import Loss, LossKind
+from tests.aggregator.objects.object_life import Logged, Part
+
+PLACE = TopicPartition("flights", 0)
+INTENT = Intent(custody=Custody.HELD, offset=0, reference=0, transactional_id="loader")
+
+
+class Commits:
+    """Takes commits."""
+
+    def __init__(self):
+        self.intents = []
+
+    async def commit(self, partition, letters=(), told=()):
+        intent = partition.progress.intent(Custody.HELD, 7, 1, "loader")
+        partition.committed(intent, 0.0)
+        self.intents.append(intent)
+
+
+def held(place, intent, leader_epoch):
+    return HeldPartition(place, intent, ObjectProgress(Rotation(), intent), leader_epoch)
+
+
+@pytest.fixture
+def forming():
+    partitions = {PLACE: held(PLACE, INTENT, 0)}
+    assignment = SimpleNamespace(log_fields="feed=f")
+    return ObjectForming(assignment, partitions, Commits(), None, None, held, 100, None)
+
+
+def read(forming, **names):
+    """Reads a record into each name; opens their objects with as much memory as is told."""
+    progress = forming.partitions[PLACE].progress
+    begin = progress.position
+    parts = {name: Part((Logged(begin + at, name),)) for at, name in enumerate(names)}
+    end = begin + len(parts)
+    progress.add(np.arange(begin, end), end, parts, 0.0)
+    for name, draft in progress.writable():
+        if name in names:
+            upload = SimpleNamespace(abort=lambda: None)
+            opened = SimpleNamespace(size_bytes=names[name], upload=upload)
+            forming._open[PLACE, name, draft.begin] = opened
+
+
+def endings(forming):
+    return {name: draft.ending for name, draft in forming.partitions[PLACE].progress.writable()}
+
+
+def test_open_objects_count_as_memory_of_their_partition(forming):
+    read(forming, a=30, b=12)
+    forming._weigh()
+    assert forming.partitions[PLACE].loading_bytes == 42
+    forming._open.clear()
+    forming._weigh()
+    assert forming.partitions[PLACE].loading_bytes == 0
+
+
+def test_the_largest_open_object_ends_once_they_fill_the_memory(forming):
+    read(forming, a=30, b=60, c=9)
+    forming._end_largest()
+    assert set(endings(forming).values()) == {None}
+    read(forming, d=1)
+    forming._end_largest()
+    assert endings(forming) == {"a": None, "b": Ending.MEMORY, "c": None, "d": None}
+
+
+def test_no_further_object_ends_while_the_store_is_slow_to_take_the_largest(forming):
+    read(forming, a=30, b=60, c=10)
+    for _ in range(3):
+        forming._end_largest()
+    assert endings(forming) == {"a": None, "b": Ending.MEMORY, "c": None}
+
+
+async def test_an_offset_that_moves_without_an_object_is_committed_once(forming, monkeypatch):
+    now = [0.5]
+    monkeypatch.setattr(object_forming, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    partition = forming.partitions[PLACE]
+    partition.committed_at = 0.0
+    partition.progress.add(np.arange(0), 5, {}, 0.0)
+    await forming._commit_offsets()
+    assert forming.committer.intents == []
+    for _ in range(2):
+        now[0] += object_forming.OFFSET_SECONDS
+        await forming._commit_offsets()
+    assert [intent.offset for intent in forming.committer.intents] == [5]
+
+
+async def test_a_partition_whose_upload_is_lost_begins_behind_all_that_was_sealed(forming):
+    """The commit of a seal may be under way when the upload of another object is lost."""
+    partition = forming.partitions[PLACE]
+    partition.is_settling, partition.rows = True, 11
+    partition.progress.add(np.arange(0), 5, {}, 0.0)
+    await forming._begin_anew(PLACE, UploadLost("gone"))
+    anew = forming.partitions[PLACE]
+    assert anew is not partition
+    assert anew.intent is forming.committer.intents[-1]
+    assert (anew.position, anew.leader_epoch) == (5, -1)
+    assert (anew.is_settling, anew.rows) == (True, 11)
+
+
+async def test_a_partition_that_is_parked_does_not_begin_anew(forming):
+    partition = forming.partitions[PLACE]
+    partition.loss_to_park = Loss(LossKind.OBJECT_TAKEN, 0, 5)
+    await forming._begin_anew(PLACE, UploadLost("gone"))
+    assert forming.partitions[PLACE] is partition

@@ -1,0 +1,157 @@
+"""Life of one Kafka partition: loaders that come and go, an intent, and the objects in a store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from aggregator.intents.intent import Intent, decode, encode
+from aggregator.intents.table_range import Manifest
+from aggregator.intents.verdicts import between, within
+from aggregator.objects.object_progress import ObjectProgress
+from aggregator.objects.rotation import Rotation
+from replicator.kafka.client.custody import Custody
+
+Ints = npt.NDArray[np.int64]
+
+
+class Logged(NamedTuple):
+    """Record of the log; `name` is its encoded partition."""
+
+    offset: int
+    name: str
+    timestamp_ms: int = -1
+    size: int = 1
+
+
+@dataclass(frozen=True)
+class Part:
+    """Records of one encoded partition."""
+
+    records: tuple[Logged, ...]
+
+    @property
+    def offset(self) -> Ints:
+        return np.array([each.offset for each in self.records], np.int64)
+
+    @property
+    def timestamp_ms(self) -> Ints:
+        return np.array([each.timestamp_ms for each in self.records], np.int64)
+
+    @property
+    def record_bytes(self) -> Ints:
+        return np.array([each.size for each in self.records], np.int64)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(each.size for each in self.records)
+
+    def between(self, begin: int, end: int) -> Part:
+        return Part(tuple(each for each in self.records if begin <= each.offset < end))
+
+
+@dataclass
+class Life:
+    """Partition whose loaders die.
+
+    Args:
+        log: records in the order of their offsets.
+        end: offset behind the last record, and behind what follows it.
+    """
+
+    log: list[Logged]
+    end: int
+    rotation: Rotation
+    store: dict[tuple[str, int], tuple[Logged, ...]] = field(default_factory=dict)
+    """Complete objects by encoded partition and first offset."""
+    now: float = 0.0
+    intent: Intent = field(init=False)
+    progress: ObjectProgress[Part] = field(init=False)
+    _taken: dict[tuple[str, int], list[Logged]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.intent = Intent(custody=Custody.HELD, offset=0, reference=0, transactional_id="")
+
+    def begin(self) -> None:
+        """Begins a loader that takes over."""
+        self.progress = ObjectProgress(self.rotation, self.intent)
+        self._taken = {}
+        for name, manifest in self.intent.blocks.items():
+            if (name, manifest.begin) in self.store:
+                self.progress.passed(name)
+
+    def read(self, count: int) -> None:
+        """Reads so many further offsets."""
+        begin, end = self.progress.position, min(self.progress.position + count, self.end)
+        found = [each for each in self.log if begin <= each.offset < end]
+        whole = Part(tuple(found))
+        by_name = {
+            name: Part(tuple(each for each in found if each.name == name))
+            for name in dict.fromkeys(each.name for each in found)
+        }
+        self.progress.add(whole.offset, end, by_name, self.now)
+
+    def write(self) -> None:
+        """Writes everything that may be written."""
+        drafts = [*self.progress.writable()]
+        drafts += [(name, draft) for name, _, draft in self.progress.replays()]
+        for name, draft in drafts:
+            records = self._taken.setdefault((name, draft.begin), [])
+            records += [each for part in draft.take() for each in part.records]
+
+    def seal(self) -> None:
+        """Seals what is written, and commits the intent."""
+        self.write()
+        for name, draft in [*self.progress.writable()]:
+            if not draft.is_taken:
+                continue
+            manifest = self._manifest(name, draft.begin, draft.end)
+            if self.progress.can_seal(name, manifest):
+                self.progress.seal(name, manifest)
+        self.commit()
+
+    def _manifest(self, name: str, begin: int, end: int) -> Manifest:
+        records = self._taken[name, begin]
+        assert [each for each in self.log if each.name == name and begin <= each.offset < end] == (
+            records
+        )
+        return Manifest(
+            begin=begin,
+            end=end,
+            records=len(records),
+            size_bytes=0,
+            crc32c=0,
+            digest="",
+            fingerprint="",
+        )
+
+    def commit(self) -> None:
+        intent = self.progress.intent(Custody.HELD, 7, 1, "loader")
+        assert decode(*encode(intent)) == intent
+        assert within(intent) is None
+        assert [*between(self.intent, intent)] == []
+        self.intent = intent
+
+    def complete(self, names: int, *, is_told: bool) -> None:
+        """Completes so many of the objects that the intent names.
+
+        Args:
+            is_told: the loader lives to know it.
+        """
+        self.write()
+        found = [(name, manifest) for name, manifest in self.intent.blocks.items()]
+        replays = {name: draft for name, _, draft in self.progress.replays()}
+        for name, manifest in found[:names]:
+            if self.progress.in_flight.get(name) != manifest:
+                continue
+            if name in replays and not replays[name].is_taken:
+                continue
+            key, records = (name, manifest.begin), tuple(self._taken[name, manifest.begin])
+            assert len(records) == manifest.records
+            assert key not in self.store, "completed twice"
+            self.store[key] = records
+            if is_told:
+                self.progress.passed(name)

@@ -1,0 +1,45 @@
+"""Object drafts: what went in is handed out once, and counted."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.objects.object_draft import ObjectDraft
+from aggregator.objects.rotation import NO_TIME, Ending
+from tests.aggregator.objects.object_life import Logged, Part
+
+RECORDS = st.lists(st.tuples(st.integers(NO_TIME, 5), st.integers(1, 9)), min_size=1, max_size=9)
+
+
+@given(st.lists(st.tuples(RECORDS, st.booleans()), min_size=1, max_size=5))
+def test_records_are_counted_and_taken_once(batches):
+    draft: ObjectDraft[Part] = ObjectDraft(0, 0.0)
+    added, taken, offset = [], [], 0
+    for batch, is_taken in batches:
+        part = Part(tuple(Logged(offset + at, "a", *each) for at, each in enumerate(batch)))
+        draft.append(part)
+        added += part.records
+        offset += len(batch)
+        if is_taken:
+            taken += [each for part in draft.take() for each in part.records]
+            assert draft.size_bytes == 0
+    assert (draft.records, draft.end) == (len(added), offset)
+    assert draft.input_bytes == sum(each.size for each in added)
+    times = [each.timestamp_ms for each in added if each.timestamp_ms != NO_TIME]
+    assert draft.first_ms == (times[0] if times else NO_TIME)
+    assert draft.size_bytes == sum(each.size for each in added[len(taken) :])
+    taken += [each for part in draft.take() for each in part.records]
+    assert taken == added
+
+
+def test_a_draft_is_taken_once_it_has_ended_and_nothing_is_left():
+    draft: ObjectDraft[Part] = ObjectDraft(0, 0.0)
+    draft.append(Part((Logged(0, "a"),)))
+    draft.take()
+    assert not draft.is_taken
+    draft.append(Part((Logged(1, "a"),)))
+    draft.ending = Ending.AGE
+    assert not draft.is_taken
+    draft.take()
+    assert draft.is_taken

@@ -1,0 +1,175 @@
+"""Progress into objects: whatever dies, each record is in one of them, and those that the log
+decides are the same."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.intents.intent import Intent
+from aggregator.objects.object_progress import ObjectProgress
+from aggregator.objects.rotation import Ending, Rotation
+from replicator.kafka.client.custody import Custody
+from tests.aggregator.objects.object_life import Life, Logged, Part
+
+BY_LOG = st.builds(
+    Rotation,
+    records_max=st.none() | st.integers(1, 6),
+    bytes_max=st.none() | st.integers(1, 12),
+    interval_ms=st.none() | st.integers(1, 10),
+)
+BY_CLOCK = st.builds(
+    Rotation, records_max=st.none() | st.integers(1, 6), age_seconds=st.floats(1, 5)
+)
+RECORDS = st.lists(
+    st.none() | st.tuples(st.sampled_from("abc"), st.integers(-1, 30), st.integers(1, 5)),
+    min_size=12,
+    max_size=50,
+)
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["read", "seal", "complete", "seal", "complete and die", "die", "hold", "clock"]
+        ),
+        st.integers(1, 9),
+    ),
+    min_size=12,
+    max_size=40,
+)
+
+
+def lived(records, rotation, steps, *, by_clock=False):
+    """Returns a life with these steps, in which everything is in the store at the end."""
+    log = [Logged(at, *each) for at, each in enumerate(records) if each is not None]
+    life = Life(log, len(records), rotation)
+    life.begin()
+    for what, amount in steps:
+        life.now += 1.0
+        if what == "read":
+            life.read(amount)
+        elif what == "seal":
+            life.seal()
+        elif what == "complete":
+            life.complete(amount, is_told=True)
+        elif what == "complete and die":
+            life.complete(amount, is_told=False)
+            life.begin()
+        elif what == "die":
+            life.begin()
+        elif what == "hold" and by_clock:
+            life.progress.end_holding(Ending.HELD_BACK)
+        elif what == "clock":
+            life.progress.end_by_clock(life.now)
+    life.begin()
+    life.read(len(records))
+    while True:
+        life.seal()
+        life.complete(99, is_told=True)
+        life.commit()
+        if not life.intent.blocks and not any(d.is_taken for _, d in life.progress.writable()):
+            return life
+
+
+def expected(records, rotation):
+    """Returns the objects that are full, record by record, without a line of the product."""
+    found, opened = {}, {}
+    for at, each in enumerate(records):
+        if each is None:
+            continue
+        name, timestamp_ms, size = each
+        for other, (begin, taken) in list(opened.items()):
+            times = [r.timestamp_ms for r in taken if r.timestamp_ms >= 0]
+            limit = rotation.interval_ms
+            if limit is not None and times and timestamp_ms >= times[0] + limit:
+                found[other, begin] = tuple(opened.pop(other)[1])
+        begin, taken = opened.setdefault(name, (at, []))
+        taken.append(Logged(at, name, timestamp_ms, size))
+        is_full = rotation.records_max is not None and len(taken) >= rotation.records_max
+        if is_full or sum(r.size for r in taken) >= (rotation.bytes_max or 1 << 60):
+            found[name, begin] = tuple(opened.pop(name)[1])
+    return found
+
+
+@given(RECORDS, BY_LOG, STEPS)
+@settings(max_examples=400)
+def test_whatever_dies_the_objects_are_those_that_the_log_decides(records, rotation, steps):
+    assert lived(records, rotation, steps).store == expected(records, rotation)
+
+
+@given(RECORDS, BY_CLOCK, STEPS)
+@settings(max_examples=400)
+def test_whatever_ends_objects_each_record_is_in_one_of_them(records, rotation, steps):
+    life = lived(records, rotation, steps, by_clock=True)
+    stored = [record for each in life.store.values() for record in each]
+    assert len(set(stored)) == len(stored)
+    below = [each for each in life.log if each.offset < life.intent.offset]
+    assert set(below) <= set(stored) <= set(life.log)
+    life.progress.end_by_clock(life.now + 100)
+    life.seal()
+    life.complete(99, is_told=True)
+    while any(draft.is_taken for _, draft in life.progress.writable()):
+        life.seal()
+        life.complete(99, is_told=True)
+    stored = [record for each in life.store.values() for record in each]
+    assert sorted(stored) == life.log
+
+
+def test_the_largest_open_object_ends_when_memory_is_short():
+    intent = Intent(custody=Custody.HELD, offset=0, reference=0, transactional_id="")
+    progress: ObjectProgress[Part] = ObjectProgress(Rotation(), intent)
+    records = [Logged(0, "a", size=5), Logged(1, "b", size=7), Logged(2, "a", size=1)]
+    whole = Part(tuple(records))
+    by_name = {name: Part(tuple(r for r in records if r.name == name)) for name in "ab"}
+    progress.add(whole.offset, 3, by_name, 0.0)
+    progress.end_largest(Ending.MEMORY)
+    assert {name: draft.ending for name, draft in progress.writable()} == {
+        "a": None,
+        "b": Ending.MEMORY,
+    }
+
+
+def test_an_intent_has_room_however_many_encoded_partitions_there_are():
+    """Objects of all others are passed while the first one holds back the offset."""
+    digests = (sha256(bytes([number])).hexdigest() for number in range(150))
+    log = [Logged(0, "first"), *(Logged(1 + at, name) for at, name in enumerate(digests))]
+    life = Life(log, len(log), Rotation(bytes_max=2))
+    log[1:] = [each._replace(size=2) for each in log[1:]]
+    life.begin()
+    pressed = 0
+    while life.progress.position < life.end:
+        life.read(20)
+        if life.progress.is_pressed:
+            pressed += 1
+            life.progress.end_holding(Ending.INTENT)
+        life.seal()
+        life.complete(99, is_told=True)
+        life.commit()
+    life.progress.end_holding(Ending.INTENT)
+    life.seal()
+    life.complete(99, is_told=True)
+    life.commit()
+    assert pressed
+    assert life.intent.offset == life.end
+    assert sum(map(len, life.store.values())) == len(log)
+
+
+def long_name(number: int, length: int) -> str:
+    """Returns a name that cannot be packed."""
+    digests = (sha256(f"{number} {at}".encode()).hexdigest() for at in range(length // 64 + 1))
+    return "".join(digests)[:length]
+
+
+@given(st.lists(st.sampled_from([5, 40, 255, 500, 800]), min_size=20, max_size=60))
+@settings(max_examples=25, deadline=None)
+def test_whatever_the_lengths_of_names_the_offset_never_stops_for_want_of_room(lengths):
+    log = [Logged(at, long_name(at, length), size=2) for at, length in enumerate(lengths)]
+    life = Life(log, len(log), Rotation(bytes_max=2))
+    life.begin()
+    life.read(len(log))
+    for _ in range(len(log) + 1):
+        life.seal()
+        life.complete(2, is_told=True)
+        life.commit()
+    assert life.intent.offset == life.end

@@ -1,0 +1,35 @@
+"""Told objects: read as they were written, and a record of something else is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from aggregator.intents.table_range import Manifest
+from aggregator.objects.told_object import ToldObject, UnreadableObject, decode
+
+MANIFEST = Manifest(
+    180,
+    270,
+    90,
+    "7",
+    1_000,
+    left_out=2,
+    size_bytes=94_371_840,
+    crc32c=0xFFFF_FFFF,
+    first_ms=1,
+    last_ms=2,
+    digest="00ff",
+)
+TOLD = ToldObject.of("topics/flights/flights+3+0000000180.avro", "east", "flights", 3, MANIFEST, 9)
+
+
+def test_an_object_is_read_as_it_was_told():
+    assert decode(TOLD.key.encode(), TOLD.encode()) == TOLD
+    assert (TOLD.begin, TOLD.end, TOLD.records, TOLD.left_out) == (180, 270, 90, 2)
+    assert (TOLD.schema, TOLD.size_bytes, TOLD.sealed_at_ms) == ("7", 94_371_840, 1_000)
+
+
+@pytest.mark.parametrize("value", [b"", b"5", b"{}", b'{"begin": 1}', b"\xff"])
+def test_a_record_that_is_no_object_is_named(value):
+    with pytest.raises(UnreadableObject, match="the record of b'key' cannot be read"):
+        decode(b"key", value)

@@ -1,0 +1,105 @@
+"""Uploads send each byte once, in parts of the right sizes, whichever requests fail."""
+
+import pytest
+from crc32c import crc32c
+
+from aggregator.s3 import object_upload
+from aggregator.s3.answers import Answer, StoreProblem
+from aggregator.s3.object_store import PutPart
+from aggregator.s3.object_upload import Identity, ObjectUpload
+
+
+class Requests:
+    """Takes requests; those whose numbers are named fail."""
+
+    def __init__(self, *failing: int) -> None:
+        self._failing, self._number = failing, 0
+        self.parts: dict[int, bytes] = {}
+        self.put_at_once = b""
+        self.completed: list[int] = []
+        self.aborted: list[str] = []
+
+    def _count(self) -> None:
+        self._number += 1
+        if self._number in self._failing:
+            raise StoreProblem(Answer.BUSY, f"request {self._number}")
+
+    def begin(self, key, metadata):
+        self._count()
+        return "upload"
+
+    def put_part(self, key, upload_id, number, data, crc):
+        self._count()
+        assert upload_id == "upload" and crc == crc32c(data)
+        self.parts[number] = data
+        return PutPart(number, f"etag {number}", crc)
+
+    def put(self, key, data, crc, metadata):
+        self._count()
+        assert crc == crc32c(data)
+        self.put_at_once = data
+
+    def complete(self, key, upload_id, parts, size_bytes, crc):
+        self._count()
+        self.completed = [each.number for each in parts]
+
+    def abort(self, key, upload_id):
+        self.aborted.append(upload_id)
+
+
+async def patiently(act):
+    while True:
+        try:
+            return await act()
+        except StoreProblem:
+            pass
+
+
+async def uploaded(store, sizes, part_bytes=10):
+    """Uploads pieces of these sizes; returns the upload, and its bytes."""
+    upload = ObjectUpload(store, "key", {}, part_bytes)
+    data = bytes(at % 251 for at in range(sum(sizes)))
+    at = 0
+    for size in sizes:
+        upload.add(data[at : at + size])
+        at += size
+        await patiently(upload.send)
+    await patiently(upload.send_rest)
+    await patiently(upload.complete)
+    return upload, data
+
+
+@pytest.mark.parametrize("sizes", [[], [3], [10], [4, 6]])
+async def test_an_object_of_one_part_or_less_is_put_at_once(sizes):
+    store = Requests(1)
+    upload, data = await uploaded(store, sizes)
+    assert store.put_at_once == data and not store.parts and not upload.has_parts
+    assert upload.identity == Identity(len(data), crc32c(data))
+    await upload.abort()
+    assert not store.aborted
+
+
+@pytest.mark.parametrize(
+    ("sizes", "wanted"),
+    [([11], [10, 1]), ([20], [10, 10]), ([7, 7, 7, 19], [10] * 4), ([35], [10, 10, 10, 5])],
+)
+@pytest.mark.parametrize("failing", [(), (1,), (2, 3), (4,), (2, 4, 6)])
+async def test_a_larger_one_is_uploaded_in_parts_all_but_the_last_of_one_size(
+    sizes, wanted, failing
+):
+    store = Requests(*failing)
+    upload, data = await uploaded(store, sizes)
+    assert [len(part) for _, part in sorted(store.parts.items())] == wanted
+    assert b"".join(part for _, part in sorted(store.parts.items())) == data
+    assert store.completed == sorted(store.parts)
+    assert upload.identity == Identity(len(data), crc32c(data))
+    assert upload.buffered_bytes == 0
+    await upload.abort()
+    assert store.aborted == ["upload"]
+
+
+async def test_parts_grow_so_that_no_object_has_more_of_them_than_a_store_takes(monkeypatch):
+    monkeypatch.setattr(object_upload, "LARGER_AFTER", 2)
+    store = Requests()
+    await uploaded(store, [75])
+    assert [len(part) for _, part in sorted(store.parts.items())] == [10, 10, 20, 20, 15]

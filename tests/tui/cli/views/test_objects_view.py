@@ -1,0 +1,26 @@
+"""Output of `sluice aggregate objects`."""
+
+from aggregator.s3.object_listing import Difference
+from tests.aggregator.objects.test_told_object import TOLD
+from tui.cli.views.objects_view import as_text, as_values
+from tui.state.feed_objects import ObjectListing
+
+LOST = Difference(TOLD.key, "is not there")
+
+
+def test_objects_are_shown_with_their_offsets(assert_snapshot):
+    assert_snapshot(as_text(ObjectListing((TOLD,))), "objects")
+    assert as_text(ObjectListing(())) == "no object is told of"
+
+
+def test_the_answer_of_the_store_stands_below():
+    assert as_text(ObjectListing((TOLD,), ())).endswith("\n\nthe store has all of them")
+    shown = as_text(ObjectListing((TOLD,), (LOST,)))
+    assert shown.endswith(f"\n\ndiffers: {TOLD.key}: is not there")
+
+
+def test_values_have_the_same():
+    found = as_values(ObjectListing((TOLD,), (LOST,)))
+    assert found["objects"][0]["begin"] == 180
+    assert found["differences"] == [{"key": TOLD.key, "text": "is not there"}]
+    assert as_values(ObjectListing((TOLD,)))["differences"] is None
