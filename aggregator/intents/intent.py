@@ -48,6 +48,8 @@ class Intent:
             offset to read. `holes` then are those up to it, and it is always
             reference + count + open_records + holes.
         open_records: records below the position that no intent has named yet.
+        layout: fingerprint of the settings by which the names of `tables` are those of encoded
+            partitions: under others the same records are in others.
         producer_id, epoch: the writer that holds the partition.
         transactional_id: only a transaction of this id may replace the intent (rule of custody).
         topic_id: of the topic that was read; another id under the same name is another topic.
@@ -66,6 +68,7 @@ class Intent:
     up_to: int | None = None
     position: int | None = None
     open_records: int = 0
+    layout: str = ""
     producer_id: int = -1
     epoch: int = -1
     transactional_id: str
@@ -130,7 +133,7 @@ def encode(intent: Intent) -> tuple[int, str]:
     if intent.up_to is not None:
         fields["up_to"] = intent.up_to - intent.offset
     if intent.position is not None:
-        fields["read"] = [intent.position - intent.offset, intent.open_records]
+        fields["read"] = [intent.position - intent.offset, intent.open_records, intent.layout]
     if intent.losses:
         fields["losses"] = intent.losses
     if intent.dead_letters:
@@ -155,7 +158,7 @@ def decode(offset: int, metadata: str) -> Intent:
             raise ValueError(f"version {fields['v']}")
         topic = fields["topic"]
         up_to = fields.get("up_to")
-        ahead, open_records = fields.get("read", [None, 0])
+        ahead, open_records, layout = fields.get("read", [None, 0, ""])
         return Intent(
             custody=Custody(fields["custody"]),
             offset=offset,
@@ -166,6 +169,7 @@ def decode(offset: int, metadata: str) -> Intent:
             up_to=None if up_to is None else offset + _int(up_to),
             position=None if ahead is None else offset + _int(ahead),
             open_records=_int(open_records),
+            layout=_text_of(layout),
             producer_id=_int(fields["pid"]),
             epoch=_int(fields["epoch"]),
             transactional_id=_text_of(fields["id"]),

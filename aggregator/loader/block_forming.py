@@ -28,6 +28,7 @@ from aggregator.intents.table_range import TableRange
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.block_loading import TableChanged
 from aggregator.loader.block_partition import BlockPartition
+from aggregator.loader.column_search import ColumnSearch
 from aggregator.loader.counters import REPLAYS_SKIPPED, ROW_LAG_SECONDS
 from aggregator.loader.dead_letters import all_dead, dead_letters
 from aggregator.loader.draft import Draft
@@ -102,10 +103,9 @@ class BlockForming:
     _tasks: dict[tuple[TopicPartition, str], asyncio.Task[None]] = field(
         init=False, default_factory=dict
     )
-    _unknown: dict[tuple[str, str], tuple[frozenset[str], float]] = field(
-        init=False, default_factory=dict
+    _search: ColumnSearch = field(
+        init=False, default_factory=lambda: ColumnSearch(TABLE_MISSING_SECONDS)
     )
-    """Hashes of columns that were looked for last, and when, by topic and table."""
 
     def __post_init__(self) -> None:
         self._refused = RefusedRecords(self.assignment, self.tally)
@@ -386,19 +386,9 @@ class BlockForming:
         decoded = await self.store.decode(place.topic, draft.slices, schema)
         if decoded.unknown_hashes:
             # If another partition reads these columns already, this waits for it.
-            is_fresh = self._looks_for(place, draft.table, decoded.unknown_hashes)
+            table, hashes = (place.topic, draft.table), decoded.unknown_hashes
+            is_fresh = self._search.begins(table, hashes, time.monotonic())
             fresh = await self.store.schema(place.topic, draft.table, is_fresh=is_fresh)
             if fresh and fresh.hash != schema.hash:
                 return fresh, await self.store.decode(place.topic, draft.slices, fresh)
         return schema, decoded
-
-    def _looks_for(self, place: TopicPartition, table: str, hashes: frozenset[str]) -> bool:
-        """Returns True, and notes it, if not all of these hashes were looked for a moment ago:
-        records of a hash that stays unknown would have the columns read for each block."""
-        now, key = time.monotonic(), (place.topic, table)
-        looked_for, looked_at = self._unknown.get(key, (frozenset(), 0.0))
-        is_recent = now - looked_at < TABLE_MISSING_SECONDS
-        if is_recent and hashes <= looked_for:
-            return False
-        self._unknown[key] = (hashes | looked_for if is_recent else hashes), now
-        return True

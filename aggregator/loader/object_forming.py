@@ -373,7 +373,7 @@ class ObjectForming:
                 if problem.answer is Answer.UPLOAD_GONE:
                     raise UploadLost(str(problem)) from problem
                 if problem.answer is Answer.DENIED:
-                    await run_in_thread(self.store.renew)
+                    self.store.renew()
                 if self._reports.is_news(about, problem.answer.value):
                     log.warning(
                         "event=store-waits %s %s-%d: %s",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -26,20 +26,18 @@ from replicator.config.object_feed import FROM_RECORD, ObjectFeed, prefix_of
 
 EXTENSIONS = {"parquet": "parquet", "json_lines": "json", "bytes": "bin"}
 OFFSET_MAX = 2**63 - 1
+FOLDER_SETTINGS = ("partition_by", "fields", "folders", "time_from", "time_unit")
+"""Settings that, with the zone, decide a record's encoded partition."""
 BYTES_SETTINGS = (
+    *FOLDER_SETTINGS,
     "prefix",
     "file",
     "codec",
     "separator",
     "tombstones",
-    "partition_by",
-    "fields",
-    "folders",
-    "time_from",
-    "time_unit",
     "offset_digits",
 )
-"""Settings that decide the bytes of an object, and its name."""
+"""Settings that, with the zone, decide the bytes of an object, and its name."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,15 @@ class ObjectLayout:
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of the settings that decide an object's bytes and name."""
-        settings = {name: getattr(self.feed, name) for name in BYTES_SETTINGS}
+        return self._fingerprint(BYTES_SETTINGS)
+
+    @cached_property
+    def folders(self) -> str:
+        """Fingerprint of the settings that decide a record's encoded partition."""
+        return self._fingerprint(FOLDER_SETTINGS)
+
+    def _fingerprint(self, names: Iterable[str]) -> str:
+        settings = {name: getattr(self.feed, name) for name in names}
         text = json.dumps({**settings, "zone": self.feed.zone.key}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 
+from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.intent import Intent
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.held_partition import HeldPartition
@@ -20,11 +21,10 @@ from aggregator.s3.object_store import ObjectStore, StoreAddress
 from aggregator.s3.open_object import OpenObject
 from aggregator.store.schema_reader import TableFacts
 from balancer.plan import TopicPartition
-from replicator.config.object_feed import ObjectFeed
+from replicator.config.object_feed import OPEN_PART, ObjectFeed
+from replicator.kafka.client.loss import Loss, LossKind
 
 MIB = 1 << 20
-OPEN_PART = 0.5
-"""Part of the memory that open objects may take; the rest is for what was fetched."""
 
 
 def object_sink(
@@ -38,7 +38,7 @@ def object_sink(
     """Returns the parts."""
     store = ObjectStore(address_of(feed))
     layout = ObjectLayout(feed, str(assignment.cluster))
-    hold = partial(_held, rotation_of(feed))
+    hold = partial(_held, rotation_of(feed), layout.folders)
     forming = ObjectForming(
         assignment,
         partitions,
@@ -93,8 +93,16 @@ def rotation_of(feed: ObjectFeed) -> Rotation:
     )
 
 
-def _held(rotation: Rotation, place: TopicPartition, intent: Intent, epoch: int) -> ObjectPartition:
-    return HeldPartition(place, intent, ObjectProgress(rotation, intent), epoch)
+def _held(
+    rotation: Rotation, layout: str, place: TopicPartition, intent: Intent, epoch: int
+) -> ObjectPartition:
+    progress: ObjectProgress[RecordSlice] = ObjectProgress(rotation, intent, layout)
+    loss = None
+    if intent.tables and intent.layout != layout:
+        # Records that are in objects already would be written again, into other folders.
+        detail = "other folders: set them back, or give the feed another name"
+        loss = Loss(LossKind.OBJECT_SETTINGS, intent.offset, None, detail)
+    return HeldPartition(place, intent, progress, epoch, loss)
 
 
 def _opened(

@@ -86,9 +86,10 @@ class ObjectProgress(Generic[S]):
     Args:
         rotation: where objects end.
         intent: as it was taken over.
+        layout: fingerprint of the settings that decide a record's encoded partition.
     """
 
-    def __init__(self, rotation: Rotation, intent: Intent) -> None:
+    def __init__(self, rotation: Rotation, intent: Intent, layout: str = "") -> None:
         self.position = intent.offset
         """Next offset to read."""
         self.leader_epoch = intent.leader_epoch
@@ -96,6 +97,8 @@ class ObjectProgress(Generic[S]):
         self.dead_letters = intent.dead_letters
         """Records set aside since the partition was adopted, with those of the next commit."""
         self._rotation = rotation
+        # Whoever takes over later has to know by which settings the names are.
+        self._layout = intent.layout if intent.tables else layout
         self._intent = intent
         self._count = 0
         self._holes = Holes(intent.offset)
@@ -245,6 +248,7 @@ class ObjectProgress(Generic[S]):
             holes=self._holes.up_to(self.position),
             position=self.position,
             open_records=self.open_records,
+            layout=self._layout,
             producer_id=producer_id,
             epoch=epoch,
             transactional_id=transactional_id,

@@ -27,12 +27,11 @@ class StoreProblem(Exception):
 
     Args:
         text: with the store's own words.
-        may_have_acted: the request may have succeeded.
     """
 
-    def __init__(self, answer: Answer, text: str, *, may_have_acted: bool = False) -> None:
+    def __init__(self, answer: Answer, text: str) -> None:
         super().__init__(f"{answer.value}: {text}")
-        self.answer, self.text, self.may_have_acted = answer, text, may_have_acted
+        self.answer, self.text = answer, text
 
 
 _BY_CODE = {

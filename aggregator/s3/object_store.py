@@ -21,8 +21,6 @@ from replicator.config.store_credentials import read_credentials
 
 TOKEN = "sluice-token"
 """Key of an object's metadata: the attempt that wrote it."""
-
-
 RENEW_SECONDS = 1.0
 READ_BYTES = 1 << 20
 
@@ -92,14 +90,13 @@ class ObjectStore:
     ) -> None:
         self.address = address
         self._make_client = make_client or client_of
-        self._client = self._make_client(address)
-        self._made_at = time.monotonic()
+        self._made: Any = None
+        self._made_at = 0.0
 
     def renew(self) -> None:
-        """Reads the credentials anew; does nothing if that was done a moment ago."""
+        """Has the next request read the credentials anew, unless that was done a moment ago."""
         if time.monotonic() - self._made_at >= RENEW_SECONDS:
-            self._made_at = time.monotonic()
-            self._client = self._make_client(self.address)
+            self._made = None
 
     # -- objects
 
@@ -118,7 +115,7 @@ class ObjectStore:
 
     def put(self, key: str, data: bytes, crc32c: int, metadata: Mapping[str, str]) -> None:
         """Writes an object at once, unless its name is taken."""
-        with _asking("PutObject", key, changes=True):
+        with _asking("PutObject", key):
             self._client.put_object(
                 **self._at(key),
                 **self.address.extra,
@@ -127,12 +124,6 @@ class ObjectStore:
                 Metadata=dict(metadata),
                 IfNoneMatch="*",
             )
-
-    def read(self, key: str) -> bytes:
-        """Returns the content of an object."""
-        with _asking("GetObject", key):
-            content: bytes = self._client.get_object(**self._at(key))["Body"].read()
-        return content
 
     def read_crc32c(self, key: str) -> int:
         """Reads an object, and returns its CRC-32C."""
@@ -143,17 +134,11 @@ class ObjectStore:
                 found = crc32c(piece, found)
         return found
 
-    def tag(self, key: str, tags: Mapping[str, str]) -> None:
-        """Gives an object its tags."""
-        listed = [{"Key": name, "Value": value} for name, value in tags.items()]
-        with _asking("PutObjectTagging", key, changes=True):
-            self._client.put_object_tagging(**self._at(key), Tagging={"TagSet": listed})
-
     # -- uploads
 
     def begin(self, key: str, metadata: Mapping[str, str]) -> str:
         """Begins an upload; returns its id."""
-        with _asking("CreateMultipartUpload", key, changes=True):
+        with _asking("CreateMultipartUpload", key):
             begun = self._client.create_multipart_upload(
                 **self._at(key),
                 **self.address.extra,
@@ -166,7 +151,7 @@ class ObjectStore:
 
     def put_part(self, key: str, upload_id: str, number: int, data: bytes, crc32c: int) -> PutPart:
         """Uploads a part; one of the same number is replaced."""
-        with _asking("UploadPart", key, changes=True):
+        with _asking("UploadPart", key):
             put = self._client.upload_part(
                 **self._at(key),
                 UploadId=upload_id,
@@ -185,7 +170,7 @@ class ObjectStore:
             {"PartNumber": each.number, "ETag": each.etag, "ChecksumCRC32C": _text(each.crc32c)}
             for each in parts
         ]
-        with _asking("CompleteMultipartUpload", key, changes=True):
+        with _asking("CompleteMultipartUpload", key):
             self._client.complete_multipart_upload(
                 **self._at(key),
                 UploadId=upload_id,
@@ -199,7 +184,7 @@ class ObjectStore:
     def abort(self, key: str, upload_id: str) -> None:
         """Aborts an upload; does nothing if it is gone."""
         try:
-            with _asking("AbortMultipartUpload", key, changes=True):
+            with _asking("AbortMultipartUpload", key):
                 self._client.abort_multipart_upload(**self._at(key), UploadId=upload_id)
         except StoreProblem as problem:
             if problem.answer not in (Answer.UPLOAD_GONE, Answer.ABSENT):
@@ -214,6 +199,13 @@ class ObjectStore:
             for page in pages:
                 for each in page.get("Uploads", ()):
                     yield Upload(each["Key"], each["UploadId"], each["Initiated"].timestamp())
+
+    @property
+    def _client(self) -> Any:
+        """Client of boto3. Raises StoreProblem if the credentials cannot be read."""
+        if self._made is None:
+            self._made, self._made_at = self._make_client(self.address), time.monotonic()
+        return self._made
 
     @property
     def _bucket(self) -> dict[str, Any]:
@@ -258,7 +250,7 @@ def _credentials(file: Path | None) -> dict[str, Any]:
 
 
 @contextmanager
-def _asking(what: str, key: str, *, changes: bool = False) -> Iterator[None]:
+def _asking(what: str, key: str) -> Iterator[None]:
     """Turns errors of boto3 into a StoreProblem."""
     try:
         yield
@@ -267,13 +259,12 @@ def _asking(what: str, key: str, *, changes: bool = False) -> Iterator[None]:
         code, status = str(found.get("Code", "")), int(answered.get("HTTPStatusCode", 0))
         answer = meaning(code, status)
         text = f"{what} {key}: {code} {found.get('Message', '')} ({status})"
-        in_doubt = changes and answer is Answer.BUSY
-        raise StoreProblem(answer, text, may_have_acted=in_doubt) from error
+        raise StoreProblem(answer, text) from error
     except NoCredentialsError as error:
         raise StoreProblem(Answer.DENIED, f"{what} {key}: {error}") from error
     except (BotoCoreError, ResponseParserError) as error:
         # The latter is an answer of something between, such as a page of a proxy.
-        raise StoreProblem(Answer.BUSY, f"{what} {key}: {error}", may_have_acted=changes) from error
+        raise StoreProblem(Answer.BUSY, f"{what} {key}: {error}") from error
 
 
 def _text(crc32c: int) -> str:

@@ -7,9 +7,12 @@ import random
 import pytest
 
 from deploy.lab.object_server import ACCESS_KEY, SECRET_KEY, ObjectServer
-from deploy.lab.traffic import Shape
+from deploy.lab.traffic import Shape, TrafficRecord
+from deploy.lab.wait import until
+from replicator.kafka.client.loss import LossKind
 from tests.live.feed_ground import documents
 from tests.live.object_ground import ObjectGround
+from tui.program import run
 
 MIB = 1 << 20
 
@@ -59,4 +62,29 @@ def test_a_killed_loader_is_replaced_and_no_record_is_lost_or_in_two_objects(mak
         loader.kill()
         loader = feed.load_apart()
     feed.wait_passed(sent)
+    feed.assert_exact()
+
+
+def test_other_folders_park_a_partition_with_records_in_objects_above_its_offset(make_feed):
+    """They would be written again, into the other folders."""
+    by = 'partition_by = "field"\nfields = ["{}"]\nobject_records = 2\nobject_age_seconds = 1000.0'
+    feed = make_feed(settings=by.format("a"))
+    values = [b'{"a": 1, "b": 1}', *[b'{"a": 2, "b": 2}'] * 2]
+    feed.send(TrafficRecord(0, b"key", value) for value in values)
+    loader = feed.load_apart()
+    assert until(lambda: feed.intents()[0].tables and not feed.intents()[0].blocks, 60)
+    loader.kill()
+    present = feed.appliance
+    other = present.feed(feed.feed).model_copy(update={"fields": ("b",)})
+    feed.appliance = present.model_copy(update={"feeds": {feed.feed: other}})
+    loader = feed.load_apart()
+    assert until(lambda: feed.intents()[0].parked is not None, 60)
+    assert feed.intents()[0].parked.kind is LossKind.OBJECT_SETTINGS
+    loader.kill()
+    feed.appliance = present
+    words = ["aggregate", "accept-loss", "--config", str(feed.config), "--feed", feed.feed]
+    assert run([*words, "--yes"]) == 0
+    feed.load()
+    feed.send([TrafficRecord(0, b"key", values[0])])
+    feed.wait_passed(4)
     feed.assert_exact()

@@ -72,6 +72,7 @@ def intents(draw, tables_max=8):
         up_to=draw(st.none() | offsets),
         position=None if is_of_tables else draw(offsets),
         open_records=0 if is_of_tables else draw(offsets),
+        layout="" if is_of_tables else draw(st.text("0123456789abcdef", max_size=8)),
         producer_id=draw(st.integers(-1, OFFSET_MAX)),
         epoch=draw(st.integers(-1, 32767)),
         transactional_id=draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=40)),
@@ -157,6 +158,7 @@ def test_all_fields_but_the_tables_need_no_more_than_is_kept_for_them(character)
         losses=2**31,
         position=2**63 - 1,
         open_records=2**63 - 1,
+        layout="0123abcd",
     ).park(Loss(LossKind.SOURCE_WENT_BACK, 2**63 - 1, 2**63 - 1, character * 300))
     _, metadata = encode(intent)
     assert len(metadata.encode()) <= FIXED_BYTES_MAX

@@ -3,12 +3,14 @@ decides are the same."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import TableRange
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending, Rotation
 from replicator.kafka.client.custody import Custody
@@ -173,3 +175,17 @@ def test_whatever_the_lengths_of_names_the_offset_never_stops_for_want_of_room(l
         life.complete(2, is_told=True)
         life.commit()
     assert life.intent.offset == life.end
+
+
+def test_an_intent_keeps_the_folders_by_which_its_names_are():
+    marker = Intent(
+        custody=Custody.HELD,
+        offset=0,
+        reference=0,
+        transactional_id="",
+        tables={"a": TableRange(5, 5)},
+        layout="former",
+    )
+    for before, layout in ((marker, "former"), (replace(marker, tables={}), "present")):
+        progress: ObjectProgress[Part] = ObjectProgress(Rotation(), before, "present")
+        assert progress.intent(Custody.HELD, 7, 1, "loader").layout == layout
