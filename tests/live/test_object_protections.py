@@ -110,8 +110,8 @@ def test_a_taker_that_forgets_sealed_objects_is_found(feed, monkeypatch):
     await_death(begin_with_end(feed, Step.COMPLETED))
     begin = ObjectProgress.__init__
 
-    def begun(progress, rotation, intent):
-        begin(progress, rotation, intent)
+    def begun(progress, *arguments):
+        begin(progress, *arguments)
         for each in progress._objects.values():
             each.sealed = each.replay = None
 
