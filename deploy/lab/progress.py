@@ -1,6 +1,6 @@
 """Progress of a mirror, measured by log ends alone."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,14 @@ TIMEOUT_SECONDS = 30.0
 
 def log_sizes(admin: AdminClient, partitions: Mapping[str, int]) -> dict[str, int]:
     """Returns log end minus log start, summed over each topic's partitions; 0 without the topic."""
-    places = [(topic, number) for topic, count in partitions.items() for number in range(count)]
+    # A client that has asked for a topic before it was there goes on to say so for minutes.
+    there = _topics(admin)
+    places = [
+        (topic, number)
+        for topic, count in partitions.items()
+        if topic in there
+        for number in range(count)
+    ]
     ends = _offsets(admin, places, OffsetSpec.latest())
     starts = _offsets(admin, places, OffsetSpec.earliest())
     sizes = dict.fromkeys(partitions, 0)
@@ -20,6 +27,13 @@ def log_sizes(admin: AdminClient, partitions: Mapping[str, int]) -> dict[str, in
         place = topic, number
         sizes[topic] += ends.get(place, 0) - starts.get(place, 0)
     return sizes
+
+
+def _topics(admin: AdminClient) -> Collection[str]:
+    try:
+        return admin.list_topics(timeout=TIMEOUT_SECONDS).topics
+    except KafkaException:
+        return ()  # looked for again soon
 
 
 def _offsets(
@@ -37,8 +51,7 @@ def _offsets(
             answered: Any = answer.result(TIMEOUT_SECONDS)
             found[place.topic, place.partition] = answered.offset
         except KafkaException:
-            # The topic does not exist yet.
-            continue
+            continue  # no leader, or no answer: asked again soon
     return found
 
 
