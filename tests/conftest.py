@@ -10,8 +10,14 @@ from hypothesis import HealthCheck, settings
 from tests.run_progress import RunProgress, is_worker, stored_durations
 
 settings.register_profile(
-    "sluice", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "sluice",
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
 )
+# `make soak`: --hypothesis-profile thorough
+settings.register_profile("thorough", settings.get_profile("sluice"), max_examples=2000)
 settings.load_profile("sluice")
 
 REWRITE = "REWRITE_SNAPSHOTS"

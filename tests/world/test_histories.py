@@ -12,6 +12,7 @@ from tests.world.sinks.mutations import COMMITS
 SEEDS = {
     "mirror": 2,
     "losses": 2,
+    "ledgers": 1,
     "zombies": 1,
     "ids": 1,
     "expiry": 1,
@@ -25,6 +26,7 @@ FOUND_AT = {
     ("mirror", "the entry is not read again"): 1,
     ("mirror", "gaps are not awaited"): 1,
     ("losses", "one lost offset is not named"): 1,
+    ("ledgers", "published runs are not read"): 1,
     ("zombies", "a new connection is not confirmed"): 1,
     ("expiry", "old batches in doubt are sent again"): 1,
     ("takeovers", "the entry is replaced under another id"): 2,

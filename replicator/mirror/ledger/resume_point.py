@@ -89,7 +89,11 @@ def resume_point(evidence: Evidence) -> ResumePoint | Loss:
     turned: Loss | None = None
     # If the target lost records of published runs, or its tail, runs do not tell what it holds.
     if not (evidence.is_own or found.loss or (unread and tail is None)):
-        turned = turned_back(entry, source_offset, target_offset, evidence.published)
+        # A tail ends at the first marker that fences its writer: that of an earlier takeover may
+        # stand far before the end of the log.
+        log_end = max(target_offset, found.end)
+        runs = tail.runs if tail else ()
+        turned = turned_back(entry, source_offset, log_end, evidence.published, runs)
     if turned and not evidence.is_accepted:
         return turned
     turned = ended(turned, evidence.restart_at)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Custody, Entry
+from replicator.mirror.offset_map.run_segment import Run
 from replicator.mirror.offset_map.runs_tail import LastRun
 
 
@@ -22,28 +24,53 @@ class PublishedRun:
 
 
 def turned_back(
-    entry: Entry, position: int, target_end: int, published: PublishedRun | None
+    entry: Entry,
+    position: int,
+    target_end: int,
+    published: PublishedRun | None,
+    tail: Iterable[Run] = (),
 ) -> Loss | None:
     """Returns the range that was mirrored after the position at which to continue, if any.
 
     Runs are published before an entry passes them. Records that the writer of a HELD entry landed
     since are found in the log and lie before the position. A run after the position was therefore
-    published under a later entry (decision 0017).
+    published under a later entry (decision 0017). So was one that joins other offsets than the tail
+    does: the later entry knew of a gap in the source, and this one does not.
 
     Args:
         position: source offset to continue at, everything that was found in the log included.
         target_end: end of the target's log. Published runs beyond it were lost by the target
             itself, in an election that dropped them after the entry, and are carried again.
+        tail: runs of the records that the writer of a HELD entry landed since, as the entry has it.
     """
     if published is None or published.run.target_end > target_end:
         return None
-    is_behind = published.losses == entry.losses and published.run.source_end <= position
-    if published.losses < entry.losses or is_behind or entry.custody is Custody.VIRGIN:
+    last, landed = published.run, list(tail)
+    is_behind = published.losses == entry.losses and last.source_end <= position
+    lacks_gap = _joins_otherwise(landed, last)
+    is_explained = is_behind and not lacks_gap
+    if published.losses < entry.losses or is_explained or entry.custody is Custody.VIRGIN:
         return None
+    later = _landed_behind(landed, last) if lacks_gap else 0
     return Loss(
         LossKind.LEDGER_TURNED_BACK,
         position,
-        max(position, published.run.source_end),
+        max(position, last.source_end + later),
         "the runs topic shows these as mirrored, so the committed offsets were restored or "
         "truncated; accept-loss continues after them",
     )
+
+
+def _joins_otherwise(tail: Iterable[Run], last: LastRun) -> bool:
+    """Returns True if the tail joins the last published record with another one of the source."""
+    shift = last.target_end - last.source_end
+    return any(
+        run.target_offset < last.target_end <= run.target_end
+        and run.target_offset - run.source_offset != shift
+        for run in tail
+    )
+
+
+def _landed_behind(tail: Iterable[Run], last: LastRun) -> int:
+    """Returns the number of records of the tail behind the last published one."""
+    return sum(max(0, run.target_end - max(run.target_offset, last.target_end)) for run in tail)

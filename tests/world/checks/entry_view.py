@@ -11,7 +11,7 @@ from replicator.config.topology import Route
 from replicator.mirror.ledger.entry import Entry, decode
 from replicator.mirror.ledger.ledger import group_of, groups_of
 from tests.world.checks.commit_view import CommitView
-from tests.world.kafka.group_requests import TopicDeletion
+from tests.world.kafka.group_requests import CommitsExpired, TopicDeletion
 from tests.world.kafka.kafka_cluster import GROUPS, KafkaCluster
 from tests.world.kafka.partition import Partition
 
@@ -39,7 +39,9 @@ class EntryView(CommitView):
         self._seen(place, entry)
 
     def other_seen(self, partition: Partition, value: Any) -> None:
-        """Forgets the entries of a deleted topic, as far as this log keeps them."""
+        """Forgets entries that expired, and those of a deleted topic in this log."""
+        if isinstance(value, CommitsExpired) and value.group in groups_of(self._route):
+            self.entries.pop(TopicPartition(*value.place), None)
         if not isinstance(value, TopicDeletion):
             return
         for place in [it for it in self.entries if it.topic == value.topic]:

@@ -65,12 +65,16 @@ def _difference(scene: Scene, place: TopicPartition, entry: Entry | None) -> str
     seen = all_values(target, place)
     if entry is None:
         # Deleted with the topic, and nobody was there to write it again: carriers stop at that.
+        if place in target.expired_commits:
+            return _unlike(committed_values(source, place), seen)
         is_deleted = any(it.cause is LossCause.RECREATION for it in _of(target, place))
         return None if is_deleted and not seen else "no entry"
     if entry.parked is None:
         sent = committed_values(source, place)
         return None if sent == seen else f"not parked, {len(sent)} sent, {len(seen)} seen"
     loss = entry.parked
+    if loss.kind is LossKind.LEDGER_TURNED_BACK and place in target.restored_commits:
+        return _unlike(committed_values(source, place), seen)
     if loss.kind is LossKind.WRITER_FORGOTTEN:
         return _forgotten(scene, place, entry)
     ranges = _of(source if loss.kind.at_source else target, place)
@@ -83,6 +87,12 @@ def _difference(scene: Scene, place: TopicPartition, entry: Entry | None) -> str
         return f"parked for {loss}, and {len(seen) - len(set(seen))} records stand twice"
     # The checks of losses in the source have compared everything already.
     return None if loss.kind.at_source else _missing(source, place, case)
+
+
+def _unlike(sent: list[bytes], seen: list[bytes]) -> str | None:
+    """Returns a text unless the target has the first records of the source, each once."""
+    is_like = seen == sent[: len(seen)]
+    return None if is_like else f"not the first records: {len(sent)} sent, {len(seen)} seen"
 
 
 def _forgotten(scene: Scene, place: TopicPartition, entry: Entry) -> str | None:

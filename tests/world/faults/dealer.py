@@ -17,6 +17,7 @@ from tests.world.faults import (
     coincidences,
     connections,
     drivers,
+    ledger,
     logs,
     losses,
     operators,
@@ -39,7 +40,8 @@ FAULTS: Sequence[Fault] = (
 def faults_of(course: Course) -> Sequence[Fault]:
     """Returns the faults of a course; each seed deals all that the course names."""
     if course.only:
-        by_name = {it.name: it for it in (*FAULTS, *losses.LOSSES, *coincidences.COINCIDENCES)}
+        rare = (*losses.LOSSES, *coincidences.COINCIDENCES, *ledger.LEDGER)
+        by_name = {it.name: it for it in (*FAULTS, *rare)}
         return [replace(by_name[name], weight=1, share=1.0) for name in course.only]
     return (*FAULTS, *losses.LOSSES) if course.loses else FAULTS
 

@@ -64,6 +64,14 @@ class TopicDeletion:
     topic: str
 
 
+@dataclass(frozen=True, slots=True)
+class CommitsExpired:
+    """Expiry of a group's committed offset of a partition."""
+
+    group: str
+    place: Place
+
+
 @dataclass(slots=True)
 class Groups:
     """Committed offsets of the groups of one partition."""
@@ -81,6 +89,8 @@ def _step(groups: Groups, batch: Batch) -> None:
         groups.pending.setdefault(batch.producer_id, []).append(batch.value)
     elif isinstance(batch.value, OffsetCommit):
         groups.shown.setdefault(batch.value.group, {}).update(batch.value.rows)
+    elif isinstance(batch.value, CommitsExpired):
+        groups.shown.get(batch.value.group, {}).pop(batch.value.place, None)
     elif isinstance(batch.value, TopicDeletion):
         for rows in groups.shown.values():
             for place in [it for it in rows if it[0] == batch.value.topic]:
@@ -107,6 +117,20 @@ def forget_topic(cluster: KafkaCluster, topic: str) -> None:
 async def _forget(broker: Broker, partition: Partition, topic: str) -> None:
     with suppress(Refused):  # a coordinator that is not there in time keeps them
         await write(broker, partition, value=TopicDeletion(topic))
+
+
+async def write_commits(
+    cluster: KafkaCluster, group: str, value: OffsetCommit | CommitsExpired
+) -> bool:
+    """Writes into the log of a group without any client; returns False if its leader cannot."""
+    partition = cluster.internal(GROUPS, group)
+    leader = cluster.brokers.get(partition.decided.leader)
+    if leader is None or not cluster.is_connected(leader.node):
+        return False
+    with suppress(Refused):
+        await write(leader, partition, value=value)
+        return True
+    return False
 
 
 async def offset_fetch(broker: Broker, asked: Asked) -> Any:

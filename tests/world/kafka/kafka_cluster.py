@@ -75,6 +75,10 @@ class KafkaCluster:
         """Losses in the logs of this cluster, in order."""
         self.forgotten_ids: set[str] = set()
         """Transactional ids that have expired at least once."""
+        self.expired_commits: set[tuple[str, int]] = set()
+        """Partitions of which a committed offset has expired."""
+        self.restored_commits: set[tuple[str, int]] = set()
+        """Partitions of which a committed offset has turned back."""
         self.load_seconds = LOAD_SECONDS
         """Time that a new coordinator needs to load a partition, at least and at most."""
         self._following: set[tuple[int, str, int]] = set()

@@ -24,6 +24,12 @@ COURSES: Mapping[str, Course] = {
             "new epoch",
         ),
     ),
+    "ledgers": Course(
+        fault_seconds=4.0,
+        loses=True,
+        only=("forget an entry", "turn back to a former entry", "kill a carrier", "new epoch"),
+        forgets=False,
+    ),
     "zombies": Course(
         seconds=90.0,
         fault_seconds=4.0,

@@ -101,6 +101,13 @@ def test_a_loss_at_the_target_stops_until_an_operator_accepts_it(changes):
     assert len(taken(evidence(**changes, is_accepted=True)).accepted) == 1
 
 
+def test_a_tail_that_ends_at_the_marker_of_an_earlier_takeover_does_not_hide_later_runs():
+    tail = Tail(landed=5, end=120, mark=None, runs=())
+    run = PublishedRun(LastRun(source_end=90, target_end=150), losses=0)
+    found = outcome(evidence(tail=tail, published=run))
+    assert isinstance(found, Loss) and found.kind is LossKind.LEDGER_TURNED_BACK
+
+
 def test_a_loss_at_the_source_stops_until_an_operator_accepts_it():
     source = SourceFindings(start=20, leader=3, loss=PASSED)
     assert outcome(evidence(), source) == PASSED

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from replicator.kafka.client.loss import LossKind
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.ledger.stale_entry import PublishedRun, turned_back
+from replicator.mirror.offset_map.run_segment import Run
 from replicator.mirror.offset_map.runs_tail import LastRun
 from tests.replicator.mirror.ledger.held import held
 
@@ -54,3 +55,29 @@ def test_runs_of_the_entrys_own_producer_never_make_it_stale(landed, published_r
     """All published records had landed, and the position lies after all that landed."""
     run = published(100 + min(landed, published_records))
     assert turned_back(ENTRY, 100 + landed, 2000, run) is None
+
+
+def test_a_run_that_joins_other_offsets_than_the_tail_shows_an_entry_without_a_gap():
+    """The writer went over offsets 102 to 104 after this entry: its 5 records end at 108."""
+    tail = [Run(100, 1000, 5)]
+    assert turned_back(ENTRY, 105, 2000, published(107, target_end=1004), tail) is not None
+    loss = turned_back(ENTRY, 108, 2000, published(107, target_end=1004), tail)
+    assert (loss.begin, loss.end) == (108, 108)  # 107, and the record behind it
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), max_size=6), st.integers(0, 24))
+def test_runs_of_the_tail_itself_never_make_an_entry_stale(spans, published_records):
+    """Spans of a tail: offsets that the source leaves out, then records."""
+    tail, source, target = [], ENTRY.source_offset, ENTRY.target_offset
+    for left_out, records in spans:
+        source += left_out
+        tail.append(Run(source, target, records))
+        source, target = source + records, target + records
+    ends = [
+        (run.source_offset + n, run.target_offset + n)
+        for run in tail
+        for n in range(1, run.records + 1)
+    ]
+    for source_end, target_end in ends[:published_records]:
+        run = published(source_end, target_end=target_end)
+        assert turned_back(ENTRY, source, 2000, run, tail) is None

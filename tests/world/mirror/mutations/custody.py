@@ -8,12 +8,15 @@ from typing import Any
 
 from balancer.plan import TopicPartition
 from replicator.config.names import driver_id
+from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.mirror.carrier.assembly import Makers
 from replicator.mirror.carrier.command_follower import CommandFollower
 from replicator.mirror.ledger.entry import Entry
-from replicator.mirror.ledger.ledger import Ledger
+from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.mirror.ledger.takeover import Takeover
+from replicator.mirror.offset_map.runs_tail import LastRun, Positions, RunsTail
+from replicator.mirror.offset_map.runs_topic import RunsKey
 from replicator.spark.driver_command import read_command
 from tests.world.mirror.mutations.mutation import Mutation
 
@@ -55,6 +58,38 @@ def _committing_itself(**parts: Any) -> Takeover:
     return Takeover(**{**parts, "ledger": ledger})
 
 
+class BeginsAnew(Ledger):
+    """Returns a virgin entry where there is none."""
+
+    cluster: Cluster
+
+    async def read(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Entry]:
+        wanted = list(partitions)
+        found = await super().read(wanted)
+        for place in wanted:
+            if place not in found:
+                found[place] = virgin(self, await self.cluster.log_end(*place))
+        return found
+
+
+def _beginning_anew(**parts: Any) -> Takeover:
+    ledger = BeginsAnew(parts["target"], parts["ledger"].route, parts["runs"])
+    ledger.cluster = parts["target"]
+    return Takeover(**{**parts, "ledger": ledger})
+
+
+def _believing(**parts: Any) -> Takeover:
+    """Does not read the runs that were published since an entry."""
+    runs: RunsTail = parts["runs"]
+
+    async def read_nothing(positions: Positions) -> dict[RunsKey, LastRun]:
+        await runs.look()
+        return {}
+
+    runs.published_since = read_nothing  # type: ignore[method-assign]
+    return Takeover(**parts)
+
+
 class BeginsAgain(FencedCommitter):
     """Begins every acquired partition at sequence 0."""
 
@@ -90,6 +125,8 @@ MUTATIONS = (
         "takeovers",
     ),
     Mutation(8, "each partition begins at sequence 0", Makers(fenced_committer=BeginsAgain)),
+    Mutation(9, "a missing entry begins anew", Makers(takeover=_beginning_anew), "ledgers"),
+    Mutation(9, "published runs are not read", Makers(takeover=_believing), "ledgers"),
     Mutation(11, "carriers of an older driver go on", Makers(command_follower=GoesOn)),
     Mutation(
         12, "commits are not read back", Makers(fenced_committer=BelievesInCommits), "takeovers"
