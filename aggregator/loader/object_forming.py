@@ -353,9 +353,11 @@ class ObjectForming:
 
     async def _abort_others(self, key: str) -> None:
         """Aborts uploads of a name that a predecessor left behind."""
-        for each in await run_in_thread(lambda: list(self.store.uploads(key))):
-            if each.key == key:
-                await run_in_thread(self.store.abort, key, each.upload_id)
+        for upload_id in await run_in_thread(self._uploads_of, key):
+            await run_in_thread(self.store.abort, key, upload_id)
+
+    def _uploads_of(self, key: str) -> list[str]:
+        return [each.upload_id for each in self.store.uploads(key) if each.key == key]
 
     async def _patiently(
         self, place: TopicPartition, name: str, act: Callable[[], Awaitable[Result]]
