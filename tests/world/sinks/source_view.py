@@ -20,14 +20,14 @@ class SourceView(Observer, Generic[W]):
     """Observer of the partitions of a feed.
 
     Args:
-        wanted: returns the destination of a record.
+        wanted: returns the destination of a record of a partition.
     """
 
     def __init__(
         self,
         cluster: KafkaCluster,
         places: Iterable[TopicPartition],
-        wanted: Callable[[Record], W],
+        wanted: Callable[[TopicPartition, Record], W],
     ) -> None:
         self._wanted = wanted
         self.offsets: dict[TopicPartition, list[int]] = {}
@@ -47,7 +47,7 @@ class SourceView(Observer, Generic[W]):
         for batch in self._readings[place].batches():
             for record in decoded(batch.data) if not batch.is_marker else ():
                 self.offsets[place].append(record.offset)
-                self.records[place][record.offset] = self._wanted(record)
+                self.records[place][record.offset] = self._wanted(place, record)
                 self.seen_at[place][record.offset] = time.monotonic()
 
     def between(self, place: TopicPartition, begin: int, end: int) -> list[tuple[int, W]]:

@@ -39,7 +39,7 @@ class StepChecks(Observer):
     def __init__(self, loop: VirtualLoop, feeding: Feeding) -> None:
         self._loop, self._feeding = loop, feeding
         self._copies_needed = max(feeding.quorum, 1)
-        self.source = SourceView(feeding.cluster, feeding.places, wanted)
+        self.source = SourceView(feeding.cluster, feeding.places, lambda _, record: wanted(record))
         self.letters = LetterView(feeding.cluster, FEED, self._letter_again)
         self.intents: dict[TopicPartition, list[Intent]] = {it: [] for it in feeding.places}
         self._named: set[tuple[str, int, str, int, int]] = set()

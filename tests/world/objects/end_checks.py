@@ -1,0 +1,50 @@
+"""Both ends of a feed: every committed record is in one object, a dead letter, or left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from balancer.plan import TopicPartition
+from tests.world.objects.object_feeding import ObjectFeeding
+from tests.world.objects.object_load import Fate
+from tests.world.objects.step_checks import FOREIGN, StepChecks
+from tests.world.sinks.letter_view import RecordPlace
+
+
+def differences(feeding: ObjectFeeding, checks: StepChecks) -> list[str]:
+    """Returns a text for each kind of difference."""
+    found = []
+    wanted: Counter[object] = Counter()
+    dead: set[RecordPlace] = set()
+    for place in feeding.places:
+        end = due(feeding, checks, place)
+        intent = checks.intents[place][-1]
+        if (intent.offset, bool(intent.parked)) != (end, False):
+            found.append(f"{place}: {intent} is at {intent.offset}; {end} is due")
+        for offset, record in checks.source.between(place, 0, 1 << 60):
+            is_due = offset < end or offset in checks.object_of[place]
+            if is_due and record.fate is Fate.OBJECT:
+                wanted[(*place, record.folder, record.seen)] += 1
+            elif is_due and record.fate is Fate.DEAD:
+                dead.add(RecordPlace(*place, offset))
+    seen: Counter[object] = Counter()
+    for key, stored in feeding.server.objects.items():
+        if stored.data != FOREIGN:
+            name, place = checks.names[key]
+            seen.update((*place, name, each) for each in feeding.settings.read(stored.data))
+    if seen != wanted:
+        found.append(f"records: missing {[*wanted - seen][:3]}, others {[*seen - wanted][:3]}")
+    if checks.told.keys() != checks.seen.keys():
+        found.append(f"not told: {sorted(checks.seen.keys() - checks.told.keys())[:3]}")
+    letters = checks.letters.committed
+    if letters.keys() != dead or any(count > 1 for count in letters.values()):
+        found.append(f"dead letters: {len(dead)} expected, {len(letters)} there")
+    return found
+
+
+def due(feeding: ObjectFeeding, checks: StepChecks, place: TopicPartition) -> int:
+    """Returns the offset that is committed once everything is passed that ever will be."""
+    end = checks.source.end(place)
+    if feeding.settings.by_log:
+        return checks.ranges(place).first_open(end)
+    return end
