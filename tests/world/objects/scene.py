@@ -19,8 +19,8 @@ KINDS = (
     StoreKind(Condition.LOOKED_AT, forgives=True),
     StoreKind(Condition.IGNORED),
     StoreKind(keeps_crc=False),
-    StoreKind(shown_seconds=5.0),
-    StoreKind(Condition.IGNORED, keeps_crc=False, forgives=True, shown_seconds=5.0),
+    StoreKind(shown_seconds=1.0),
+    StoreKind(Condition.IGNORED, keeps_crc=False, forgives=True, shown_seconds=1.0),
 )
 
 
@@ -38,12 +38,12 @@ class Course:
             dice.
     """
 
-    topics: tuple[str, ...] = ("orders", "clicks")
-    partitions: int = 2
+    topics: tuple[str, ...] = ("orders",)
+    partitions: int = 3
     loaders: int = 3
     brokers: int = 3
-    seconds: float = 60.0
-    fault_seconds: float = 2.0
+    seconds: float = 40.0
+    fault_seconds: float = 1.5
     only: tuple[str, ...] = ()
     kind: StoreKind | None = None
     by_log: bool | None = None

@@ -274,6 +274,8 @@ class ObjectServer:
         """Writes an object, as whoever has the right to."""
         before = self.objects.get(key)
         shown_at = self.loop.time() + self.dice.uniform(0.0, self.kind.shown_seconds)
+        if before is not None:
+            shown_at = min(before.shown_at, shown_at)  # meanwhile readers see that one
         self.objects[key] = Stored(data, metadata, shown_at)
         self.written(key, self.objects[key], before)
 
