@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from tests.world.blocking import pause, wait
+from tests.world.blocking import wait
 from tests.world.objects.server import COMPLETE, PUT, ObjectServer
 
 
@@ -60,10 +60,7 @@ class WorldS3:
         return self._ask("ListMultipartUploads", prefix, act)
 
     def _ask(self, operation: str, key: str, act: Callable[[], Awaitable[Any]]) -> Any:
-        answer = wait(partial(self._server.ask, operation, key, act))
-        # A process may be stopped or killed between an answer and what it does then.
-        pause(self._server.dice.uniform(0.0, 0.002))
-        return answer
+        return wait(partial(self._server.ask, operation, key, act))
 
 
 def _is_new(asked: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from balancer.plan import TopicPartition
 from tests.world.objects.object_feeding import ObjectFeeding
 from tests.world.objects.object_load import Fate
-from tests.world.objects.step_checks import FOREIGN, StepChecks
+from tests.world.objects.step_checks import StepChecks
 from tests.world.sinks.letter_view import RecordPlace
 
 
@@ -28,10 +28,8 @@ def differences(feeding: ObjectFeeding, checks: StepChecks) -> list[str]:
             elif is_due and record.fate is Fate.DEAD:
                 dead.add(RecordPlace(*place, offset))
     seen: Counter[object] = Counter()
-    for key, stored in feeding.server.objects.items():
-        if stored.data != FOREIGN:
-            name, place = checks.names[key]
-            seen.update((*place, name, each) for each in feeding.settings.read(stored.data))
+    for each in checks.seen.values():
+        seen.update((*each.place, each.folder, record) for record in each.content)
     if seen != wanted:
         found.append(f"records: missing {[*wanted - seen][:3]}, others {[*seen - wanted][:3]}")
     if checks.told.keys() != checks.seen.keys():

@@ -3,8 +3,9 @@ the verifier's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from crc32c import crc32c
 
@@ -38,12 +39,15 @@ class Seen:
 
     Args:
         records: number of records of its range, those that are not in it included.
+        content: records in it, as readers see them.
     """
 
-    key: str
+    place: TopicPartition
+    folder: str
     begin: int
     end: int
     records: int
+    content: Sequence[Any]
 
 
 class StepChecks:
@@ -74,8 +78,6 @@ class StepChecks:
         self.intents: dict[TopicPartition, list[Intent]] = {it: [] for it in feeding.places}
         self.seen: dict[str, Seen] = {}
         """Objects of the feed by key."""
-        self.names: dict[str, tuple[str, TopicPartition]] = {}
-        """Encoded partition and Kafka partition of each."""
         self.told: dict[str, ToldObject] = {}
         self.log_ranges = {place: LogRanges(settings) for place in feeding.places}
         self.armed: Callable[[Intent], object] | None = None
@@ -127,8 +129,7 @@ class StepChecks:
             other = self.object_of[place].setdefault(offset, key)
             if other != key:
                 self._wrong(place, f"{offset} is in {other} and in {key} (39)")
-        self.names[key] = name.encoded_partition, place
-        self.seen[key] = Seen(key, begin, end, len(mine))
+        self.seen[key] = Seen(place, name.encoded_partition, begin, end, len(mine), found)
         if self._feeding.settings.by_log:
             ranges = self.ranges(place)
             if (name.encoded_partition, begin, end) not in ranges.ended:
