@@ -22,6 +22,7 @@ from tests.world.mirror.mutations import (
 from tests.world.mirror.scene import Course
 from tests.world.objects import history as object_history
 from tests.world.objects import mutations as of_objects
+from tests.world.objects.scene import Course as ObjectCourse
 from tests.world.sinks import history as sink_history
 from tests.world.sinks import mutations as of_sinks
 
@@ -98,7 +99,8 @@ def _sinks(asked: Asked) -> Result:
 
 def _objects(asked: Asked) -> Result:
     if asked.mutation is None:
-        return object_history.play(asked.seed)
+        loses = asked.family == "object_losses"
+        return object_history.play(asked.seed, ObjectCourse(loses=loses))
     mutation = _OBJECTS[asked.mutation]
     return object_history.play(asked.seed, mutation.course, mutation.makers)
 
@@ -118,4 +120,5 @@ FAMILIES: Mapping[str, Family] = {
     "groups": Family(_groups, {it.name: it.rule for it in _GROUPS.values()}),
     "sinks": Family(_sinks, {it.name: it.rule for it in _SINKS.values()}),
     "objects": Family(_objects, {it.name: it.rule for it in _OBJECTS.values()}),
+    "object_losses": Family(_objects, {}),
 }

@@ -16,9 +16,11 @@ from aggregator.loader import loss_acceptance
 from aggregator.loader.assembly import MAKERS, Makers
 from aggregator.s3 import open_object
 from replicator.kafka.client.cluster import Fenced
+from replicator.kafka.client.loss import LossKind
 from tests.world.checks.wrong import Wrong, shown
 from tests.world.objects.end_checks import differences
 from tests.world.objects.faults import FAULTS
+from tests.world.objects.losses import LOSSES
 from tests.world.objects.scene import Course, ObjectLoop, Scene
 from tests.world.objects.step_checks import FOREIGN
 from tests.world.sinks.loaded_feed import FEED
@@ -52,7 +54,7 @@ class History:
         only = scene.course.only
         self.dealt: list[tuple[Fault, int]] = [
             (fault, fault.weight * scene.dice.choice([1, 2, 4]))
-            for fault in FAULTS
+            for fault in (*FAULTS, *(LOSSES if scene.course.loses else ()))
             if (fault.name in only if only else scene.dice.random() < DEALT_SHARE)
         ]
 
@@ -112,7 +114,11 @@ class History:
         for key, stored in list(scene.server.objects.items()):
             if stored.data == FOREIGN:
                 del scene.server.objects[key]
-        parked = [place for place, found in checks.intents.items() if found[-1].parked]
+        parked = [
+            place
+            for place, found in checks.intents.items()
+            if (loss := found[-1].parked) and loss.kind is LossKind.OBJECT_TAKEN
+        ]
         if parked:
             scene.tell(f"losses of {len(parked)} partitions are accepted")
             try:

@@ -16,8 +16,8 @@ from tests.world.sinks.loaded_feed import LoadedFeed, NoReports, appliance_of
 from tests.world.world import World
 
 PREFIX = "lake"
-PART_MIB = 400 / (1 << 20)
-"""Smaller than any store takes, so that a few records are many parts."""
+PART_BYTES = {"json_lines": 120, "parquet": 1500}
+"""Parts smaller than any store takes, so that a few records are many of them."""
 
 
 class ObjectFeeding(LoadedFeed):
@@ -50,7 +50,8 @@ class ObjectFeeding(LoadedFeed):
         appliance = appliance_of(cluster.bootstrap, {**of_store, **settings.of_feed})
         super().__init__(world, cluster, appliance, topics, partitions)
         assert isinstance(self.feed, ObjectFeed)
-        self.feed = self.feed.model_copy(update={"part_mib": PART_MIB})
+        part_mib = PART_BYTES[settings.file] / (1 << 20)
+        self.feed = self.feed.model_copy(update={"part_mib": part_mib})
 
     def connected(self, makers: Makers) -> Makers:
         make_store = partial(makers.object_store, make_client=lambda _: WorldS3(self.server))

@@ -33,6 +33,7 @@ class Course:
         seconds: virtual time with load and faults.
         fault_seconds: mean time between two faults.
         only: names of the faults that are dealt; empty: some of all, by the dice.
+        loses: the log loses records as well: partitions may park.
         kind: of the store; None: by the dice.
         by_log: True where the log alone ends objects, False where the clock does too; None: by the
             dice.
@@ -45,6 +46,7 @@ class Course:
     seconds: float = 40.0
     fault_seconds: float = 1.5
     only: tuple[str, ...] = ()
+    loses: bool = False
     kind: StoreKind | None = None
     by_log: bool | None = None
 

@@ -11,6 +11,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -19,7 +20,7 @@ from crc32c import crc32c
 
 from tests.world.network import Delays
 from tests.world.process import CURRENT, Process
-from tests.world.virtual_loop import VirtualLoop
+from tests.world.virtual_loop import EPOCH, VirtualLoop
 
 URL = "http://store"
 CLIENT_SECONDS = 5.0
@@ -251,7 +252,12 @@ class ObjectServer:
         if found is None:
             # The answer to HEAD has no body, which would say more.
             raise error("HeadObject", "404", 404)
-        answer: dict[str, Any] = {"ContentLength": len(found.data), "Metadata": found.metadata}
+        answer: dict[str, Any] = {
+            "ContentLength": len(found.data),
+            "Metadata": found.metadata,
+            "ETag": etag_of(found.data),
+            "LastModified": datetime.fromtimestamp(EPOCH + found.shown_at, UTC),
+        }
         if self.kind.keeps_crc:
             answer |= {"ChecksumCRC32C": text_of(crc32c(found.data)), "ChecksumType": "FULL_OBJECT"}
         return answer

@@ -18,6 +18,7 @@ from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import LossKind
 from tests.aggregator.verifier.judged import judged
 from tests.world.checks.wrong import Wrong
+from tests.world.objects import losses
 from tests.world.objects.log_ranges import LogRanges
 from tests.world.objects.object_feeding import PREFIX, ObjectFeeding
 from tests.world.objects.object_load import Fate, Wanted
@@ -64,12 +65,13 @@ class StepChecks:
     - Objects are told of once, and only when they are there (48).
     - Dead letters of an object that an intent names are on disk when the intent is committed, and
       none is committed twice (42).
-    - The verifier has nothing to say about any intent, and none is parked but for another object
-      under its name.
+    - The verifier has nothing to say about any intent. None is parked but for another object under
+      its name, or for records that the log has lost (43).
     """
 
     def __init__(self, loop: VirtualLoop, feeding: ObjectFeeding) -> None:
         self._loop, self._feeding, settings = loop, feeding, feeding.settings
+        self._cluster = feeding.cluster
         self.source: SourceView[Wanted] = SourceView(
             feeding.cluster, feeding.places, settings.wanted
         )
@@ -87,6 +89,10 @@ class StepChecks:
         self._settled = dict.fromkeys(feeding.places, 0)
         IntentView(feeding.cluster, FEED, self._intent_seen)
         feeding.server.written = self._written
+
+    def between(self, place: TopicPartition, begin: int, end: int) -> list[tuple[int, Wanted]]:
+        """Returns the records with offsets begin..end-1, up to where the log lost some."""
+        return self.source.between(place, begin, min(end, losses.intact_to(self._cluster, place)))
 
     def _wrong(self, place: tuple[str, int], text: str) -> None:
         self._loop.fail(Wrong(f"{place[0]}-{place[1]}: {text}"))
@@ -106,8 +112,11 @@ class StepChecks:
         manifest = next((it for it in named if (it.size_bytes, it.crc32c) == identity), None)
         if manifest is None:
             self._wrong(place, f"{key} is written, and no intent names it (48)")
-            return
-        self._check_content(place, name, manifest, stored)
+        elif manifest.end > losses.intact_to(self._cluster, place):
+            folder, end = name.encoded_partition, manifest.end
+            self.seen[key] = Seen(place, folder, manifest.begin, end, manifest.records, ())
+        else:
+            self._check_content(place, name, manifest, stored)
 
     def _check_content(
         self, place: TopicPartition, name: ObjectName, manifest: Manifest, stored: Stored
@@ -115,7 +124,7 @@ class StepChecks:
         key, begin, end = name.key, manifest.begin, manifest.end
         mine = [
             (offset, record)
-            for offset, record in self.source.between(place, begin, end)
+            for offset, record in self.between(place, begin, end)
             if record.folder == name.encoded_partition
         ]
         wanted = [record.seen for _, record in mine if record.fate is Fate.OBJECT]
@@ -137,7 +146,7 @@ class StepChecks:
 
     def ranges(self, place: TopicPartition) -> LogRanges:
         ranges = self.log_ranges[place]
-        ranges.add(self.source.between(place, ranges.position, 1 << 60))
+        ranges.add(self.between(place, ranges.position, 1 << 60))
         return ranges
 
     # -- what is told
@@ -169,19 +178,22 @@ class StepChecks:
         if self.armed is not None and intent.blocks and intent.custody is Custody.HELD:
             armed, self.armed = self.armed, None
             armed(intent)
-        if intent.parked and not self._is_taken(intent):
+        is_lost = losses.explain(self._cluster, place, intent)
+        if intent.parked and not (is_lost or self._is_taken(intent)):
             self._wrong(place, f"parked: {intent.parked}")
+        if losses.is_of_other_log(self._cluster, place, intent):
+            self._wrong(place, f"goes on in another topic of the name (43): {intent}")
         for finding in judged([*before, intent]) if before else ():
             self._wrong(place, f"the verifier says: {finding}")
         self._check_account(place, intent)
-        for offset, record in self.source.between(place, self._settled[place], intent.offset):
+        for offset, record in self.between(place, self._settled[place], intent.offset):
             self._check_passed(place, offset, record, intent)
         self._settled[place] = max(self._settled[place], intent.offset)
         for name, each in intent.tables.items():
-            for offset, record in self.source.between(place, intent.offset, each.begin):
+            for offset, record in self.between(place, intent.offset, each.begin):
                 if record.folder == name:
                     self._check_passed(place, offset, record, intent)
-            for offset, record in self.source.between(place, each.begin, each.end):
+            for offset, record in self.between(place, each.begin, each.end):
                 if record.folder == name and record.fate is Fate.DEAD:
                     self._check_letter(place, offset, intent)
 
@@ -196,9 +208,9 @@ class StepChecks:
         )
 
     def _check_account(self, place: TopicPartition, intent: Intent) -> None:
-        if intent.position is None:
+        if intent.position is None or intent.position > losses.intact_to(self._cluster, place):
             return
-        records = len(self.source.between(place, intent.reference, intent.position))
+        records = len(self.between(place, intent.reference, intent.position))
         if intent.count + intent.open_records != records:
             self._wrong(place, f"{records} records up to the reading position: {intent}")
 
