@@ -26,9 +26,11 @@ from balancer.plan import TopicPartition
 from replicator.runtime.run_in_thread import run_in_thread
 from tests.world.objects.scene import Course
 from tests.world.objects.server import StoreKind
+from tests.world.sinks.loader_faults import FAULTS as OF_LOADERS
 from tests.world.sinks.mutations import FencesNobody, FormsAnew, LettersAfter, LettersApart
 
-USUAL = Course()
+USUAL = Course(partitions=2, brokers=1, seconds=30.0, only=tuple(each.name for each in OF_LOADERS))
+"""Course in which all faults are those of loaders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,14 +249,14 @@ class Overwriting(ObjectStore):
         return Unconditional(super()._client)
 
 
-KILLS = ("strike at an intent", "strike at a request", "kill a loader soon")
-TAKEOVERS = Course(only=KILLS)
+STRIKES = ("strike at an intent", "strike at a request", "kill a loader soon")
+TAKEOVERS = replace(USUAL, only=STRIKES, partition_by="field", fault_seconds=1.0)
 """Course of loaders that are killed or stopped at a step of an object's way."""
-DEATHS = Course(only=("die within completions", "new epoch"))
+DEATHS = replace(USUAL, only=("die within completions", "new epoch"))
 """Course of a store that dies within completions, and says that they are done."""
-SWEEPS = Course(only=("sweep uploads", "lose answers of the store", "late completions"))
+SWEEPS = replace(USUAL, only=("sweep uploads", "lose answers of the store", "late completions"))
 """Course of uploads that are gone, by somebody or by a completion whose answer was lost."""
-NAMES = Course(only=("take a name",), kind=StoreKind())
+NAMES = replace(USUAL, only=("take a name",), kind=StoreKind())
 """Course of a store in which somebody takes names of objects."""
 
 MUTATIONS = (
@@ -264,7 +266,9 @@ MUTATIONS = (
     Mutation(39, "markers of folders are forgotten", _with(NamesNoMarkers)),
     Mutation(39, "objects are formed anew", Makers(acquisition=FormsAnew), TAKEOVERS),
     Mutation(39, "a sealed object is cut", _with(CutsReplays), TAKEOVERS),
-    Mutation(39, "the clock ends objects of the log", _with(EndsByClock), Course(by_log=True)),
+    Mutation(
+        39, "the clock ends objects of the log", _with(EndsByClock), replace(USUAL, by_log=True)
+    ),
     Mutation(39, "holders of objects are not fenced", Makers(acquisition=FencesNobody)),
     Mutation(42, "objects' letters come before", Makers(intent_committer=LettersApart)),
     Mutation(42, "objects' letters come behind", Makers(intent_committer=LettersAfter)),

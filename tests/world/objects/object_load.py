@@ -71,11 +71,11 @@ class Settings:
     times: tuple[str, ...]
 
     @classmethod
-    def drawn(cls, dice: random.Random, by_log: bool | None = None) -> Settings:
+    def drawn(cls, dice: random.Random, by_log: bool | None, partition_by: str | None) -> Settings:
         """Returns settings that a seed draws."""
         by_log = dice.random() < 0.35 if by_log is None else by_log
         file = dice.choice(["json_lines", "json_lines", "parquet"])
-        by = dice.choice(["partition", "field", "field", "time"])
+        drawn = dice.choice(["partition", "field", "field", "time"])
         records = dice.choice([3, 10, 40]) if by_log or dice.random() < 0.5 else None
         clock = dice.choice(["age", "age", "times"])
         seconds = int(dice.uniform(3, 9))
@@ -83,7 +83,7 @@ class Settings:
             file=file,
             codec="none" if file == "parquet" else dice.choice(["none", "gzip"]),
             tombstones=dice.choice(["written", "left_out", "dead_letters"]),
-            partition_by=by,
+            partition_by=partition_by or drawn,
             cities=dice.choice([2, 5]) if by_log else dice.choice([2, 5, len(CITIES)]),
             by_log=by_log,
             records=records,

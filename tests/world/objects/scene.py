@@ -37,6 +37,7 @@ class Course:
         kind: of the store; None: by the dice.
         by_log: True where the log alone ends objects, False where the clock does too; None: by the
             dice.
+        partition_by: folders of the objects; None: by the dice.
     """
 
     topics: tuple[str, ...] = ("orders",)
@@ -49,6 +50,7 @@ class Course:
     loses: bool = False
     kind: StoreKind | None = None
     by_log: bool | None = None
+    partition_by: str | None = None
 
 
 class ObjectLoop(SinkLoop):
@@ -70,7 +72,9 @@ class Scene(FeedScene[ObjectFeeding]):
         super().__init__(loop, seed, course, makers)
         drawn = self.dice.choice(KINDS)
         kind = course.kind or drawn
-        settings = Settings.drawn(random.Random(self.dice.random()), course.by_log)
+        settings = Settings.drawn(
+            random.Random(self.dice.random()), course.by_log, course.partition_by
+        )
         self.feeding = ObjectFeeding(
             self.world, course.topics, course.partitions, course.brokers, kind, settings
         )
