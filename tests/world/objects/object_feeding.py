@@ -37,6 +37,8 @@ class ObjectFeeding(LoadedFeed):
         settings: Settings,
     ) -> None:
         cluster = world.cluster("east-aggregate", brokers)
+        # Objects of a few records are read again by more than one fetch only where these are small.
+        cluster.fetch_bytes_max = world.dice.choice([300, 1 << 20])
         self.settings = settings
         self.server = ObjectServer(world.loop, random.Random(world.dice.random()), kind)
         topics = list(topics)
