@@ -13,6 +13,7 @@ from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.intent_effects import EffectProducer
 from aggregator.loader.loader_session import LoaderSession
+from aggregator.loader.object_forming import ObjectForming
 from aggregator.loader.object_sink import MIB, object_sink
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.report_store import ReportStore
@@ -21,6 +22,7 @@ from aggregator.loader.shard_tables import ShardTables
 from aggregator.loader.sink import Sink
 from aggregator.loader.table_sink import table_sink
 from aggregator.loader.tally import Tally
+from aggregator.s3.object_store import ObjectStore, StoreAddress
 from balancer.plan import TopicPartition
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.names import loader_id
@@ -46,6 +48,8 @@ class Makers:
     effects: Callable[..., EffectProducer] = EffectProducer
     intent_committer: Callable[..., IntentCommitter] = IntentCommitter
     shard_tables: Callable[..., ShardTables] = ShardTables
+    object_store: Callable[[StoreAddress], ObjectStore] = ObjectStore
+    object_forming: Callable[..., ObjectForming] = ObjectForming
     report_store: Callable[[str], ReportStore] = ReportStore
 
 
@@ -144,7 +148,16 @@ def _sink(
 ) -> Sink:
     feed, memory_mib = assignment.feed, appliance.aggregator.memory_mib
     if isinstance(feed, ObjectFeed):
-        return object_sink(feed, assignment, partitions, intents, memory_mib, tally)
+        return object_sink(
+            feed,
+            assignment,
+            partitions,
+            intents,
+            memory_mib,
+            tally,
+            makers.object_store,
+            makers.object_forming,
+        )
     assert isinstance(feed, ClickHouseFeed)
     tables = makers.shard_tables(appliance, assignment, tally)
     return table_sink(feed, assignment, partitions, intents, tables, memory_mib, stored, tally)

@@ -132,7 +132,9 @@ class ObjectForming:
     def _start(self, partition: ObjectPartition) -> None:
         progress = partition.progress
         for name, manifest, draft in progress.replays():
-            if (partition.partition, name) not in self._tasks:
+            is_begun = (partition.partition, name, manifest.begin) in self._open
+            is_idle = is_begun and _is_idle(draft)
+            if not is_idle and (partition.partition, name) not in self._tasks:
                 self._run(partition, name, self._replay(partition, name, manifest, draft))
         if partition.is_settling:
             return
@@ -140,8 +142,7 @@ class ObjectForming:
         if progress.is_pressed:
             progress.end_holding(Ending.INTENT)
         for name, draft in progress.writable():
-            is_idle = not draft.size_bytes and not draft.is_taken
-            if not is_idle and (partition.partition, name) not in self._tasks:
+            if not _is_idle(draft) and (partition.partition, name) not in self._tasks:
                 self._run(partition, name, self._write(partition, name, draft))
 
     async def _commit_offsets(self) -> None:
@@ -241,6 +242,8 @@ class ObjectForming:
             if name not in progress.in_flight:
                 # The intent is full of markers, which go once the offset moves.
                 progress.end_holding(Ending.INTENT)
+            # A task that ends is followed by another one at once.
+            await asyncio.sleep(TICK_SECONDS)
             return
         progress.seal(name, manifest)
         feed, cluster = self.assignment.feed.name, self.assignment.cluster
@@ -353,9 +356,11 @@ class ObjectForming:
 
     async def _abort_others(self, key: str) -> None:
         """Aborts uploads of a name that a predecessor left behind."""
-        for each in await run_in_thread(lambda: list(self.store.uploads(key))):
-            if each.key == key:
-                await run_in_thread(self.store.abort, key, each.upload_id)
+        for upload_id in await run_in_thread(self._uploads_of, key):
+            await run_in_thread(self.store.abort, key, upload_id)
+
+    def _uploads_of(self, key: str) -> list[str]:
+        return [each.upload_id for each in self.store.uploads(key) if each.key == key]
 
     async def _patiently(
         self, place: TopicPartition, name: str, act: Callable[[], Awaitable[Result]]
@@ -387,3 +392,8 @@ class ObjectForming:
                 return result
             await asyncio.sleep(backoff.jittered(0.5, 1.5))
             backoff.grow()
+
+
+def _is_idle(draft: ObjectDraft[RecordSlice]) -> bool:
+    """Returns True if nothing can be done for an object before more of it is read."""
+    return not draft.size_bytes and not draft.is_taken

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 
 from aggregator.formats.record_slice import RecordSlice
@@ -34,12 +35,14 @@ def object_sink(
     intents: IntentCommitter,
     memory_mib: int,
     tally: Tally,
+    make_store: Callable[[StoreAddress], ObjectStore],
+    make_forming: Callable[..., ObjectForming],
 ) -> Sink:
     """Returns the parts."""
-    store = ObjectStore(address_of(feed))
+    store = make_store(address_of(feed))
     layout = ObjectLayout(feed, str(assignment.cluster))
     hold = partial(_held, rotation_of(feed), layout.folders)
-    forming = ObjectForming(
+    forming = make_forming(
         assignment,
         partitions,
         intents,

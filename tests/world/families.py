@@ -1,4 +1,5 @@
-"""Families of histories: the mirror, with and without losses, groups in two regions, and sinks."""
+"""Families of histories: the mirror, with and without losses, groups in two regions, sinks of rows
+and of objects."""
 
 from __future__ import annotations
 
@@ -19,6 +20,9 @@ from tests.world.mirror.mutations import (
     tails,
 )
 from tests.world.mirror.scene import Course
+from tests.world.objects import history as object_history
+from tests.world.objects import mutations as of_objects
+from tests.world.objects.scene import Course as ObjectCourse
 from tests.world.sinks import history as sink_history
 from tests.world.sinks import mutations as of_sinks
 
@@ -93,6 +97,14 @@ def _sinks(asked: Asked) -> Result:
     return sink_history.play(asked.seed, mutation.course, mutation.makers)
 
 
+def _objects(asked: Asked) -> Result:
+    if asked.mutation is None:
+        loses = asked.family == "object_losses"
+        return object_history.play(asked.seed, ObjectCourse(loses=loses))
+    mutation = _OBJECTS[asked.mutation]
+    return object_history.play(asked.seed, mutation.course, mutation.makers)
+
+
 _MIRROR = [
     it
     for each in (custody, tails, source_order, producing, offset_maps, losses)
@@ -100,10 +112,13 @@ _MIRROR = [
 ]
 _GROUPS = {it.name: it for it in of_groups.MUTATIONS}
 _SINKS = {it.name: it for it in of_sinks.MUTATIONS}
+_OBJECTS = {it.name: it for it in of_objects.MUTATIONS}
 _taken_out: set[str] = set()
 
 FAMILIES: Mapping[str, Family] = {
     **{name: _mirror(name, course) for name, course in COURSES.items()},
     "groups": Family(_groups, {it.name: it.rule for it in _GROUPS.values()}),
     "sinks": Family(_sinks, {it.name: it.rule for it in _SINKS.values()}),
+    "objects": Family(_objects, {it.name: it.rule for it in _OBJECTS.values()}),
+    "object_losses": Family(_objects, {}),
 }

@@ -11,7 +11,7 @@ from tests.world.sinks.mutations import COMMITS
 
 SEEDS = {
     "mirror": 2,
-    "losses": 2,
+    "losses": 1,
     "ledgers": 1,
     "zombies": 1,
     "ids": 1,
@@ -19,6 +19,7 @@ SEEDS = {
     "takeovers": 1,
     "groups": 1,
     "sinks": 1,
+    "objects": 1,
 }
 """Seeds from 1 on that are played each time; `make soak` plays others for an hour."""
 CHUNK = 2
@@ -33,6 +34,8 @@ FOUND_AT = {
     ("groups", "a missing run raises an offset"): 1,
     ("sinks", "intents are not awaited"): 1,
     ("sinks", "uncommitted parts count"): 1,
+    ("objects", "completed before the intent"): 1,
+    ("objects", "a success is believed"): 1,
 }
 """Mutations with a seed that finds them; `python -m bench.mutations` looks for all."""
 

@@ -1,12 +1,15 @@
 """Forming of objects: memory, offsets that move without an object, and partitions that begin
 anew."""
 
+import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import Manifest
 from aggregator.loader import object_forming
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.object_forming import ObjectForming, UploadLost
@@ -119,3 +122,48 @@ async def test_a_partition_that_is_parked_does_not_begin_anew(forming):
     partition.loss_to_park = Loss(LossKind.OBJECT_TAKEN, 0, 5)
     await forming._begin_anew(PLACE, UploadLost("gone"))
     assert forming.partitions[PLACE] is partition
+
+
+def started(forming):
+    """Returns the names of the tasks that the forming starts now, none of which runs."""
+    names = []
+
+    def note(partition, name, work):
+        work.close()
+        names.append(name)
+
+    forming._run = note
+    forming._start(forming.partitions[PLACE])
+    return names
+
+
+def test_an_object_that_is_read_again_waits_for_records_once_it_was_looked_for(forming):
+    sealed = Manifest(0, 3, 3, size_bytes=9, crc32c=7)
+    intent = replace(INTENT, tables={"a": sealed}, position=0)
+    forming.partitions[PLACE] = partition = held(PLACE, intent, 0)
+    assert started(forming) == ["a"]
+    forming._open[PLACE, "a", 0] = SimpleNamespace(size_bytes=0)
+    assert started(forming) == []
+    read = {"a": Part((Logged(0, "a"),))}
+    partition.progress.add(np.arange(1), 1, read, 0.0)
+    assert started(forming) == ["a"]
+
+
+async def test_an_object_that_cannot_be_sealed_yet_is_not_tried_at_once_again(forming):
+    progress = forming.partitions[PLACE].progress
+    read(forming, a=1)
+    [(name, draft)] = progress.writable()
+    draft.take()
+    draft.ending = Ending.AGE
+    opened = forming._open[PLACE, name, 0]
+    opened.manifest = lambda *_: Manifest(0, 1, 1, size_bytes=9, crc32c=7)
+
+    async def finish():
+        pass
+
+    opened.finish = finish
+    progress.can_seal = lambda *_: False
+    began = time.monotonic()
+    await forming._write(forming.partitions[PLACE], name, draft)
+    assert time.monotonic() - began >= object_forming.TICK_SECONDS
+    assert forming.committer.intents == []

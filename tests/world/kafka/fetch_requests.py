@@ -146,9 +146,9 @@ def _read(broker: Broker, place: Place, wanted: Wanted, body: Any) -> Row:
     if not log.start <= wanted.offset <= log.end:
         return Row(number, Code.OFFSET_OUT_OF_RANGE)
     batches = []
-    size = 0
+    size, bytes_max = 0, min(wanted.bytes_max, broker.cluster.fetch_bytes_max)
     for batch in log.from_offset(wanted.offset, limit):
-        if batches and size + len(batch.data) > wanted.bytes_max:
+        if batches and size + len(batch.data) > bytes_max:
             break
         batches.append(batch)
         size += len(batch.data)

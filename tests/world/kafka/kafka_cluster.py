@@ -88,6 +88,8 @@ class KafkaCluster:
         """Called when a coordinator has loaded a partition of its."""
         self.on_deleted: list[Callable[[KafkaCluster, str], None]] = []
         """Called when a topic was deleted."""
+        self.fetch_bytes_max = 1 << 30
+        """Most bytes of a partition in an answer, but for a first batch that is larger."""
         self.left_out_share = 0.0
         """Share of the markers of groups that coordinators leave out, because the partition has no
         leader (KAFKA-20734)."""

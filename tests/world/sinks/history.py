@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from aggregator.loader.assembly import MAKERS, Makers
 from tests.world.checks.wrong import Wrong, shown
 from tests.world.sinks.end_checks import differences
-from tests.world.sinks.faults import FAULTS, Fault
+from tests.world.sinks.faults import FAULTS
+from tests.world.sinks.loader_faults import Fault
 from tests.world.sinks.scene import Course, Scene
 from tests.world.sinks.sink_loop import SinkLoop, run
 

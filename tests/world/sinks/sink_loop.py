@@ -10,12 +10,12 @@ from tests.world.blocking import in_thread
 from tests.world.process import CURRENT, Process
 from tests.world.virtual_loop import VirtualLoop, virtual_time
 
-WAITING = frozenset(["insert", "look", "most_parts", "schemas"])
-"""Names of functions that wait for servers. All others are done at once: threads take long."""
-
 
 class SinkLoop(VirtualLoop):
     """Virtual loop whose executor is a thread for each call; a killed process loses its threads."""
+
+    waiting = frozenset(["insert", "look", "most_parts", "schemas"])
+    """Names of functions that wait for servers. All others are done at once: threads take long."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class SinkLoop(VirtualLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: object, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        if getattr(func, "__name__", "") not in WAITING:
+        if getattr(func, "__name__", "") not in self.waiting:
             return super().run_in_executor(executor, func, *args)
         # Who cancels the future leaves the thread alone: it goes on, as a real one does.
         future = self.create_future()
@@ -56,9 +56,9 @@ class SinkLoop(VirtualLoop):
         return self._threads[process]
 
 
-def run(main: Callable[[SinkLoop], Awaitable[Any]]) -> Any:
+def run(main: Callable[[Any], Awaitable[Any]], make_loop: Callable[[], SinkLoop] = SinkLoop) -> Any:
     """Returns the result of `main`, run on a loop of its own until it ends."""
-    loop = SinkLoop()
+    loop = make_loop()
     with virtual_time(loop), asyncio.Runner(loop_factory=lambda: loop) as runner:
         try:
             return runner.run(main(loop))  # type: ignore[arg-type]

@@ -10,11 +10,12 @@ from balancer.plan import TopicPartition
 from replicator.kafka.client.custody import Custody
 from tests.aggregator.verifier.judged import judged
 from tests.world.checks.wrong import Wrong
-from tests.world.sinks.feed_load import Wanted
-from tests.world.sinks.feeding import CLUSTER, FEED, Feeding
+from tests.world.sinks.feed_load import Wanted, wanted
+from tests.world.sinks.feeding import Feeding
 from tests.world.sinks.intent_view import IntentView
 from tests.world.sinks.keeper import Identity, Observer, Part
 from tests.world.sinks.letter_view import LetterView, RecordPlace
+from tests.world.sinks.loaded_feed import CLUSTER, FEED
 from tests.world.sinks.source_view import SourceView
 from tests.world.virtual_loop import VirtualLoop
 
@@ -38,7 +39,7 @@ class StepChecks(Observer):
     def __init__(self, loop: VirtualLoop, feeding: Feeding) -> None:
         self._loop, self._feeding = loop, feeding
         self._copies_needed = max(feeding.quorum, 1)
-        self.source = SourceView(feeding.cluster, feeding.places)
+        self.source = SourceView(feeding.cluster, feeding.places, lambda _, record: wanted(record))
         self.letters = LetterView(feeding.cluster, FEED, self._letter_again)
         self.intents: dict[TopicPartition, list[Intent]] = {it: [] for it in feeding.places}
         self._named: set[tuple[str, int, str, int, int]] = set()

@@ -1,0 +1,1 @@
+"""Loaders of a feed into objects, in a world with a store."""

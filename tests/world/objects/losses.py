@@ -1,0 +1,145 @@
+"""Losses in the log that is loaded: they park their partition, and are never silent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from aggregator.intents.intent import Intent
+from balancer.plan import TopicPartition
+from replicator.kafka.client.loss import LossKind
+from tests.replicator.batches.source_batches import Record, decoded
+from tests.world.kafka import log_losses
+from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.kafka.log_losses import LossCause, LostRange
+from tests.world.kafka.partition import NOBODY, Partition
+from tests.world.objects.object_load import Fate
+from tests.world.sinks.loader_faults import Fault
+
+if TYPE_CHECKING:
+    from tests.world.objects.object_feeding import ObjectFeeding
+    from tests.world.objects.scene import Scene
+    from tests.world.objects.step_checks import StepChecks
+
+EVERYTHING = 1 << 60
+BATCHES_LOST_MAX = 12
+EXPLAINED_BY = {
+    LossKind.SOURCE_TRUNCATED: LossCause.UNCLEAN_ELECTION,
+    LossKind.RETENTION_PASSED: LossCause.RETENTION,
+    LossKind.SOURCE_RECREATED: LossCause.RECREATION,
+    LossKind.SOURCE_DELETED: LossCause.RECREATION,
+}
+
+# -- faults
+
+
+async def unclean_election(scene: Scene) -> None:
+    partition = _any_partition(scene)
+    leader, cluster = partition.decided.leader, scene.feeding.cluster
+    others = [it for it in partition.replicas if it != leader and cluster.is_connected(it)]
+    if leader == NOBODY or not others:
+        return
+    node, log = scene.dice.choice(others), partition.logs[leader]
+    ends = [it.base_offset for it in log.batches[-BATCHES_LOST_MAX:]]
+    kept = min(scene.dice.choice(ends or [log.end]), partition.logs[node].end)
+    scene.tell(f"{partition.topic}-{partition.number} ended at {log.end}, {node} has {kept}")
+    log_losses.elect_unclean(cluster, partition, node, kept)
+
+
+async def delete_unread(scene: Scene) -> None:
+    """Retention deletes records that are not passed yet."""
+    partition = _any_partition(scene)
+    if (leader := partition.decided.leader) != NOBODY:
+        end = partition.logs[leader].high_watermark
+        scene.tell(f"{partition.topic}-{partition.number} is deleted before {end}")
+        log_losses.delete_unread(scene.feeding.cluster, partition, end)
+
+
+async def recreate(scene: Scene) -> None:
+    topic = scene.dice.choice(scene.feeding.places).topic
+    scene.tell(f"there is another topic under the name of {topic}")
+    log_losses.recreate(scene.feeding.cluster, topic)
+
+
+def _any_partition(scene: Scene) -> Partition:
+    partition = scene.feeding.cluster.partition(*scene.dice.choice(scene.feeding.places))
+    assert partition is not None
+    return partition
+
+
+LOSSES = (
+    Fault("unclean election", unclean_election, 2),
+    Fault("delete what is not passed", delete_unread, 2),
+    Fault("recreate the topic", recreate, 1),
+)
+
+# -- checks
+
+
+def of_place(cluster: KafkaCluster, place: TopicPartition) -> list[LostRange]:
+    return [it for it in cluster.lost if it.place == tuple(place)]
+
+
+def intact_to(cluster: KafkaCluster, place: TopicPartition) -> int:
+    """Returns the offset up to which the log has, or had, the records that were seen in it."""
+    cut = (it.begin for it in of_place(cluster, place) if it.cause is not LossCause.RETENTION)
+    return min(cut, default=EVERYTHING)
+
+
+def explain(cluster: KafkaCluster, place: TopicPartition, intent: Intent) -> bool:
+    """Returns True if an intent is parked for a loss that the log had."""
+    loss = intent.parked
+    return loss is not None and any(
+        EXPLAINED_BY.get(loss.kind) is it.cause for it in of_place(cluster, place)
+    )
+
+
+def is_of_other_log(cluster: KafkaCluster, place: TopicPartition, intent: Intent) -> bool:
+    """Returns True if an intent goes on in the log of another topic of the same name."""
+    ends = [it.end for it in of_place(cluster, place) if it.cause is LossCause.RECREATION]
+    return bool(ends) and not intent.parked and (intent.position or 0) > ends[0]
+
+
+def differences(
+    feeding: ObjectFeeding,
+    checks: StepChecks,
+    place: TopicPartition,
+    intent: Intent,
+    lost: Sequence[LostRange],
+) -> list[str]:
+    """Returns a text unless a partition that lost records is parked, or has all that its log has
+    now."""
+    if intent.parked or any(it.cause is LossCause.RECREATION for it in lost):
+        # Kafka deletes committed offsets with their topic: there may be no intent to park.
+        return []
+    log = _present(feeding.cluster, place)
+    wanted: Counter[Any] = Counter()
+    for record in log:
+        destination = feeding.settings.wanted(place, record)
+        if destination.fate is Fate.OBJECT:
+            wanted[destination.folder, destination.seen] += 1
+    seen = Counter(
+        (each.folder, record)
+        for key, each in checks.seen.items()
+        if each.place == place
+        for record in feeding.settings.read(feeding.server.objects[key].data)
+    )
+    if wanted == seen:
+        return []
+    missing, others = [*wanted - seen][:3], [*seen - wanted][:3]
+    return [f"{place}: not parked (43), missing {missing}, others {others}: {intent}"]
+
+
+def _present(cluster: KafkaCluster, place: TopicPartition) -> list[Record]:
+    """Returns the committed records that a log has, or had before retention."""
+    partition = cluster.partition(*place)
+    assert partition is not None
+    ends: dict[int, bool] = {}
+    kept = []
+    for batch in reversed(partition.logs[partition.decided.leader].everything):
+        if batch.is_marker:
+            ends[batch.producer_id] = bool(batch.is_commit)
+        elif not batch.is_transactional or ends.get(batch.producer_id, False):
+            kept.append(batch)
+    return [record for batch in reversed(kept) for record in decoded(batch.data)]

@@ -1,0 +1,60 @@
+"""Feeding of one feed into objects: its cluster, its store, its driver, and its loaders."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+from aggregator.loader.assembly import Makers
+from replicator.config.object_feed import ObjectFeed
+from tests.world.objects.client import WorldS3
+from tests.world.objects.object_load import Settings
+from tests.world.objects.server import URL, ObjectServer, StoreKind
+from tests.world.sinks.loaded_feed import LoadedFeed, NoReports, appliance_of
+from tests.world.world import World
+
+PREFIX = "lake"
+PART_BYTES = {"json_lines": 120, "parquet": 1500}
+"""Parts smaller than any store takes, so that a few records are many of them."""
+
+
+class ObjectFeeding(LoadedFeed):
+    """Feeding of one feed from the aggregate of a region.
+
+    Args:
+        partitions: of each topic.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        topics: Iterable[str],
+        partitions: int,
+        brokers: int,
+        kind: StoreKind,
+        settings: Settings,
+    ) -> None:
+        cluster = world.cluster("east-aggregate", brokers)
+        # Objects of a few records are read again by more than one fetch only where these are small.
+        cluster.fetch_bytes_max = world.dice.choice([300, 1 << 20])
+        self.settings = settings
+        self.server = ObjectServer(world.loop, random.Random(world.dice.random()), kind)
+        topics = list(topics)
+        of_store = {
+            "kind": "s3",
+            "topics": topics,
+            "bucket": "bucket",
+            "endpoint": URL,
+            "prefix": PREFIX,
+        }
+        appliance = appliance_of(cluster.bootstrap, {**of_store, **settings.of_feed})
+        super().__init__(world, cluster, appliance, topics, partitions)
+        assert isinstance(self.feed, ObjectFeed)
+        part_mib = PART_BYTES[settings.file] / (1 << 20)
+        self.feed = self.feed.model_copy(update={"part_mib": part_mib})
+
+    def connected(self, makers: Makers) -> Makers:
+        make_store = partial(makers.object_store, make_client=lambda _: WorldS3(self.server))
+        return replace(makers, object_store=make_store, report_store=NoReports)

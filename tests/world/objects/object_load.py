@@ -1,0 +1,190 @@
+"""Load of a feed into objects: records with cities, record times that come late, and odd values."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from tests.replicator.batches.source_batches import Record
+from tests.world.mirror.source_load import Sender
+from tests.world.virtual_loop import EPOCH
+
+CITIES = ("Rio", "a/b", "München", *(f"city {number}" for number in range(40)))
+FOLDERS = {"Rio": "Rio", "a/b": "a%2Fb"}
+NOWHERE = "__HIVE_DEFAULT_PARTITION__"
+BROKEN = b"{broken"
+"""Begin of values that are no JSON."""
+RECORD_TIME_SPEED = 300
+"""Seconds of record time in one of virtual time."""
+LATE_MS = 3 * 3600 * 1000
+
+
+class Fate(StrEnum):
+    """Destination of a record."""
+
+    OBJECT = "object"
+    DEAD = "dead letter"
+    LEFT_OUT = "left out"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Destination of one record.
+
+    Args:
+        folder: encoded partition that it belongs to.
+        seen: the record as a reader of the object sees it.
+    """
+
+    folder: str
+    fate: Fate
+    seen: Any
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Settings of the feed that one seed draws.
+
+    Args:
+        by_log: limits depend on the log alone; else the clock ends objects as well.
+    """
+
+    file: str
+    codec: str
+    tombstones: str
+    partition_by: str
+    cities: int
+    by_log: bool
+    records: int | None
+    interval_seconds: int | None
+    age_seconds: float | None
+    times: tuple[str, ...]
+
+    @classmethod
+    def drawn(cls, dice: random.Random, by_log: bool | None, partition_by: str | None) -> Settings:
+        """Returns settings that a seed draws."""
+        by_log = dice.random() < 0.35 if by_log is None else by_log
+        file = dice.choice(["json_lines", "json_lines", "parquet"])
+        drawn = dice.choice(["partition", "field", "field", "time"])
+        records = dice.choice([3, 10, 40]) if by_log or dice.random() < 0.5 else None
+        clock = dice.choice(["age", "age", "times"])
+        seconds = int(dice.uniform(3, 9))
+        return cls(
+            file=file,
+            codec="none" if file == "parquet" else dice.choice(["none", "gzip"]),
+            tombstones=dice.choice(["written", "left_out", "dead_letters"]),
+            partition_by=partition_by or drawn,
+            cities=dice.choice([2, 5]) if by_log else dice.choice([2, 5, len(CITIES)]),
+            by_log=by_log,
+            records=records,
+            interval_seconds=dice.choice([None, 1800, 3600]),
+            age_seconds=None if by_log else dice.uniform(0.5, 8.0) if clock == "age" else 60.0,
+            times=() if by_log or clock == "age" else _times(seconds),
+        )
+
+    @property
+    def of_feed(self) -> Mapping[str, Any]:
+        """Keys of the feed's table."""
+        found: dict[str, Any] = {
+            "file": self.file,
+            "codec": self.codec,
+            "tombstones": self.tombstones,
+            "partition_by": self.partition_by,
+            "object_records": self.records,
+            "object_mib": None,
+            "object_interval_seconds": self.interval_seconds,
+            "object_age_seconds": self.age_seconds,
+            "object_times": self.times,
+        }
+        if self.partition_by == "field":
+            found["fields"] = ["city"]
+        if self.partition_by == "time":
+            found["folders"] = "day=%d/hour=%H"
+        return found
+
+    # -- a rule of its own for each record
+
+    def wanted(self, place: tuple[str, int], record: Record) -> Wanted:
+        """Returns the destination of a record."""
+        return Wanted(
+            self._folder(place[1], record),
+            self._fate(record.value),
+            self._seen(record),
+            record.timestamp,
+        )
+
+    def _folder(self, partition: int, record: Record) -> str:
+        if self.partition_by == "partition":
+            return f"partition={partition}"
+        if self.partition_by == "time":
+            return datetime.fromtimestamp(record.timestamp / 1000, UTC).strftime("day=%d/hour=%H")
+        value = record.value
+        city = None
+        if value is not None and not value.startswith(BROKEN):
+            city = json.loads(value)["city"]
+        return f"city={FOLDERS.get(city, city) if city else NOWHERE}"
+
+    def _fate(self, value: bytes | None) -> Fate:
+        if value is None:
+            ways = {"dead_letters": Fate.DEAD, "left_out": Fate.LEFT_OUT}
+            return ways.get(self.tombstones, Fate.OBJECT)
+        is_dead = self.file == "json_lines" and value.startswith(BROKEN)
+        return Fate.DEAD if is_dead else Fate.OBJECT
+
+    def _seen(self, record: Record) -> Any:
+        if self.file == "json_lines":
+            return record.value or b"null"
+        return record.offset, record.timestamp, record.key, record.value
+
+    def read(self, data: bytes) -> list[Any]:
+        """Returns the records of an object, as a reader sees them."""
+        if self.file == "json_lines":
+            return (gzip.decompress(data) if self.codec == "gzip" else data).splitlines()
+        rows = pq.read_table(io.BytesIO(data)).to_pylist()
+        return [
+            (row["offset"], round(row["timestamp"].timestamp() * 1000), row["key"], row["value"])
+            for row in rows
+        ]
+
+
+def _times(seconds: int) -> tuple[str, ...]:
+    """Returns times of day, so many seconds apart, for the time of a history."""
+    moments = (datetime.fromtimestamp(EPOCH + at, UTC) for at in range(0, 600, seconds))
+    return tuple(f"{at:%H:%M:%S}" for at in moments)
+
+
+@dataclass(slots=True)
+class ObjectSender(Sender):
+    """Producer of a feed's records for one partition."""
+
+    cities: int = 2
+
+    def _record(self, at: int, now: int) -> Record:
+        number, dice = self.sent + at, self.dice
+        begin_ms = int(EPOCH * 1000)
+        time_ms = begin_ms + (now - begin_ms) * RECORD_TIME_SPEED + at
+        if dice.random() < 0.08:
+            time_ms -= dice.randint(0, LATE_MS)
+        elif dice.random() < 0.01:
+            time_ms = 0
+        city = dice.choice(CITIES[: self.cities])
+        name = f"{self.place.topic}-{self.place.partition}-{number}"
+        text: dict[str, str | None] = {"id": name, "city": city}
+        if dice.random() < 0.04:
+            text["city"] = None
+        value: bytes | None = json.dumps(text, ensure_ascii=False).encode()
+        if dice.random() < 0.03:
+            value = BROKEN + (value or b"")
+        elif dice.random() < 0.03:
+            value = None
+        return Record(at, time_ms, b"k%d" % number, value)

@@ -1,0 +1,100 @@
+"""Scene of a feed into objects: its cluster, its store, its loaders, and its load."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from aggregator.loader.assembly import MAKERS, Makers
+from tests.world.objects.object_feeding import ObjectFeeding
+from tests.world.objects.object_load import ObjectSender, Settings
+from tests.world.objects.server import Condition, StoreKind
+from tests.world.objects.step_checks import StepChecks
+from tests.world.sinks.feed_scene import FeedScene
+from tests.world.sinks.sink_loop import SinkLoop
+
+KINDS = (
+    StoreKind(),
+    StoreKind(),
+    StoreKind(Condition.LOOKED_AT, forgives=True),
+    StoreKind(Condition.IGNORED),
+    StoreKind(keeps_crc=False),
+    StoreKind(shown_seconds=1.0),
+    StoreKind(Condition.IGNORED, keeps_crc=False, forgives=True, shown_seconds=1.0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Course of a history.
+
+    Args:
+        loaders: most loaders of one plan.
+        seconds: virtual time with load and faults.
+        fault_seconds: mean time between two faults.
+        only: names of the faults that are dealt; empty: some of all, by the dice.
+        loses: the log loses records as well: partitions may park.
+        kind: of the store; None: by the dice.
+        by_log: True where the log alone ends objects, False where the clock does too; None: by the
+            dice.
+        partition_by: folders of the objects; None: by the dice.
+    """
+
+    topics: tuple[str, ...] = ("orders",)
+    partitions: int = 3
+    loaders: int = 3
+    brokers: int = 3
+    seconds: float = 40.0
+    fault_seconds: float = 1.5
+    only: tuple[str, ...] = ()
+    loses: bool = False
+    kind: StoreKind | None = None
+    by_log: bool | None = None
+    partition_by: str | None = None
+
+
+class ObjectLoop(SinkLoop):
+    """Loop of a world with a store."""
+
+    waiting = frozenset(
+        ["head", "put", "read_crc32c", "begin", "put_part", "complete", "abort", "_uploads_of"]
+    )
+
+
+class Scene(FeedScene[ObjectFeeding]):
+    """Scene of one seed."""
+
+    checks: StepChecks | None
+
+    def __init__(
+        self, loop: ObjectLoop, seed: int, course: Course, makers: Makers = MAKERS
+    ) -> None:
+        super().__init__(loop, seed, course, makers)
+        drawn = self.dice.choice(KINDS)
+        kind = course.kind or drawn
+        settings = Settings.drawn(
+            random.Random(self.dice.random()), course.by_log, course.partition_by
+        )
+        self.feeding = ObjectFeeding(
+            self.world, course.topics, course.partitions, course.brokers, kind, settings
+        )
+        self.server = self.feeding.server
+        self.senders = [
+            ObjectSender(
+                self.feeding.cluster,
+                place,
+                random.Random(self.dice.random()),
+                sparse_share=0.1,
+                cities=settings.cities,
+            )
+            for place in self.feeding.places
+        ]
+        self.checks = None
+        loop.at_end.append(self.feeding.kill_all)
+        self.tell(f"{kind}")
+        self.tell(f"{settings}")
+
+    async def begin(self) -> None:
+        """Adopts the partitions, and begins to check."""
+        await self.feeding.begin()
+        self.checks = StepChecks(self.loop, self.feeding)

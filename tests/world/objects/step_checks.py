@@ -1,0 +1,230 @@
+"""Checks at each step of a feed into objects: rules 38 to 43 and 48 of docs/ARCHITECTURE.md, and
+the verifier's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crc32c import crc32c
+
+from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import Manifest
+from aggregator.objects.object_name import ObjectName, parsed
+from aggregator.objects.told_object import ToldObject
+from balancer.plan import TopicPartition
+from replicator.kafka.client.custody import Custody
+from replicator.kafka.client.loss import LossKind
+from tests.aggregator.verifier.judged import judged
+from tests.world.checks.wrong import Wrong
+from tests.world.objects import losses
+from tests.world.objects.log_ranges import LogRanges
+from tests.world.objects.object_feeding import PREFIX, ObjectFeeding
+from tests.world.objects.object_load import Fate, Wanted
+from tests.world.objects.server import Stored
+from tests.world.objects.told_view import ToldView
+from tests.world.sinks.intent_view import IntentView
+from tests.world.sinks.letter_view import LetterView, RecordPlace
+from tests.world.sinks.loaded_feed import FEED
+from tests.world.sinks.source_view import SourceView
+from tests.world.virtual_loop import VirtualLoop
+
+FOREIGN = b"of somebody else"
+"""Content of objects that no loader wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Object in the store.
+
+    Args:
+        records: number of records of its range, those that are not in it included.
+        content: records in it, as readers see them.
+    """
+
+    place: TopicPartition
+    folder: str
+    begin: int
+    end: int
+    records: int
+    content: Sequence[Any]
+
+
+class StepChecks:
+    """Checks of one feed. Whatever they find ends the history at that moment.
+
+    - An object is written only once an intent names its range, size and checksum (48). It holds
+      exactly the records of its encoded partition in this range. It shares none with another one,
+      and what is under a name never changes.
+    - Where the log alone decides, each object is the one that it decides.
+    - The offset of an intent passes only records that are in an object that is told of, dead
+      letters, or left out (38, 39); the same holds below each range that it names for an encoded
+      partition.
+    - The reading position is the reference, and all records and holes behind it.
+    - Objects are told of once, and only when they are there (48).
+    - Dead letters of an object that an intent names are on disk when the intent is committed, and
+      none is committed twice (42).
+    - The verifier has nothing to say about any intent. None is parked but for another object under
+      its name, or for records that the log has lost (43).
+    """
+
+    def __init__(self, loop: VirtualLoop, feeding: ObjectFeeding) -> None:
+        self._loop, self._feeding, settings = loop, feeding, feeding.settings
+        self._cluster = feeding.cluster
+        self.source: SourceView[Wanted] = SourceView(
+            feeding.cluster, feeding.places, settings.wanted
+        )
+        self.letters = LetterView(feeding.cluster, FEED, self._letter_again)
+        self.told_view = ToldView(feeding.cluster, FEED, self._told)
+        self.intents: dict[TopicPartition, list[Intent]] = {it: [] for it in feeding.places}
+        self.seen: dict[str, Seen] = {}
+        """Objects of the feed by key."""
+        self.told: dict[str, ToldObject] = {}
+        self.log_ranges = {place: LogRanges(settings) for place in feeding.places}
+        self.armed: Callable[[Intent], object] | None = None
+        """Called once with the next intent of a loader that names objects."""
+        self._named: dict[tuple[TopicPartition, str, int], list[Manifest]] = {}
+        self.object_of: dict[TopicPartition, dict[int, str]] = {it: {} for it in feeding.places}
+        self._settled = dict.fromkeys(feeding.places, 0)
+        IntentView(feeding.cluster, FEED, self._intent_seen)
+        feeding.server.written = self._written
+
+    def between(self, place: TopicPartition, begin: int, end: int) -> list[tuple[int, Wanted]]:
+        """Returns the records with offsets begin..end-1, up to where the log lost some."""
+        return self.source.between(place, begin, min(end, losses.intact_to(self._cluster, place)))
+
+    def _wrong(self, place: tuple[str, int], text: str) -> None:
+        self._loop.fail(Wrong(f"{place[0]}-{place[1]}: {text}"))
+
+    # -- objects
+
+    def _written(self, key: str, stored: Stored, before: Stored | None) -> None:
+        name = parsed(key, PREFIX)
+        assert name is not None, f"{key} is no name of an object"
+        place = TopicPartition(name.topic, name.partition)
+        if before is not None and before.data != stored.data:
+            self._wrong(place, f"{key} had {len(before.data)} other bytes (48)")
+        if stored.data == FOREIGN or before is not None:
+            return
+        named = self._named.get((place, name.encoded_partition, name.begin), [])
+        identity = len(stored.data), crc32c(stored.data)
+        manifest = next((it for it in named if (it.size_bytes, it.crc32c) == identity), None)
+        if manifest is None:
+            self._wrong(place, f"{key} is written, and no intent names it (48)")
+        elif manifest.end > losses.intact_to(self._cluster, place):
+            folder, end = name.encoded_partition, manifest.end
+            self.seen[key] = Seen(place, folder, manifest.begin, end, manifest.records, ())
+        else:
+            self._check_content(place, name, manifest, stored)
+
+    def _check_content(
+        self, place: TopicPartition, name: ObjectName, manifest: Manifest, stored: Stored
+    ) -> None:
+        key, begin, end = name.key, manifest.begin, manifest.end
+        mine = [
+            (offset, record)
+            for offset, record in self.between(place, begin, end)
+            if record.folder == name.encoded_partition
+        ]
+        wanted = [record.seen for _, record in mine if record.fate is Fate.OBJECT]
+        found = self._feeding.settings.read(stored.data)
+        if found != wanted:
+            text = f"[{begin}, {end}) has {len(wanted)} records, the object {len(found)}"
+            self._wrong(place, f"{key}: {text}: {wanted[:3]}, {found[:3]}")
+        if len(mine) != manifest.records or len(mine) - len(wanted) != manifest.left_out:
+            self._wrong(place, f"{key}: {len(mine)} records of the range, {manifest}")
+        for offset, _ in mine:
+            other = self.object_of[place].setdefault(offset, key)
+            if other != key:
+                self._wrong(place, f"{offset} is in {other} and in {key} (39)")
+        self.seen[key] = Seen(place, name.encoded_partition, begin, end, len(mine), found)
+        if self._feeding.settings.by_log:
+            ranges = self.ranges(place)
+            if (name.encoded_partition, begin, end) not in ranges.ended:
+                self._wrong(place, f"{key} ends at {end}; the log has no such object (39)")
+
+    def ranges(self, place: TopicPartition) -> LogRanges:
+        ranges = self.log_ranges[place]
+        ranges.add(self.between(place, ranges.position, 1 << 60))
+        return ranges
+
+    # -- what is told
+
+    def _told(self, told: ToldObject) -> None:
+        place = TopicPartition(told.topic, told.partition)
+        seen = self.seen.get(told.key)
+        if told.key in self.told:
+            self._wrong(place, f"{told.key} is told twice (48)")
+        if seen is None:
+            self._wrong(place, f"{told.key} is told, and is not there (48)")
+        elif (seen.begin, seen.end, seen.records) != (told.begin, told.end, told.records):
+            self._wrong(place, f"{told} is told, and {seen} is there (48)")
+        self.told[told.key] = told
+
+    def _letter_again(self, place: RecordPlace) -> None:
+        self._wrong(place[:2], f"{place.offset} is a dead letter twice (42)")
+
+    # -- intents
+
+    def _intent_seen(self, place: TopicPartition, intent: Intent) -> None:
+        before = self.intents[place][-1:]
+        self.intents[place].append(intent)
+        for name, each in intent.tables.items():
+            if isinstance(each, Manifest):
+                named = self._named.setdefault((place, name, each.begin), [])
+                if each not in named:
+                    named.append(each)
+        if self.armed is not None and intent.blocks and intent.custody is Custody.HELD:
+            armed, self.armed = self.armed, None
+            armed(intent)
+        is_lost = losses.explain(self._cluster, place, intent)
+        if intent.parked and not (is_lost or self._is_taken(intent)):
+            self._wrong(place, f"parked: {intent.parked}")
+        if losses.is_of_other_log(self._cluster, place, intent):
+            self._wrong(place, f"goes on in another topic of the name (43): {intent}")
+        for finding in judged([*before, intent]) if before else ():
+            self._wrong(place, f"the verifier says: {finding}")
+        self._check_account(place, intent)
+        for offset, record in self.between(place, self._settled[place], intent.offset):
+            self._check_passed(place, offset, record, intent)
+        self._settled[place] = max(self._settled[place], intent.offset)
+        for name, each in intent.tables.items():
+            for offset, record in self.between(place, intent.offset, each.begin):
+                if record.folder == name:
+                    self._check_passed(place, offset, record, intent)
+            for offset, record in self.between(place, each.begin, each.end):
+                if record.folder == name and record.fate is Fate.DEAD:
+                    self._check_letter(place, offset, intent)
+
+    def _is_taken(self, intent: Intent) -> bool:
+        """Returns True if an intent is parked for an object of somebody else."""
+        loss = intent.parked
+        objects = self._feeding.server.objects
+        return (
+            loss is not None
+            and loss.kind is LossKind.OBJECT_TAKEN
+            and any(each.data == FOREIGN for key, each in objects.items() if key in loss.detail)
+        )
+
+    def _check_account(self, place: TopicPartition, intent: Intent) -> None:
+        if intent.position is None or intent.position > losses.intact_to(self._cluster, place):
+            return
+        records = len(self.between(place, intent.reference, intent.position))
+        if intent.count + intent.open_records != records:
+            self._wrong(place, f"{records} records up to the reading position: {intent}")
+
+    def _check_passed(
+        self, place: TopicPartition, offset: int, record: Wanted, intent: Intent
+    ) -> None:
+        key = self.object_of[place].get(offset)
+        if key is None:
+            self._wrong(place, f"{offset} is passed, and in no object (38): {record}, {intent}")
+        elif key not in self.told_view.sent:
+            self._wrong(place, f"{offset} is passed, and {key} not told of (48): {intent}")
+        if record.fate is Fate.DEAD:
+            self._check_letter(place, offset, intent)
+
+    def _check_letter(self, place: TopicPartition, offset: int, intent: Intent) -> None:
+        if RecordPlace(*place, offset) not in self.letters.sent:
+            self._wrong(place, f"{offset} has no dead letter, and is named (42): {intent}")

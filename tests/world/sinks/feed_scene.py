@@ -1,0 +1,87 @@
+"""Scene of a feed's history that does not depend on the feed's store: cluster, driver, loaders."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import Callable
+from contextvars import Context
+from typing import Any, Generic, Protocol, TypeVar
+
+from aggregator.intents.intent import Intent
+from aggregator.loader.assembly import MAKERS, Makers
+from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.process import Process
+from tests.world.sinks.loaded_feed import LoadedFeed
+from tests.world.sinks.sink_loop import SinkLoop
+from tests.world.world import World
+
+F = TypeVar("F", bound=LoadedFeed)
+
+
+class FeedChecks(Protocol):
+    """Checks of a feed, as faults see them."""
+
+    armed: Callable[[Intent], object] | None
+    """Called once with the next intent of a loader that names what is not stored yet."""
+
+
+class FeedScene(Generic[F]):
+    """Scene of one seed.
+
+    Args:
+        course: of the history, with the most loaders of a plan.
+        makers: of the loaders' parts.
+    """
+
+    feeding: F
+    checks: Any = None
+
+    def __init__(self, loop: SinkLoop, seed: int, course: Any, makers: Makers = MAKERS) -> None:
+        self.world = World(loop, seed)
+        self.loop, self.seed, self.course, self.makers = loop, seed, course, makers
+        self.dice = random.Random(seed)
+        self.log: list[str] = []
+        self._planning: asyncio.Task[None] | None = None
+        self._lock = asyncio.Lock()
+
+    def tell(self, text: str) -> None:
+        """Adds a line to the log of the history."""
+        self.log.append(f"{self.loop.time():10.4f} {text}")
+
+    async def plan(self) -> None:
+        """Begins a new epoch: partitions are shared out anew, among loaders that start now."""
+        async with self._lock:
+            await self._plan()
+
+    async def _plan(self) -> None:
+        await self.feeding.plan()
+        places = list(self.feeding.places)
+        self.dice.shuffle(places)
+        # A loader that starts under an old number fences its predecessor; another one need not.
+        count = self.dice.randint(1, self.course.loaders)
+        self.tell(f"plan {self.feeding.plan_version}: {[f'{t}-{n}' for t, n in places]}")
+        for number in range(count):
+            self.feeding.loader(number, places[number::count], self.makers)
+
+    def plan_soon(self) -> None:
+        """Begins a new epoch, without waiting for it."""
+        self._planning = self.loop.create_task(self.plan(), context=Context())
+
+    def holder_of(self, intent: Intent) -> Process | None:
+        """Returns the running loader that holds a partition; None if it has ended."""
+        number = re.sub(r".*\.(\d+)(~\d+)?$", r"\1", intent.transactional_id)
+        mine = [it for it in self.running() if it.name.startswith(f"loader {number} of")]
+        return mine[-1] if mine else None
+
+    def running(self) -> list[Process]:
+        """Returns the loaders that run and are not stopped."""
+        return [
+            it
+            for it in self.feeding.loaders
+            if not it.is_dead and not it.is_stopped and not it.has_ended
+        ]
+
+    def any_cluster(self) -> KafkaCluster:
+        return self.feeding.cluster
