@@ -128,11 +128,15 @@ class ObjectStore:
     def read_crc32c(self, key: str) -> int:
         """Reads an object, and returns its CRC-32C."""
         found = 0
+        for piece in self.pieces(key):
+            found = crc32c(piece, found)
+        return found
+
+    def pieces(self, key: str) -> Iterator[bytes]:
+        """Reads an object piece by piece."""
         with _asking("GetObject", key):
             body = self._client.get_object(**self._at(key))["Body"]
-            for piece in body.iter_chunks(READ_BYTES):
-                found = crc32c(piece, found)
-        return found
+            yield from body.iter_chunks(READ_BYTES)
 
     # -- uploads
 
