@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,8 +20,8 @@ from aggregator.restore.restore_entry import (
     claim,
     resumed,
 )
+from aggregator.restore.restore_job import RestoreRequest, RestoreState
 from aggregator.restore.restore_plan import CannotRestore, PartitionPlan, named, plan_partitions
-from aggregator.restore.restore_range import RestoreRange
 from aggregator.restore.restore_session import RestoredPartition, RestoreSession
 from aggregator.restore.restored_runs import (
     RUNS_TOPIC,
@@ -36,76 +33,20 @@ from aggregator.restore.target_topic import batch_bytes_max, check_topic, new_to
 from aggregator.s3.object_listing import differences, told_objects
 from aggregator.s3.object_store import ObjectStore
 from balancer.plan import TopicPartition
-from replicator.config.cluster_name import ClusterName
 from replicator.config.names import restore_id
-from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.own_topics import make_topics
 from replicator.kafka.admin.topic import Topic
-from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client import trouble_watch
+from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.runtime.gather import gather_or_cancel
 from replicator.runtime.run_in_thread import run_in_thread
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestoreRequest:
-    """Job of a restore.
-
-    Args:
-        source, topic: cluster and topic whose records the feed wrote into objects.
-        target, target_topic: where the records go.
-    """
-
-    feed: ObjectFeed
-    source: ClusterName
-    topic: str
-    target: ClusterName
-    target_topic: str
-    wanted: RestoreRange
-
-    @property
-    def job(self) -> str:
-        """Hash of what is restored; the entries are those of the target topic."""
-        wanted = self.wanted
-        offsets = sorted((number, it.begin, it.end) for number, it in wanted.offsets.items())
-        parts = [self.feed.name, self.source, self.topic, offsets, wanted.since_ms, wanted.until_ms]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
-
-    @property
-    def text(self) -> str:
-        """The job for people."""
-        wanted = self.wanted
-        offsets = ", ".join(
-            f"{number}:{it.begin}-{'' if it.end is None else it.end}"
-            for number, it in sorted(wanted.offsets.items())
-        )
-        times = f"{wanted.since_ms}-{wanted.until_ms} ms" if wanted.has_times else ""
-        parts = (f"{self.source} {self.topic} of feed {self.feed.name}", offsets, times)
-        return ", ".join(filter(None, parts))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestoreState:
-    """Job as it stands.
-
-    Args:
-        entries: of the target's partitions, by number; those of a job that has not begun are its
-            first ones.
-        partitions: of source and target topic.
-        is_there: the target topic exists.
-    """
-
-    plans: tuple[PartitionPlan, ...]
-    entries: Mapping[int, RestoreEntry]
-    partitions: int
-    is_there: bool
-
-    @property
-    def is_done(self) -> bool:
-        return all(self.entries[plan.partition].is_done for plan in self.plans)
+FOLDER_PREFIX = "sluice-restore-"
+"""Begin of the name of the folder for copies of objects; a restore that is killed leaves it."""
 
 
 Progress = Callable[[int], None]
@@ -143,6 +84,10 @@ class Restore:
         """Problems of the clusters that do not answer at present."""
         found = filter(None, (self._source.trouble, self._target.trouble))
         return "; ".join(found) or "no answer yet"
+
+    async def watch(self, report: Callable[[str], None]) -> None:
+        """Reports problems of the target that last. Runs until cancelled."""
+        await trouble_watch.watch(self._target, report)
 
     async def look(self) -> RestoreState:
         """Returns how the job stands; changes nothing.
@@ -201,13 +146,25 @@ class Restore:
         entries = RestoreEntries(self._target, topic.topic_id.hex)
         # Refused before it fences: another job's restore may run.
         await self._standing(state.plans, topic, await self._held(entries, topic))
+        try:
+            return await self._write(state, topic, entries, progress)
+        except Fenced as error:
+            raise Fenced(
+                f"another restore into {topic.name} has begun, or a transaction took longer than "
+                f"replicator.transaction_timeout_ms ({error})"
+            ) from error
+
+    async def _write(
+        self, state: RestoreState, topic: Topic, entries: RestoreEntries, progress: Progress
+    ) -> RestoreState:
+        """Writes what is left, and returns how the job stands then."""
         committer = await FencedCommitter(
             self._target,
             restore_id(topic.topic_id.hex),
             self._appliance.replicator.transaction_timeout_ms,
         ).open()
         found = await self._claimed(state.plans, topic, entries, committer)
-        with TemporaryDirectory(prefix="sluice-restore-") as folder:
+        with TemporaryDirectory(prefix=FOLDER_PREFIX, ignore_cleanup_errors=True) as folder:
             session = RestoreSession(
                 topic_id=topic.topic_id.hex,
                 committer=committer,
@@ -222,9 +179,13 @@ class Restore:
         )
 
     async def positions(
-        self, state: RestoreState, offsets: Mapping[int, int]
+        self, state: RestoreState, offsets: Sequence[tuple[int, int]]
     ) -> tuple[GroupPosition, ...]:
-        """Returns where a group goes on that has committed these offsets of the source topic."""
+        """Returns where a group goes on that has committed these offsets of the source topic.
+
+        Args:
+            offsets: partitions and offsets; those of partitions that are not restored are left out.
+        """
         topic = await run_in_thread(self._topic)
         maps: Mapping[int, OffsetMap] = {}
         if topic is not None and any(each.records for each in state.entries.values()):
@@ -234,15 +195,15 @@ class Restore:
             )
         return tuple(
             position_of(number, offset, state.entries[number], maps.get(number, OffsetMap()))
-            for number, offset in sorted(offsets.items())
+            for number, offset in sorted(offsets)
             if number in state.entries
         )
 
-    async def group_offsets(self, group: str, partitions: int) -> dict[int, int]:
-        """Returns the offsets that a group has committed of the source topic."""
+    async def group_offsets(self, group: str, partitions: int) -> list[tuple[int, int]]:
+        """Returns partitions and offsets of the source topic that a group has committed."""
         asked = [(self._request.topic, range(partitions))]
         commits = await self._source.commits(group, asked)
-        return {place.partition: commit.offset for place, commit in commits.items()}
+        return [(place.partition, commit.offset) for place, commit in commits.items()]
 
     # -- what is restored
 

@@ -57,9 +57,11 @@ class RestoreEntry:
 
 def claim(job: str, text: str, plan: PartitionPlan, target_offset: int, id_: str) -> RestoreEntry:
     """Returns the first entry of a partition."""
+    # JSON needs six to twelve bytes for a character outside ASCII.
+    plain = text.encode("ascii", "replace").decode()[:JOB_CHARACTERS_MAX]
     return RestoreEntry(
         job=job,
-        text=text[:JOB_CHARACTERS_MAX],
+        text="".join(each if each.isprintable() else "?" for each in plain),
         begin=plan.begin,
         end=plan.end,
         position=plan.begin,
@@ -77,15 +79,16 @@ def resumed(
         entries: of all partitions of the target topic, as far as there are any.
         target_end: where the target's log ends.
     """
+    for other in entries.values():
+        if other.job != job:
+            raise CannotRestore(
+                f"the topic holds another restore ({other.text}); restore into an empty topic"
+            )
     entry = entries.get(plan.partition)
     if entry is None:
         raise CannotRestore(
             f"partition {plan.partition}: its entry is gone (offsets.retention.minutes); restore "
             "into an empty topic"
-        )
-    if entry.job != job:
-        raise CannotRestore(
-            f"the topic holds another restore ({entry.text}); restore into an empty topic"
         )
     least = entry.target_offset + entry.records
     if target_end < least:

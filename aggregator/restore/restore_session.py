@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from aggregator.loader.intent_effects import EffectProducer
 from aggregator.restore.record_source import RecordSource
 from aggregator.restore.restore_entry import RestoreEntries, RestoreEntry
+from aggregator.restore.restore_plan import CannotRestore
 from aggregator.restore.restored_runs import runs_record
 from balancer.plan import TopicPartition
 from replicator.batches import batch as batches_of
 from replicator.batches.outgoing_batch import OutgoingBatch
-from replicator.kafka.client.cluster import ProducerStateLost
+from replicator.kafka.client.cluster import Answered, ProducerStateLost
 from replicator.kafka.client.fenced_committer import FencedCommitter, Identity
+from replicator.kafka.protocol.error_codes import VERDICTS, Verdict
 from replicator.mirror.offset_map.run_segment import RunBuffer, RunSegment
 from replicator.runtime.gather import gather_or_cancel
 from replicator.runtime.run_in_thread import run_in_thread
@@ -29,6 +31,8 @@ the broker recognizes five of each partition."""
 PARTITIONS_MAX = 8
 """Partitions that are restored at the same time."""
 SEQUENCE_MASK = 0x7FFFFFFF
+REFUSALS = frozenset(code for code, verdict in VERDICTS.items() if verdict is Verdict.POISON)
+"""Error codes of a broker that will never take a batch."""
 
 
 @dataclass(eq=False)
@@ -102,7 +106,8 @@ class RestoreSession:
 
         Raises:
             Fenced: another restore into the topic has begun.
-            CannotRestore, StoreProblem: from a source; what was committed stays.
+            CannotRestore: an object, or the topic, does not allow it; what was committed stays.
+            StoreProblem: the store gives no answer; what was committed stays.
         """
         waiting = list(self.partitions)
         active: list[RestoredPartition] = []
@@ -118,6 +123,7 @@ class RestoreSession:
     async def _commit(
         self, taken: Sequence[tuple[RestoredPartition, Sequence[OutgoingBatch]]]
     ) -> None:
+        self._refuse_another_topic(taken[0][0].place.topic)
         committed = {
             each.place: each.entry.passed(
                 each.position_behind(batches), sum(it.count for it in batches)
@@ -163,8 +169,22 @@ class RestoreSession:
         partition.stamped(batches, identity)
         base_offsets = []
         for each in batches:
-            outcome = await self.producer.send_batch(identity, partition.place, each.data)
+            try:
+                outcome = await self.producer.send_batch(identity, partition.place, each.data)
+            except Answered as answer:
+                if REFUSALS.isdisjoint(answer.codes):
+                    raise
+                raise CannotRestore(
+                    f"partition {partition.place.partition} takes no records from offset "
+                    f"{each.first_offset} on: {answer}; a compacted topic takes none without a key"
+                ) from answer
             if outcome.base_offset < 0:
                 raise ProducerStateLost(f"{partition.place}: a batch landed at an unknown offset")
             base_offsets.append(outcome.base_offset)
         return partition.landed(batches, base_offsets)
+
+    def _refuse_another_topic(self, name: str) -> None:
+        """Raises CannotRestore if the topic was created again since the restore began."""
+        known = self.producer.cluster.topic(name)
+        if known is not None and known.id.hex != self.topic_id:
+            raise CannotRestore(f"topic {name} was created again meanwhile; run this again")

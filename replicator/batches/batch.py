@@ -194,9 +194,9 @@ def stamp(
 ) -> None:
     """Rewrites a batch in place for producing: base offset 0, the given producer fields, a new CRC.
 
-    Sets or clears the transactional bit, and clears the delete-horizon bit. The base timestamp stays even if it
-    holds a delete horizon, because the timestamps of the records are relative to it. The largest
-    timestamp is that of the records in either case. Stamping can be repeated.
+    Sets or clears the transactional bit, and clears the delete-horizon bit. The base timestamp
+    stays even if it holds a delete horizon, because the timestamps of the records are relative to
+    it. The largest timestamp is that of the records in either case. Stamping can be repeated.
     """
     attributes = _ATTRIBUTES.unpack_from(data, _ATTRIBUTES_AT)[0] & ~(
         TRANSACTIONAL | DELETE_HORIZON

@@ -15,21 +15,22 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from deploy.lab.object_server import ACCESS_KEY, SECRET_KEY, ObjectServer
-from deploy.lab.process import Process
-from deploy.lab.traffic import Shape, TrafficRecord, records
+from deploy.lab.traffic import Shape, records, send
 from deploy.lab.wait import until
-from tests.live.feed_ground import committed, documents
+from replicator.kafka.admin.admin import Admin
+from tests.live.feed_ground import CLUSTER, committed, documents
 from tests.live.object_ground import ObjectGround
 from tests.live.restore_steps import Step, begin_with_end
 from tests.live.test_feed_kills import await_death
 from tests.live.test_feed_zombies import await_stop
+from tui.cli.exit_codes import ExitCode
 from tui.program import run
 
 PARTITIONS = 3
 HOUR_MS = 3_600_000
 FIRST_MS = 1_700_000_000_000
 SETTINGS = """
-object_records = 300
+object_records = 60
 object_age_seconds = 1.0
 partition_by = "time"
 folders = "hour=%H"
@@ -69,7 +70,7 @@ def lake(stage, clusters, shared_redis):
     )
     feed = stack.enter_context(feed)
     feed.lead()
-    shapes = records(4000, partitions=PARTITIONS, value_bytes=2000, first_timestamp_ms=FIRST_MS)
+    shapes = records(1600, partitions=PARTITIONS, value_bytes=2000, first_timestamp_ms=FIRST_MS)
     shuffled = (
         replace(each, timestamp_ms=each.timestamp_ms + number % 3 * HOUR_MS)
         for number, each in enumerate(shapes)
@@ -95,7 +96,7 @@ def log_ends(cluster, topic) -> list[int]:
 
 def content(cluster, topic) -> dict[int, list[tuple[int, Restored]]]:
     """Returns the committed records of each partition, with their offsets."""
-    found: dict[int, list[tuple[int, Restored]]] = {number: [] for number in range(PARTITIONS)}
+    found: dict = {number: [] for number in range(PARTITIONS)}
     for each in committed(cluster, topic):
         headers = tuple(each.headers() or ())
         record = Restored(each.timestamp()[1], each.key(), each.value(), headers)
@@ -110,8 +111,13 @@ def without_offsets(found) -> dict[int, list[Restored]]:
 @pytest.fixture
 def target(lake):
     """Name of a new, empty topic with the partitions of the source."""
+    return new_topic(lake)
+
+
+def new_topic(lake, partitions: int = PARTITIONS, **configs: str) -> str:
     name = f"restored_{uuid.uuid4().hex[:8]}"
-    lake.cluster.create_topics(NewTopic(name, PARTITIONS))
+    named = {key.replace("_", "."): value for key, value in configs.items()}
+    lake.cluster.create_topics(NewTopic(name, partitions, config=named))
     return name
 
 
@@ -147,18 +153,165 @@ def test_a_restored_topic_has_the_records_of_the_source_and_groups_go_on_in_it(l
     assert code == 0, said
     assert all(each["is_done"] for each in found["partitions"])
     assert_whole(lake, target)
-
-    new = content(lake.cluster, target)
-    for number, some in source.items():
-        asked = [offset for offset, _ in some[::97]] + [0, some[-1][0] + 1, 10_000_000]
-        options = [f"--offset={number}:{offset}" for offset in asked]
-        for option, offset in zip(options, asked, strict=True):
-            _, found, _ = restore(lake, target, option)
-            (position,) = found["positions"]
-            left = [record for at, record in some if at >= offset]
-            at = position["target_offset"]
-            assert [record for place, record in new[number] if place >= at] == left
-
     before = log_ends(lake.cluster, target)
-    assert restore(lake, target)[0] == 0
+    assert_translated(lake, target)
     assert log_ends(lake.cluster, target) == before
+
+
+def assert_translated(lake, target) -> None:
+    """Compares what a group of the source has not read with what it reads of the target."""
+    source, new = content(lake.cluster, lake.topic), content(lake.cluster, target)
+    asked = [
+        f"--offset={number}:{offset}"
+        for number, some in source.items()
+        for offset in [*(at for at, _ in some[::23]), 0, some[-1][0] + 1, 10_000_000]
+    ]
+    code, found, said = restore(lake, target, *asked)
+    assert (code, len(found["positions"])) == (0, len(asked)), said
+    for position in found["positions"]:
+        number, offset, at = position.values()
+        left = [record for place, record in source[number] if place >= offset]
+        assert [record for place, record in new[number] if place >= at] == left
+
+
+@pytest.mark.parametrize(
+    ("chosen", "holds"),
+    [
+        (
+            ["--offsets=0:-130", "--offsets=2:150-300"],
+            lambda number, at, each: (
+                (number == 0 and at < 130) or (number == 2 and 150 <= at < 300)
+            ),
+        ),
+        (
+            ["--since=2023-11-14T22:30:00Z", "--until=2023-11-15T00:13:20.300Z"],
+            lambda number, at, each: 1_700_001_000_000 <= each.timestamp_ms < 1_700_007_200_300,
+        ),
+        (
+            ["--since=2023-11-15T00:00:00Z", "--offsets=1:100-"],
+            lambda number, at, each: (
+                number == 1 and at >= 100 and each.timestamp_ms >= 1_700_006_400_000
+            ),
+        ),
+    ],
+)
+def test_records_are_chosen_by_offsets_and_by_time(lake, target, chosen, holds):
+    code, _, said = restore(lake, target, *chosen)
+    assert code == 0, said
+    wanted = {
+        number: [each for at, each in some if holds(number, at, each)]
+        for number, some in content(lake.cluster, lake.topic).items()
+    }
+    assert sum(map(len, wanted.values())) > 50
+    assert without_offsets(content(lake.cluster, target)) == wanted
+
+
+SMALL = {"max_message_bytes": "30000"}
+"""Configs of a topic that takes small batches only, so that a restore has many transactions."""
+KILLED = [
+    (Step.CLAIM_WANTED, 1),
+    (Step.CLAIMED, 1),
+    (Step.BATCH_SENT, 2),
+    (Step.ALL_SENT, 1),
+    (Step.ALL_SENT, 2),
+    (Step.COMMITTED, 2),
+]
+
+
+def test_a_restore_that_dies_at_any_step_goes_on_where_it_was(lake, tmp_path):
+    target = new_topic(lake, **SMALL)
+    wanted = without_offsets(content(lake.cluster, lake.topic))
+    for step, nth in KILLED:
+        dying = begin_with_end(tmp_path, words(lake, target), step, nth, signal.SIGKILL)
+        await_death(dying)
+    code, found, said = restore(lake, target, "--dry-run")
+    assert code == 0, said
+    for each in found["partitions"]:
+        assert 0 < each["restored_records"] < each["records_of_objects"]
+    code, found, said = restore(lake, target)
+    assert code == 0, said
+    assert without_offsets(content(lake.cluster, target)) == wanted
+    restored = [each["restored_records"] for each in found["partitions"]]
+    assert restored == [len(some) for some in wanted.values()]
+    assert_translated(lake, target)
+
+
+def test_of_two_restores_into_a_topic_the_older_ends_and_none_writes_twice(lake, tmp_path):
+    target = new_topic(lake, **SMALL)
+    zombies = []
+    for step, nth in ((Step.CLAIMED, 1), (Step.BATCH_SENT, 2), (Step.ALL_SENT, 2)):
+        zombie = begin_with_end(tmp_path, words(lake, target), step, nth, signal.SIGSTOP)
+        await_stop(zombie)
+        zombies.append(zombie)
+    assert restore(lake, target)[0] == 0
+    for zombie in zombies:
+        zombie.send(signal.SIGCONT)
+        assert until(lambda zombie=zombie: not zombie.is_running(), 60)
+        assert zombie.wait() == ExitCode.FENCED, zombie.log.read_text()
+    assert_whole(lake, target)
+    assert_translated(lake, target)
+
+
+def test_a_corrupt_or_lost_object_is_named_and_the_restore_goes_on_once_it_is_back(lake, target):
+    name = sorted(each.key for each in lake.objects() if each.partition == 1)[-1]
+    path, away = lake.bucket / name, lake.bucket.with_name("away")
+    data = path.read_bytes()
+    # The store tells the checksum that it once kept; reading finds what is there.
+    path.write_bytes(data[:400] + bytes([data[400] ^ 1]) + data[401:])
+    code, _, said = restore(lake, target)
+    assert (code, name in said, "CRC-32C" in said) == (4, True, True), said
+    path.write_bytes(data)
+    path.rename(away)
+    code, _, said = restore(lake, target)
+    assert (code, name in said, "is not there" in said) == (4, True, True), said
+    away.rename(path)
+    assert restore(lake, target)[0] == 0
+    assert_whole(lake, target)
+
+
+def test_a_target_that_would_lose_or_change_records_is_refused_with_what_to_do(lake, target):
+    def refusal(name: str, *more: str) -> str:
+        code, _, said = restore(lake, name, *more)
+        assert code == 4, said
+        return said
+
+    assert "create it with 3 partitions, or use --create" in refusal("absent")
+    assert "has 2 partitions, the source has 3" in refusal(new_topic(lake, 2))
+    assert "retention.ms" in refusal(new_topic(lake, retention_ms="86400000"))
+    assert "CreateTime" in refusal(new_topic(lake, message_timestamp_type="LogAppendTime"))
+    assert "max.message.bytes" in refusal(new_topic(lake, max_message_bytes="900"))
+    assert "INVALID_RECORD" in refusal(new_topic(lake, cleanup_policy="compact"))
+    assert "no object with such records" in refusal(target, "--until=2020-01-01T00:00:00Z")
+    assert "offsets are in objects up to" in refusal(target, "--offsets=1:0-1000000")
+    assert "there is no partition 7" in refusal(target, "--offsets=7:-")
+    assert restore(lake, target, "--offsets=1:0-50")[0] == 0
+    assert "holds another restore" in refusal(target, "--offsets=1:0-51")
+    assert "holds another restore" in refusal(target)
+    others = new_topic(lake)
+    send(lake.cluster, others, documents(3))
+    assert "holds records of others" in refusal(others)
+    assert log_ends(lake.cluster, others) == [3, 0, 0]
+
+
+def test_create_makes_a_topic_that_keeps_old_records(lake):
+    name = f"restored_{uuid.uuid4().hex[:8]}"
+    code, _, said = restore(lake, name, "--create", "--replication-factor=1", "--offsets=2:-90")
+    assert code == 0, said
+    (topic,) = Admin("lab", lake.appliance.cluster(CLUSTER)).topics([name])
+    assert (topic.partitions, topic.configs.values["retention.ms"]) == (PARTITIONS, "-1")
+
+
+def test_a_group_is_named_where_it_goes_on(lake, target):
+    consumer = Consumer({"bootstrap.servers": lake.cluster.bootstrap, "group.id": target})
+    committed_at = [TopicPartition(lake.topic, number, 100 + number) for number in range(2)]
+    consumer.commit(offsets=committed_at, asynchronous=False)
+    consumer.close()
+    code, found, said = restore(lake, target, "--offsets=0:-", "--group", target, "--dry-run")
+    assert (code, [each["target_offset"] for each in found["positions"]]) == (0, [None]), said
+    code, found, said = restore(lake, target, "--offsets=0:-", "--group", target)
+    (position,) = found["positions"]
+    source, new = content(lake.cluster, lake.topic)[0], content(lake.cluster, target)[0]
+    wanted = [record for at, record in source if at >= 100]
+    assert [record for at, record in new if at >= position["target_offset"]] == wanted
+    code, _, said = restore(lake, target, "--offsets=0:-", "--group", "no-such-group")
+    assert (code, "has no committed offsets" in said) == (4, True)

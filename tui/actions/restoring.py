@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from aggregator.restore.restore import Restore, RestoreRequest, RestoreState
+from aggregator.restore.restore import Restore
+from aggregator.restore.restore_job import RestoreRequest, RestoreState
 from aggregator.restore.restore_plan import CannotRestore
 from aggregator.restore.restore_range import BadRange, RestoreRange, parsed_offsets
-from aggregator.restore.restored_runs import GroupPosition
 from replicator.audit.window import AGO, instant
 from replicator.config.cluster_name import ClusterName
 from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance
 from replicator.kafka.client.brokers import Unreachable
 from tui.actions.object_listing import NoObjects
+from tui.state.restore_result import RestoreResult
 
 Show = Callable[[int, int], None]
 """Called with the records that are restored, and how many there are."""
@@ -28,25 +29,16 @@ class RestoreOptions:
     Args:
         replication_factor: of a target topic that is created; None: it has to be there.
         group: whose positions are translated; None: of none.
-        offsets: of the source topic, by partition, that are translated too.
+        offsets: partitions and offsets of the source topic that are translated too.
         is_dry_run: True changes nothing.
         timeout_seconds: for reading each cluster's topics.
     """
 
     replication_factor: int | None
     group: str | None
-    offsets: Mapping[int, int]
+    offsets: Sequence[tuple[int, int]]
     is_dry_run: bool
     timeout_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class RestoreResult:
-    """Job as it stands, and where groups go on."""
-
-    request: RestoreRequest
-    state: RestoreState
-    positions: tuple[GroupPosition, ...]
 
 
 def restore_range(offsets: tuple[str, ...], since: str | None, until: str | None) -> RestoreRange:
@@ -95,21 +87,28 @@ def restore_request(
     )
 
 
-def group_offsets_of(texts: tuple[str, ...]) -> dict[int, int]:
-    """Returns the offsets of texts such as 3:42, by partition. Raises BadRange."""
-    found = {}
+def group_offsets_of(texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Returns partition and offset of texts such as 3:42. Raises BadRange."""
+    found = []
     for text in texts:
         partition, _, offset = text.partition(":")
         if not (partition.isdecimal() and offset.isdecimal()):
             raise BadRange(f"{text!r} is no offset; 3:42 is offset 42 of partition 3")
-        found[int(partition)] = int(offset)
+        found.append((int(partition), int(offset)))
     return found
 
 
 async def restore(
-    appliance: Appliance, request: RestoreRequest, options: RestoreOptions, show: Show
+    appliance: Appliance,
+    request: RestoreRequest,
+    options: RestoreOptions,
+    show: Show,
+    warn: Callable[[str], None],
 ) -> RestoreResult:
     """Restores what is left of the job, or only looks at it.
+
+    Args:
+        warn: called with what the operator should know.
 
     Raises:
         CannotRestore: a check refuses the job, or an object cannot be used.
@@ -117,16 +116,22 @@ async def restore(
         Fenced: another restore into the topic has begun.
         ProducerStateLost: run it again.
     """
+    if request.target in request.feed.clusters and request.feed.takes(request.target_topic):
+        warn(
+            f"feed {request.feed.name} takes {request.target_topic} too: what is restored will be "
+            "written into objects again, unless `deny` names the topic"
+        )
     job = Restore(appliance, request, options.timeout_seconds)
+    watching = asyncio.create_task(job.watch(warn))
     try:
         state = await _looked(job, options.timeout_seconds)
         if not options.is_dry_run and not state.is_done:
             if not state.is_there and options.replication_factor is not None:
                 await job.create(state.partitions, options.replication_factor)
             state = await job.run(state, _shown(state, show))
-        offsets = dict(options.offsets)
+        offsets = list(options.offsets)
         if options.group is not None:
-            offsets |= await job.group_offsets(options.group, state.partitions)
+            offsets += await job.group_offsets(options.group, state.partitions)
             if not offsets:
                 raise CannotRestore(
                     f"group {options.group} has no committed offsets of {request.topic} in "
@@ -134,6 +139,7 @@ async def restore(
                 )
         return RestoreResult(request, state, await job.positions(state, offsets))
     finally:
+        watching.cancel()
         await job.close()
 
 

@@ -10,7 +10,7 @@ import click
 from tui.cli.exit_codes import ExitCode
 from tui.cli.feed_context import FeedContext, on_feed
 from tui.cli.options import output_option, timeout_option, usage_errors
-from tui.cli.output import emit
+from tui.cli.output import emit, say
 from tui.cli.progress import progress_option, wait_display
 
 JSON_SECONDS = 1.0
@@ -121,7 +121,7 @@ def restore(
         display.show("restore", whole - done, f"{done} of {whole} records", time.monotonic())
 
     try:
-        result = asyncio.run(restore_job(context.appliance, request, options, show))
+        result = asyncio.run(restore_job(context.appliance, request, options, show, say))
     finally:
         display.end()
     emit(context.output, as_values(result), lambda: as_text(result))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tui.actions.restoring import RestoreResult
 from tui.cli.views.table import table
+from tui.state.restore_result import RestoreResult
 
 HEADS = ("PARTITION", "OBJECTS", "RECORDS", "MIB", "BEGIN", "END", "RESTORED", "UP TO", "STATE")
 GROUP_HEADS = ("PARTITION", "OFFSET", "GOES ON AT")
