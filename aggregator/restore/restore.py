@@ -24,8 +24,8 @@ from aggregator.restore.restore_job import RestoreRequest, RestoreState
 from aggregator.restore.restore_plan import CannotRestore, PartitionPlan, named, plan_partitions
 from aggregator.restore.restore_session import RestoredPartition, RestoreSession
 from aggregator.restore.restored_runs import (
-    RUNS_TOPIC,
     GroupPosition,
+    own_topics,
     position_of,
     restored_runs,
 )
@@ -33,7 +33,7 @@ from aggregator.restore.target_topic import batch_bytes_max, check_topic, new_to
 from aggregator.s3.object_listing import differences, told_objects
 from aggregator.s3.object_store import ObjectStore
 from balancer.plan import TopicPartition
-from replicator.config.names import restore_id
+from replicator.config.names import RESTORED_TOPIC, restore_id
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.own_topics import make_topics
@@ -73,7 +73,7 @@ class Restore:
         """Connects to both clusters. Raises Unreachable."""
         await gather_or_cancel(
             self._source.open([self._request.topic]),
-            self._target.open([self._request.target_topic, RUNS_TOPIC.topic]),
+            self._target.open([self._request.target_topic, RESTORED_TOPIC]),
         )
 
     async def close(self) -> None:
@@ -142,7 +142,8 @@ class Restore:
             for told in plan.left(state.entries[plan.partition].position)
         ]
         await run_in_thread(self._ask_store, left)
-        await run_in_thread(make_topics, self._admin, [RUNS_TOPIC])
+        replicas = self._appliance.topics.replication_factor
+        await run_in_thread(make_topics, self._admin, own_topics(replicas))
         entries = RestoreEntries(self._target, topic.topic_id.hex)
         # Refused before it fences: another job's restore may run.
         await self._standing(state.plans, topic, await self._held(entries, topic))

@@ -90,6 +90,10 @@ def resumed(
             f"partition {plan.partition}: its entry is gone (offsets.retention.minutes); restore "
             "into an empty topic"
         )
+    if (entry.begin, entry.end) != (plan.begin, plan.end):
+        raise CannotRestore(
+            f"partition {plan.partition}: another run has just begun this restore; run this again"
+        )
     least = entry.target_offset + entry.records
     if target_end < least:
         raise CannotRestore(

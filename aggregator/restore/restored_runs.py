@@ -18,7 +18,7 @@ from confluent_kafka import Message
 from aggregator.loader.intent_effects import Produced
 from aggregator.restore.restore_entry import RestoreEntry
 from balancer.plan import TopicPartition
-from replicator.config.names import RESTORED_TOPIC
+from replicator.config.names import PLAN_TOPIC, RESTORED_TOPIC
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.topic_changes import Create
 from replicator.kafka.tail.topic_tailer import TopicTailer
@@ -29,13 +29,10 @@ from replicator.mirror.offset_map.runs_topic import CONFIGS, PARTITIONS, RunsKey
 
 log = logging.getLogger(__name__)
 
-RUNS_TOPIC = Create(RESTORED_TOPIC, PARTITIONS, tuple(CONFIGS.items()), -1)
-"""Topic of the runs as it is created."""
-
 
 @dataclass(frozen=True, slots=True)
 class GroupPosition:
-    """Where a group of the source topic goes on in the restored one.
+    """Position of a group of the source topic in the restored one.
 
     Args:
         source_offset: committed by the group.
@@ -55,6 +52,15 @@ def position_of(
         return GroupPosition(partition, source_offset, None)
     found = runs.target_floor(min(source_offset, entry.position))
     return GroupPosition(partition, source_offset, found.offset if found else entry.target_offset)
+
+
+def own_topics(replication_factor: int) -> list[Create]:
+    """Returns the topics that a restore needs in the target's cluster: the one of the runs, and the
+    one under which fenced committers try what their coordinators can write."""
+    return [
+        Create(RESTORED_TOPIC, PARTITIONS, tuple(CONFIGS.items()), replication_factor),
+        Create(PLAN_TOPIC, 1, (), replication_factor),
+    ]
 
 
 def runs_record(job: str, topic_id: str, place: TopicPartition, segment: RunSegment) -> Produced:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import boto3
@@ -92,6 +93,8 @@ class ObjectStore:
         self._make_client = make_client or client_of
         self._made: Any = None
         self._made_at = 0.0
+        # A client takes a second to make: threads that begin together share one.
+        self._making = Lock()
 
     def renew(self) -> None:
         """Has the next request read the credentials anew, unless that was done a moment ago."""
@@ -207,9 +210,10 @@ class ObjectStore:
     @property
     def _client(self) -> Any:
         """Client of boto3. Raises StoreProblem if the credentials cannot be read."""
-        if self._made is None:
-            self._made, self._made_at = self._make_client(self.address), time.monotonic()
-        return self._made
+        with self._making:
+            if self._made is None:
+                self._made, self._made_at = self._make_client(self.address), time.monotonic()
+            return self._made
 
     @property
     def _bucket(self) -> dict[str, Any]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from aggregator.restore.restore import Restore
 from aggregator.restore.restore_job import RestoreRequest, RestoreState
 from aggregator.restore.restore_plan import CannotRestore
 from aggregator.restore.restore_range import BadRange, RestoreRange, parsed_offsets
+from aggregator.restore.restored_runs import GroupPosition
 from replicator.audit.window import AGO, instant
 from replicator.config.cluster_name import ClusterName
 from replicator.config.object_feed import ObjectFeed
@@ -18,6 +20,7 @@ from replicator.kafka.client.brokers import Unreachable
 from tui.actions.object_listing import NoObjects
 from tui.state.restore_result import RestoreResult
 
+Result = TypeVar("Result")
 Show = Callable[[int, int], None]
 """Called with the records that are restored, and how many there are."""
 
@@ -124,30 +127,44 @@ async def restore(
     job = Restore(appliance, request, options.timeout_seconds)
     watching = asyncio.create_task(job.watch(warn))
     try:
-        state = await _looked(job, options.timeout_seconds)
+        state = await _in_time(job, options.timeout_seconds, _looked(job))
         if not options.is_dry_run and not state.is_done:
             if not state.is_there and options.replication_factor is not None:
                 await job.create(state.partitions, options.replication_factor)
             state = await job.run(state, _shown(state, show))
-        offsets = list(options.offsets)
-        if options.group is not None:
-            offsets += await job.group_offsets(options.group, state.partitions)
-            if not offsets:
-                raise CannotRestore(
-                    f"group {options.group} has no committed offsets of {request.topic} in "
-                    f"{request.source}; name them by --offset"
-                )
-        return RestoreResult(request, state, await job.positions(state, offsets))
+        positions = _positions(job, request, state, options)
+        return RestoreResult(
+            request, state, await _in_time(job, options.timeout_seconds, positions)
+        )
     finally:
         watching.cancel()
         await job.close()
 
 
-async def _looked(job: Restore, seconds: float) -> RestoreState:
+async def _looked(job: Restore) -> RestoreState:
+    await job.open()
+    return await job.look()
+
+
+async def _positions(
+    job: Restore, request: RestoreRequest, state: RestoreState, options: RestoreOptions
+) -> tuple[GroupPosition, ...]:
+    offsets = list(options.offsets)
+    if options.group is not None:
+        offsets += await job.group_offsets(options.group, state.partitions)
+        if not offsets:
+            raise CannotRestore(
+                f"group {options.group} has no committed offsets of {request.topic} in "
+                f"{request.source}; name them by --offset"
+            )
+    return await job.positions(state, offsets)
+
+
+async def _in_time(job: Restore, seconds: float, asked: Awaitable[Result]) -> Result:
+    """Returns the answer of the clusters. Raises Unreachable when the time is over."""
     try:
         async with asyncio.timeout(seconds):
-            await job.open()
-            return await job.look()
+            return await asked
     except TimeoutError:
         raise Unreachable(f"given up after {seconds:g} s: {job.trouble}") from None
 

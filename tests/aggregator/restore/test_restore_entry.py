@@ -61,6 +61,7 @@ def test_a_job_goes_on_behind_its_last_transaction_wherever_it_was_killed(steps)
     [
         ({}, 7, "its entry is gone"),
         ({4: replace(CLAIM, job="other")}, 7, r"another restore \(west aggregate t of feed lake\)"),
+        ({3: replace(CLAIM, end=501)}, 7, "another run has just begun"),
         ({3: replace(CLAIM, records=20)}, 26, "ends at 26, and had records up to 27"),
         ({3: decode(5, "{}")}, 7, "another restore .an entry that this version cannot read"),
         ({3: decode(5, '{"v":2}')}, 7, "version 2"),
