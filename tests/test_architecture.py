@@ -48,7 +48,7 @@ ONLY_LIVE = """
     tui/actions/: audit_keeping map_rebuild plan_applying plan_making primary_regions
     tui/state/: balance_client balancing copies copies_probe feed_objects group_view loss_report
     tui/state/: pending_blocks
-    tui/state/: plan_summary region_event shard_servers
+    tui/state/: plan_summary region_event restore_result shard_servers
 """
 """Modules without a test file of their own name: edges, loops and wire formats that tests/live
 covers. Remove a module from the list when it gets such a file."""

@@ -25,6 +25,7 @@ COMMANDS = (
     "aggregate check",
     "verify check --region east",
     "config check --connect",
+    "restore --feed lake --topic orders --dry-run",
 )
 REGION = """
 [regions.{name}]
@@ -39,6 +40,11 @@ clusters = ["east aggregate"]
 [[feeds.orders.shards]]
 topics = ["orders"]
 replicas = ["clickhouse://{one}", "clickhouse://{other}"]
+[feeds.lake]
+kind = "s3"
+region = "east"
+clusters = ["east aggregate"]
+bucket = "lake"
 """
 
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "offsets": "tui.cli.commands.offsets:offsets",
     "groups": "tui.cli.commands.groups:groups",
     "record": "tui.cli.commands.record:record",
+    "restore": "tui.cli.commands.restore:restore",
     "replicate": "tui.cli.commands.replicate:replicate",
     "status": "tui.cli.commands.status:status",
     "stream": "tui.cli.commands.stream:stream",

@@ -12,7 +12,7 @@ from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Cluster, ProducerStateLost
 from replicator.kafka.client.fenced_committer import FencedCommitter, Identity
 from replicator.kafka.protocol.error_codes import named
-from replicator.kafka.protocol.produce import ProduceRequest, outcomes
+from replicator.kafka.protocol.produce import Outcome, ProduceRequest, outcomes
 
 BATCH_BYTES = 8 << 20
 """A transaction that is repeated sends the same batches again. Of each partition the broker
@@ -73,13 +73,17 @@ class EffectProducer:
     async def _send(
         self, identity: Identity, place: TopicPartition, records: Sequence[Produced], sequence: int
     ) -> None:
-        """Produces one batch and waits for all replicas.
+        await self.send_batch(identity, place, _batch(identity, records, sequence))
+
+    async def send_batch(
+        self, identity: Identity, place: TopicPartition, batch: bytes | bytearray | memoryview
+    ) -> Outcome:
+        """Produces a batch of the open transaction, and waits for all replicas.
 
         Raises ProducerStateLost if it is refused: it may be in the log, and only another producer
         can go on.
         """
         topic, partition = place
-        batch = _batch(identity, records, sequence)
         known = self.cluster.topic(topic)
         if known is None:
             await self.cluster.refresh()
@@ -99,9 +103,10 @@ class EffectProducer:
             question="Produce",
             purpose="produce",
         )
-        for outcome in outcomes(response).values():
-            if outcome.code:
-                raise ProducerStateLost(f"{self.cluster.name}: {topic}: {named(outcome.code)}")
+        (outcome,) = outcomes(response).values()
+        if outcome.code:
+            raise ProducerStateLost(f"{self.cluster.name}: {topic}: {named(outcome.code)}")
+        return outcome
 
 
 def _batched(records: Sequence[Produced]) -> list[list[Produced]]:

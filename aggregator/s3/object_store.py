@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import boto3
@@ -92,6 +93,8 @@ class ObjectStore:
         self._make_client = make_client or client_of
         self._made: Any = None
         self._made_at = 0.0
+        # A client takes a second to make: threads that begin together share one.
+        self._making = Lock()
 
     def renew(self) -> None:
         """Has the next request read the credentials anew, unless that was done a moment ago."""
@@ -128,11 +131,15 @@ class ObjectStore:
     def read_crc32c(self, key: str) -> int:
         """Reads an object, and returns its CRC-32C."""
         found = 0
+        for piece in self.pieces(key):
+            found = crc32c(piece, found)
+        return found
+
+    def pieces(self, key: str) -> Iterator[bytes]:
+        """Reads an object piece by piece."""
         with _asking("GetObject", key):
             body = self._client.get_object(**self._at(key))["Body"]
-            for piece in body.iter_chunks(READ_BYTES):
-                found = crc32c(piece, found)
-        return found
+            yield from body.iter_chunks(READ_BYTES)
 
     # -- uploads
 
@@ -203,9 +210,10 @@ class ObjectStore:
     @property
     def _client(self) -> Any:
         """Client of boto3. Raises StoreProblem if the credentials cannot be read."""
-        if self._made is None:
-            self._made, self._made_at = self._make_client(self.address), time.monotonic()
-        return self._made
+        with self._making:
+            if self._made is None:
+                self._made, self._made_at = self._make_client(self.address), time.monotonic()
+            return self._made
 
     @property
     def _bucket(self) -> dict[str, Any]:

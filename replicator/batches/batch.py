@@ -185,17 +185,24 @@ def scan(buffer: bytes | memoryview) -> Iterator[tuple[memoryview, Header]]:
 
 
 def stamp(
-    data: bytearray | memoryview, *, producer_id: int, producer_epoch: int, base_sequence: int
+    data: bytearray | memoryview,
+    *,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    is_transactional: bool = False,
 ) -> None:
     """Rewrites a batch in place for producing: base offset 0, the given producer fields, a new CRC.
 
-    Clears the transactional bit and the delete-horizon bit. The base timestamp stays even if it
-    holds a delete horizon, because the timestamps of the records are relative to it. The largest
-    timestamp is that of the records in either case. Stamping can be repeated.
+    Sets or clears the transactional bit, and clears the delete-horizon bit. The base timestamp
+    stays even if it holds a delete horizon, because the timestamps of the records are relative to
+    it. The largest timestamp is that of the records in either case. Stamping can be repeated.
     """
     attributes = _ATTRIBUTES.unpack_from(data, _ATTRIBUTES_AT)[0] & ~(
         TRANSACTIONAL | DELETE_HORIZON
     )
+    if is_transactional:
+        attributes |= TRANSACTIONAL
     data[0:8] = bytes(8)
     _ATTRIBUTES.pack_into(data, _ATTRIBUTES_AT, attributes)
     _WRITER.pack_into(data, _WRITER_AT, producer_id, producer_epoch, base_sequence)

@@ -15,6 +15,8 @@ PLAN_TOPIC = "sluice.plan"
 committed, and driver commands are committed offsets."""
 PRIMARY_REGIONS_TOPIC = "sluice.primary-regions"
 """Primary regions of consumer groups. Also the group of its readers."""
+RESTORED_TOPIC = "sluice.restored"
+"""Runs of restored topics: where a record of the source topic is in the restored one."""
 COMMITS_GROUP = "sluice.commits"
 """Readers of __consumer_offsets."""
 
@@ -101,6 +103,11 @@ def aggregator_id(region: str) -> str:
 def dead_letter_topic(feed: str) -> str:
     """Returns the topic of the records that a feed could not load."""
     return f"sluice.dead.{feed}"
+
+
+def restore_id(topic_id: str) -> str:
+    """Returns the transactional id, and the group of entries, of a restore into a topic."""
+    return f"sluice.restore.{topic_id}"
 
 
 def objects_topic(feed: str) -> str:

@@ -1,0 +1,1 @@
+"""Restores: records from the objects of a feed back into a topic."""

@@ -1,0 +1,72 @@
+"""Restore job: what is restored and into which topic, and how far it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aggregator.restore.restore_entry import RestoreEntry
+from aggregator.restore.restore_plan import PartitionPlan
+from aggregator.restore.restore_range import RestoreRange
+from replicator.config.cluster_name import ClusterName
+from replicator.config.object_feed import ObjectFeed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreRequest:
+    """Job of a restore.
+
+    Args:
+        source, topic: cluster and topic whose records the feed wrote into objects.
+        target, target_topic: where the records go.
+    """
+
+    feed: ObjectFeed
+    source: ClusterName
+    topic: str
+    target: ClusterName
+    target_topic: str
+    wanted: RestoreRange
+
+    @property
+    def job(self) -> str:
+        """Hash of what is restored; the entries are those of the target topic."""
+        wanted = self.wanted
+        offsets = sorted((number, it.begin, it.end) for number, it in wanted.offsets.items())
+        parts = [self.feed.name, self.source, self.topic, offsets, wanted.since_ms, wanted.until_ms]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+    @property
+    def text(self) -> str:
+        """The job for people."""
+        wanted = self.wanted
+        offsets = ", ".join(
+            f"{number}:{it.begin}-{'' if it.end is None else it.end}"
+            for number, it in sorted(wanted.offsets.items())
+        )
+        times = f"{wanted.since_ms}-{wanted.until_ms} ms" if wanted.has_times else ""
+        parts = (f"{self.source} {self.topic} of feed {self.feed.name}", offsets, times)
+        return ", ".join(filter(None, parts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreState:
+    """Job as it stands.
+
+    Args:
+        entries: of the target's partitions, by number; those of a job that has not begun are its
+            first ones.
+        partitions: of source and target topic.
+        is_there: the target topic exists.
+    """
+
+    plans: tuple[PartitionPlan, ...]
+    entries: Mapping[int, RestoreEntry]
+    partitions: int
+    is_there: bool
+
+    @property
+    def is_done(self) -> bool:
+        return all(self.entries[plan.partition].is_done for plan in self.plans)

@@ -1,0 +1,128 @@
+"""Restore plan: which objects hold the records of a range, for each partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from aggregator.objects.told_object import ToldObject
+from aggregator.restore.restore_range import RestoreRange
+
+EXTENSION = ".parquet"
+NAMED_MAX = 5
+"""Objects that an error names."""
+
+
+class CannotRestore(Exception):
+    """A check refuses the restore; the text says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPlan:
+    """Objects from which one partition is restored.
+
+    Args:
+        begin, end: offsets between which records are restored.
+        objects: that may hold some of them, by their first offset.
+    """
+
+    partition: int
+    begin: int
+    end: int
+    objects: tuple[ToldObject, ...]
+
+    def left(self, position: int) -> tuple[ToldObject, ...]:
+        """Returns the objects with records at or behind a position."""
+        return tuple(each for each in self.objects if each.end > position)
+
+    @property
+    def records(self) -> int:
+        """Records of the objects; some of them may be outside of the range."""
+        return sum(each.records - each.left_out for each in self.objects)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(each.size_bytes for each in self.objects)
+
+
+def plan_partitions(
+    objects: Iterable[ToldObject],
+    wanted: RestoreRange,
+    passed: Mapping[int, int],
+    partitions: int,
+) -> tuple[PartitionPlan, ...]:
+    """Returns the plan of each partition of the range.
+
+    Objects of one partition may overlap, as those of other folders do, and are told in any order.
+    So it is known only below the feed's committed offset that all of them are told.
+
+    Args:
+        objects: of the topic, read after the committed offsets.
+        passed: committed offset of the feed, by partition; without one all that is told counts.
+        partitions: of the topic.
+
+    Raises:
+        CannotRestore: a range reaches beyond what the feed has written, or an object cannot be
+            restored.
+    """
+    unknown = sorted(each for each in wanted.offsets if each >= partitions)
+    if unknown:
+        raise CannotRestore(f"there is no partition {unknown[0]}: the topic has {partitions}")
+    by_partition: dict[int, list[ToldObject]] = {}
+    for each in objects:
+        by_partition.setdefault(each.partition, []).append(each)
+    plans = []
+    for partition in range(partitions):
+        offsets = wanted.of(partition)
+        if offsets is None:
+            continue
+        told = sorted(by_partition.get(partition, ()), key=lambda each: (each.begin, each.key))
+        known = passed.get(partition, max((each.end for each in told), default=0))
+        if offsets.end is not None and offsets.end > known:
+            raise CannotRestore(
+                f"partition {partition}: offsets are in objects up to {known}, not up to "
+                f"{offsets.end}; wait until the feed has written them, or name a lower end"
+            )
+        end = max(offsets.begin, known if offsets.end is None else offsets.end)
+        chosen = tuple(
+            each
+            for each in told
+            if each.begin < end and each.end > offsets.begin and wanted.may_hold(each)
+        )
+        plans.append(PartitionPlan(partition, offsets.begin, end, chosen))
+    _refuse_others([each for plan in plans for each in plan.objects])
+    for plan in plans:
+        _refuse_overlaps(plan.objects)
+    return tuple(plans)
+
+
+def named(keys: Sequence[str]) -> str:
+    """Returns keys as text, the first ones of many."""
+    more = f" and {len(keys) - NAMED_MAX} more" if len(keys) > NAMED_MAX else ""
+    return ", ".join(keys[:NAMED_MAX]) + more
+
+
+def _refuse_others(objects: Sequence[ToldObject]) -> None:
+    others = [each.key for each in objects if not each.key.endswith(EXTENSION) or each.schema]
+    if others:
+        raise CannotRestore(
+            f"{named(others)}: only Parquet with key, value and headers as bytes can be restored; "
+            "name a range without these objects"
+        )
+
+
+def _refuse_overlaps(objects: Sequence[ToldObject]) -> None:
+    """Raises CannotRestore for objects of one folder with the same offsets."""
+    by_folder = sorted(objects, key=lambda each: (_folder(each), each.begin, each.end))
+    for _, some in groupby(by_folder, _folder):
+        for each, following in pairwise(some):
+            if following.begin < each.end:
+                raise CannotRestore(
+                    f"{each.key} and {following.key} hold the same offsets: the topic was created "
+                    "again, or cut; choose one of them by --since and --until, or by --offsets"
+                )
+
+
+def _folder(told: ToldObject) -> str:
+    return told.key.rpartition("/")[0]

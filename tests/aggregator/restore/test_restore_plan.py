@@ -1,0 +1,105 @@
+"""Restore plan: each record of the range is in an object that is chosen, or the job is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.restore.restore_plan import CannotRestore, PartitionPlan, named, plan_partitions
+from aggregator.restore.restore_range import OffsetRange, RestoreRange
+from tests.aggregator.restore.told import told
+
+END = 40
+
+
+@st.composite
+def layouts(draw):
+    """Draws which folder each offset is in (None: a hole), and after how many records objects
+    end."""
+    folders = draw(st.lists(st.sampled_from([None, "a", "b", "c"]), min_size=1, max_size=END))
+    return folders, draw(st.integers(1, 6))
+
+
+def objects_of(folders, size):
+    """Returns the objects that a feed makes of these records, with the offsets in each."""
+    found = {}
+    for folder in {each for each in folders if each}:
+        offsets = [at for at, each in enumerate(folders) if each == folder]
+        for first in range(0, len(offsets), size):
+            some = offsets[first : first + size]
+            each = told(some[0], some[-1] + 1, folder=folder, records=len(some))
+            found[each] = some
+    return found
+
+
+@given(layouts(), st.integers(0, END), st.none() | st.integers(0, END), st.integers(0, END))
+def test_the_objects_chosen_hold_each_record_of_the_range_and_all_are_told(
+    layout, begin, end, passed
+):
+    """Objects that end behind the committed offset are not all told; below it each record is."""
+    found = objects_of(*layout)
+    known = {each: some for each, some in found.items() if each.begin < passed}
+    offsets = OffsetRange(begin, end)
+    wanted = RestoreRange(offsets={0: offsets})
+    if end is not None and end > passed:
+        with pytest.raises(CannotRestore, match=f"up to {passed}, not up to {end}"):
+            plan_partitions(known, wanted, {0: passed}, 1)
+        return
+    (plan,) = plan_partitions(known, wanted, {0: passed}, 1)
+    assert (plan.begin, plan.end) == (begin, max(begin, passed if end is None else end))
+    held = {at for each in plan.objects for at in found[each]}
+    assert held >= {at for some in found.values() for at in some if plan.begin <= at < plan.end}
+    assert all(each.begin < plan.end and each.end > begin for each in plan.objects)
+    assert list(plan.objects) == sorted(plan.objects, key=lambda each: (each.begin, each.key))
+
+
+def test_a_feed_without_a_committed_offset_restores_all_that_is_told():
+    plans = plan_partitions(
+        [told(0, 5), told(5, 9), told(3, 4, partition=2)], RestoreRange(), {}, 4
+    )
+    assert [(plan.partition, plan.end, plan.records) for plan in plans] == [
+        (0, 9, 9),
+        (1, 0, 0),
+        (2, 4, 1),
+        (3, 0, 0),
+    ]
+    assert plans[0].size_bytes == 2000
+    assert [each.begin for each in plans[0].left(5)] == [5]
+
+
+def test_only_the_named_partitions_are_restored():
+    wanted = RestoreRange(offsets={2: OffsetRange()})
+    assert [plan.partition for plan in plan_partitions([told(0, 5)], wanted, {}, 4)] == [2]
+    with pytest.raises(CannotRestore, match="no partition 2: the topic has 2"):
+        plan_partitions([told(0, 5)], wanted, {}, 2)
+
+
+@pytest.mark.parametrize(
+    "other", [told(0, 5, key="topics/t/t+0+0000000000.json.gz"), told(0, 5, schema="7")]
+)
+def test_objects_without_the_bytes_of_records_are_refused_by_name(other):
+    with pytest.raises(CannotRestore, match="only Parquet with key, value and headers") as refused:
+        plan_partitions([other, told(5, 9)], RestoreRange(), {}, 1)
+    assert other.key in str(refused.value)
+    later = RestoreRange(offsets={0: OffsetRange(5)})
+    (plan,) = plan_partitions([other, told(5, 9)], later, {}, 1)
+    assert len(plan.objects) == 1
+
+
+def test_two_logs_under_one_name_are_refused_and_can_be_chosen_from_by_time():
+    """The topic was deleted, and created again: offsets begin anew."""
+    old, new = told(100, 200, first_ms=1, last_ms=2), told(150, 160, first_ms=5, last_ms=6)
+    with pytest.raises(CannotRestore, match="hold the same offsets: the topic was created again"):
+        plan_partitions([old, new], RestoreRange(), {}, 1)
+    (plan,) = plan_partitions([old, new], RestoreRange(since_ms=4), {}, 1)
+    assert plan.objects == (new,)
+
+
+def test_of_many_objects_the_first_are_named():
+    assert named(["a", "b"]) == "a, b"
+    assert named(list("abcdefg")) == "a, b, c, d, e and 2 more"
+
+
+def test_a_plan_without_objects_holds_nothing():
+    assert PartitionPlan(0, 0, 0, ()).records == 0

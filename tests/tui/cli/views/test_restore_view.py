@@ -1,0 +1,51 @@
+"""Output of `sluice restore`."""
+
+from dataclasses import replace
+
+from aggregator.restore.restore_entry import claim
+from aggregator.restore.restore_job import RestoreState
+from aggregator.restore.restore_plan import PartitionPlan
+from aggregator.restore.restored_runs import GroupPosition
+from tests.aggregator.restore.test_restore_job import REQUEST
+from tests.aggregator.restore.told import told
+from tui.cli.views.restore_view import as_text, as_values
+from tui.state.restore_result import RestoreResult
+
+PLANS = (
+    PartitionPlan(0, 100, 300, (told(100, 200), told(200, 300))),
+    PartitionPlan(1, 0, 0, ()),
+)
+ENTRIES = {plan.partition: claim("job", "text", plan, 0, "id") for plan in PLANS}
+ENTRIES[0] = ENTRIES[0].passed(250, 150)
+STATE = RestoreState(plans=PLANS, entries=ENTRIES, partitions=2, is_there=True)
+POSITIONS = (GroupPosition(0, 120, 20), GroupPosition(0, 280, None))
+
+
+def test_partitions_and_positions_of_a_group_are_shown(assert_snapshot):
+    assert_snapshot(as_text(RestoreResult(REQUEST, STATE, POSITIONS)), "restore")
+
+
+def test_a_topic_that_is_not_there_is_named():
+    absent = replace(STATE, is_there=False)
+    first = as_text(RestoreResult(REQUEST, absent, ())).partition("\n")[0]
+    assert first == (
+        "east aggregate flights -> east aggregate again (2 partitions), which is not there yet"
+    )
+
+
+def test_values_have_the_same():
+    values = as_values(RestoreResult(REQUEST, STATE, POSITIONS))
+    assert values["target"] == {"cluster": "east aggregate", "topic": "again", "exists": True}
+    assert [each["is_done"] for each in values["partitions"]] == [False, True]
+    assert values["partitions"][0] == {
+        "partition": 0,
+        "objects": 2,
+        "records_of_objects": 200,
+        "bytes_of_objects": 2000,
+        "begin": 100,
+        "end": 300,
+        "restored_records": 150,
+        "restored_up_to": 250,
+        "is_done": False,
+    }
+    assert [each["target_offset"] for each in values["positions"]] == [20, None]
