@@ -1,0 +1,55 @@
+"""Interface of a system under test that writes a topic into objects: create, start, kill, stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from bench.feed_load import FeedLoad
+from bench.object_ground import Bucket
+from deploy.lab.process import Process
+
+File = Literal["lines", "parquet", "avro"]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOrder:
+    """Topic to write, and how.
+
+    Args:
+        file: lines of the values, not compressed; or Parquet with all columns, compressed by zstd.
+        field: of the documents that names the folder; None: no folders but those of a system's own.
+        object_records: limit of an object; None: no limit.
+        close_seconds: age at which every system closes an object, by the wall clock.
+    """
+
+    load: FeedLoad
+    file: File
+    field: str | None = None
+    object_records: int | None = None
+    close_seconds: float = 10.0
+
+
+class ObjectSystem(Protocol):
+    """A system under test. It starts from nothing: no offsets, no objects."""
+
+    def start(self) -> None:
+        """Starts the system, also again after kill()."""
+
+    @property
+    def process(self) -> Process:
+        """Root of the process tree."""
+
+    def kill(self) -> None:
+        """Sends kill -9 to the whole system, and waits until it is gone."""
+
+    def stop(self) -> None:
+        """Ends the system, also after a failure."""
+
+
+ObjectFactory = Callable[[Bucket, ObjectOrder], ObjectSystem]
+
+
+class Impossible(Exception):
+    """A system cannot do a case. The message says why."""
