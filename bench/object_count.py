@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,7 +23,8 @@ def lines(file: Path) -> int:
 
 
 def parquet_rows(file: Path) -> int:
-    return pq.read_metadata(file).num_rows
+    rows: int = pq.read_metadata(file).num_rows
+    return rows
 
 
 COUNTS: dict[File, Callable[[Path], int]] = {"lines": lines, "parquet": parquet_rows}
@@ -41,9 +41,7 @@ class BucketCount:
 
     def look(self) -> dict[str, Path]:
         """Looks at the bucket; returns the objects that are new."""
-        new = {
-            key: path for key, path in self._bucket.objects().items() if key not in self.by_key
-        }
+        new = {key: path for key, path in self._bucket.objects().items() if key not in self.by_key}
         for key, path in new.items():
             self.by_key[key] = self._count(path)
             self.records += self.by_key[key]
@@ -62,23 +60,3 @@ class BucketCount:
             text = f"has written nothing for {patience:.0f} s, after {self.records:,} records"
             raise NothingArrives(str(process.failure(text)))
         return new
-
-    def least(self, object_records: int | None) -> int:
-        """Returns the fewest objects that could hold the same records.
-
-        Args:
-            object_records: limit of an object; None: one object for each folder and partition.
-        """
-        by_place: Counter[str] = Counter()
-        for key, records in self.by_key.items():
-            by_place[_place(key)] += records
-        if object_records is None:
-            return len(by_place)
-        return sum(-(-records // object_records) for records in by_place.values())
-
-
-def _place(key: str) -> str:
-    """Returns folder and Kafka partition, as far as the key tells it."""
-    folder, _, file = key.rpartition("/")
-    name, plus, rest = file.partition("+")
-    return f"{folder}/{name}+{rest.partition('+')[0]}" if plus else folder

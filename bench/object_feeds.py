@@ -18,16 +18,20 @@ from confluent_kafka import KafkaException
 
 from bench import machine, object_results, object_throughput, results
 from bench.feed_load import KIND, FeedLoad, fill
-from bench.ground import delete_topics, make_topic, say
+from bench.flink_sink import FlinkSink
+from bench.ground import delete_topics, say
 from bench.measure import NothingArrives
 from bench.object_ground import OBJECT_DIRECTORY, Bucket, ObjectGround
 from bench.object_results import ObjectResult
 from bench.object_system import Impossible, ObjectFactory, ObjectOrder, ObjectSystem
 from bench.put_loop import PutLoop
 from bench.sluice_objects import SluiceObjects, without_intents
+from bench.spark_sink import SparkSink
 from deploy.lab.process import NotStarted
 
 SYSTEMS: dict[str, ObjectFactory] = {
+    "spark": SparkSink,
+    "flink": FlinkSink,
     "put_loop": PutLoop,
     "sluice": SluiceObjects,
     "sluice_without_intents": without_intents,

@@ -22,6 +22,7 @@ class ObjectOrder:
         field: of the documents that names the folder; None: no folders but those of a system's own.
         object_records: limit of an object; None: no limit.
         close_seconds: age at which every system closes an object, by the wall clock.
+        is_paced: the topic is written meanwhile; else it is full from the begin.
     """
 
     load: FeedLoad
@@ -29,6 +30,7 @@ class ObjectOrder:
     field: str | None = None
     object_records: int | None = None
     close_seconds: float = 10.0
+    is_paced: bool = False
 
 
 class ObjectSystem(Protocol):

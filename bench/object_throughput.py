@@ -14,6 +14,7 @@ from bench.ground import say
 from bench.measure import WARM_SECONDS_MAX, WARM_SHARE, NothingArrives, Tree
 from bench.object_count import BucketCount
 from bench.object_ground import Bucket
+from bench.object_least import least_objects
 from bench.object_system import ObjectOrder, ObjectSystem
 
 LOOK_SECONDS = 0.1
@@ -113,7 +114,7 @@ def measured(
     window = steady(readings, order.load.rows)
     if window is None:
         raise NothingArrives("too few objects to measure anything: load more")
-    found = ObjectsFound(len(count.by_key), count.least(order.object_records), bucket.requests())
+    found = ObjectsFound(len(count.by_key), least_objects(order), bucket.requests())
     return cost.since(*window), found
 
 

@@ -98,7 +98,8 @@ class ObjectUpload:
     async def _send_part(self, size: int) -> None:
         if self._upload_id is None:
             self._upload_id = await run_in_thread(self.store.begin, self.key, self.metadata)
-        data = bytes(self._buffer[:size])
+        with memoryview(self._buffer) as buffered:
+            data = bytes(buffered[:size])
         number = len(self._parts) + 1
         put = await run_in_thread(
             self.store.put_part, self.key, self._upload_id, number, data, crc32c(data)
