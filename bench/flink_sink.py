@@ -68,6 +68,8 @@ CONFIGURATION = {
     "s3.access-key": ACCESS_KEY,
     "s3.secret-key": SECRET_KEY,
     "s3.path.style.access": "true",
+    # Else each new file deletes the folders above it, which the object server takes for an error.
+    "fs.s3a.directory.marker.retention": "keep",
 }
 
 

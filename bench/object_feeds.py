@@ -16,10 +16,17 @@ from typing import Any
 import click
 from confluent_kafka import KafkaException
 
-from bench import machine, object_results, object_throughput, results
+from bench import (
+    machine,
+    object_kills,
+    object_results,
+    object_throughput,
+    object_visible,
+    results,
+)
 from bench.feed_load import KIND, FeedLoad, fill
 from bench.flink_sink import FlinkSink
-from bench.ground import delete_topics, say
+from bench.ground import delete_topics, make_topic, say
 from bench.measure import NothingArrives
 from bench.object_ground import OBJECT_DIRECTORY, Bucket, ObjectGround
 from bench.object_results import ObjectResult
@@ -50,6 +57,14 @@ RATED = {
     ),
 }
 """Cases in which a full topic is written, each by its order."""
+PACED = {
+    "visible2000": ObjectOrder(FeedLoad("visible2000", 0, ()), "lines", is_paced=True),
+    "kills": ObjectOrder(FeedLoad("kills", 0, ()), "lines", is_paced=True),
+}
+"""Cases in which a topic is written meanwhile."""
+CASES = (*RATED, *PACED)
+BARE_CASES = ("lines200", "parquet200")
+"""Cases of `sluice_without_intents`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +73,22 @@ class Size:
 
     load_share: float = 1.0
     close_share: float = 1.0
+    warm_seconds: float = 20.0
+    visible_seconds: float = 60.0
+    kills: int = 4
+    kill_every_seconds: float = 25.0
+    kill_rate: int = 20_000
 
 
-QUICK = Size(load_share=0.1, close_share=0.15)
+QUICK = Size(
+    load_share=0.1,
+    close_share=0.15,
+    warm_seconds=5.0,
+    visible_seconds=15.0,
+    kills=2,
+    kill_every_seconds=10.0,
+    kill_rate=3000,
+)
 
 # Failures of one system; the others are measured all the same.
 FAILURES = (NothingArrives, NotStarted, KafkaException, RuntimeError, OSError)
@@ -69,9 +97,7 @@ Measured = tuple[ObjectResult, dict[str, Any]]
 
 
 @click.command()
-@click.option(
-    "--case", "cases", multiple=True, type=click.Choice(list(RATED)), help="Default: all."
-)
+@click.option("--case", "cases", multiple=True, type=click.Choice(CASES), help="Default: all.")
 @click.option("--system", "systems", multiple=True, type=click.Choice(list(SYSTEMS)))
 @click.option("--rounds", default=3, show_default=True, help="Of each throughput case.")
 @click.option("--quick", is_flag=True, help="A tenth of the work: shows that all works.")
@@ -91,7 +117,7 @@ def main(
         say(f"load average is {load:.1f}: other programs run, the figures will be worth little")
     failures: list[str] = []
     with ObjectGround() as ground:
-        for case in cases or RATED:
+        for case in cases or CASES:
             began_with = round(machine.load_average(), 1)
             found, impossible = measure(ground, case, chosen, rounds, size, failures)
             keep(file, case, found, impossible, load_average=began_with, quick=quick)
@@ -153,19 +179,22 @@ def measure(
     Returns what was measured, and why some systems cannot do the case. A failed system is noted;
     the others continue.
     """
-    order = RATED[case]
-    load = order.load.of(int(order.load.rows * size.load_share))
-    order = replace(order, load=load, close_seconds=order.close_seconds * size.close_share)
-    fill(ground.kafka, load)
+    is_rated = case in RATED
+    order = RATED[case] if is_rated else PACED[case]
+    order = replace(order, close_seconds=order.close_seconds * size.close_share)
+    if is_rated:
+        order = replace(order, load=order.load.of(int(order.load.rows * size.load_share)))
+        fill(ground.kafka, order.load)
     found: dict[str, list[Measured]] = {system: [] for system in systems}
     impossible: dict[str, str] = {}
-    for number in range(rounds):
+    for number in range(rounds if is_rated else 1):
         for system in systems:
-            if system in impossible:
+            is_bare = system == "sluice_without_intents"
+            if system in impossible or (is_bare and case not in BARE_CASES):
                 continue
             say(f"{case}, round {number + 1}: {system}")
             try:
-                found[system].append(one(ground, case, system, order))
+                found[system].append(one(ground, case, system, order, size))
             except Impossible as error:
                 say(f"  left out: {error}")
                 impossible[system] = str(error)
@@ -173,19 +202,30 @@ def measure(
                 what = str(error) or type(error).__name__
                 say(f"  FAILED: {what}")
                 failures.append(f"{case}, {system} failed: {what.splitlines()[0]}")
-    delete_topics(ground.kafka, [load.topic])
+    if is_rated:
+        delete_topics(ground.kafka, [order.load.topic])
     return found, impossible
 
 
-def one(ground: ObjectGround, case: str, system: str, order: ObjectOrder) -> Measured:
+def one(ground: ObjectGround, case: str, system: str, order: ObjectOrder, size: Size) -> Measured:
     """Measures one system once. Raises Impossible, or one of FAILURES."""
+    if order.is_paced:
+        # Each system gets a topic of its own, with ids from 0.
+        topic = f"{case}_{system}"
+        order = replace(order, load=replace(order.load, topic=topic))
+        make_topic(ground.kafka, topic)
     with ground.bucket() as bucket:
         writer = SYSTEMS[system](bucket, order)
         try:
             writer.start()
-            return _throughput(case, system, bucket, writer, order)
+            if not order.is_paced:
+                return _throughput(case, system, bucket, writer, order)
+            act = _kills if case == "kills" else _visible
+            return act(case, system, bucket, writer, order, size)
         finally:
             writer.stop()
+            if order.is_paced:
+                delete_topics(ground.kafka, [order.load.topic])
 
 
 def _throughput(
@@ -214,6 +254,57 @@ def _throughput(
         requests_per_object=found.requests / found.objects,
     )
     return result, {**asdict(window), **asdict(found)}
+
+
+def _visible(
+    case: str,
+    system: str,
+    bucket: Bucket,
+    writer: ObjectSystem,
+    order: ObjectOrder,
+    size: Size,
+) -> Measured:
+    found = object_visible.measured(
+        bucket, writer, order, warm_seconds=size.warm_seconds, seconds=size.visible_seconds
+    )
+    window = found.window
+    result = ObjectResult(
+        case=case,
+        system=system,
+        records_per_second=window.records_per_second,
+        cpu_seconds_per_million=window.per_million(window.cpu_seconds),
+        store_cpu_seconds_per_million=window.per_million(window.store_cpu_seconds),
+        peak_rss_mb=window.peak_rss_mb,
+        visible_seconds={"p50": found.p50, "p99": found.p99},
+    )
+    return result, asdict(found)
+
+
+def _kills(
+    case: str,
+    system: str,
+    bucket: Bucket,
+    writer: ObjectSystem,
+    order: ObjectOrder,
+    size: Size,
+) -> Measured:
+    found = object_kills.measured(
+        bucket,
+        writer,
+        order,
+        kills=size.kills,
+        records_per_second=size.kill_rate,
+        every_seconds=size.kill_every_seconds,
+    )
+    result = ObjectResult(
+        case=case,
+        system=system,
+        peak_rss_mb=found.peak_rss_mb,
+        objects=found.objects,
+        duplicates=found.duplicates,
+        lost=found.lost,
+    )
+    return result, asdict(found)
 
 
 if __name__ == "__main__":
