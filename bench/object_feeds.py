@@ -20,6 +20,7 @@ from bench import (
     machine,
     object_kills,
     object_results,
+    object_table,
     object_throughput,
     object_visible,
     results,
@@ -156,6 +157,8 @@ def keep(
         for system, measured in found.items()
     ]
     results.keep(file, case, kept, machine=described(), run=run)
+    if file == object_results.FILE:
+        object_table.main()
 
 
 def described() -> dict[str, str | int | float]:
