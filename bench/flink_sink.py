@@ -21,7 +21,7 @@ PLUGIN = "flink-s3-fs-hadoop"
 CLIENT = "org.apache.flink.table.client.SqlClient"
 MEMORY = "2g"
 SLOTS = 2
-FORMATS = {"lines": "raw", "parquet": "parquet", "avro": "avro"}
+FORMATS = {"lines": "raw", "json_lines": "raw", "parquet": "parquet", "avro": "avro"}
 COLUMNS = """\
   `key` BYTES, `value` BYTES, headers MAP<STRING, BYTES>, `timestamp` TIMESTAMP_LTZ(3),
   topic STRING, `partition` INT, `offset` BIGINT"""
@@ -140,7 +140,7 @@ class FlinkSink:
     def _script(self) -> str:
         bucket, order = self._bucket, self._order
         columns, chosen, options = COLUMNS, "*", ""
-        if order.file == "lines":
+        if order.has_lines:
             columns, chosen = "`value` BYTES", "`value`"
         elif order.file == "parquet":
             options = ",\n  'parquet.compression' = 'ZSTD'"

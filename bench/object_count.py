@@ -27,7 +27,11 @@ def parquet_rows(file: Path) -> int:
     return rows
 
 
-COUNTS: dict[File, Callable[[Path], int]] = {"lines": lines, "parquet": parquet_rows}
+COUNTS: dict[File, Callable[[Path], int]] = {
+    "lines": lines,
+    "json_lines": lines,
+    "parquet": parquet_rows,
+}
 
 
 class BucketCount:

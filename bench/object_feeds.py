@@ -37,17 +37,21 @@ from bench.sluice_objects import SluiceObjects, without_intents
 from bench.spark_sink import SparkSink
 from deploy.lab.process import NotStarted
 
+BARE = "sluice_without_intents"
 SYSTEMS: dict[str, ObjectFactory] = {
     "spark": SparkSink,
     "flink": FlinkSink,
     "put_loop": PutLoop,
     "sluice": SluiceObjects,
-    "sluice_without_intents": without_intents,
+    BARE: without_intents,
 }
 FIFTY = tuple(f"kind{number}" for number in range(50))
 
 RATED = {
     "lines200": ObjectOrder(FeedLoad("lines200", 16_000_000, ("lines200",)), "lines"),
+    "json_lines200": ObjectOrder(
+        FeedLoad("json_lines200", 16_000_000, ("json_lines200",)), "json_lines"
+    ),
     "parquet200": ObjectOrder(FeedLoad("parquet200", 16_000_000, ("parquet200",)), "parquet"),
     "interleaved50": ObjectOrder(
         FeedLoad("interleaved50", 8_000_000, FIFTY),
@@ -65,7 +69,7 @@ PACED = {
 """Cases in which a topic is written meanwhile."""
 CASES = (*RATED, *PACED)
 BARE_CASES = ("lines200", "parquet200")
-"""Cases of `sluice_without_intents`."""
+"""Cases of BARE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +192,13 @@ def measure(
     if is_rated:
         order = replace(order, load=order.load.of(int(order.load.rows * size.load_share)))
         fill(ground.kafka, order.load)
+    if case not in BARE_CASES:
+        systems = [system for system in systems if system != BARE]
     found: dict[str, list[Measured]] = {system: [] for system in systems}
     impossible: dict[str, str] = {}
     for number in range(rounds if is_rated else 1):
         for system in systems:
-            is_bare = system == "sluice_without_intents"
-            if system in impossible or (is_bare and case not in BARE_CASES):
+            if system in impossible:
                 continue
             say(f"{case}, round {number + 1}: {system}")
             try:

@@ -28,7 +28,7 @@ PLACE = TopicPartition("steps", 3)
 
 
 @click.command()
-@click.option("--file", "file_name", default="json_lines", show_default=True)
+@click.option("--file", "file_name", default="bytes", show_default=True)
 @click.option("--codec", default="none", show_default=True)
 @click.option("--fields", default=1, show_default=True, help="Different values of a field.")
 @click.option("--rows", default=1_000_000, show_default=True)

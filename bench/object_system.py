@@ -10,7 +10,7 @@ from bench.feed_load import FeedLoad
 from bench.object_ground import Bucket
 from deploy.lab.process import Process
 
-File = Literal["lines", "parquet", "avro"]
+File = Literal["lines", "json_lines", "parquet", "avro"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,8 @@ class ObjectOrder:
     """Topic to write, and how.
 
     Args:
-        file: lines of the values, not compressed; or Parquet with all columns, compressed by zstd.
+        file: lines of the values, not compressed; the same, where Sluice checks each to be one JSON
+            document; or Parquet with all columns, compressed by zstd.
         field: of the documents that names the folder; None: no folders but those of a system's own.
         object_records: limit of an object; None: no limit.
         close_seconds: age at which every system closes an object, by the wall clock.
@@ -31,6 +32,11 @@ class ObjectOrder:
     object_records: int | None = None
     close_seconds: float = 10.0
     is_paced: bool = False
+
+    @property
+    def has_lines(self) -> bool:
+        """True for objects that hold a line for each value."""
+        return self.file in ("lines", "json_lines")
 
 
 class ObjectSystem(Protocol):

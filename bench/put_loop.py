@@ -41,7 +41,7 @@ class PutLoop:
             "bootstrap": bucket.ground.kafka.bootstrap,
             "topic": order.load.topic,
             "group": f"loop-{bucket.number}",
-            "file": order.file,
+            "file": "lines" if order.has_lines else order.file,
             "field": order.field,
             "records": order.object_records or OBJECT_RECORDS,
             "seconds": order.close_seconds,

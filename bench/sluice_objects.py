@@ -13,7 +13,12 @@ from deploy.lab.kafka import CHECKOUT
 from deploy.lab.object_server import ACCESS_KEY, SECRET_KEY
 from deploy.lab.process import Process
 
-FILES = {"lines": ("json_lines", "none"), "parquet": ("parquet", "zstd"), "avro": ("avro", "zstd")}
+FILES = {
+    "lines": ("bytes", "none"),
+    "json_lines": ("json_lines", "none"),
+    "parquet": ("parquet", "zstd"),
+    "avro": ("avro", "zstd"),
+}
 """Settings `file` and `codec`."""
 CONFIGURATION = """\
 [regions.east]

@@ -36,7 +36,7 @@ class SparkSink:
             "jars": self._jars,
             "bootstrap": bucket.ground.kafka.bootstrap,
             "topic": order.load.topic,
-            "file": order.file,
+            "file": "lines" if order.has_lines else order.file,
             "field": order.field,
             "paced_seconds": order.close_seconds if order.is_paced else None,
             "endpoint": bucket.server.url,
