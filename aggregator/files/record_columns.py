@@ -9,12 +9,10 @@ import pyarrow as pa
 
 from aggregator.formats.byte_columns import byte_column
 from aggregator.formats.record_fields import field_at
-from aggregator.formats.record_slice import Ints, RecordSlice, joined
+from aggregator.formats.record_slice import Ints, RecordSlice, gathered
 from replicator.batches.records import Octets
 from replicator.batches.varints import read_signed
 
-SLICE_RECORDS = 1000
-"""Records of a slice below which slices are joined before they become columns."""
 HEADERS = pa.list_(
     pa.field(
         "header",
@@ -44,11 +42,8 @@ def record_table(slices: Sequence[RecordSlice], topic: str, partition: int) -> p
     A record without a timestamp has null. Names of headers that are not UTF-8 have U+FFFD in place
     of what is none.
     """
-    # Arrow's calls for a slice cost as much as a thousand records.
-    if len(slices) > 1 and sum(map(len, slices)) < SLICE_RECORDS * len(slices):
-        slices = [joined(slices)]
     return pa.Table.from_batches(
-        [_batch(part, topic, partition) for part in slices], SCHEMA
+        [_batch(part, topic, partition) for part in gathered(slices)], SCHEMA
     ).combine_chunks()
 
 

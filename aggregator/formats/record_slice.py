@@ -26,6 +26,7 @@ COLUMNS = (
     "headers_end",
 )
 """Columns of a slice."""
+SLICE_RECORDS = 1000
 RECORD_BYTES = 32
 """Memory that a record takes beside its value, roughly."""
 
@@ -181,6 +182,14 @@ class RecordSlice:
 
     def _bytes(self, begin: int, end: int) -> bytes | None:
         return None if begin < 0 else bytes(self.data[begin:end])
+
+
+def gathered(slices: Sequence[RecordSlice]) -> Sequence[RecordSlice]:
+    """Returns the records of some slices in fewer ones, where they are small: a call of numpy or
+    Arrow for a slice costs as much as a thousand records."""
+    if len(slices) > 1 and sum(map(len, slices)) < SLICE_RECORDS * len(slices):
+        return [joined(slices)]
+    return slices
 
 
 def joined(slices: Sequence[RecordSlice]) -> RecordSlice:

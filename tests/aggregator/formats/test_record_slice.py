@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.formats.record_fields import split
-from aggregator.formats.record_slice import RecordSlice, joined
+from aggregator.formats.record_slice import SLICE_RECORDS, RecordSlice, gathered, joined
 from replicator.batches.records import opened
 from tests.replicator.batches.source_batches import Record, encoded
 
@@ -51,6 +51,14 @@ def test_joined_slices_have_the_records_of_all(slices, data):
     cuts = [data.draw(st.integers(0, len(part) - 1)) for part in parts]
     parts = [part.at(slice(cut, None)) for part, cut in zip(parts, cuts, strict=True)]
     assert content(joined(parts)) == [each for part in parts for each in content(part)]
+
+
+def test_small_slices_are_joined_and_large_ones_are_left_alone():
+    small = [sliced([(b"k", b"v", ())] * 3, 10 * at) for at in range(4)]
+    large = sliced([(b"k", b"v", ())] * 5 * SLICE_RECORDS, 100)
+    assert [len(each) for each in gathered(small)] == [12]
+    assert [*gathered([*small, large])] == [*small, large]
+    assert [*gathered([])] == []
 
 
 @given(RECORDS, st.data())

@@ -119,3 +119,17 @@ async def test_a_partition_that_is_parked_does_not_begin_anew(forming):
     partition.loss_to_park = Loss(LossKind.OBJECT_TAKEN, 0, 5)
     await forming._begin_anew(PLACE, UploadLost("gone"))
     assert forming.partitions[PLACE] is partition
+
+
+def test_records_wait_to_be_written_with_others_but_never_fill_the_memory(forming):
+    """Otherwise the reader would pause for want of memory, and nothing would ever be written."""
+    forming.open_bytes_max = 1 << 30
+    read(forming, a=0)
+    assert forming._enough == object_forming.WRITE_BYTES
+    forming.open_bytes_max = 100
+    for names in (5, 12):
+        read(forming, **{f"{names}-{at}": 0 for at in range(names)})
+        drafts = [draft for _, draft in forming.partitions[PLACE].progress.writable()]
+        assert len(drafts) * forming._enough <= 25
+    read(forming, **{f"last-{at}": 0 for at in range(100)})
+    assert forming._enough == 1
