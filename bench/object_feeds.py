@@ -57,8 +57,8 @@ RATED = {
         FeedLoad("interleaved50", 8_000_000, FIFTY),
         "lines",
         field=KIND,
-        object_records=10_000,
-        close_seconds=60.0,
+        object_records=5000,
+        close_seconds=120.0,
     ),
 }
 """Cases in which a full topic is written, each by its order."""
@@ -188,9 +188,8 @@ def measure(
     """
     is_rated = case in RATED
     order = RATED[case] if is_rated else PACED[case]
-    order = replace(order, close_seconds=order.close_seconds * size.close_share)
+    order = order.smaller(size.load_share, size.close_share)
     if is_rated:
-        order = replace(order, load=order.load.of(int(order.load.rows * size.load_share)))
         fill(ground.kafka, order.load)
     if case not in BARE_CASES:
         systems = [system for system in systems if system != BARE]

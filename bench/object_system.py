@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from bench.feed_load import FeedLoad
@@ -32,6 +32,16 @@ class ObjectOrder:
     object_records: int | None = None
     close_seconds: float = 10.0
     is_paced: bool = False
+
+    def smaller(self, load_share: float, close_share: float) -> ObjectOrder:
+        """Returns the same kind of work with less of it."""
+        records = self.object_records
+        return replace(
+            self,
+            load=self.load.of(int(self.load.rows * load_share)),
+            object_records=records and int(records * load_share),
+            close_seconds=self.close_seconds * close_share,
+        )
 
     @property
     def has_lines(self) -> bool:
