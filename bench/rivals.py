@@ -6,6 +6,7 @@ python -m bench.rivals      installs what is missing; some 1.5 GB
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,21 +30,24 @@ POMS = {SPARK_JARS: "spark-sink.xml", FLINK_JARS: "flink-sink.xml"}
 def main() -> None:
     """Installs what is missing."""
     for folder, packages in PACKAGES.items():
-        if not folder.exists():
-            say(f"installing {', '.join(packages)}")
-            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--no-deps"]
-            _run([*pip, "--disable-pip-version-check", "--target", folder, *packages])
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--no-deps"]
+        _install(folder, [*pip, "--disable-pip-version-check", *packages, "--target"])
     for folder, pom in POMS.items():
-        if not folder.exists():
-            say(f"copying the jars of {pom}")
-            maven = ["mvn", "--batch-mode", "--quiet", f"--file={CHECKOUT / 'bench' / pom}"]
-            maven += [f"-Dmaven.repo.local={CHECKOUT / '.lab' / 'm2'}"]
-            maven += ["dependency:copy-dependencies", "-DincludeScope=runtime"]
-            _run([*maven, f"-DoutputDirectory={folder}"])
+        maven = ["mvn", "--batch-mode", "--quiet", f"--file={CHECKOUT / 'bench' / pom}"]
+        maven += [f"-Dmaven.repo.local={CHECKOUT / '.lab' / 'm2'}", "-DincludeScope=runtime"]
+        _install(folder, [*maven, "dependency:copy-dependencies"], "-DoutputDirectory=")
 
 
-def _run(command: list[str | Path]) -> None:
-    subprocess.run([os.fspath(each) for each in command], check=True)
+def _install(folder: Path, command: list[str], option: str = "") -> None:
+    """Fills a folder, if it is not there, by a command that gets its name as the last argument."""
+    if folder.exists():
+        return
+    say(f"installing {folder.name}")
+    # One that is filled in part would be taken for whole.
+    part = folder.with_suffix(".part")
+    shutil.rmtree(part, ignore_errors=True)
+    subprocess.run([*command, f"{option}{part}"], check=True)
+    part.rename(folder)
 
 
 def jars(folder: Path, *names: str) -> list[str]:
