@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import fastavro
 import pyarrow.parquet as pq
 
 from bench.feed_load import DOCUMENT_BYTES
@@ -27,10 +28,16 @@ def parquet_rows(file: Path) -> int:
     return rows
 
 
+def avro_records(file: Path) -> int:
+    with file.open("rb") as opened:
+        return sum(block.num_records for block in fastavro.block_reader(opened))
+
+
 COUNTS: dict[File, Callable[[Path], int]] = {
     "lines": lines,
     "json_lines": lines,
     "parquet": parquet_rows,
+    "avro": avro_records,
 }
 
 
