@@ -55,10 +55,12 @@ soak: setup ## Kill and pause everything for hours, and count the records afterw
 	$(BIN)/python -m bench.simulation --minutes 60
 
 .PHONY: bench
-bench: setup ## Measure Sluice and its rivals: mirroring, failover, loading into ClickHouse
+bench: setup ## Measure Sluice and its rivals: mirroring, failover, ClickHouse, objects
 	$(BIN)/python -m bench
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-cache-dir -r bench/requirements.txt
 	$(BIN)/python -m bench.feeds
+	$(BIN)/python -m bench.rivals
+	$(BIN)/python -m bench.object_feeds
 
 .PHONY: pictures
 pictures: setup ## Draw the pictures of the console in docs/pictures anew, from one recording

@@ -77,7 +77,7 @@ def main(tables: int, block: int, rows: int, format_name: Format) -> None:
     print(f"{'all':8} {total / done * 1e6:6.3f} CPU us a row, blocks of {block} rows")
 
 
-def _fetched(batches: list[bytearray], offset: int, load: FeedLoad) -> bytes:
+def fetched(batches: list[bytearray], offset: int, load: FeedLoad) -> bytes:
     """Returns batches as a broker sends them, with their offsets."""
     records = BATCH_ROWS // load.rows_per_record
     first = offset // records
@@ -93,8 +93,8 @@ def _taken(
     watch: Stopwatch, batches: list[bytearray], offset: int, load: FeedLoad
 ) -> tuple[dict[str, RecordSlice], int]:
     """Takes one fetch in; returns its records by table, and the offset behind it."""
-    fetched = _fetched(batches, offset, load)
-    opened = watch.timed("open", lambda: committed_records(fetched, position=offset, aborted=None))
+    data = fetched(batches, offset, load)
+    opened = watch.timed("open", lambda: committed_records(data, position=offset, aborted=None))
     found = opened.records
     assert found is not None, "a fetch without records"
     records = watch.timed("split", lambda: split(found))

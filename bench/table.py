@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import feed_table
+from bench import feed_table, object_table
 from bench.results import FILE
 from bench.table_cells import README, against, machine_line, met, number, ratio, replaced
 
@@ -42,6 +42,7 @@ def main() -> None:
         sys.exit(f"{FILE} is not there: run `make bench` first")
     write(FILE, README)
     feed_table.main()
+    object_table.main()
 
 
 def write(results: Path, readme: Path) -> None:

@@ -29,7 +29,7 @@ class EvenChunks:
     @property
     def size_bytes(self) -> int:
         """Memory of the records that are in no chunk yet."""
-        return sum(part.size_bytes for part in self._parts)
+        return sum(part.memory_bytes for part in self._parts)
 
     def add(self, slices: Sequence[RecordSlice]) -> Iterator[list[RecordSlice]]:
         """Takes records in, and yields each chunk that is complete."""

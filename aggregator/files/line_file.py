@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from aggregator.files.compression import Compressor
 from aggregator.files.even_chunks import EvenChunks
-from aggregator.formats.byte_columns import byte_column
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.tables.value_limits import limits_of
 from replicator.batches.records import Octets
@@ -55,7 +54,7 @@ class LineFile:
 
 def separated(records: RecordSlice, separator: bytes) -> bytes:
     """Returns the values of records, each with a separator behind it. Null ones are left out."""
-    return _octets(_joined(_values(records).drop_null(), separator)).tobytes()
+    return _octets(_joined(records.value_column.drop_null(), separator)).tobytes()
 
 
 def json_lines(records: RecordSlice) -> bytes:
@@ -63,17 +62,15 @@ def json_lines(records: RecordSlice) -> bytes:
 
     Line breaks inside documents become spaces: readers take them for the end of a line.
     """
-    lines = _joined(_values(records).fill_null(b"null"), b"\n")
+    lines = _joined(records.value_column.fill_null(b"null"), b"\n")
     octets = _octets(lines)
+    text = octets.tobytes()
+    if text.count(b"\n") == len(lines) and b"\r" not in text:
+        return text
     is_break = (octets == _NEWLINE) | (octets == _RETURN)
-    if np.count_nonzero(is_break) > len(lines):
-        octets = np.where(is_break, np.uint8(_SPACE), octets)
-        octets[limits_of(lines)[1:] - 1] = _NEWLINE
+    octets = np.where(is_break, np.uint8(_SPACE), octets)
+    octets[limits_of(lines)[1:] - 1] = _NEWLINE
     return octets.tobytes()
-
-
-def _values(records: RecordSlice) -> pa.BinaryArray:
-    return byte_column(records.data, records.value_begin, records.value_end)
 
 
 def _joined(values: pa.BinaryArray, separator: bytes) -> pa.BinaryArray:

@@ -25,6 +25,8 @@ class ParquetFile:
         table: makes the columns of records.
         codec: one of CODECS.
         row_group_bytes: of records in a row group.
+        dictionaries: columns whose values repeat; None: all. Values of others would be looked up
+            in vain.
     """
 
     def __init__(
@@ -33,12 +35,17 @@ class ParquetFile:
         table: Callable[[Sequence[RecordSlice]], pa.Table],
         codec: str,
         row_group_bytes: int = ROW_GROUP_BYTES,
+        dictionaries: Sequence[str] | None = None,
     ) -> None:
         self._table = table
         self._chunks = EvenChunks(row_group_bytes)
         self._drained = _Drained()
         self._writer = pq.ParquetWriter(
-            self._drained, schema, compression=codec, store_schema=False
+            self._drained,
+            schema,
+            compression=codec,
+            use_dictionary=True if dictionaries is None else list(dictionaries),
+            store_schema=False,
         )
 
     @property

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from aggregator.formats.byte_columns import byte_column
 from aggregator.formats.record_fields import field_at
-from aggregator.formats.record_slice import Ints, RecordSlice
+from aggregator.formats.record_slice import Ints, RecordSlice, gathered
 from replicator.batches.records import Octets
 from replicator.batches.varints import read_signed
 
@@ -32,6 +32,9 @@ SCHEMA = pa.schema(
     ]
 )
 
+REPEATING = ("headers.list.header.name", "topic", "partition")
+"""Columns of a file whose values repeat."""
+
 
 def record_table(slices: Sequence[RecordSlice], topic: str, partition: int) -> pa.Table:
     """Returns the columns of records. Null and empty keys and values stay different.
@@ -40,7 +43,7 @@ def record_table(slices: Sequence[RecordSlice], topic: str, partition: int) -> p
     of what is none.
     """
     return pa.Table.from_batches(
-        [_batch(part, topic, partition) for part in slices], SCHEMA
+        [_batch(part, topic, partition) for part in gathered(slices)], SCHEMA
     ).combine_chunks()
 
 
@@ -49,8 +52,8 @@ def _batch(part: RecordSlice, topic: str, partition: int) -> pa.RecordBatch:
     times = pa.array(part.timestamp_ms, mask=part.timestamp_ms < 0).cast(pa.timestamp("ms", "UTC"))
     return pa.RecordBatch.from_arrays(
         [
-            byte_column(part.data, part.key_begin, part.key_end),
-            byte_column(part.data, part.value_begin, part.value_end),
+            part.key_column,
+            part.value_column,
             headers_column(part),
             times,
             pa.array([topic]).take(pa.array(np.zeros(count, np.int32))),

@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from aggregator.formats.record_slice import Ints
+from replicator.batches.records import Ints
 
 
-def taken(data: bytes | memoryview, begin: Ints, end: Ints) -> pa.BinaryArray:
-    """Returns a copy of data[begin:end] for each pair of positions; the pairs ascend."""
+def taken(
+    data: bytes | memoryview, begin: Ints, end: Ints, order: Ints | None = None
+) -> pa.BinaryArray:
+    """Returns a copy of data[begin:end] for each pair of positions; the pairs ascend.
+
+    Args:
+        order: indexes of the pairs in the order of the result; None: as they are.
+    """
     count = len(begin)
     if not count:
         return pa.array([], pa.binary())
@@ -18,7 +24,7 @@ def taken(data: bytes | memoryview, begin: Ints, end: Ints) -> pa.BinaryArray:
     slices = pa.BinaryArray.from_buffers(
         pa.binary(), 2 * count - 1, [None, pa.py_buffer(limits), pa.py_buffer(data)]
     )
-    return slices.take(pa.array(np.arange(0, 2 * count, 2)))
+    return slices.take(pa.array(np.arange(0, 2 * count, 2) if order is None else 2 * order))
 
 
 def byte_column(data: bytes | memoryview, begin: Ints, end: Ints) -> pa.BinaryArray:

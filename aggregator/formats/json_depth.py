@@ -20,10 +20,13 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 
 def too_deep(documents: pa.BinaryArray) -> list[int]:
     """Returns the indexes of documents that are nested too deeply."""
-    octets = np.frombuffer(documents.buffers()[2] or b"", np.uint8)
+    limits = limits_of(documents)
+    if np.diff(limits).max(initial=0) <= DEPTH_MAX:
+        return []
+    octets = np.frombuffer(documents.buffers()[2] or b"", np.uint8)[limits[0] : limits[-1]]
     # Both brackets differ in one bit only.
     opened = np.flatnonzero(octets & 0xDF == ord("["))
-    counts = np.diff(np.searchsorted(opened, limits_of(documents)))
+    counts = np.diff(np.searchsorted(opened, limits - limits[0]))
     maybe = np.flatnonzero(counts > DEPTH_MAX)
     return [at for at in maybe.tolist() if _depth(documents[at].as_py()) > DEPTH_MAX]
 

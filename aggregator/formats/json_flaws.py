@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from aggregator.formats.byte_columns import byte_column
 from aggregator.formats.json_depth import DEPTH_MAX, too_deep
 from aggregator.formats.record_slice import RecordSlice
 
@@ -21,7 +20,7 @@ _DECODE = msgspec.json.Decoder(msgspec.Raw).decode
 def json_flaws(records: RecordSlice) -> dict[int, str]:
     """Returns why values are no JSON, by index. A null value has no flaw."""
     which = np.flatnonzero(records.value_begin >= 0)
-    values = byte_column(records.data, records.value_begin[which], records.value_end[which])
+    values = records.value_column.drop_null()
     deep = too_deep(values)
     if not deep and _are_sound(values):
         return {}

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+
+from aggregator.formats.byte_columns import byte_column, taken
+from aggregator.tables.value_limits import limits_of
 
 Ints = npt.NDArray[np.int64]
 
+COLUMNS = (
+    "offset",
+    "timestamp_ms",
+    "key_begin",
+    "key_end",
+    "value_begin",
+    "value_end",
+    "headers_begin",
+    "headers_end",
+)
+"""Columns of a slice."""
+SLICE_RECORDS = 1000
 RECORD_BYTES = 32
 """Memory that a record takes beside its value, roughly."""
 
@@ -22,6 +39,7 @@ class RecordSlice:
         value_begin, value_end: both -1 for a null value.
         key_begin, key_end: both -1 for a null key.
         headers_begin, headers_end: encoded headers, with their count in front.
+        columns: columns of the records that were asked for, by name.
     """
 
     data: bytes | memoryview
@@ -34,6 +52,7 @@ class RecordSlice:
     headers_begin: Ints
     headers_end: Ints
     size_bytes: int = field(init=False)
+    columns: dict[str, pa.BinaryArray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         # Headers and offsets cost memory too, also of records with null values.
@@ -42,6 +61,26 @@ class RecordSlice:
 
     def __len__(self) -> int:
         return len(self.offset)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the records, and of their columns."""
+        columns: int = sum(each.nbytes for each in self.columns.values())
+        return self.size_bytes + columns
+
+    @property
+    def key_column(self) -> pa.BinaryArray:
+        """Keys, copied once."""
+        if "key" not in self.columns:
+            self.columns["key"] = byte_column(self.data, self.key_begin, self.key_end)
+        return self.columns["key"]
+
+    @property
+    def value_column(self) -> pa.BinaryArray:
+        """Values, copied once."""
+        if "value" not in self.columns:
+            self.columns["value"] = byte_column(self.data, self.value_begin, self.value_end)
+        return self.columns["value"]
 
     @property
     def record_bytes(self) -> Ints:
@@ -68,30 +107,54 @@ class RecordSlice:
             value_end=self.value_end[which],
             headers_begin=self.headers_begin[which],
             headers_end=self.headers_end[which],
+            columns=self._columns_at(which),
         )
 
-    def copied(self) -> Self:
-        """Returns the records with data of their own."""
-        begin = np.minimum(
-            np.where(self.key_begin < 0, self.headers_begin, self.key_begin),
-            np.where(self.value_begin < 0, self.headers_begin, self.value_begin),
-        )
-        parts = zip(begin.tolist(), self.headers_end.tolist(), strict=True)
-        size = self.headers_end - begin
-        shift = np.cumsum(size) - size - begin
+    def _columns_at(self, which: slice | Ints) -> dict[str, pa.BinaryArray]:
+        """Returns the columns of consecutive records, not copied; none for others."""
+        if not isinstance(which, slice):
+            return {}
+        begin, end, _ = which.indices(len(self))
+        return {name: each.slice(begin, end - begin) for name, each in self.columns.items()}
+
+    @property
+    def begin(self) -> Ints:
+        """Place of the first field of each record that is not null."""
+        first = np.where(self.value_begin < 0, self.headers_begin, self.value_begin)
+        return np.where(self.key_begin < 0, first, self.key_begin)
+
+    def copied(self, order: Ints | None = None) -> Self:
+        """Returns the records with data of their own, one behind the other.
+
+        Args:
+            order: indexes of the records in the order of the result; None: as they are.
+        """
+        begin = self.begin
+        spans = taken(self.data, begin, self.headers_end, order)
+        chosen = self if order is None else self.at(order)
+        shift = limits_of(spans)[:-1] - (begin if order is None else begin[order])
+        return chosen._moved(memoryview(spans.buffers()[2] or b""), shift)
+
+    def _moved(self, data: bytes | memoryview, shift: Ints) -> Self:
+        """Returns the records in other data.
+
+        Args:
+            shift: of the places of each record.
+        """
 
         def moved(places: Ints) -> Ints:
             return np.where(places < 0, -1, places + shift)
 
         return replace(
             self,
-            data=b"".join(bytes(self.data[first:last]) for first, last in parts),
+            data=data,
             key_begin=moved(self.key_begin),
             key_end=moved(self.key_end),
             value_begin=moved(self.value_begin),
             value_end=moved(self.value_end),
             headers_begin=moved(self.headers_begin),
             headers_end=moved(self.headers_end),
+            columns={},
         )
 
     def key_at(self, at: int) -> bytes | None:
@@ -119,6 +182,31 @@ class RecordSlice:
 
     def _bytes(self, begin: int, end: int) -> bytes | None:
         return None if begin < 0 else bytes(self.data[begin:end])
+
+
+def gathered(slices: Sequence[RecordSlice]) -> Sequence[RecordSlice]:
+    """Returns the records of some slices in fewer ones, where they are small: a call of numpy or
+    Arrow for a slice costs as much as a thousand records."""
+    if len(slices) > 1 and sum(map(len, slices)) < SLICE_RECORDS * len(slices):
+        return [joined(slices)]
+    return slices
+
+
+def joined(slices: Sequence[RecordSlice]) -> RecordSlice:
+    """Returns the records of some slices in one, with data of its own."""
+    spans = [(int(part.begin[0]), int(part.headers_end[-1])) for part in slices]
+    sizes = np.array([end - begin for begin, end in spans])
+    shifts = np.cumsum(sizes) - sizes - np.array([begin for begin, _ in spans])
+
+    def column(name: str) -> Ints:
+        found: Ints = np.concatenate([getattr(part, name) for part in slices])
+        return found
+
+    together = RecordSlice(b"", **{name: column(name) for name in COLUMNS})  # type: ignore[arg-type]
+    return together._moved(
+        b"".join(part.data[begin:end] for part, (begin, end) in zip(slices, spans, strict=True)),
+        np.repeat(shifts, list(map(len, slices))),
+    )
 
 
 def read_signed_at(data: bytes | memoryview, at: int) -> tuple[int, int]:

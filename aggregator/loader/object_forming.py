@@ -50,6 +50,8 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.05
 PAUSE_SECONDS = (0.1, 10.0)
+WRITE_BYTES = 256 << 10
+WAITING_PART = 0.25
 OFFSET_SECONDS = 1.0
 """Time after which an offset is committed that has moved without an object: behind records that a
 predecessor had passed, and behind markers of transactions."""
@@ -101,9 +103,10 @@ class ObjectForming:
                 await self._take_results()
                 self._weigh()
                 self._end_largest()
+                enough = self._enough
                 for partition in list(self.partitions.values()):
                     if not partition.loss_to_park:
-                        self._start(partition)
+                        self._start(partition, enough)
                 await self._commit_offsets()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(TICK_SECONDS):
@@ -129,7 +132,15 @@ class ObjectForming:
 
     # -- tasks
 
-    def _start(self, partition: ObjectPartition) -> None:
+    @property
+    def _enough(self) -> int:
+        """Bytes of records for which an open object is written: each write costs as much as some
+        hundred records. All that wait for it together take WAITING_PART of the memory at most."""
+        drafts = sum(len([*each.progress.writable()]) for each in self.partitions.values())
+        share = int(WAITING_PART * self.open_bytes_max) // max(drafts, 1)
+        return max(1, min(WRITE_BYTES, share))
+
+    def _start(self, partition: ObjectPartition, enough: int) -> None:
         progress = partition.progress
         for name, manifest, draft in progress.replays():
             is_begun = (partition.partition, name, manifest.begin) in self._open
@@ -142,7 +153,9 @@ class ObjectForming:
         if progress.is_pressed:
             progress.end_holding(Ending.INTENT)
         for name, draft in progress.writable():
-            if not _is_idle(draft) and (partition.partition, name) not in self._tasks:
+            is_due = draft.ending is not None or draft.size_bytes >= enough
+            is_due = is_due and not _is_idle(draft)
+            if is_due and (partition.partition, name) not in self._tasks:
                 self._run(partition, name, self._write(partition, name, draft))
 
     async def _commit_offsets(self) -> None:

@@ -16,7 +16,7 @@ from aggregator.files.compression import STREAMS, SUFFIXES
 from aggregator.files.file_writer import FileWriter
 from aggregator.files.line_file import LineFile, json_lines, separated
 from aggregator.files.parquet_file import ParquetFile
-from aggregator.files.record_columns import SCHEMA, record_table
+from aggregator.files.record_columns import REPEATING, SCHEMA, record_table
 from aggregator.formats.json_flaws import json_flaws
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.objects.object_name import KEY_BYTES_MAX, ObjectName
@@ -82,7 +82,7 @@ class ObjectLayout:
         feed = self.feed
         if feed.file == "parquet":
             table = partial(record_table, topic=place.topic, partition=place.partition)
-            return ParquetFile(SCHEMA, table, feed.codec)
+            return ParquetFile(SCHEMA, table, feed.codec, dictionaries=REPEATING)
         lines = json_lines
         if feed.file == "bytes":
             lines = partial(separated, separator=feed.separator.encode())

@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from aggregator.formats.byte_columns import byte_column
 from aggregator.formats.json_depth import too_deep
 from aggregator.formats.record_slice import Ints, RecordSlice
 
@@ -46,7 +45,7 @@ def path_of(name: str) -> Path:
 
 def field_texts(records: RecordSlice, paths: Sequence[Path]) -> list[Texts]:
     """Returns the texts of each of these fields in the values of records."""
-    values = byte_column(records.data, records.value_begin, records.value_end)
+    values = records.value_column
     documents = values.fill_null(_NOTHING).to_pylist()
     for at in too_deep(values):
         documents[at] = _NOTHING

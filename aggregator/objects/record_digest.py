@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 from crc32c import crc32c
 
 from aggregator.formats.byte_columns import taken
@@ -38,13 +39,13 @@ class RecordDigest:
             key = np.where(part.key_begin < 0, -1, part.key_end - part.key_begin)
             value = np.where(part.value_begin < 0, -1, part.value_end - part.value_begin)
             headers = part.headers_end - part.headers_begin
-            columns = (
+            columns: tuple[bytes | memoryview, ...] = (
                 part.offset.astype("<i8").tobytes(),
                 part.timestamp_ms.astype("<i8").tobytes(),
                 np.column_stack((key, value, headers)).astype("<i8").tobytes(),
-                _joined(part, part.key_begin, part.key_end),
-                _joined(part, part.value_begin, part.value_end),
-                _joined(part, part.headers_begin, part.headers_end),
+                _octets(part.key_column),
+                _octets(part.value_column),
+                _octets(taken(part.data, part.headers_begin, part.headers_end)),
             )
             self._sums = [
                 crc32c(data, sum_) for data, sum_ in zip(columns, self._sums, strict=True)
@@ -63,11 +64,7 @@ class RecordDigest:
             self.last_ms = max(self.last_ms, last)
 
 
-def _joined(part: RecordSlice, begin: Ints, end: Ints) -> bytes:
-    """Returns data[begin:end] of all records, one behind the other; nothing where begin is -1."""
-    is_null = begin < 0
-    if is_null.any():
-        begin, end = begin[~is_null], end[~is_null]
-    column = taken(part.data, begin, end)
-    data = column.buffers()[2]
-    return bytes(data[: int(limits_of(column)[-1])]) if data is not None else b""
+def _octets(column: pa.BinaryArray) -> bytes | memoryview:
+    """Returns the values of a column, one behind the other; nothing for null."""
+    limits, data = limits_of(column), column.buffers()[2]
+    return memoryview(data)[int(limits[0]) : int(limits[-1])] if data is not None else b""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
+from aggregator.s3.byte_queue import ByteQueue
 from aggregator.s3.object_store import ObjectStore, PutPart
 from replicator.runtime.run_in_thread import run_in_thread
 
@@ -38,7 +39,7 @@ class ObjectUpload:
     key: str
     metadata: Mapping[str, str]
     part_bytes: int = PART_BYTES
-    _buffer: bytearray = field(init=False, default_factory=bytearray)
+    _buffer: ByteQueue = field(init=False, default_factory=ByteQueue)
     _size: int = field(init=False, default=0)
     _crc: int = field(init=False, default=0)
     _upload_id: str | None = field(init=False, default=None)
@@ -61,7 +62,7 @@ class ObjectUpload:
 
     def add(self, data: bytes) -> None:
         """Takes further bytes in."""
-        self._buffer += data
+        self._buffer.append(data)
         self._size += len(data)
         self._crc = crc32c(data, self._crc)
 
@@ -98,10 +99,10 @@ class ObjectUpload:
     async def _send_part(self, size: int) -> None:
         if self._upload_id is None:
             self._upload_id = await run_in_thread(self.store.begin, self.key, self.metadata)
-        data = bytes(self._buffer[:size])
+        data = self._buffer.first(size)
         number = len(self._parts) + 1
         put = await run_in_thread(
             self.store.put_part, self.key, self._upload_id, number, data, crc32c(data)
         )
         self._parts.append(put)
-        del self._buffer[:size]
+        self._buffer.drop(size)

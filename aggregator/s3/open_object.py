@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from aggregator.files.admission import Admitted
 from aggregator.files.file_writer import FileWriter
-from aggregator.formats.record_slice import RecordSlice
+from aggregator.formats.record_slice import RecordSlice, gathered
 from aggregator.intents.table_range import Manifest
 from aggregator.objects.object_draft import ObjectDraft
 from aggregator.objects.record_digest import RecordDigest
@@ -96,7 +96,7 @@ class OpenObject:
         )
 
     def _written(self, slices: Sequence[RecordSlice]) -> bytes:
-        admitted = [self.admit(part) for part in slices]
+        admitted = [self.admit(part) for part in gathered(slices)]
         for each in admitted:
             self.dead += each.dead
             self.letters += each.letters

@@ -124,11 +124,15 @@ def read_signed(data: Octets, at: Ints) -> tuple[Ints, Ints]:
 
 
 def _read(data: Octets, at: Ints) -> tuple[Unsigned, Ints]:
-    value = np.zeros(len(at), dtype=np.uint64)
-    more: npt.NDArray[np.bool_] = np.ones(len(at), dtype=np.bool_)
     try:
-        for place in range(BYTES_MAX):
-            octet = np.where(more, data[np.where(more, at, 0)], 0) if place else data[at]
+        octet = data[at]
+        more = octet > 0x7F
+        # Most columns are of numbers that take a byte each.
+        if not more.any():
+            return octet.astype(np.uint64), at + 1
+        value, at = (octet & 0x7F).astype(np.uint64), at + 1
+        for place in range(1, BYTES_MAX):
+            octet = np.where(more, data[np.where(more, at, 0)], 0)
             value |= (octet & 0x7F).astype(np.uint64) << np.uint64(7 * place)
             at = at + more
             more = octet > 0x7F

@@ -133,7 +133,7 @@ def started(forming):
         names.append(name)
 
     forming._run = note
-    forming._start(forming.partitions[PLACE])
+    forming._start(forming.partitions[PLACE], 1)
     return names
 
 
@@ -167,3 +167,17 @@ async def test_an_object_that_cannot_be_sealed_yet_is_not_tried_at_once_again(fo
     await forming._write(forming.partitions[PLACE], name, draft)
     assert time.monotonic() - began >= object_forming.TICK_SECONDS
     assert forming.committer.intents == []
+
+
+def test_records_wait_to_be_written_with_others_but_never_fill_the_memory(forming):
+    """Otherwise the reader would pause for want of memory, and nothing would ever be written."""
+    forming.open_bytes_max = 1 << 30
+    read(forming, a=0)
+    assert forming._enough == object_forming.WRITE_BYTES
+    forming.open_bytes_max = 100
+    for names in (5, 12):
+        read(forming, **{f"{names}-{at}": 0 for at in range(names)})
+        drafts = [draft for _, draft in forming.partitions[PLACE].progress.writable()]
+        assert len(drafts) * forming._enough <= 25
+    read(forming, **{f"last-{at}": 0 for at in range(100)})
+    assert forming._enough == 1

@@ -1,0 +1,122 @@
+"""Servers of the object cases: one Kafka broker and Redis for a run, a new object server for each
+system."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from bench.ground import DIRECTORY, PROPERTIES
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.object_server import ACCESS_KEY, SECRET_KEY, ObjectServer
+from deploy.lab.redis import RedisServer
+
+OBJECT_DIRECTORY = DIRECTORY.with_name("bench-objects")
+REGION = "us-east-1"
+PREFIX = "topics"
+
+
+class ObjectGround:
+    """Starts Kafka and Redis as a context manager, and ends them on exit."""
+
+    def __init__(self, directory: Path = OBJECT_DIRECTORY) -> None:
+        self.directory = directory
+        self.kafka = KafkaCluster("source", directory, properties=PROPERTIES)
+        self.redis = RedisServer(directory)
+        self._number = 0
+
+    def __enter__(self) -> ObjectGround:
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
+        try:
+            for server in (self.kafka, self.redis):
+                server.start()
+            for server in (self.kafka, self.redis):
+                server.wait_ready()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kafka.kill_all()
+        self.redis.kill()
+        # Data takes gigabytes. Server logs stay, since they are needed after a failure.
+        shutil.rmtree(self.kafka.directory / "node-1" / "data", ignore_errors=True)
+
+    @contextmanager
+    def bucket(self) -> Iterator[Bucket]:
+        """Yields an empty bucket of a new server, and ends the server afterwards."""
+        self._number += 1
+        directory = self.directory / f"bucket-{self._number}"
+        directory.mkdir()
+        server = ObjectServer(directory)
+        server.start()
+        try:
+            server.wait_ready()
+            yield Bucket(self, directory, server, self._number)
+        finally:
+            server.process.kill()
+            shutil.rmtree(server.objects, ignore_errors=True)
+
+
+class Bucket:
+    """Bucket that one system writes into.
+
+    Args:
+        directory: of the server, and for the files of the system under test.
+        number: unique to the bucket, for names of groups and feeds.
+    """
+
+    def __init__(
+        self, ground: ObjectGround, directory: Path, server: ObjectServer, number: int
+    ) -> None:
+        self.ground, self.directory, self.server, self.number = ground, directory, server, number
+        self.name = f"bench-{number}"
+        self.folder = server.objects / self.name
+        self.folder.mkdir()
+
+    def client(self) -> Any:
+        """Returns a client of boto3."""
+        return client_of(self.server.url)
+
+    def requests(self) -> int:
+        """Returns the number of requests that the server has answered."""
+        log = self.server.process.log.read_bytes()
+        return log.count(b"| vgw |")
+
+    def objects(self) -> dict[str, Path]:
+        """Returns the file of each object by key, as a reader who lists the bucket finds them.
+
+        Names that begin with a dot or an underscore are left out, as readers of tables do.
+        """
+        return dict(self._files(self.folder, ""))
+
+    def _files(self, folder: Path, prefix: str) -> Iterator[tuple[str, Path]]:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith((".", "_")):
+                    continue
+                if entry.is_dir():
+                    yield from self._files(Path(entry.path), f"{prefix}{entry.name}/")
+                else:
+                    yield f"{prefix}{entry.name}", Path(entry.path)
+
+
+def client_of(endpoint: str) -> Any:
+    """Returns a client of the bench's account."""
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name=REGION,
+        aws_access_key_id=ACCESS_KEY,
+        aws_secret_access_key=SECRET_KEY,
+        config=Config(s3={"addressing_style": "path"}),
+    )

@@ -1,0 +1,117 @@
+"""Cost of each step of a loader into objects, without servers: from fetched batches to an upload.
+
+python -m bench.object_steps [--file parquet] [--codec zstd] [--fields 50]
+"""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import click
+
+from aggregator.files.file_writer import FileWriter
+from aggregator.formats.record_fields import split
+from aggregator.formats.record_slice import RecordSlice
+from aggregator.intents.intent import Intent
+from aggregator.loader.object_layout import ObjectLayout
+from aggregator.objects.object_progress import ObjectProgress
+from aggregator.objects.record_digest import RecordDigest
+from aggregator.objects.rotation import Rotation
+from balancer.plan import TopicPartition
+from bench.feed_load import KIND, FeedLoad, Format, different_batches
+from bench.feed_steps import Stopwatch, fetched
+from replicator.batches.committed_records import committed_records
+from replicator.config.object_feed import ANY_OBJECT_FEED, ObjectFeed
+from replicator.kafka.client.custody import Custody
+
+PLACE = TopicPartition("steps", 3)
+
+
+@click.command()
+@click.option("--file", "file_name", default="bytes", show_default=True)
+@click.option("--codec", default="none", show_default=True)
+@click.option("--fields", default=1, show_default=True, help="Different values of a field.")
+@click.option("--rows", default=1_000_000, show_default=True)
+@click.option("--format", "format_name", default="json", type=click.Choice(get_args(Format)))
+def main(file_name: str, codec: str, fields: int, rows: int, format_name: Format) -> None:
+    """Prints microseconds a record, which are CPU seconds per million."""
+    load = FeedLoad("steps", rows, tuple(map(str, range(fields))), format_name)
+    batches = list(different_batches(load))
+    watch = Stopwatch()
+    writing = _Writing(watch, ObjectLayout(_feed(file_name, codec, fields), "east aggregate"))
+    while writing.position < rows:
+        writing.take(fetched(batches, writing.position, load))
+    writing.finish()
+    _print(watch, writing)
+
+
+class _Writing:
+    """A loader's work on one partition."""
+
+    def __init__(self, watch: Stopwatch, layout: ObjectLayout) -> None:
+        self.position, self.size_bytes = 0, 0
+        self._watch, self._layout = watch, layout
+        self._progress: ObjectProgress[RecordSlice] = ObjectProgress(Rotation(), _intent())
+        self._digests: dict[str, RecordDigest] = {}
+        self._writers: dict[str, FileWriter] = {}
+
+    def take(self, data: bytes) -> None:
+        """Takes one fetch in, and writes its records."""
+        timed, progress = self._watch.timed, self._progress
+        found = timed("open", lambda: committed_records(data, position=self.position, aborted=None))
+        opened = found.records
+        assert opened is not None, "a fetch without records"
+        records = timed("split", lambda: split(opened))
+        parts = timed("route", lambda: self._layout.route(PLACE, records))
+        self.position = found.next_offset
+        timed("progress", lambda: progress.add(records.offset, self.position, parts, 0.0))
+        for name, draft in progress.writable():
+            self._write(name, draft.take())
+
+    def _write(self, name: str, slices: list[RecordSlice]) -> None:
+        timed, admit = self._watch.timed, self._layout.admission(PLACE, name)
+        admitted = timed("admit", lambda: [admit(each).records for each in slices])
+        digest = self._digests.setdefault(name, RecordDigest())
+        timed("digest", lambda: digest.add(admitted))
+        if name not in self._writers:
+            self._writers[name] = self._layout.writer(PLACE)
+        writer = self._writers[name]
+        self.size_bytes += len(timed("write", lambda: writer.write(admitted)))
+
+    def finish(self) -> None:
+        """Writes the ends of the files."""
+        for writer in self._writers.values():
+            self.size_bytes += len(self._watch.timed("write", writer.finish))
+
+
+def _feed(file_name: str, codec: str, fields: int) -> ObjectFeed:
+    by_field = {"partition_by": "field", "fields": [KIND]} if fields > 1 else {}
+    return ObjectFeed.model_validate(
+        {
+            **ANY_OBJECT_FEED,
+            "name": "steps",
+            "region": "east",
+            "clusters": ["east aggregate"],
+            "file": file_name,
+            "codec": codec,
+            **by_field,
+        }
+    )
+
+
+def _intent() -> Intent:
+    return Intent(custody=Custody.HELD, offset=0, reference=0, transactional_id="steps")
+
+
+def _print(watch: Stopwatch, writing: _Writing) -> None:
+    records = writing.position
+    for step, (cpu, clock) in watch.spent.items():
+        cpu_us, clock_us = cpu / records * 1e6, clock / records * 1e6
+        print(f"{step:8} {cpu_us:6.3f} CPU us  {clock_us:6.3f} us by the clock")
+    total = sum(cpu for cpu, _ in watch.spent.values())
+    print(f"{'all':8} {total / records * 1e6:6.3f} CPU us a record")
+    print(f"{'file':8} {writing.size_bytes / records:6.1f} bytes a record")
+
+
+if __name__ == "__main__":
+    main()
