@@ -350,6 +350,11 @@ class ObjectProgress(Generic[S]):
         for draft in self._open():
             draft.ending = self._rotation.ending_by_clock(draft.since, now)
 
+    def end_held_back(self) -> None:
+        """Ends the object that holds back the offset too far; the next one when that is passed."""
+        if self._rotation.holds_back_too_far(self.offset, self.position):
+            self.end_holding(Ending.HELD_BACK)
+
     def end_holding(self, why: Ending) -> None:
         """Ends the object that holds back the offset, if it takes further records."""
         for draft in self._open():

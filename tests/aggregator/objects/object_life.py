@@ -60,11 +60,14 @@ class Life:
     Args:
         log: records in the order of their offsets.
         end: offset behind the last record, and behind what follows it.
+        omits: encoded partition whose records are in no object.
     """
 
     log: list[Logged]
     end: int
     rotation: Rotation
+    omits: str = ""
+    omitted: list[Logged] = field(default_factory=list)
     store: dict[tuple[str, int], tuple[Logged, ...]] = field(default_factory=dict)
     """Complete objects by encoded partition and first offset."""
     now: float = 0.0
@@ -109,8 +112,12 @@ class Life:
             if not draft.is_taken:
                 continue
             manifest = self._manifest(name, draft.begin, draft.end)
-            if self.progress.can_seal(name, manifest):
-                self.progress.seal(name, manifest)
+            if not self.progress.can_seal(name, manifest):
+                continue
+            self.progress.seal(name, manifest)
+            if manifest.is_empty:
+                self.progress.passed(name)
+                self.omitted += self._taken[name, draft.begin]
         self.commit()
 
     def _manifest(self, name: str, begin: int, end: int) -> Manifest:
@@ -122,6 +129,7 @@ class Life:
             begin=begin,
             end=end,
             records=len(records),
+            left_out=len(records) if name == self.omits else 0,
             size_bytes=0,
             crc32c=0,
             digest="",

@@ -23,7 +23,10 @@ BY_LOG = st.builds(
     interval_ms=st.none() | st.integers(1, 10),
 )
 BY_CLOCK = st.builds(
-    Rotation, records_max=st.none() | st.integers(1, 6), age_seconds=st.floats(1, 5)
+    Rotation,
+    records_max=st.none() | st.integers(1, 6),
+    age_seconds=st.floats(1, 5),
+    held_back_max=st.none() | st.integers(0, 20),
 )
 RECORDS = st.lists(
     st.none() | st.tuples(st.sampled_from("abc"), st.integers(-1, 30), st.integers(1, 5)),
@@ -42,10 +45,10 @@ STEPS = st.lists(
 )
 
 
-def lived(records, rotation, steps, *, by_clock=False):
+def lived(records, rotation, steps, *, by_clock=False, omits=""):
     """Returns a life with these steps, in which everything is in the store at the end."""
     log = [Logged(at, *each) for at, each in enumerate(records) if each is not None]
-    life = Life(log, len(records), rotation)
+    life = Life(log, len(records), rotation, omits)
     life.begin()
     for what, amount in steps:
         life.now += 1.0
@@ -61,7 +64,7 @@ def lived(records, rotation, steps, *, by_clock=False):
         elif what == "die":
             life.begin()
         elif what == "hold" and by_clock:
-            life.progress.end_holding(Ending.HELD_BACK)
+            life.progress.end_held_back()
         elif what == "clock":
             life.progress.end_by_clock(life.now)
     life.begin()
@@ -116,6 +119,41 @@ def test_whatever_ends_objects_each_record_is_in_one_of_them(records, rotation, 
         life.complete(99, is_told=True)
     stored = [record for each in life.store.values() for record in each]
     assert sorted(stored) == life.log
+
+
+@given(RECORDS, BY_LOG, STEPS)
+@settings(max_examples=200)
+def test_ranges_without_a_record_for_an_object_are_passed_once_and_make_none(
+    records, rotation, steps
+):
+    """Every intent on the way is judged, so that each of their offsets is accounted for."""
+    life = lived(records, rotation, steps, omits="b")
+    wanted = expected(records, rotation)
+    assert life.store == {key: each for key, each in wanted.items() if key[0] != "b"}
+    omitted = [each for (name, _), some in wanted.items() if name == "b" for each in some]
+    assert sorted(life.omitted) == sorted(omitted)
+
+
+@given(RECORDS, st.integers(0, 20))
+@settings(max_examples=200)
+def test_whatever_holds_the_offset_back_too_far_ends_one_after_the_other(records, held_back_max):
+    log = [Logged(at, *each) for at, each in enumerate(records) if each is not None]
+    life = Life(log, len(records), Rotation(held_back_max=held_back_max))
+    life.begin()
+    while life.progress.position < life.end:
+        life.read(1)
+        while life.progress.position - life.progress.offset > held_back_max:
+            holding = life.progress.offset
+            opened = {each.begin: each.ending for _, each in life.progress.writable()}
+            life.progress.end_held_back()
+            ended = {each.begin: each.ending for _, each in life.progress.writable()}
+            assert ended == {**opened, holding: Ending.HELD_BACK}
+            life.seal()
+            life.complete(99, is_told=True)
+            life.commit()
+        before = [each.ending for _, each in life.progress.writable()]
+        life.progress.end_held_back()
+        assert [each.ending for _, each in life.progress.writable()] == before
 
 
 def test_the_largest_open_object_ends_when_memory_is_short():
