@@ -345,6 +345,17 @@ class ObjectProgress(Generic[S]):
 
     # -- ending by what the log does not decide
 
+    def end_due(self, now: float) -> None:
+        """Ends what the clock ends, and the object that is in the way of the intent or its offset.
+
+        Args:
+            now: Unix time.
+        """
+        self.end_by_clock(now)
+        if self.is_pressed:
+            self.end_holding(Ending.INTENT)
+        self.end_held_back()
+
     def end_by_clock(self, now: float) -> None:
         """Ends the objects that have reached a limit of the wall clock."""
         for draft in self._open():
@@ -360,12 +371,6 @@ class ObjectProgress(Generic[S]):
         for draft in self._open():
             if draft.begin == self.offset:
                 draft.ending = why
-
-    def end_largest(self, why: Ending) -> None:
-        """Ends the open object with the most bytes."""
-        largest = max(self._open(), key=lambda draft: draft.input_bytes, default=None)
-        if largest is not None:
-            largest.ending = why
 
     def _open(self) -> list[ObjectDraft[S]]:
         return [draft for each in self._objects.values() if (draft := each.open)]

@@ -156,20 +156,6 @@ def test_whatever_holds_the_offset_back_too_far_ends_one_after_the_other(records
         assert [each.ending for _, each in life.progress.writable()] == before
 
 
-def test_the_largest_open_object_ends_when_memory_is_short():
-    intent = Intent(custody=Custody.HELD, offset=0, reference=0, transactional_id="")
-    progress: ObjectProgress[Part] = ObjectProgress(Rotation(), intent)
-    records = [Logged(0, "a", size=5), Logged(1, "b", size=7), Logged(2, "a", size=1)]
-    whole = Part(tuple(records))
-    by_name = {name: Part(tuple(r for r in records if r.name == name)) for name in "ab"}
-    progress.add(whole.offset, 3, by_name, 0.0)
-    progress.end_largest(Ending.MEMORY)
-    assert {name: draft.ending for name, draft in progress.writable()} == {
-        "a": None,
-        "b": Ending.MEMORY,
-    }
-
-
 def test_an_intent_has_room_however_many_encoded_partitions_there_are():
     """Objects of all others are passed while the first one holds back the offset."""
     digests = (sha256(bytes([number])).hexdigest() for number in range(150))
