@@ -41,7 +41,11 @@ def feed_start_of(value: Any) -> Any:
         if value == START_GROUP:
             raise ValueError('names no group; such a start is "group:connect-lake"')
         return value
-    return start_of(value)
+    try:
+        return start_of(value)
+    except ValueError as error:
+        text = f'{error}; or where a consumer group has stopped, "group:NAME"'
+        raise ValueError(text) from None
 
 
 FeedStart = Annotated[str | int, BeforeValidator(feed_start_of)]

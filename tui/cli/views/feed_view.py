@@ -136,7 +136,7 @@ def partition_values(partition: PartitionView) -> dict[str, Any]:
 def as_text(status: FeedStatus, by_partition: bool = False) -> str:
     """Formats topics, or partitions and blocks, and the tables, with the remarks below."""
     by_store = sorted(status.feeds, key=lambda each: each.is_of_objects)
-    parts = []
+    parts: list[str] = []
     for is_of_objects, some in groupby(by_store, key=lambda each: each.is_of_objects):
         feeds = list(some)
         if is_of_objects:
