@@ -78,11 +78,13 @@ class ObjectCounts:
         self.tally.add(OBJECT_LOOKS, verdict_label(found))
 
     def completed(self, place: TopicPartition, manifest: Manifest, now_ms: int) -> None:
-        """Counts an object that is there.
+        """Counts an object that is told; one that was not written was counted when it was sealed.
 
         Args:
             now_ms: Unix time.
         """
+        if manifest.is_empty:
+            return
         seconds = max(0, now_ms - manifest.sealed_at_ms) / 1000
         self.tally.add(OBJECTS, place.topic)
         self.tally.add(OBJECT_BYTES, place.topic, amount=manifest.size_bytes)

@@ -242,16 +242,11 @@ class ObjectForming:
                 progress.end_holding(Ending.INTENT)
             return
         progress.seal(name, manifest)
-        if manifest.is_empty:
-            # There is nothing to write: the intent that would seal the object passes it.
-            progress.passed(name)
-            self._open.pop((place, name, draft.begin))
         feed, cluster = self.assignment.feed.name, self.assignment.cluster
         letters = dead_letters(feed, place, cluster, name, opened.letters, opened.dead)
         self.counts.sealed(place, draft.ending, manifest, opened.dead)
         await self.committer.commit(partition, letters=letters)
-        if not manifest.is_empty:
-            await self._complete(partition, name, manifest, opened)
+        await self._complete(partition, name, manifest, opened)
 
     async def _replay(
         self,
@@ -307,7 +302,8 @@ class ObjectForming:
         async def complete() -> None:
             problem: StoreProblem | None = None
             try:
-                await opened.upload.complete()
+                if not manifest.is_empty:
+                    await opened.upload.complete()
             except StoreProblem as found:
                 problem = found
             is_settled = await self._is_settled(partition, name, manifest, opened)
@@ -329,7 +325,7 @@ class ObjectForming:
         """Looks at the name of an object; passes it if it is there. Returns True if nothing else is
         to be done for it: also where another content has taken its name."""
         place, key = partition.partition, opened.key
-        found = await run_in_thread(self.store.head, key)
+        found = None if manifest.is_empty else await run_in_thread(self.store.head, key)
         if found is not None and verdict(found, manifest) is Verdict.UNCLEAR:
             found = found._replace(crc32c=await run_in_thread(self.store.read_crc32c, key))
         judged = verdict(found, manifest)

@@ -67,7 +67,8 @@ class Life:
     end: int
     rotation: Rotation
     omits: str = ""
-    omitted: list[Logged] = field(default_factory=list)
+    omitted: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Number of its records that are passed, by its first offset."""
     store: dict[tuple[str, int], tuple[Logged, ...]] = field(default_factory=dict)
     """Complete objects by encoded partition and first offset."""
     now: float = 0.0
@@ -84,6 +85,9 @@ class Life:
         self._taken = {}
         for name, manifest in self.intent.blocks.items():
             if (name, manifest.begin) in self.store:
+                self.progress.passed(name)
+            elif name == self.omits:
+                self.omitted[name, manifest.begin] = manifest.records
                 self.progress.passed(name)
 
     def read(self, count: int) -> None:
@@ -112,12 +116,8 @@ class Life:
             if not draft.is_taken:
                 continue
             manifest = self._manifest(name, draft.begin, draft.end)
-            if not self.progress.can_seal(name, manifest):
-                continue
-            self.progress.seal(name, manifest)
-            if manifest.is_empty:
-                self.progress.passed(name)
-                self.omitted += self._taken[name, draft.begin]
+            if self.progress.can_seal(name, manifest):
+                self.progress.seal(name, manifest)
         self.commit()
 
     def _manifest(self, name: str, begin: int, end: int) -> Manifest:
@@ -156,6 +156,11 @@ class Life:
             if self.progress.in_flight.get(name) != manifest:
                 continue
             if name in replays and not replays[name].is_taken:
+                continue
+            if name == self.omits:
+                self.omitted[name, manifest.begin] = manifest.records
+                if is_told:
+                    self.progress.passed(name)
                 continue
             key, records = (name, manifest.begin), tuple(self._taken[name, manifest.begin])
             assert len(records) == manifest.records
