@@ -105,8 +105,8 @@ def test_ranges_whose_records_are_all_left_out_are_passed_without_an_object(make
     counts.wait(OBJECTS, feed.topic, wanted=1)
     assert [name.encoded_partition for name in feed.objects()] == ["c=a"]
     feed.assert_told()
-    told = sorted((each.begin, each.is_empty) for each in feed.told().values())
-    assert told == [(0, True), (5, True), (10, False), (11, True)]
+    ranges = sorted((each.begin, each.is_empty) for each in feed.told().values())
+    assert ranges == [(0, True), (5, True), (10, False), (11, True)]
     out = io.StringIO()
     with redirect_stdout(out):
         words = ["aggregate", "status", "--config", str(feed.config), "--partitions"]

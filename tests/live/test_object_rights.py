@@ -24,8 +24,8 @@ USER, SECRET = "feeder", "feeder-secret"
 
 def policy(bucket, without=""):
     """Returns the policy of the page for a bucket, without one of its rights."""
-    text = re.search(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    found = json.loads(text[1].replace("arn:aws:s3:::air", f"arn:aws:s3:::{bucket}"))
+    (text,) = re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    found = json.loads(text.replace("arn:aws:s3:::air", f"arn:aws:s3:::{bucket}"))
     for statement in found["Statement"]:
         statement["Principal"] = {"AWS": [USER]}
         statement["Action"] = [each for each in statement["Action"] if each != without]
@@ -100,12 +100,13 @@ def test_without_one_of_them_what_needs_it_is_denied(right, feed, allow):
     key, data = "topics/t/partition=0/t+0+0000000000.bin", b"data"
     crc = crc32c(data)
 
+    begun = ""
+
     def put():
         store.put(key, data, crc, {})
 
     def upload():
-        begun = store.begin(f"{key}.2", {})
-        store.put_part(f"{key}.2", begun, 1, data, crc)
+        store.put_part(f"{key}.2", store.begin(f"{key}.2", {}), 1, data, crc)
 
     acts = {
         "s3:PutObject": [upload, put],

@@ -86,6 +86,10 @@ def spark_rows(tree: Tree, set_up: Sequence[str], queries: Sequence[str]) -> lis
         SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "1")
+        # Few rows: compiling takes longer than what it saves.
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.adaptive.enabled", "false")
         .config(
             "spark.hadoop.fs.s3a.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"
         )
