@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
+from aggregator.driver.start_group import StartWaits, group_offsets
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
 from aggregator.loader import object_records
@@ -26,6 +27,7 @@ from replicator.config.names import (
 )
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.group_members import GroupMembers
 from replicator.kafka.admin.own_topics import make_topics
 from replicator.kafka.admin.topic import Topic
 from replicator.kafka.admin.topic_changes import Create
@@ -60,6 +62,8 @@ class ClusterLeadership:
         self.feeds = feeds
         self.last_version = 0
         """Version of the plan that was published last, also by the driver before."""
+        self.waiting: dict[str, str] = {}
+        """Feeds that adopt no partitions as their start is not known, with the reasons."""
         settings = appliance.replicator
         self._appliance = appliance
         self._driver_id = aggregator_id(region)
@@ -163,7 +167,12 @@ class ClusterLeadership:
         found: dict[str, list[TopicPartition]] = {}
         for feed in self.feeds:
             own = [topic for topic in topics if _is_loaded(feed, topic)]
-            await self._adopt(feed, own)
+            try:
+                await self._adopt(feed, own)
+            except StartWaits as waits:
+                self.waiting[feed.name] = str(waits)
+            else:
+                self.waiting.pop(feed.name, None)
             found[feed.name] = [
                 TopicPartition(topic.name, number)
                 for topic in own
@@ -171,21 +180,28 @@ class ClusterLeadership:
             ]
         return found
 
-    async def _adopt(self, feed: Feed, topics: Iterable[Topic]) -> None:
+    async def _adopt(self, feed: Feed, topics: Sequence[Topic]) -> None:
         """Commits first intents of partitions that were never loaded, and then their witness.
 
         In this order: a witness without its intent means that the intent was lost.
+
+        Raises StartWaits if it is not known yet where they begin.
         """
         store = IntentStore(self._cluster, feed.name)
-        for topic in topics:
-            count = await store.witnessed(topic.name)
-            if count >= topic.partitions:
-                continue
-            places = [TopicPartition(topic.name, at) for at in range(count, topic.partitions)]
-            known = await store.read(places)
-            new = [place for place in places if place not in known]
-            starts = await run_in_thread(self._starts, new, feed.start)
-            if len(starts) < len(new):
+        counts = {topic.name: await store.witnessed(topic.name) for topic in topics}
+        grown = [topic for topic in topics if counts[topic.name] < topic.partitions]
+        new = [
+            TopicPartition(topic.name, at)
+            for topic in grown
+            for at in range(counts[topic.name], topic.partitions)
+        ]
+        known = await store.read(new)
+        new = [place for place in new if place not in known]
+        is_first = not any(counts.values()) and not known
+        starts = await self._starts(feed, new, is_first=is_first)
+        for topic in grown:
+            own = [place for place in new if place.topic == topic.name]
+            if not all(place in starts for place in own):
                 continue  # a partition without a leader has no answer: the next round asks again
             intents = {
                 place: Intent(
@@ -195,23 +211,37 @@ class ClusterLeadership:
                     transactional_id=unloaded_id(feed.name),
                     topic_id=topic.topic_id,
                 )
-                for place in new
+                for place in own
             }
             await self._term.commit(store.offsets(intents))
             await self._term.commit(store.witness(topic.name, topic.partitions))
-            if new:
+            if own:
                 log.info(
                     "event=adopted feed=%s cluster=%s topic=%s partitions=%d",
                     feed.name,
                     self.name.replace(" ", "-"),
                     topic.name,
-                    len(new),
+                    len(own),
                 )
 
-    def _starts(
+    async def _starts(
+        self, feed: Feed, places: Sequence[TopicPartition], *, is_first: bool
+    ) -> Mapping[TopicPartition, int]:
+        """Returns the first offset to load of each partition that answers. Raises StartWaits."""
+        found: dict[TopicPartition, int] = {}
+        if places and feed.start_group:
+            members = GroupMembers(self.name, self._appliance.cluster(self.name))
+            found = await group_offsets(
+                feed.start_group, self._cluster, members, places, is_first=is_first
+            )
+        left = [place for place in places if place not in found]
+        start = "earliest" if feed.start_group else feed.start
+        return {**found, **await run_in_thread(self._offsets, left, start)}
+
+    def _offsets(
         self, places: Sequence[TopicPartition], start: str | int
     ) -> Mapping[TopicPartition, int]:
-        """Returns the first offset to load of each partition. Blocking."""
+        """Returns the offsets of a start that is no group. Blocking."""
         if start in ("earliest", "latest"):
             return self._admin.offsets(places, start)  # type: ignore[arg-type]
         found = self._admin.offsets(places, int(start))

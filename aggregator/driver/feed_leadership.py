@@ -78,6 +78,7 @@ class FeedLeadership:
         self._reports = ReportOnce()
         self._conditions = conditions or Conditions(f"aggregate {region}")
         self._unknown: dict[Subject, str] = {}
+        self._waiting: dict[Subject, str] = {}
 
     async def lead(self, count_slots: Callable[[], int]) -> None:
         """Leads until cancelled.
@@ -150,6 +151,7 @@ class FeedLeadership:
         while True:
             try:
                 found = await cluster.partitions()
+                self._tell_waiting(cluster)
                 for feed, partitions in found.items():
                     each = FeedCluster(feed, cluster.name)
                     if self._partitions.get(each) != partitions:
@@ -168,6 +170,25 @@ class FeedLeadership:
                 # Partitions that are loaded continue; only new ones have to wait.
                 self._tell_trouble(cluster.name, error)
             await asyncio.sleep(self._appliance.aggregator.refresh_seconds)
+
+    def _tell_waiting(self, cluster: ClusterLeadership) -> None:
+        """Tells of feeds whose start is not known yet."""
+        for feed in cluster.feeds:
+            about = Subject(feed=feed.name, cluster=str(cluster.name))
+            reason = cluster.waiting.get(feed.name)
+            if reason is None:
+                self._reports.settle(about)
+                self._waiting.pop(about, None)
+                continue
+            self._waiting[about] = reason
+            if self._reports.is_news(about, reason):
+                log.error(
+                    "event=start-waits feed=%s cluster=%s: %s",
+                    feed.name,
+                    cluster.name.replace(" ", "-"),
+                    reason,
+                )
+        self._conditions.replace(Kind.WAITING, self._waiting)
 
     def _settle_trouble(self, name: ClusterName) -> None:
         self._reports.settle(name)

@@ -68,6 +68,16 @@ GAUGES = (
         "Largest part of a deduplication window that has passed since such a block was sealed.",
         lambda r: r.window_used,
     ),
+    Gauge(
+        "sluice_feed_open_objects",
+        "Encoded partitions with an open object.",
+        lambda r: r.open_objects,
+    ),
+    Gauge(
+        "sluice_feed_open_object_seconds",
+        "Age of the oldest open object.",
+        lambda r: r.open_seconds,
+    ),
     Gauge("sluice_feed_report_timestamp_seconds", "When all this was so.", lambda r: r.at_ms / 1e3),
 )
 

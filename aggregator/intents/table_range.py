@@ -49,3 +49,8 @@ class Manifest(TableRange):
     digest: str = ""
     fingerprint: str = ""
     token: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no record of the range is in an object: there is none, then."""
+        return self.left_out == self.records

@@ -6,12 +6,14 @@ and how often they were taken.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple
 
 from replicator.kafka.client.loss import LossKind
 
 PARTITION = ("topic", "partition")
 TABLE = ("topic", "table")
+TOPIC = ("topic",)
 
 
 class LoaderCounter(NamedTuple):
@@ -78,6 +80,35 @@ RECORDS_REFUSED = LoaderCounter(
     (*TABLE, "reason"),
 )
 
+# -- objects
+
+OBJECTS = LoaderCounter("sluice_feed_objects", "Objects that are complete and told.", TOPIC)
+OBJECT_RECORDS = LoaderCounter("sluice_feed_object_records", "Records in these objects.", TOPIC)
+OBJECT_BYTES = LoaderCounter("sluice_feed_object_bytes", "Bytes of these objects.", TOPIC)
+OBJECT_SECONDS = LoaderCounter(
+    "sluice_feed_object_completing_seconds", "Seconds from a sealed object to a told one.", TOPIC
+)
+OBJECTS_NOT_WRITTEN = LoaderCounter(
+    "sluice_feed_objects_not_written", "Objects that would have no record in them.", TOPIC
+)
+RECORDS_LEFT_OUT = LoaderCounter(
+    "sluice_feed_records_left_out", "Tombstones that are in no object, nor dead letters.", TOPIC
+)
+OBJECT_ENDINGS = LoaderCounter(
+    "sluice_feed_object_endings", "Objects by the limit that ended them.", (*TOPIC, "reason")
+)
+OBJECT_LOOKS = LoaderCounter(
+    "sluice_feed_object_looks", "HEADs of sealed objects, by what is there.", ("verdict",)
+)
+UPLOADS_LOST = LoaderCounter(
+    "sluice_feed_uploads_lost", "Uploads that were gone, so that their records were read again."
+)
+STORE_REQUESTS = LoaderCounter(
+    "sluice_feed_store_requests",
+    "Requests to the store, by HTTP status; none: not answered.",
+    ("operation", "status"),
+)
+
 # -- loaders
 
 COMMITS = LoaderCounter("sluice_feed_commits", "Commits of intents.")
@@ -119,6 +150,14 @@ OF_TABLE = (
     QUORUM_WAITS,
     QUORUM_WAIT_SECONDS,
 )
+OF_OBJECTS = (
+    OBJECTS,
+    OBJECT_RECORDS,
+    OBJECT_BYTES,
+    OBJECT_SECONDS,
+    OBJECTS_NOT_WRITTEN,
+    RECORDS_LEFT_OUT,
+)
 OF_LOADER = (
     COMMITS,
     COMMIT_SECONDS,
@@ -131,7 +170,12 @@ OF_LOADER = (
 COUNTERS = (
     *OF_PARTITION,
     *OF_TABLE,
+    *OF_OBJECTS,
     *OF_LOADER,
+    OBJECT_ENDINGS,
+    OBJECT_LOOKS,
+    UPLOADS_LOST,
+    STORE_REQUESTS,
     INSERT_ERRORS,
     RECORDS_REFUSED,
     COMMIT_FAILURES,
@@ -150,8 +194,15 @@ LOSS_KINDS = (
     LossKind.SOURCE_CORRUPT,
     LossKind.RECORDS_REFUSED,
     LossKind.BLOCK_DOUBTFUL,
+    LossKind.OBJECT_TAKEN,
+    LossKind.OBJECT_SETTINGS,
 )
 """Losses for which a partition of a feed is parked."""
+
+
+def verdict_label(verdict: Enum) -> str:
+    """Returns the label of what is under an object's name."""
+    return verdict.name.lower()
 
 
 def kind_label(kind: LossKind) -> str:

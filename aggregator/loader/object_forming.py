@@ -30,8 +30,8 @@ from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.dead_letters import dead_letters
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.object_counts import ObjectCounts
 from aggregator.loader.object_records import object_record
-from aggregator.loader.refused_records import RefusedRecords
 from aggregator.objects.object_draft import ObjectDraft
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending
@@ -85,7 +85,7 @@ class ObjectForming:
     make_object: MakeObject
     hold: Callable[[TopicPartition, Any, int], ObjectPartition]
     open_bytes_max: int
-    refused: RefusedRecords
+    counts: ObjectCounts
     _wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _open: dict[tuple[TopicPartition, str, int], OpenObject] = field(
         init=False, default_factory=dict
@@ -149,9 +149,7 @@ class ObjectForming:
                 self._run(partition, name, self._replay(partition, name, manifest, draft))
         if partition.is_settling:
             return
-        progress.end_by_clock(time.time())
-        if progress.is_pressed:
-            progress.end_holding(Ending.INTENT)
+        progress.end_due(time.time())
         for name, draft in progress.writable():
             is_due = draft.ending is not None or draft.size_bytes >= enough
             is_due = is_due and not _is_idle(draft)
@@ -185,6 +183,7 @@ class ObjectForming:
                 await self._begin_anew(key[0], lost)
 
     async def _begin_anew(self, place: TopicPartition, lost: UploadLost) -> None:
+        self.counts.upload_lost()
         log.warning(
             "event=upload-lost %s %s-%d: %s; its records are read again",
             self.assignment.log_fields,
@@ -261,8 +260,7 @@ class ObjectForming:
         progress.seal(name, manifest)
         feed, cluster = self.assignment.feed.name, self.assignment.cluster
         letters = dead_letters(feed, place, cluster, name, opened.letters, opened.dead)
-        # The names of encoded partitions are as many as records make them: metrics have none.
-        self.refused.note(place, "", opened.dead, has_table=True)
+        self.counts.sealed(place, draft.ending, manifest, opened.dead)
         await self.committer.commit(partition, letters=letters)
         await self._complete(partition, name, manifest, opened)
 
@@ -320,7 +318,8 @@ class ObjectForming:
         async def complete() -> None:
             problem: StoreProblem | None = None
             try:
-                await opened.upload.complete()
+                if not manifest.is_empty:
+                    await opened.upload.complete()
             except StoreProblem as found:
                 problem = found
             is_settled = await self._is_settled(partition, name, manifest, opened)
@@ -342,16 +341,21 @@ class ObjectForming:
         """Looks at the name of an object; passes it if it is there. Returns True if nothing else is
         to be done for it: also where another content has taken its name."""
         place, key = partition.partition, opened.key
-        found = await run_in_thread(self.store.head, key)
+        found = None if manifest.is_empty else await run_in_thread(self.store.head, key)
         if found is not None and verdict(found, manifest) is Verdict.UNCLEAR:
             found = found._replace(crc32c=await run_in_thread(self.store.read_crc32c, key))
-        match verdict(found, manifest):
+        judged = verdict(found, manifest)
+        self.counts.looked(judged)
+        match judged:
             case Verdict.ABSENT:
                 return False
             case Verdict.OURS:
                 partition.progress.passed(name)
                 partition.rows += manifest.records - manifest.left_out
                 now_ms = time.time_ns() // 1_000_000
+                self.counts.completed(place, manifest, now_ms)
+                if manifest.last_ms >= 0:
+                    partition.loaded_lag_ms = max(0, now_ms - manifest.last_ms)
                 feed, cluster = self.assignment.feed.name, self.assignment.cluster
                 told = object_record(feed, cluster, place, key, manifest, now_ms)
                 await self.committer.commit(partition, told=[told])

@@ -11,6 +11,7 @@ from aggregator.intents.intent import Intent
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.object_counts import ObjectCounts
 from aggregator.loader.object_forming import ObjectForming, ObjectPartition
 from aggregator.loader.object_layout import ObjectLayout
 from aggregator.loader.refused_records import RefusedRecords
@@ -35,13 +36,14 @@ def object_sink(
     intents: IntentCommitter,
     memory_mib: int,
     tally: Tally,
-    make_store: Callable[[StoreAddress], ObjectStore],
+    make_store: Callable[..., ObjectStore],
     make_forming: Callable[..., ObjectForming],
 ) -> Sink:
     """Returns the parts."""
-    store = make_store(address_of(feed))
+    counts = ObjectCounts(tally, RefusedRecords(assignment, tally))
+    store = make_store(address_of(feed), counts.client)
     layout = ObjectLayout(feed, str(assignment.cluster))
-    hold = partial(_held, rotation_of(feed), layout.folders)
+    hold = partial(_held, rotation_of(feed), layout.folders, counts)
     forming = make_forming(
         assignment,
         partitions,
@@ -50,7 +52,7 @@ def object_sink(
         partial(_opened, layout, store),
         hold,
         int(OPEN_PART * memory_mib * MIB),
-        RefusedRecords(assignment, tally),
+        counts,
     )
     return Sink(
         forming=forming,
@@ -93,12 +95,19 @@ def rotation_of(feed: ObjectFeed) -> Rotation:
         age_seconds=feed.object_age_seconds,
         times_of_day=feed.object_times,
         zone=feed.zone,
+        held_back_max=feed.held_back_records,
     )
 
 
 def _held(
-    rotation: Rotation, layout: str, place: TopicPartition, intent: Intent, epoch: int
+    rotation: Rotation,
+    layout: str,
+    counts: ObjectCounts,
+    place: TopicPartition,
+    intent: Intent,
+    epoch: int,
 ) -> ObjectPartition:
+    counts.show_topic(place.topic)
     progress: ObjectProgress[RecordSlice] = ObjectProgress(rotation, intent, layout)
     loss = None
     if intent.tables and intent.layout != layout:

@@ -129,9 +129,14 @@ class Reporting:
         rows = partition.rows - self._rows[place]
         self._rows[place] = partition.rows
         now_ms, now = time.time_ns() // 1_000_000, self.clock()
+        since_ms = {
+            name: now_ms - int((now - since) * 1000) for name, since in progress.buffering.items()
+        }
+        is_of_objects = self.assignment.feed.kind == "s3"
+        # Open objects may be thousands: of them their number and the oldest are reported.
         tables = {
-            name: TableReport(BUFFERING, now_ms - int((now - since) * 1000))
-            for name, since in progress.buffering.items()
+            name: TableReport(BUFFERING, each)
+            for name, each in ({} if is_of_objects else since_ms).items()
         }
         for name, block in progress.in_flight.items():
             state = TOO_MANY_PARTS if self.tables.is_held(place.topic, name) else LOADING
@@ -155,5 +160,7 @@ class Reporting:
             window_used=self._windows.used(place, progress.in_flight, now_ms),
             losses=partition.intent.losses,
             is_frozen=partition.is_frozen,
+            open_objects=len(since_ms) if is_of_objects else None,
+            open_since_ms=min(since_ms.values(), default=None) if is_of_objects else None,
             at_ms=now_ms,
         )

@@ -46,7 +46,8 @@ class LoaderReport:
         position: next offset to read.
         offset: offset below which everything is loaded; it may be ahead of the intent's.
         buffered_bytes: bytes of records that are read and not yet loaded.
-        tables: tables with records that are not yet loaded.
+        tables: tables with records that are not yet loaded; of a feed into objects, encoded
+            partitions with a sealed one.
         rows_per_second: rows loaded, averaged over the time since the report before.
         lag_seconds: age of the last loaded records when they were stored, by their timestamps.
         dead_letters: records set aside since the partition was adopted, as its intent counts them.
@@ -57,6 +58,10 @@ class LoaderReport:
             to its end; 0 without a block under way, None if none of their tables has a window.
         losses: losses that operators accepted, as the intent counts them.
         is_frozen: nothing more is read, by an operator's order.
+        open_objects: encoded partitions with an object that takes records, or that has ended and is
+            not sealed; None for a feed into tables.
+        open_since_ms: Unix time at which the first record of the oldest of them was read; None
+            without one.
         at_ms: Unix time of the report, in milliseconds.
     """
 
@@ -79,6 +84,8 @@ class LoaderReport:
     window_used: float | None = None
     losses: int | None = None
     is_frozen: bool | None = None
+    open_objects: int | None = None
+    open_since_ms: int | None = None
     at_ms: int
 
     @property
@@ -109,9 +116,18 @@ class LoaderReport:
     def end_to_end_seconds(self) -> float | None:
         """Age of the records stored last, when they were stored, or the time for which records have
         waited to be stored if that is longer. None: nothing was stored, and nothing waits."""
-        if self.lag_seconds is None and not self.tables:
+        if self.lag_seconds is None and not self.tables and not self.open_objects:
             return None
-        return max(self.lag_seconds or 0.0, self._age_seconds(self.tables.values()))
+        waiting = self._age_seconds(self.tables.values())
+        return max(self.lag_seconds or 0.0, waiting, self.open_seconds or 0.0)
+
+    @property
+    def open_seconds(self) -> float | None:
+        """Age of the oldest open object; 0 without one, None for a feed into tables."""
+        if self.open_objects is None:
+            return None
+        since_ms = self.at_ms if self.open_since_ms is None else self.open_since_ms
+        return max(0, self.at_ms - since_ms) / 1000
 
     def _age_seconds(self, tables: Iterable[TableReport]) -> float:
         return max((max(0, self.at_ms - each.since_ms) for each in tables), default=0) / 1000

@@ -7,6 +7,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from threading import Lock
 from types import MappingProxyType
 
 from aggregator.loader.counters import (
@@ -77,26 +78,29 @@ class Tally:
         self.id = uuid.uuid4().hex
         """Unique id of this epoch's loader; its successor under the same number has another."""
         self._counts: dict[LoaderCounter, dict[Labels, float]] = {}
-        self._show(OF_LOADER)
+        # Requests to a store are counted in the threads that make them.
+        self._lock = Lock()
+        self.show(OF_LOADER)
         for reason in COMMIT_REASONS:
-            self._show([COMMIT_FAILURES], reason)
+            self.show([COMMIT_FAILURES], reason)
         for reason in RESTART_REASONS:
-            self._show([RESTARTS], reason)
+            self.show([RESTARTS], reason)
         for kind in LOSS_KINDS:
-            self._show([LOSSES], kind_label(kind))
+            self.show([LOSSES], kind_label(kind))
 
     def show_partition(self, place: TopicPartition) -> None:
         """Shows the counters of a partition from here on."""
-        self._show(OF_PARTITION, place.topic, str(place.partition))
+        self.show(OF_PARTITION, place.topic, str(place.partition))
 
     def show_table(self, topic: str, table: str) -> None:
         """Shows the counters of a table from here on."""
-        self._show(OF_TABLE, topic, table)
+        self.show(OF_TABLE, topic, table)
 
     def add(self, counter: LoaderCounter, *labels: str, amount: float = 1) -> None:
         """Counts something."""
-        values = self._counts.setdefault(counter, {})
-        values[labels] = values.get(labels, 0) + amount
+        with self._lock:
+            values = self._counts.setdefault(counter, {})
+            values[labels] = values.get(labels, 0) + amount
 
     def add_of(self, place: TopicPartition, counter: LoaderCounter, amount: float = 1) -> None:
         """Counts something of a partition."""
@@ -120,9 +124,12 @@ class Tally:
 
     def totals(self, feed: str, cluster: str) -> LoaderTotals:
         """Returns the counts of now."""
-        counts = {counter.name: dict(values) for counter, values in self._counts.items()}
+        with self._lock:
+            counts = {counter.name: dict(values) for counter, values in self._counts.items()}
         return LoaderTotals(feed, cluster, counts)
 
-    def _show(self, counters: Iterable[LoaderCounter], *labels: str) -> None:
-        for counter in counters:
-            self._counts.setdefault(counter, {}).setdefault(labels, 0)
+    def show(self, counters: Iterable[LoaderCounter], *labels: str) -> None:
+        """Shows counters from here on."""
+        with self._lock:
+            for counter in counters:
+                self._counts.setdefault(counter, {}).setdefault(labels, 0)

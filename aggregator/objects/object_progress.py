@@ -345,22 +345,32 @@ class ObjectProgress(Generic[S]):
 
     # -- ending by what the log does not decide
 
+    def end_due(self, now: float) -> None:
+        """Ends what the clock ends, and the object that is in the way of the intent or its offset.
+
+        Args:
+            now: Unix time.
+        """
+        self.end_by_clock(now)
+        if self.is_pressed:
+            self.end_holding(Ending.INTENT)
+        self.end_held_back()
+
     def end_by_clock(self, now: float) -> None:
         """Ends the objects that have reached a limit of the wall clock."""
         for draft in self._open():
             draft.ending = self._rotation.ending_by_clock(draft.since, now)
+
+    def end_held_back(self) -> None:
+        """Ends the object that holds back the offset too far; the next one when that is passed."""
+        if self._rotation.holds_back_too_far(self.offset, self.position):
+            self.end_holding(Ending.HELD_BACK)
 
     def end_holding(self, why: Ending) -> None:
         """Ends the object that holds back the offset, if it takes further records."""
         for draft in self._open():
             if draft.begin == self.offset:
                 draft.ending = why
-
-    def end_largest(self, why: Ending) -> None:
-        """Ends the open object with the most bytes."""
-        largest = max(self._open(), key=lambda draft: draft.input_bytes, default=None)
-        if largest is not None:
-            largest.ending = why
 
     def _open(self) -> list[ObjectDraft[S]]:
         return [draft for each in self._objects.values() if (draft := each.open)]

@@ -33,7 +33,7 @@ class Ending(StrEnum):
     INTENT = "intent"
     """The intent had no room for another object."""
     HELD_BACK = "held back"
-    """The object held back the committed offset for too long."""
+    """The object held back the committed offset too far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +47,7 @@ class Rotation:
             object's first one ends it, also one that goes into another object.
         age_seconds: since the object's first record was read.
         times_of_day: at which all objects end, in `zone`.
+        held_back_max: offsets from the one that an open object holds back to the reading position.
     """
 
     records_max: int | None = None
@@ -55,6 +56,7 @@ class Rotation:
     age_seconds: float | None = None
     times_of_day: tuple[time, ...] = ()
     zone: tzinfo = UTC
+    held_back_max: int | None = None
 
     def room(self, records: int, size_bytes: int, more: Ints) -> tuple[int, Ending | None]:
         """Returns how many of the next records an object takes, and the limit that it reaches then.
@@ -97,6 +99,15 @@ class Rotation:
         if self.times_of_day and self._last_time_of_day(now) > since:
             return Ending.TIME_OF_DAY
         return None
+
+    def holds_back_too_far(self, offset: int, position: int) -> bool:
+        """Returns True if so much was read behind the committed offset that whatever holds it back
+        has to end.
+
+        Args:
+            offset, position: the next intent's, and the next one to read.
+        """
+        return self.held_back_max is not None and position - offset > self.held_back_max
 
     def _last_time_of_day(self, now: float) -> float:
         """Returns the Unix time of the last of the times of day. One that a change of clocks leaves

@@ -14,7 +14,7 @@ class UnreadableObject(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldObject:
-    """Object that is complete in the store.
+    """Object that is complete in the store, or a range without a record for one.
 
     Args:
         key: in the bucket.
@@ -41,6 +41,11 @@ class ToldObject:
     sealed_at_ms: int
     told_at_ms: int
 
+    @property
+    def is_empty(self) -> bool:
+        """True if no record of the range is in an object: none was written under the key."""
+        return self.left_out == self.records
+
     @classmethod
     def of(
         cls, key: str, cluster: str, topic: str, partition: int, manifest: Manifest, told_at_ms: int
@@ -55,8 +60,8 @@ class ToldObject:
             end=manifest.end,
             records=manifest.records,
             left_out=manifest.left_out,
-            size_bytes=manifest.size_bytes,
-            crc32c=manifest.crc32c,
+            size_bytes=0 if manifest.is_empty else manifest.size_bytes,
+            crc32c=0 if manifest.is_empty else manifest.crc32c,
             first_ms=manifest.first_ms,
             last_ms=manifest.last_ms,
             schema=manifest.schema,

@@ -18,7 +18,12 @@ class Verdict(Enum):
 
 
 def verdict(found: Found | None, manifest: Manifest) -> Verdict:
-    """Returns what is under the name of a manifest's object."""
+    """Returns what is under the name of a manifest's object.
+
+    An object without records is not written: whatever is under its name, nothing is left to do.
+    """
+    if manifest.is_empty:
+        return Verdict.OURS
     if found is None:
         return Verdict.ABSENT
     if found.size_bytes != manifest.size_bytes:

@@ -6,25 +6,28 @@
 4. Producers continue to write while one region's daemon is killed and restarted.
 5. A whole region is killed; an application continues in the other one, and the region returns.
 6. Another client reads both ends again, and every record is compared.
-7. `sluice aggregate` loads one region's flights into two ClickHouse replicas, is killed meanwhile,
-   and every row is compared. Left out where the system has no ClickHouse package.
+7. `sluice aggregate` loads the flights into two ClickHouse replicas, and by month into an S3
+   store, is killed between two parts of an object, and every row and record is compared. Without
+   ClickHouse where the system has no package of it.
 
 `sluice record` runs beside all this: the last line names the command that replays it.
 
 Exit status 0: every record is in every region, once, in order, unchanged, the application handled
-every record once, and every record of the flights is a row on each replica, once.
+every record once, and every record of the flights is a row on each replica, once, and in one
+object.
 """
 
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 from confluent_kafka.admin import NewTopic
 from rich.console import Console
 
-from deploy.lab import flight_tables, flights, region_loss
+from deploy.lab import flight_objects, flight_tables, flights, region_loss
 from deploy.lab.clickhouse import PROGRAM as CLICKHOUSE
 from deploy.lab.clickhouse_replicas import ClickHouseReplicas
 from deploy.lab.daemons import SLUICE, Daemons
@@ -246,49 +249,93 @@ def check(
 
 
 def load(lab: Lab, wanted: int, recording: Recording) -> bool:
-    """Loads a region's flights into tables. Returns True if every row is right on each replica.
+    """Loads a region's flights into tables and objects. Returns True if every row is right on each
+    replica, and every record in the objects.
 
     Args:
         wanted: number of the flights' records. The logs are longer where a carrier was fenced.
     """
-    title("7. sluice aggregate", "the flights of both regions, from east, into two replicas")
-    if CLICKHOUSE is None:
-        say("left out: this system has no clickhouse-server")
-        return True
     began_at = time.monotonic()
-    with ClickHouseReplicas(lab.directory, count=flight_tables.REPLICAS) as replicas:
-        flight_tables.create_tables(replicas)
-        flight_tables.add_feed(lab, replicas, "east")
+    aggregate = lab.regions["east"].aggregate
+    with ExitStack() as servers:
+        store = servers.enter_context(flight_objects.object_server(lab.directory))
+        flight_objects.add_feed(lab, store, "east")
+        replicas = None
+        if CLICKHOUSE is not None:
+            count = flight_tables.REPLICAS
+            replicas = servers.enter_context(ClickHouseReplicas(lab.directory, count=count))
+            flight_tables.create_tables(replicas)
+            flight_tables.add_feed(lab, replicas, "east")
+        into = "into S3" if replicas is None else "into two ClickHouse replicas, and S3"
+        title("7. sluice aggregate", f"the flights of both regions, from east, {into}")
+        if replicas is None:
+            say("without ClickHouse: this system has no clickhouse-server")
         with recording, Daemons(lab) as daemons:
             daemons.start("east", "aggregate")
-            wait_for_rows(daemons, replicas, wanted * KILL_AT_PART)
+            in_order = flight_objects.in_order(aggregate)
+            if replicas:
+                wait_for_rows(daemons, replicas, wanted * KILL_AT_PART)
+            cut = flight_objects.almost_through(in_order)
+            flight_objects.send_flights(aggregate, in_order[:cut])
+            wait_until(
+                daemons,
+                lambda: bool(flight_objects.visible(store) and flight_objects.between_parts(store)),
+                "no object is between two parts",
+            )
             daemons.kill("east", "aggregate")
-            say("kill -9 of sluice aggregate, and it is started again")
+            open_objects = flight_objects.between_parts(store)
+            say(
+                f"kill -9 of sluice aggregate with {len(flight_objects.visible(store))} objects in "
+                f"S3, and {open_objects} more between two parts; it is started again"
+            )
             daemons.start("east", "aggregate")
-            wait_for_rows(daemons, replicas, wanted)
-            say(f"{wanted:,} rows on each replica ({time.monotonic() - began_at:.0f} s)")
+            flight_objects.send_flights(aggregate, in_order[cut:])
+            if replicas:
+                wait_for_rows(daemons, replicas, wanted)
+                say(f"{wanted:,} rows on each replica ({time.monotonic() - began_at:.0f} s)")
+            wait_until(
+                daemons,
+                lambda: flight_objects.count_records(store) >= len(in_order),
+                "records are missing in S3",
+            )
+            say(f"{len(in_order):,} records in S3 ({time.monotonic() - began_at:.0f} s)")
             daemons.end()
-        verdicts = list(flight_tables.compare_tables(lab.regions["east"].aggregate, replicas))
-        is_silent = verify(lab)
-    for each in verdicts:
-        say(
-            f"{each.table:10} replica {each.replica}: {each.records:>8,} records, "
-            f"{each.rows:>8,} rows, {each.lost} lost, {each.doubled} doubled, "
-            f"{each.changed} changed"
-        )
-    is_right = all(each.is_right for each in verdicts) and is_silent
+        is_right = verify(lab) and open_objects > 0
+        for row in flight_tables.compare_tables(aggregate, replicas) if replicas else ():
+            say(
+                f"{row.table:10} replica {row.replica}: {row.records:>8,} records, "
+                f"{row.rows:>8,} rows, {row.lost} lost, {row.doubled} doubled, "
+                f"{row.changed} changed"
+            )
+            is_right = is_right and row.is_right
+        found = flight_objects.compare_objects(aggregate, store)
+    say(
+        f"{found.objects} objects in S3:     {found.records:>8,} records, {found.lost} lost, "
+        f"{found.doubled} doubled, {found.changed} changed, {found.misplaced} in another month"
+    )
+    is_right = is_right and found.is_right
     if is_right:
-        say(f"Every record is a row on each replica ({time.monotonic() - began_at:.0f} s)")
+        where = "in one object" if replicas is None else "a row on each replica, and in one object"
+        say(f"Every record is {where} ({time.monotonic() - began_at:.0f} s)")
     return is_right
 
 
 def wait_for_rows(daemons: Daemons, replicas: ClickHouseReplicas, wanted: float) -> None:
     """Waits until every replica has so many rows. Raises Stalled or NotStarted."""
+    wait_until(
+        daemons,
+        lambda: flight_tables.count_rows(replicas) >= wanted,
+        f"{wanted:,.0f} rows are not there",
+    )
+
+
+def wait_until(daemons: Daemons, is_so: Callable[[], bool], trouble: str) -> None:
+    """Waits until something is so while daemons run. Raises Stalled or NotStarted."""
     began_at = time.monotonic()
-    while (rows := flight_tables.count_rows(replicas)) < wanted:
+    while not is_so():
         daemons.look_alive()
         if time.monotonic() - began_at > SILENCE_SECONDS_MAX:
-            raise Stalled(f"{rows:,} of {wanted:,.0f} rows; see {daemons.logs}")
+            raise Stalled(f"{trouble}; see {daemons.logs}")
         time.sleep(LOOK_EVERY_SECONDS)
 
 

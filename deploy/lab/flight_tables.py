@@ -128,13 +128,14 @@ def _records(
 ) -> tuple[list[tuple[int, int]], list[dict[str, Any]]]:
     """Returns partition and offset of each committed record, and its document."""
     identities, documents = [], []
-    for message in _committed(cluster, topic):
+    for message in committed(cluster, topic):
         identities.append((message.partition() or 0, message.offset() or 0))
         documents.append(json.loads(message.value() or b""))
     return identities, documents
 
 
-def _committed(cluster: KafkaCluster, topic: str) -> Iterator[Message]:
+def committed(cluster: KafkaCluster, topic: str) -> Iterator[Message]:
+    """Yields the committed records of a topic, in the order of each partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 from pathlib import Path
 
 from deploy.lab.process import Process, free_port
@@ -14,10 +15,22 @@ ACCESS_KEY, SECRET_KEY = "lab", "lab-secret"
 
 
 class ObjectServer:
-    """A versitygw on a free port of 127.0.0.1, with objects that outlive it."""
+    """A versitygw on a free port of 127.0.0.1, with objects that outlive it.
 
-    def __init__(self, directory: Path, *, name: str = "versitygw", detached: bool = False) -> None:
+    Args:
+        has_users: it knows users beside its root, which `add_user` adds.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        name: str = "versitygw",
+        detached: bool = False,
+        has_users: bool = False,
+    ) -> None:
         self.name = name
+        self._has_users = has_users
         self.directory = directory / name
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -49,6 +62,7 @@ class ObjectServer:
                 str(PROGRAM),
                 "--port",
                 f"127.0.0.1:{self.port}",
+                *self._users(),
                 "posix",
                 *self._sidecar(),
                 str(self.objects),
@@ -57,6 +71,21 @@ class ObjectServer:
             detached=self._detached,
             environment={"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY},
         )
+
+    def add_user(self, access_key: str, secret_key: str) -> None:
+        """Adds a user without any rights."""
+        root = ("--access", ACCESS_KEY, "--secret", SECRET_KEY, "--endpoint-url", self.url)
+        user = ("--access", access_key, "--secret", secret_key, "--role", "user")
+        subprocess.run(
+            [str(PROGRAM), "admin", *root, "create-user", *user], check=True, capture_output=True
+        )
+
+    def _users(self) -> list[str]:
+        if not self._has_users:
+            return []
+        users = self.directory / "users"
+        users.mkdir(exist_ok=True)
+        return ["--iam-dir", str(users)]
 
     def _sidecar(self) -> list[str]:
         """Returns the option that keeps metadata in files, where a file system keeps none."""

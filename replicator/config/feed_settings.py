@@ -16,13 +16,15 @@ from replicator.config.settings import (
     Float,
     Int,
     Patterns,
-    Start,
     Table,
     re2_options,
+    start_of,
 )
 
 OWN_TOPIC_PREFIXES = ("__", OWN_PREFIX)
 """Topics that begin so are Kafka's or Sluice's own; no feed loads them."""
+START_GROUP = "group:"
+"""Beginning of a start that names a consumer group."""
 FEED_NAME_CHARACTERS_MAX = 60
 """Longest name of a feed: it is part of group names and transactional ids."""
 
@@ -33,6 +35,20 @@ def cluster_name(value: Any) -> Any:
     return ClusterName(value if isinstance(value, str) else "")
 
 
+def feed_start_of(value: Any) -> Any:
+    """Returns the start of a feed: as `start_of` does, or a consumer group as it is."""
+    if isinstance(value, str) and value.startswith(START_GROUP):
+        if value == START_GROUP:
+            raise ValueError('names no group; such a start is "group:connect-lake"')
+        return value
+    try:
+        return start_of(value)
+    except ValueError as error:
+        text = f'{error}; or where a consumer group has stopped, "group:NAME"'
+        raise ValueError(text) from None
+
+
+FeedStart = Annotated[str | int, BeforeValidator(feed_start_of)]
 ClusterNames = tuple[Annotated[InstanceOf[ClusterName], BeforeValidator(cluster_name)], ...]
 Schemas = Annotated[InstanceOf[SchemaFolder], BeforeValidator(read_schemas)]
 
@@ -107,8 +123,9 @@ class Feed(Table):
     """Region whose `sluice aggregate` loads the feed."""
     clusters: Annotated[ClusterNames, AfterValidator(some)]
     """Clusters to read: regional ones of several regions, or one aggregate."""
-    start: Start = "earliest"
-    """Start of a partition that was never loaded before."""
+    start: FeedStart = "earliest"
+    """Start of a partition that was never loaded before: earliest, latest, milliseconds since 1970
+    (in the file: a date-time with zone), or "group:NAME", where that group's commits are."""
     dead_letters: Literal["topic", "stop"] = "topic"
     """Records that cannot be loaded: to the topic sluice.dead.<feed>, or stop the partition."""
     retry_seconds: Annotated[Float, Field(ge=0.01, le=60)] = 0.2
@@ -121,6 +138,12 @@ class Feed(Table):
     def key(self) -> str:
         """Key for ids: its name."""
         return self.name
+
+    @property
+    def start_group(self) -> str | None:
+        """Consumer group at whose committed offsets the feed begins; None: it begins elsewhere."""
+        is_group = isinstance(self.start, str) and self.start.startswith(START_GROUP)
+        return str(self.start).removeprefix(START_GROUP) if is_group else None
 
     def takes(self, topic: str) -> bool:
         """Returns True if a topic belongs to the feed."""

@@ -187,6 +187,9 @@ class ObjectFeed(Feed):
     ..."""
     object_times: TimesOfDay = ()
     """... or at these times of day, in `zone`."""
+    held_back_records: Records = None
+    """The object that holds back the committed offset ends once so many offsets are read behind it,
+    then the next one; None, in the file 0: no limit."""
     part_mib: Annotated[Float, Field(ge=5, le=5000)] = 25.0
     """Size of the parts that are uploaded before an object is complete."""
     offset_digits: Annotated[Int, Field(ge=1, le=19)] = 10

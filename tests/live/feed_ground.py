@@ -138,8 +138,12 @@ clusters = ["east aggregate"]
         """Leads in the cluster: topics, term, adoption, first command."""
         self._loop.wait(self.leadership.prepare())
         self._loop.wait(self.leadership.acquire())
-        self._loop.wait(self.leadership.partitions())
+        self.adopt()
         self.publish()
+
+    def adopt(self) -> None:
+        """Adopts new partitions."""
+        self._loop.wait(self.leadership.partitions())
 
     def publish(self) -> None:
         """Publishes the next plan: loaders of the one before end their epoch."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 BEHIND_SECONDS = 60.0
 """Age of the records loaded last above which a partition is behind."""
+UNKNOWN_LAG = "its lag is not known"
 WINDOW_WARN = 0.5
 """Part of a deduplication window from which on a block is worth a look."""
 
@@ -54,13 +55,21 @@ def partition_health(partition: PartitionView, conditions: Iterable[Condition]) 
         return FeedHealth(Health.PAUSED, f"frozen {partition.frozen}")
     if partition.mode is None:
         return FeedHealth(Health.UNKNOWN, "no loader has reported it lately")
+    if partition.open_objects is not None:
+        # Records wait in open objects: only a sealed one that does not become complete is late.
+        sealed = partition.intent_age_seconds or 0.0
+        if sealed > BEHIND_SECONDS:
+            text = f"an object has been sealed for {sealed:,.0f} s, and is not complete"
+            return FeedHealth(Health.BEHIND, text)
+        is_known = partition.lag_records is not None
+        return FeedHealth(Health.OK) if is_known else FeedHealth(Health.UNKNOWN, UNKNOWN_LAG)
     # Seconds are those of the records loaded last, so they tell nothing of a source that is quiet.
     if partition.lag_records != 0 and (partition.lag_seconds or 0.0) > BEHIND_SECONDS:
         return FeedHealth(
             Health.BEHIND, f"{partition.lag_seconds:,.0f} s behind: {reason(partition)}"
         )
     if partition.lag_records is None:
-        return FeedHealth(Health.UNKNOWN, "its lag is not known")
+        return FeedHealth(Health.UNKNOWN, UNKNOWN_LAG)
     return FeedHealth(Health.OK)
 
 

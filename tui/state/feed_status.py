@@ -112,6 +112,8 @@ class PartitionView:
         blocks: None if the intent is unknown.
         custody: virgin, held, released, parked or "no intent"; None if it is not known.
         frozen: who froze it, and why; None when it is not frozen as a whole.
+        open_objects: objects that no intent names yet; None for a feed into tables, or if unknown.
+        open_seconds: time since the first record of the oldest of them was read.
     """
 
     cluster: str
@@ -131,6 +133,8 @@ class PartitionView:
     custody: str | None
     parked: str | None
     frozen: str | None
+    open_objects: int | None = None
+    open_seconds: float | None = None
 
     @property
     def intent_age_seconds(self) -> float | None:
@@ -177,6 +181,7 @@ class FeedView:
         conditions: reasons why something is not loaded; None when they could not be read.
         findings: last ones of the region's verifier about this feed, the newest first; None when
             nobody asked.
+        kind: of its store: clickhouse or s3.
     """
 
     feed: str
@@ -188,6 +193,12 @@ class FeedView:
     problems: tuple[str, ...]
     conditions: tuple[Condition, ...] | None = None
     findings: tuple[Anomaly, ...] | None = None
+    kind: str = "clickhouse"
+
+    @property
+    def is_of_objects(self) -> bool:
+        """True for a feed into S3."""
+        return self.kind == "s3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +242,7 @@ def feed_view(facts: FeedFacts, now_ms: int) -> FeedView:
         orders=None if orders is None else (*orders.freezes, *orders.refreshes, *orders.skips),
         problems=facts.problems,
         conditions=facts.conditions,
+        kind=feed.kind,
     )
 
 
@@ -272,6 +284,8 @@ def partition_view(partition: FeedPartition, facts: FeedFacts, now_ms: int) -> P
         custody="parked" if parked else _custody(partition, facts, intent),
         parked=parked,
         frozen=_frozen(partition, facts.orders, now_ms),
+        open_objects=report.open_objects if report else None,
+        open_seconds=report.open_seconds if report else None,
     )
 
 

@@ -14,18 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaError
+from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
-from replicator.kafka.admin.admin_connection import AdminConnection
 from replicator.kafka.admin.admin_error import (
     AdminError,
     AdminUnreachable,
     NotAuthorized,
     Refused,
-    kafka_error,
 )
+from replicator.kafka.admin.group_members import GroupMembers
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Cluster, Forbidden
 from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
@@ -34,7 +33,6 @@ from replicator.runtime.gather import gather_or_cancel
 
 UNKNOWN_MEMBER_ID = 25
 """Error code of a commit by a client that is no member, to a group that has members."""
-MEMBERLESS = frozenset({ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD})
 GROUPS_AT_ONCE = 100
 """Number of groups whose commits are read at once: a broker answers requests one by one."""
 AGAIN_SECONDS = 0.2
@@ -48,27 +46,8 @@ class GroupActive(AdminError):
     """The group has members, so only they may commit its offsets. Stop them first."""
 
 
-class Groups(AdminConnection):
+class Groups(GroupMembers):
     """Consumer groups of one cluster."""
-
-    # -- members
-
-    def members(self) -> dict[str, bool]:
-        """Returns, by group, True if it has members; a group with commits alone has none."""
-        client = self.client()
-        answer = client.list_consumer_groups(request_timeout=self.timeout_seconds)
-        listed = self.wait(answer, "listing groups")
-        for failure in listed.errors:
-            error = failure if isinstance(failure, KafkaError) else kafka_error(failure)
-            raise self.translated(error, "listing groups")
-        # librdkafka reports the newer protocol's states as unknown; groups in these have members.
-        return {group.group_id: group.state not in MEMBERLESS for group in listed.valid}
-
-    def active(self, groups: Iterable[str]) -> frozenset[str]:
-        """Returns the groups that have members; a group that does not exist has none."""
-        wanted = frozenset(groups)
-        found = self.members() if wanted else {}
-        return frozenset(group for group in wanted if found.get(group))
 
     # -- commits
 

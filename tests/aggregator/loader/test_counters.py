@@ -26,6 +26,7 @@ def test_every_time_has_a_count_of_its_own():
     counts = {
         "sluice_feed_block_loading_seconds": "sluice_feed_blocks",
         "sluice_feed_commit_seconds": "sluice_feed_commits",
+        "sluice_feed_object_completing_seconds": "sluice_feed_objects",
         "sluice_feed_quorum_wait_seconds": "sluice_feed_quorum_waits",
         "sluice_feed_row_lag_seconds": "sluice_feed_rows",
         "sluice_feed_takeover_seconds": "sluice_feed_takeovers",

@@ -21,6 +21,7 @@ from replicator.kafka.client.loss import Loss, LossKind
 from tests.aggregator.objects.object_life import Logged, Part
 
 PLACE = TopicPartition("flights", 0)
+COUNTS = SimpleNamespace(upload_lost=lambda: None)
 INTENT = Intent(custody=Custody.HELD, offset=0, reference=0, transactional_id="loader")
 
 
@@ -44,7 +45,7 @@ def held(place, intent, leader_epoch):
 def forming():
     partitions = {PLACE: held(PLACE, INTENT, 0)}
     assignment = SimpleNamespace(log_fields="feed=f")
-    return ObjectForming(assignment, partitions, Commits(), None, None, held, 100, None)
+    return ObjectForming(assignment, partitions, Commits(), None, None, held, 100, COUNTS)
 
 
 def read(forming, **names):

@@ -26,6 +26,8 @@ reports = st.builds(
     lag_seconds=st.none() | st.floats(0, 1e9),
     dead_letters=st.none() | natural,
     parked=st.none() | st.text(),
+    open_objects=st.none() | natural,
+    open_since_ms=st.none() | natural,
     at_ms=natural,
 )
 
@@ -67,3 +69,10 @@ def test_the_newest_report_of_each_partition_counts():
         other.source: other,
         east.source: east,
     }
+
+
+def test_records_of_open_objects_have_waited_since_the_first_one_was_read():
+    assert report().open_seconds is None
+    assert report(open_objects=0).open_seconds == 0
+    opened = report(open_objects=2, open_since_ms=400, at_ms=1000)
+    assert opened.open_seconds == opened.end_to_end_seconds == 0.6

@@ -60,11 +60,15 @@ class Life:
     Args:
         log: records in the order of their offsets.
         end: offset behind the last record, and behind what follows it.
+        omits: encoded partition whose records are in no object.
     """
 
     log: list[Logged]
     end: int
     rotation: Rotation
+    omits: str = ""
+    omitted: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Number of its records that are passed, by its first offset."""
     store: dict[tuple[str, int], tuple[Logged, ...]] = field(default_factory=dict)
     """Complete objects by encoded partition and first offset."""
     now: float = 0.0
@@ -81,6 +85,9 @@ class Life:
         self._taken = {}
         for name, manifest in self.intent.blocks.items():
             if (name, manifest.begin) in self.store:
+                self.progress.passed(name)
+            elif name == self.omits:
+                self.omitted[name, manifest.begin] = manifest.records
                 self.progress.passed(name)
 
     def read(self, count: int) -> None:
@@ -122,6 +129,7 @@ class Life:
             begin=begin,
             end=end,
             records=len(records),
+            left_out=len(records) if name == self.omits else 0,
             size_bytes=0,
             crc32c=0,
             digest="",
@@ -148,6 +156,11 @@ class Life:
             if self.progress.in_flight.get(name) != manifest:
                 continue
             if name in replays and not replays[name].is_taken:
+                continue
+            if name == self.omits:
+                self.omitted[name, manifest.begin] = manifest.records
+                if is_told:
+                    self.progress.passed(name)
                 continue
             key, records = (name, manifest.begin), tuple(self._taken[name, manifest.begin])
             assert len(records) == manifest.records

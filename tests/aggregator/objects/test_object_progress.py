@@ -23,7 +23,10 @@ BY_LOG = st.builds(
     interval_ms=st.none() | st.integers(1, 10),
 )
 BY_CLOCK = st.builds(
-    Rotation, records_max=st.none() | st.integers(1, 6), age_seconds=st.floats(1, 5)
+    Rotation,
+    records_max=st.none() | st.integers(1, 6),
+    age_seconds=st.floats(1, 5),
+    held_back_max=st.none() | st.integers(0, 20),
 )
 RECORDS = st.lists(
     st.none() | st.tuples(st.sampled_from("abc"), st.integers(-1, 30), st.integers(1, 5)),
@@ -42,10 +45,10 @@ STEPS = st.lists(
 )
 
 
-def lived(records, rotation, steps, *, by_clock=False):
+def lived(records, rotation, steps, *, by_clock=False, omits=""):
     """Returns a life with these steps, in which everything is in the store at the end."""
     log = [Logged(at, *each) for at, each in enumerate(records) if each is not None]
-    life = Life(log, len(records), rotation)
+    life = Life(log, len(records), rotation, omits)
     life.begin()
     for what, amount in steps:
         life.now += 1.0
@@ -61,7 +64,7 @@ def lived(records, rotation, steps, *, by_clock=False):
         elif what == "die":
             life.begin()
         elif what == "hold" and by_clock:
-            life.progress.end_holding(Ending.HELD_BACK)
+            life.progress.end_held_back()
         elif what == "clock":
             life.progress.end_by_clock(life.now)
     life.begin()
@@ -118,18 +121,38 @@ def test_whatever_ends_objects_each_record_is_in_one_of_them(records, rotation, 
     assert sorted(stored) == life.log
 
 
-def test_the_largest_open_object_ends_when_memory_is_short():
-    intent = Intent(custody=Custody.HELD, offset=0, reference=0, transactional_id="")
-    progress: ObjectProgress[Part] = ObjectProgress(Rotation(), intent)
-    records = [Logged(0, "a", size=5), Logged(1, "b", size=7), Logged(2, "a", size=1)]
-    whole = Part(tuple(records))
-    by_name = {name: Part(tuple(r for r in records if r.name == name)) for name in "ab"}
-    progress.add(whole.offset, 3, by_name, 0.0)
-    progress.end_largest(Ending.MEMORY)
-    assert {name: draft.ending for name, draft in progress.writable()} == {
-        "a": None,
-        "b": Ending.MEMORY,
-    }
+@given(RECORDS, BY_LOG, STEPS)
+@settings(max_examples=200)
+def test_ranges_without_a_record_for_an_object_are_passed_once_and_make_none(
+    records, rotation, steps
+):
+    """Every intent on the way is judged, so that each of their offsets is accounted for."""
+    life = lived(records, rotation, steps, omits="b")
+    wanted = expected(records, rotation)
+    assert life.store == {key: each for key, each in wanted.items() if key[0] != "b"}
+    assert life.omitted == {key: len(some) for key, some in wanted.items() if key[0] == "b"}
+
+
+@given(RECORDS, st.integers(0, 20))
+@settings(max_examples=200)
+def test_whatever_holds_the_offset_back_too_far_ends_one_after_the_other(records, held_back_max):
+    log = [Logged(at, *each) for at, each in enumerate(records) if each is not None]
+    life = Life(log, len(records), Rotation(held_back_max=held_back_max))
+    life.begin()
+    while life.progress.position < life.end:
+        life.read(1)
+        while life.progress.position - life.progress.offset > held_back_max:
+            holding = life.progress.offset
+            opened = {each.begin: each.ending for _, each in life.progress.writable()}
+            life.progress.end_held_back()
+            ended = {each.begin: each.ending for _, each in life.progress.writable()}
+            assert ended == {**opened, holding: Ending.HELD_BACK}
+            life.seal()
+            life.complete(99, is_told=True)
+            life.commit()
+        before = [each.ending for _, each in life.progress.writable()]
+        life.progress.end_held_back()
+        assert [each.ending for _, each in life.progress.writable()] == before
 
 
 def test_an_intent_has_room_however_many_encoded_partitions_there_are():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from aggregator.intents.table_range import Manifest
@@ -27,6 +29,13 @@ def test_an_object_is_read_as_it_was_told():
     assert decode(TOLD.key.encode(), TOLD.encode()) == TOLD
     assert (TOLD.begin, TOLD.end, TOLD.records, TOLD.left_out) == (180, 270, 90, 2)
     assert (TOLD.schema, TOLD.size_bytes, TOLD.sealed_at_ms) == ("7", 94_371_840, 1_000)
+
+
+def test_a_range_without_a_record_for_an_object_is_told_with_no_bytes():
+    assert not TOLD.is_empty
+    empty = ToldObject.of("key", "east", "flights", 3, replace(MANIFEST, left_out=90), 9)
+    assert empty.is_empty
+    assert (empty.size_bytes, empty.crc32c) == (0, 0)
 
 
 @pytest.mark.parametrize("value", [b"", b"5", b"{}", b'{"begin": 1}', b"\xff"])

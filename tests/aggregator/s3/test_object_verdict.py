@@ -32,3 +32,8 @@ def test_size_and_checksum_decide_and_the_token_where_there_is_no_checksum(found
 def test_a_checksum_of_zero_is_one():
     assert verdict(Found(100, 0, {TOKEN: "mine"}), MANIFEST) is Verdict.OTHER
     assert verdict(Found(100, 0, {}), replace(MANIFEST, crc32c=0)) is Verdict.OURS
+
+
+def test_an_object_without_records_needs_nothing_under_its_name():
+    assert verdict(None, replace(MANIFEST, left_out=6)) is Verdict.OURS
+    assert verdict(None, replace(MANIFEST, left_out=5)) is Verdict.ABSENT

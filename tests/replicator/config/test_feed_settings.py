@@ -89,3 +89,18 @@ def test_topics_of_kafka_and_sluice_are_never_loaded(topic: str) -> None:
 def test_an_entry_is_stale_long_after_a_forced_flush_was_due() -> None:
     reference_seconds: float = ClickHouseFeed.model_fields["reference_seconds"].default
     assert AggregatorSettings().stale_seconds >= 5 * reference_seconds
+
+
+def test_a_feed_begins_at_a_word_a_time_or_the_commits_of_a_group() -> None:
+    assert feed(start="latest").start_group is None
+    assert feed(start="2013-01-01T00:00:00Z").start == 1_356_998_400_000
+    moved = feed(start="group:connect-lake: old")
+    assert (moved.start, moved.start_group) == ("group:connect-lake: old", "connect-lake: old")
+
+
+@pytest.mark.parametrize("start", ["group:", "group", "connect-lake", -1, True, None])
+def test_any_other_start_of_a_feed_is_refused(start: Any) -> None:
+    with pytest.raises(ValidationError) as refused:
+        feed(start=start)
+    (error,) = refused.value.errors()
+    assert error["loc"] == ("start",)

@@ -54,6 +54,15 @@ def test_a_partition_that_is_behind_says_what_its_figures_tell():
     assert blocked.why.endswith("a block has been on its way for 400 s")
 
 
+def test_records_may_wait_in_open_objects_but_not_in_sealed_ones():
+    opened = replace(LOADED, shard=None, lag_seconds=4000.0, open_objects=2, open_seconds=4000.0)
+    assert partition_health(opened, ()).state is Health.OK
+    assert partition_health(replace(opened, lag_records=None), ()).state is Health.UNKNOWN
+    late = partition_health(replace(opened, blocks=(OLD,)), ())
+    assert late.state is Health.BEHIND
+    assert late.why == "an object has been sealed for 400 s, and is not complete"
+
+
 def test_a_condition_makes_the_partitions_wait_that_it_names():
     assert partition_health(LOADED, [WAITS]).why == "loader-waits: no broker answers"
     elsewhere = replace(WAITS, cluster="east aggregate")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
 from replicator.notices.condition import Condition, Kind
 from tui.cli.views.condition_view import condition_line
+from tui.cli.views.feed_cells import ages, counts, custody, mib, percent
+from tui.cli.views.object_feed_view import object_tables
 from tui.cli.views.order_view import order_values
 from tui.cli.views.table import NONE, instant, joined, table
 from tui.state.feed_status import FeedStatus, FeedView, PartitionView, TableView
@@ -75,7 +76,6 @@ TABLE_HEADS = (
 )
 WINDOW_REMARK = 0.5
 """Part of a deduplication window from which on a remark names the block."""
-MIB = 1 << 20
 
 
 def as_values(status: FeedStatus) -> dict[str, Any]:
@@ -93,6 +93,7 @@ def feed_values(feed: FeedView) -> dict[str, Any]:
     orders = None if feed.orders is None else [order_values(order) for order in feed.orders]
     return {
         "feed": feed.feed,
+        "kind": feed.kind,
         "region": feed.region,
         "problems": list(feed.problems),
         "unknown_clusters": list(feed.unknown_clusters),
@@ -134,18 +135,28 @@ def partition_values(partition: PartitionView) -> dict[str, Any]:
 
 def as_text(status: FeedStatus, by_partition: bool = False) -> str:
     """Formats topics, or partitions and blocks, and the tables, with the remarks below."""
-    feeds = status.feeds
-    if by_partition:
-        rows = [row for feed in feeds for row in partition_rows(feed)]
-        parts = [table(PARTITION_HEADS, rows)]
-        if blocks := [row for feed in feeds for row in block_rows(feed)]:
-            parts.append(table(BLOCK_HEADS, blocks))
-    else:
-        parts = [table(TOPIC_HEADS, [row for feed in feeds for row in topic_rows(feed)])]
-    parts.append(table(TABLE_HEADS, [row for feed in feeds for row in table_rows(feed)]))
+    by_store = sorted(status.feeds, key=lambda each: each.is_of_objects)
+    parts: list[str] = []
+    for is_of_objects, some in groupby(by_store, key=lambda each: each.is_of_objects):
+        feeds = list(some)
+        if is_of_objects:
+            parts += object_tables(feeds, by_partition)
+        else:
+            parts += _of_tables(feeds, by_partition)
     if lines := joined(remarks(status)):
         parts.append(lines)
     return "\n\n".join(parts)
+
+
+def _of_tables(feeds: Sequence[FeedView], by_partition: bool) -> Iterator[str]:
+    """Yields the tables of feeds into ClickHouse."""
+    if by_partition:
+        yield table(PARTITION_HEADS, [row for feed in feeds for row in partition_rows(feed)])
+        if blocks := [row for feed in feeds for row in block_rows(feed)]:
+            yield table(BLOCK_HEADS, blocks)
+    else:
+        yield table(TOPIC_HEADS, [row for feed in feeds for row in topic_rows(feed)])
+    yield table(TABLE_HEADS, [row for feed in feeds for row in table_rows(feed)])
 
 
 def topic_rows(feed: FeedView) -> Iterator[tuple[Any, ...]]:
@@ -158,7 +169,7 @@ def topic_rows(feed: FeedView) -> Iterator[tuple[Any, ...]]:
         some = list(found)
         yield (
             feed.feed,
-            shard_cell(some[0]),
+            some[0].shard,
             cluster,
             topic,
             len(some),
@@ -173,11 +184,6 @@ def topic_rows(feed: FeedView) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def shard_cell(partition: PartitionView) -> int | str:
-    """Returns the number of a partition's shard; a feed into objects has no shards."""
-    return "-" if partition.shard is None else partition.shard
-
-
 def partition_rows(feed: FeedView) -> Iterator[tuple[Any, ...]]:
     """Yields a row for each partition, and for each cluster that is unknown."""
     for cluster in feed.unknown_clusters:
@@ -185,7 +191,7 @@ def partition_rows(feed: FeedView) -> Iterator[tuple[Any, ...]]:
     for each in feed.partitions:
         yield (
             feed.feed,
-            shard_cell(each),
+            each.shard,
             each.cluster,
             each.topic,
             each.partition,
@@ -276,42 +282,3 @@ def _conditions(status: FeedStatus) -> Iterator[Condition]:
         for each in feed.conditions or ():
             if (each.kind, each.cluster, each.topic, each.partition) not in told:
                 yield each
-
-
-def ages(partitions: Sequence[PartitionView]) -> tuple[Any, Any]:
-    """Returns the age of the oldest block, and the largest part of a window that has passed.
-
-    Both are ? where an intent is unknown, and - where no block may have been sent.
-    """
-    if any(each.blocks is None for each in partitions):
-        return None, None
-    some = [each for each in partitions if each.blocks]
-    if not some:
-        return NONE, NONE
-    oldest = max((each.intent_age_seconds or 0.0 for each in some), default=None)
-    return oldest, percent(largest(each.window_used for each in some))
-
-
-def counts(words: Iterable[str | None]) -> str | None:
-    """Returns how often each word occurs: "3 held, 1 parked"; None when one is unknown."""
-    found = Counter(words)
-    if None in found:
-        return None
-    return ", ".join(f"{count} {word}" for word, count in sorted(found.items()) if word)
-
-
-def custody(partition: PartitionView) -> str | None:
-    """Returns the custody of a partition, or that it is frozen; None when it is not known."""
-    if partition.frozen is not None and partition.parked is None:
-        return "frozen"
-    return partition.custody
-
-
-def mib(size_bytes: int | None) -> float | None:
-    """Converts bytes to MiB."""
-    return None if size_bytes is None else size_bytes / MIB
-
-
-def percent(part: float | None) -> str | None:
-    """Formats a part as a percentage."""
-    return None if part is None else f"{part:.0%}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui.console.ages import age_text
@@ -62,6 +62,14 @@ PARTITION_COLUMNS = (
     Column("LOADER", 6, "number of the loader", is_right=True, priority=10, is_wide=True),
     Column("WHY", 20, "reason of the state", priority=11, grows=True),
 )
+OF_TABLES = ("WINDOW", "SHARD")
+"""Columns that have no meaning for a feed into S3; there INTENT is of sealed objects."""
+OBJECT_COLUMNS = (
+    *(each for each in PARTITION_COLUMNS[:-1] if each.title not in OF_TABLES),
+    Column("OPEN", 5, "objects that no intent names yet", is_right=True, priority=2),
+    Column("OLDEST", 7, "age of the oldest of them", is_right=True, priority=2),
+    PARTITION_COLUMNS[-1],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +108,15 @@ class FeedPage:
         feed = self._feed(snapshot)
         if feed is None:
             return (Section("partitions", PARTITION_COLUMNS, (), empty=f"no feed {self.feed}"),)
+        tables = Section(
+            "tables",
+            TABLE_COLUMNS,
+            [row for shard in feed.shards for row in table_rows(shard)],
+            empty="no replica has told its tables",
+            rows_max=TABLES_MAX,
+        )
         return (
-            Section(
-                "tables",
-                TABLE_COLUMNS,
-                [row for shard in feed.shards for row in table_rows(shard)],
-                empty="no replica has told its tables",
-                rows_max=TABLES_MAX,
-            ),
+            *(() if feed.is_of_objects else (tables,)),
             Section(
                 "verdicts",
                 VERDICT_COLUMNS,
@@ -121,7 +130,7 @@ class FeedPage:
             ),
             Section(
                 "partitions",
-                PARTITION_COLUMNS,
+                OBJECT_COLUMNS if feed.is_of_objects else PARTITION_COLUMNS,
                 partition_rows(feed),
                 empty=feed_health(feed).why or "no partitions",
                 sort=("STATE", "-LAG", "TOPIC", "P"),
@@ -187,6 +196,8 @@ def partition_rows(feed: FeedView) -> LazyRows[PartitionView]:
             "CLUSTER": lambda each: each.cluster,
             "SHARD": lambda each: each.shard,
             "LOADER": lambda each: each.loader,
+            "OPEN": lambda each: each.open_objects,
+            "OLDEST": lambda each: each.open_seconds,
             "WHY": lambda each: partition_health(each, conditions).why,
         },
         is_fault=lambda each: is_fault(partition_health(each, conditions).state),
@@ -200,7 +211,7 @@ def partition_row(feed: FeedView, each: PartitionView) -> Row:
     """Returns the row of a partition."""
     health = partition_health(each, feed.conditions or ())
     size = each.buffered_bytes
-    return Row(
+    row = Row(
         key=partition_key(each),
         cells=(
             state_cell(health.state),
@@ -230,6 +241,16 @@ def partition_row(feed: FeedView, each: PartitionView) -> Row:
         feed=feed.feed,
         region=feed.region,
     )
+    return _of_objects(row, each) if feed.is_of_objects else row
+
+
+def _of_objects(row: Row, each: PartitionView) -> Row:
+    """Returns the row of a partition with the cells of OBJECT_COLUMNS."""
+    cells = dict(zip((column.title for column in PARTITION_COLUMNS), row.cells, strict=True))
+    idle = "-" if each.open_objects == 0 else duration(each.open_seconds)
+    cells["OPEN"] = number_cell(short(each.open_objects), each.open_objects)
+    cells["OLDEST"] = number_cell(idle, each.open_seconds)
+    return replace(row, cells=tuple(cells[column.title] for column in OBJECT_COLUMNS))
 
 
 def _unless_idle(each: PartitionView, text: str) -> str:
@@ -254,10 +275,10 @@ def partition_notes(each: PartitionView) -> Iterator[str]:
         f"{whole(each.end)}, loader {whole(each.loader)}, custody {custody}"
     )
     for block in each.blocks or ():
+        window = "" if each.shard is None else f", {percent(block.window_used)} of the window"
         yield (
             f"on its way: {block.table}: offsets {block.begin:,} to {block.end - 1:,}, "
-            f"{block.records:,} records, sealed {age_text(block.age_seconds)} ago, "
-            f"{percent(block.window_used)} of the window"
+            f"{block.records:,} records, sealed {age_text(block.age_seconds)} ago{window}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Page of all feeds: topics that are loaded into ClickHouse."""
+"""Page of all feeds: topics that are loaded into ClickHouse and S3."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMNS = (
     STATE,
     Column("FEED", 14, "name in the configuration", grows=True),
     Column("REGION", 7, "its aggregator loads it", priority=5),
-    Column("SHARDS", 6, "ClickHouse servers that hold a part each", is_right=True, priority=7),
+    Column("SHARDS", 6, "shards of ClickHouse, or S3", is_right=True, priority=7),
     Column("P", 5, "partitions", is_right=True, priority=8),
     Column("LAG", 7, "offsets that are not known to be loaded", is_right=True),
     Column("SEC", 6, "age of the records loaded last", is_right=True, priority=1),
@@ -31,6 +31,7 @@ COLUMNS = (
     Column("DEAD", 6, "records that became dead letters, ever", is_right=True, priority=6),
     Column("INTENT", 7, "age of the oldest block on its way", is_right=True, priority=4),
     Column("WINDOW", 6, "part of the deduplication window passed", is_right=True, priority=4),
+    Column("OLDEST", 7, "age of the oldest open object, in S3", is_right=True, priority=7),
     Column("WHY", 20, "reason of the state", priority=9, grows=True),
 )
 NO_FEEDS = "no feed is configured: a table [feeds.<name>] makes one"
@@ -97,13 +98,14 @@ def feed_row(feed: FeedView) -> Row:
     ages = [None if each.blocks is None else each.intent_age_seconds or 0.0 for each in parts]
     age = largest(ages)
     used = largest(each.window_used for each in parts if each.blocks != ())
+    oldest = largest(each.open_seconds for each in parts) if is_whole else None
     return Row(
         key=feed.feed,
         cells=(
             state_cell(health.state),
             text_cell(feed.feed),
             text_cell(feed.region),
-            number_cell(str(len(feed.shards)), len(feed.shards)),
+            number_cell("S3" if feed.is_of_objects else str(len(feed.shards)), len(feed.shards)),
             number_cell(str(len(parts)), len(parts)),
             number_cell(short(lag), lag),
             number_cell(seconds(late), late),
@@ -112,8 +114,9 @@ def feed_row(feed: FeedView) -> Row:
             number_cell(short(dead), dead),
             Cell("-", sort=0.0) if is_idle else number_cell(duration(age), age),
             Cell("-", sort=0.0)
-            if is_idle
+            if is_idle or feed.is_of_objects
             else number_cell(percent(used), used, percent_tone(used)),
+            number_cell(duration(oldest), oldest) if feed.is_of_objects else Cell("-", sort=0.0),
             text_cell(health.why),
         ),
         is_fault=is_fault(health.state),

@@ -8,8 +8,10 @@ import pytest
 
 from tests.tui.console.pages.finding_snapshots import busy_feed, findings
 from tests.tui.console.snapshots import NOW, feed, healthy
+from tests.tui.console.values.feeds import object_feed
 from tui.console.page import Row
 from tui.console.pages.feed import (
+    OBJECT_COLUMNS,
     PARTITION_COLUMNS,
     FeedPage,
     percent,
@@ -117,3 +119,18 @@ def test_actions_are_about_the_partition_under_the_cursor_or_the_feed():
 )
 def test_a_part_of_a_window_gets_worse_as_it_passes(part, text, tone):
     assert (percent(part), percent_tone(part)) == (text, tone)
+
+
+def test_a_feed_into_s3_has_open_objects_in_the_place_of_tables():
+    snapshot = replace(healthy(), feeds=(object_feed(),))
+    verdicts, partitions = FeedPage("lake").sections(snapshot, NOW)
+    assert (verdicts.name, partitions.name) == ("verdicts", "partitions")
+    titles = [each.title for each in OBJECT_COLUMNS]
+    first, second = (
+        dict(zip(titles, (cell.text for cell in row.cells), strict=True)) for row in partitions.rows
+    )
+    assert (first["STATE"], first["OPEN"], first["OLDEST"]) == ("OK", "3", "5 min")
+    assert (second["STATE"], second["OPEN"], second["OLDEST"]) == ("PARKED", "0", "-")
+    for at, title in enumerate(titles):
+        found = sorts_of(partitions.rows, title, at)
+        assert found == [row.cells[at].sort for row in partitions.rows], title

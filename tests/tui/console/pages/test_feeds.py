@@ -7,6 +7,7 @@ from dataclasses import replace
 from tests.tui.console.pages.finding_snapshots import busy_feed, findings
 from tests.tui.console.snapshots import NOW, empty, feed, healthy
 from tests.tui.console.typed_actions import command_of
+from tests.tui.console.values.feeds import object_feed
 from tui.console.pages.feed import FeedPage
 from tui.console.pages.feeds import COLUMNS, NO_FEEDS, FeedsPage, feed_row
 
@@ -75,3 +76,9 @@ def test_a_whole_feed_is_frozen_and_resumed_by_its_name():
     assert (values["cluster"], values["topic"], values["duration"]) == (None, None, "30m")
     assert command_of(actions["R"])[0] == "aggregate resume"
     assert actions["H"].confirmation == actions["R"].confirmation == "ticks"
+
+
+def test_a_feed_into_s3_has_open_objects_in_the_place_of_shards_and_windows():
+    found = cells(object_feed())
+    assert (found["SHARDS"], found["WINDOW"], found["OLDEST"]) == ("S3", "-", "5 min")
+    assert cells(feed())["OLDEST"] == "-"

@@ -50,3 +50,18 @@ def feed() -> FeedView:
         orders=(),
         problems=(),
     )
+
+
+def object_feed() -> FeedView:
+    """Returns the same feed into S3, the first partition with open objects."""
+    loaded, stuck = feed().partitions
+    return replace(
+        feed(),
+        feed="lake",
+        kind="s3",
+        shards=(),
+        partitions=(
+            replace(loaded, shard=None, lag_seconds=4000.0, open_objects=3, open_seconds=300.0),
+            replace(stuck, shard=None, open_objects=0, open_seconds=0.0),
+        ),
+    )
