@@ -36,7 +36,7 @@ def object_sink(
     tally: Tally,
 ) -> Sink:
     """Returns the parts."""
-    store = ObjectStore(address_of(feed))
+    store = ObjectStore(address_of(feed), has_condition=assignment.has_condition)
     layout = ObjectLayout(feed, str(assignment.cluster))
     hold = partial(_held, rotation_of(feed), layout.folders)
     forming = ObjectForming(

@@ -76,14 +76,18 @@ class ObjectUpload:
         if self._upload_id is not None and self._buffer:
             await self._send_part(len(self._buffer))
 
-    async def complete(self) -> None:
-        """Shows the object, unless its name is taken. Whether it did, only HEAD tells."""
+    async def complete(self, over: str | None = None) -> None:
+        """Shows the object, unless its name is taken. Whether it did, only HEAD tells.
+
+        Args:
+            over: ETag of the only content that may be overwritten.
+        """
         if self._upload_id is None:
             data, crc = bytes(self._buffer), self._crc
-            await run_in_thread(self.store.put, self.key, data, crc, self.metadata)
+            await run_in_thread(self.store.put, self.key, data, crc, self.metadata, over)
         else:
             await run_in_thread(
-                self.store.complete, self.key, self._upload_id, self._parts, self._size, self._crc
+                self.store.complete, self.key, self._upload_id, self._parts, self._crc, over
             )
 
     async def abort(self) -> None:

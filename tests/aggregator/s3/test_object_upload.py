@@ -34,12 +34,12 @@ class Requests:
         self.parts[number] = data
         return PutPart(number, f"etag {number}", crc)
 
-    def put(self, key, data, crc, metadata):
+    def put(self, key, data, crc, metadata, over):
         self._count()
         assert crc == crc32c(data)
         self.put_at_once = data
 
-    def complete(self, key, upload_id, parts, size_bytes, crc):
+    def complete(self, key, upload_id, parts, crc, over):
         self._count()
         self.completed = [each.number for each in parts]
 
