@@ -31,6 +31,7 @@ from aggregator.loader.dead_letters import dead_letters
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.object_records import object_record
+from aggregator.loader.object_tags import ObjectTags
 from aggregator.loader.refused_records import RefusedRecords
 from aggregator.objects.object_draft import ObjectDraft
 from aggregator.objects.object_progress import ObjectProgress
@@ -84,6 +85,7 @@ class ObjectForming:
     hold: Callable[[TopicPartition, Any, int], ObjectPartition]
     open_bytes_max: int
     refused: RefusedRecords
+    tags: ObjectTags
     _wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _open: dict[tuple[TopicPartition, str, int], OpenObject] = field(
         init=False, default_factory=dict
@@ -95,6 +97,7 @@ class ObjectForming:
 
     async def run(self) -> None:
         """Forms and completes objects until cancelled. Raises what a commit raises."""
+        tagging = asyncio.create_task(self.tags.run())
         try:
             while True:
                 self._wake.clear()
@@ -109,7 +112,7 @@ class ObjectForming:
                     async with asyncio.timeout(TICK_SECONDS):
                         await self._wake.wait()
         finally:
-            await self._end(list(self._tasks.values()))
+            await self._end([tagging, *self._tasks.values()])
 
     async def drop(self, place: TopicPartition) -> None:
         """Ends the work on a partition. A sealed object may still be completed."""
@@ -126,6 +129,7 @@ class ObjectForming:
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self._abort(list(self._open.values()))
+                await self.tags.finish()
 
     # -- tasks
 
@@ -276,7 +280,8 @@ class ObjectForming:
             return
         await self._patiently(place, name, opened.finish)
         # The last records of the range may have been compacted away.
-        again = replace(opened.manifest(draft, manifest.sealed_at_ms), end=manifest.end)
+        kept = {"end": manifest.end, "over": manifest.over}
+        again = replace(opened.manifest(draft, manifest.sealed_at_ms), **kept)  # type: ignore[arg-type]
         # Other bytes, such as those of another library, are named before anybody can see them.
         partition.progress.seal_again(name, again)
         await self.committer.commit(partition)
@@ -300,14 +305,19 @@ class ObjectForming:
         self, partition: ObjectPartition, name: str, manifest: Manifest, opened: OpenObject
     ) -> None:
         place = partition.partition
+        look = partial(self._is_settled, partition, name, manifest, opened)
 
         async def complete() -> None:
+            # A store without the condition would overwrite whatever has the name.
+            if not self.store.has_condition and await look():
+                await self._abort([opened])
+                return
             problem: StoreProblem | None = None
             try:
-                await opened.upload.complete()
+                await opened.upload.complete(manifest.over or None)
             except StoreProblem as found:
                 problem = found
-            is_settled = await self._is_settled(partition, name, manifest, opened)
+            is_settled = await look()
             if problem and is_settled:
                 await self._abort([opened])  # another request has made the object
             elif problem and problem.answer is Answer.CONFLICT and opened.upload.has_parts:
@@ -330,7 +340,7 @@ class ObjectForming:
         if found is not None and verdict(found, manifest) is Verdict.UNCLEAR:
             found = found._replace(crc32c=await run_in_thread(self.store.read_crc32c, key))
         match verdict(found, manifest):
-            case Verdict.ABSENT:
+            case Verdict.ABSENT | Verdict.GIVEN_UP:
                 return False
             case Verdict.OURS:
                 partition.progress.passed(name)
@@ -339,11 +349,10 @@ class ObjectForming:
                 feed, cluster = self.assignment.feed.name, self.assignment.cluster
                 told = object_record(feed, cluster, place, key, manifest, now_ms)
                 await self.committer.commit(partition, told=[told])
+                self.tags.add(key, manifest)
             case Verdict.OTHER:
-                assert found is not None
-                there = f"{found.size_bytes} bytes, CRC-32C {found.crc32c or 0:08x}"
                 ours = f"{manifest.size_bytes}, {manifest.crc32c:08x}"
-                text = f"{key} has {there}; ours {ours}"
+                text = f"{key} has {found}; ours {ours}"
                 self._park(partition, manifest, LossKind.OBJECT_TAKEN, text)
         return True
 

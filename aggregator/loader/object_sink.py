@@ -12,6 +12,7 @@ from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.object_forming import ObjectForming, ObjectPartition
 from aggregator.loader.object_layout import ObjectLayout
+from aggregator.loader.object_tags import ObjectTags
 from aggregator.loader.refused_records import RefusedRecords
 from aggregator.loader.sink import Sink
 from aggregator.loader.tally import Tally
@@ -48,6 +49,7 @@ def object_sink(
         hold,
         int(OPEN_PART * memory_mib * MIB),
         RefusedRecords(assignment, tally),
+        ObjectTags(store, assignment.log_fields, feed.tags if feed.tagging else None, tally),
     )
     return Sink(
         forming=forming,

@@ -325,9 +325,7 @@ def _credentials(file: Path | None) -> dict[str, Any]:
     try:
         return asdict(read_credentials(file))
     except (OSError, ValueError) as error:
-        raise StoreProblem(
-            Answer.DENIED, f"credentials_file: {error}", NO_CREDENTIALS
-        ) from error
+        raise StoreProblem(Answer.DENIED, f"credentials_file: {error}", NO_CREDENTIALS) from error
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""S3Proxy of the lab: another store than versitygw, whose objects are files in a directory as well."""
+"""S3Proxy of the lab: another store than versitygw. Its objects are files in a directory, too."""
 
 from __future__ import annotations
 

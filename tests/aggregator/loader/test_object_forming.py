@@ -41,7 +41,7 @@ def held(place, intent, leader_epoch):
 def forming():
     partitions = {PLACE: held(PLACE, INTENT, 0)}
     assignment = SimpleNamespace(log_fields="feed=f")
-    return ObjectForming(assignment, partitions, Commits(), None, None, held, 100, None)
+    return ObjectForming(assignment, partitions, Commits(), None, None, held, 100, None, None)
 
 
 def read(forming, **names):
