@@ -195,7 +195,7 @@ class ObjectFeed(Feed):
     )
     tagging: Annotated[bool, Strict()] = False
     """Objects get the tags startOffset, endOffset and recordCount once they are complete."""
-    tags: Annotated[dict[str, str], AfterValidator(valid_tags)] = {}
+    tags: Annotated[dict[str, str], Field(default_factory=dict), AfterValidator(valid_tags)]
     """Further tags."""
     zone: Zone = ZoneInfo("UTC")
     """Zone of time folders and of times of day."""

@@ -215,7 +215,13 @@ def operation_of(method: str, path: str) -> str:
     """Returns S3's name of a request."""
     query = parse_qs(urlsplit(path).query, keep_blank_values=True)
     named: dict[str, Callable[[], str]] = {
-        "PUT": lambda: "UploadPart" if "partNumber" in query else "PutObject",
+        "PUT": lambda: (
+            "UploadPart"
+            if "partNumber" in query
+            else "PutObjectTagging"
+            if "tagging" in query
+            else "PutObject"
+        ),
         "POST": lambda: (
             "CreateMultipartUpload" if "uploads" in query else "CompleteMultipartUpload"
         ),

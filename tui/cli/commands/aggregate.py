@@ -109,8 +109,9 @@ def check(
 
     Every replica is asked for its version, the columns, defaults and engines of the tables, their
     deduplication windows, the quorum, and the rights of the user; an insert of no rows is made into
-    each table. Two feeds that load the same records into one table are a mistake. Exits with 4 when
-    there is a mistake, and with 3 when a server could not be reached.
+    each table. Two feeds that load the same records into one table are a mistake. The store of a
+    feed into S3 is tried as at its start: bucket, credentials, rights, and whose the prefix is.
+    Exits with 4 when there is a mistake, and with 3 when a server could not be reached.
     """
     from replicator.config.topology import load
     from tui.cli.views.feed_check_view import as_text, as_values
