@@ -3,8 +3,9 @@ named in log and status, and the others flow."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from confluent_kafka.admin import NewTopic
 
 from aggregator.objects.prefix_claim import CLAIM, PrefixClaim
 from deploy.lab.wait import until
@@ -27,14 +28,12 @@ def feed(tmp_path, aggregate, redis, object_server, opened, monkeypatch):
     )
 
 
-def with_rivals(feed: ObjectGround) -> None:
-    """Adds a feed with the same prefix, and one whose bucket is missing."""
+def add(feed: ObjectGround, name: str, bucket: str) -> None:
+    """Adds the same feed under another name, into another bucket."""
     text = feed.config.read_text()
-    own = text[text.index(f"[feeds.{feed.feed}]") :]
-    rivals = own.replace(f"[feeds.{feed.feed}]", f"[feeds.{feed.feed}-b]")
-    nowhere = own.replace(f"[feeds.{feed.feed}]", f"[feeds.{feed.feed}-c]")
-    nowhere = nowhere.replace(feed.bucket_of(feed.feed), "bucket-nowhere")
-    feed.config.write_text("\n".join([text, rivals, nowhere]))
+    own = text[text.index(f"[feeds.{feed.feed}]") :].partition("[feeds.")[2].partition("[feeds.")[0]
+    other = own.replace(feed.bucket_of(feed.feed), bucket).replace(feed.feed, name, 1)
+    feed.config.write_text(f"{text}\n[feeds.{other}")
 
 
 def refusals(feed: ObjectGround) -> dict[str, str]:
@@ -49,34 +48,37 @@ def refusals(feed: ObjectGround) -> dict[str, str]:
 
 
 @pytest.mark.core
-def test_a_second_feed_below_a_prefix_and_one_without_a_bucket_do_not_start(feed):
-    feed.cluster.create_topics(NewTopic(f"unused-{feed.topic}", 1))
-    folder = feed.bucket / "topics"
-    folder.mkdir()
-    with_rivals(feed)
+def test_feeds_without_a_bucket_or_below_anothers_claim_do_not_start_and_the_others_flow(
+    feed, object_server
+):
+    claimed, missing = f"{feed.feed}-claimed", f"{feed.feed}-missing"
+    buckets = [feed.bucket.with_name(name) for name in ("bucket-of-others", "bucket-nowhere")]
+    add(feed, claimed, buckets[0].name)
+    add(feed, missing, buckets[1].name)
+    (buckets[0] / "topics").mkdir(parents=True)
+    other = PrefixClaim("pond", "west aggregate", "another-cluster")
+    (buckets[0] / "topics" / CLAIM).write_bytes(other.encode())
     daemon = ReplicateDaemon(feed.config, "east", 0, "local[4,8]", subcommand="aggregate")
     try:
-        daemon.hear(rf"event=feed-admitted feed={feed.feed}(-b)? ", seconds=PATIENCE_SECONDS)
-        daemon.hear(rf"event=feed-refused feed={feed.feed}(-b)? .* writes there")
-        daemon.hear(rf"event=feed-refused feed={feed.feed}-c .*there is no bucket bucket-nowhere")
-        owner = PrefixClaim.decode((folder / CLAIM).read_bytes())
-        rival = f"{feed.feed}-b" if owner.feed == feed.feed else feed.feed
+        daemon.hear(rf"event=feed-admitted feed={feed.feed} ", seconds=PATIENCE_SECONDS)
+        daemon.hear(rf"event=feed-refused feed={claimed} .*{re.escape(str(other))} writes there")
+        daemon.hear(rf"event=feed-refused feed={missing} .*no bucket bucket-nowhere: create it")
+        claim = PrefixClaim.decode((feed.bucket / "topics" / CLAIM).read_bytes())
+        assert (claim.feed, claim.cluster) == (feed.feed, "east aggregate")
         feed.send(documents(20))
         feed.wait_objects(2, PATIENCE_SECONDS)
-        assert until(lambda: set(refusals(feed)) == {rival, f"{feed.feed}-c"}, 30)
-        assert f"feed {owner.feed} of east aggregate" in refusals(feed)[rival]
+        assert until(lambda: set(refusals(feed)) == {claimed, missing}, 30), refusals(feed)
+        assert "feed pond of west aggregate" in refusals(feed)[claimed]
         code, found, _ = sluice(feed, "aggregate check")
         assert code == 4
         named = [each["text"] for each in found["findings"] if each["is_mistake"]]
-        assert any(f"feed {rival} does not start" in text for text in named), named
-        assert any("there is no bucket bucket-nowhere" in text for text in named), named
-        # Its bucket is made, and the feed begins by itself.
-        (feed.bucket.with_name("bucket-nowhere")).mkdir()
-        daemon.hear(rf"event=feed-admitted feed={feed.feed}-c ", seconds=PATIENCE_SECONDS)
-        assert until(
-            lambda: len([*feed.bucket.with_name("bucket-nowhere").rglob("*.parquet")]) == 2,
-            PATIENCE_SECONDS,
-        )
+        assert len(named) == 2 and all("does not start" in text for text in named), named
+        # The prefix is released, the bucket is made: both feeds begin by themselves.
+        (buckets[0] / "topics" / CLAIM).unlink()
+        buckets[1].mkdir()
+        for bucket in buckets:
+            assert until(lambda: len([*bucket.rglob("*.parquet")]) == 2, PATIENCE_SECONDS)  # noqa: B023
+        assert until(lambda: refusals(feed) == {}, 30)
         assert len(feed.objects()) == 2
         end(daemon)
     finally:

@@ -28,7 +28,7 @@ from tui.state.feed_overlaps import Overlap, overlaps
 from tui.state.inquiry import Inquiry, Reply
 from tui.state.schema_findings import schema_findings
 from tui.state.shard_servers import ShardServers
-from tui.state.store_findings import ask_stores, shared_prefixes
+from tui.state.store_findings import ask_stores
 
 TOPICS_FIRST_PART = 0.5
 """Part of the timeout in which the replicas wait for the clusters' topics."""
@@ -79,7 +79,6 @@ def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: fl
         if _is_one_table(each, timeout_seconds)
     ]
     found += [finding for each in stores for finding in each.answer() or ()]
-    found += shared_prefixes(tuple(appliance.feeds.values()))
     return FeedCheck(
         tuple(feed.name for feed in feeds),
         tuple(dict.fromkeys(found)),

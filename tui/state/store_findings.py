@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from aggregator.loader.object_sink import address_of
@@ -35,20 +35,6 @@ def ask_stores(
         if isinstance(feed, ObjectFeed)
         for name in feed.clusters
     ]
-
-
-def shared_prefixes(feeds: Sequence[Feed]) -> Iterator[Finding]:
-    """Yields a finding for each prefix that two feeds have."""
-    owners: dict[tuple[str | None, str, str], str] = {}
-    for feed in feeds:
-        if not isinstance(feed, ObjectFeed):
-            continue
-        for name in feed.clusters:
-            where = feed.endpoint, feed.bucket, feed.prefix_of(name)
-            other = owners.setdefault(where, feed.name)
-            if other != feed.name:
-                text = f"feeds {other} and {feed.name} write there: only the first that starts does"
-                yield Finding(_place(feed, name), text)
 
 
 def _findings(feed: ObjectFeed, name: ClusterName, admin: Admin) -> list[Finding]:

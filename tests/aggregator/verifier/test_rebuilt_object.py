@@ -31,7 +31,10 @@ def told(begin, end, **more):
     return ToldObject(**{**fields, **texts, "begin": begin, "end": end, **more})
 
 
-def rebuilt(begin, end, admission=Admission(), **more):
+ALL = Admission()
+
+
+def rebuilt(begin, end, admission=ALL, **more):
     return RebuiltObject(told(begin, end, **more), admission, Joined)
 
 
