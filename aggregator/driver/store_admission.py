@@ -9,10 +9,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from aggregator.driver.feed_posting import FeedCluster
-from aggregator.loader.object_sink import address_of
+from aggregator.loader.object_sink import trial_store
 from aggregator.objects.prefix_claim import PrefixClaim
 from aggregator.s3.answers import StoreProblem
-from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.store_trial import Condition, StoreRefusal, tried
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
@@ -84,10 +83,9 @@ class StoreAdmission:
         while True:
             try:
                 claim = PrefixClaim(each.feed, str(each.cluster), await cluster_id())
-                # Made anew for each trial, so that credentials are read again.
                 trial = partial(
                     tried,
-                    ObjectStore(address_of(feed)),
+                    trial_store(feed),
                     feed.prefix_of(each.cluster),
                     claim,
                     is_claiming=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 
 from aggregator.formats.record_slice import RecordSlice
@@ -80,6 +81,14 @@ def address_of(feed: ObjectFeed) -> StoreAddress:
         credentials_file=feed.credentials_file,
         extra={name: value for name, value in extra.items() if value},
     )
+
+
+def trial_store(feed: ObjectFeed) -> ObjectStore:
+    """Returns a feed's store for its trial, with credentials that are read anew. A claim has to be
+    read at once, whatever the storage class of objects is."""
+    address = address_of(feed)
+    extra = {name: it for name, it in address.extra.items() if name != "StorageClass"}
+    return ObjectStore(replace(address, extra=extra))
 
 
 def rotation_of(feed: ObjectFeed) -> Rotation:

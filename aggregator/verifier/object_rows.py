@@ -96,8 +96,12 @@ class ObjectRowCheck:
             problems = (str(error),)
         except TimeoutError:
             problems = (f"{self._name}: no answer within {self._timeout_seconds:g} s",)
-        counts = (each for each in self._counts.values() if each.expected or each.found)
-        return RowResult(tuple(sorted(counts, key=lambda each: each.topic)), problems)
+        counts = [
+            each
+            for _, each in sorted(self._counts.items())
+            if each.expected or each.found or each.doubts
+        ]
+        return RowResult(tuple(counts), problems)
 
     async def _run(self, told: list[ToldObject]) -> None:
         settings = self._appliance.cluster(self._name)
@@ -120,7 +124,10 @@ class ObjectRowCheck:
                         self._layout, self._store, records, place, count, compacted[place.topic]
                     )
                     await rows.compare(objects, *bounds)
-                    await self._compare_letters(records, place, rows.dead, bounds[1], count)
+                    dead = [offset for offset in rows.dead if offset >= bounds[1]]
+                    if dead and self._letters is None:
+                        self._letters = await self._read_letters(cluster, records)
+                    self._compare_letters(place, dead, count)
         finally:
             await cluster.close()
 
@@ -150,21 +157,10 @@ class ObjectRowCheck:
             begin = max(begin, first)
         return log_start, max(begin, log_start), committed
 
-    async def _compare_letters(
-        self,
-        records: TopicRecords,
-        place: TopicPartition,
-        dead: list[int],
-        begin: int,
-        count: RowCount,
-    ) -> None:
+    def _compare_letters(self, place: TopicPartition, dead: list[int], count: RowCount) -> None:
         """Looks for the dead letter of each record that is in no object for what is in it."""
-        wanted = [offset for offset in dead if offset >= begin]
-        if not wanted:
-            return
-        if self._letters is None:
-            self._letters = await self._read_letters(records)
-        found = {offset: self._letters[(*place, offset)] for offset in wanted}
+        letters = self._letters or Letters()
+        found = {offset: letters[(*place, offset)] for offset in dead}
         missing = np.array([each for each, times in found.items() if not times], np.int64)
         doubled = np.array([each for each, times in found.items() if times > 1], np.int64)
         count.missing += len(missing)
@@ -174,11 +170,12 @@ class ObjectRowCheck:
                 where = f"partition {place.partition}, offsets {ranges(offsets)}"
                 count.example(f"{what} among the dead letters: {where}")
 
-    async def _read_letters(self, records: TopicRecords) -> Letters:
+    async def _read_letters(self, cluster: Cluster, records: TopicRecords) -> Letters:
+        """Reads all of them: their times are those of their records, in any order."""
         topic = dead_letter_topic(self._feed.name)
         found: Letters = Counter()
         for partition in range(PARTITIONS):
-            begin = await records.first_offset(topic, partition, self._since_ms)
+            begin = await cluster.log_start(topic, partition)
             async for part in records.slices(topic, partition, begin, OFFSET_MAX):
                 for at in range(len(part)):
                     own = dict(part.headers_at(at))

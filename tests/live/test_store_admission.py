@@ -47,7 +47,6 @@ def refusals(feed: ObjectGround) -> dict[str, str]:
     }
 
 
-@pytest.mark.core
 def test_feeds_without_a_bucket_or_below_anothers_claim_do_not_start_and_the_others_flow(
     feed, object_server
 ):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from aggregator.loader.object_sink import address_of, trial_store
 from aggregator.objects.prefix_claim import CLAIM, PrefixClaim
+from replicator.config.feed_settings import ANY_FEED
+from replicator.config.object_feed import ANY_OBJECT_FEED, ObjectFeed
 from tests.live.object_commands import about
 from tests.live.object_proxy import Fault, ObjectProxy
 from tests.live.test_object_loading import make_feed, object_server
@@ -55,3 +58,10 @@ def test_what_is_missing_is_named_with_its_mend(feed, proxy, object_server, monk
     proxy.order("GetObject", Fault.SLOW_DOWN)
     code, found, _ = about(feed, "check")
     assert code == 3 and "SlowDown" in found["problems"][0]
+
+
+def test_a_claim_can_be_read_at_once_whatever_the_storage_class_of_objects_is():
+    own = {"shards": (), "storage_class": "GLACIER", "encryption": "AES256"}
+    feed = ObjectFeed.model_validate({**ANY_FEED, **ANY_OBJECT_FEED, **own})
+    assert trial_store(feed).address.extra == {"ServerSideEncryption": "AES256"}
+    assert address_of(feed).extra["StorageClass"] == "GLACIER"

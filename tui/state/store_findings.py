@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from aggregator.loader.object_sink import address_of
+from aggregator.loader.object_sink import trial_store
 from aggregator.objects.prefix_claim import PrefixClaim, below
-from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.store_trial import Condition, StoreRefusal, tried
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
@@ -40,9 +39,8 @@ def ask_stores(
 def _findings(feed: ObjectFeed, name: ClusterName, admin: Admin) -> list[Finding]:
     """Raises StoreProblem, AdminError."""
     claim, where = PrefixClaim(feed.name, str(name), admin.cluster_id()), _place(feed, name)
-    store = ObjectStore(address_of(feed))
     try:
-        condition = tried(store, feed.prefix_of(name), claim, is_claiming=False)
+        condition = tried(trial_store(feed), feed.prefix_of(name), claim, is_claiming=False)
     except StoreRefusal as refusal:
         return [Finding(where, f"feed {feed.name} does not start: {refusal}")]
     if condition is Condition.HONOURED:
