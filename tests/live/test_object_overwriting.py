@@ -117,6 +117,13 @@ def test_a_content_that_came_behind_the_confirmation_is_not_overwritten(feed, st
     feed.load(number=1)
     wait_parked(feed)
     assert store.read(key) == b"yet another"
+    feed.publish()
+    assert until(lambda: feed._loaders[-1].done(), 30)
+    assert about(feed, "overwrite", "--confirm")[0] == 0
+    store._client.delete_object(Bucket=store.address.bucket, Key=key)
+    feed.load(number=2)
+    feed.wait_passed(14)
+    assert [each.offset for each in feed.records()] == [*range(14)]
 
 
 def test_a_name_that_is_free_again_is_left_to_accept_loss(feed, store, key):

@@ -92,6 +92,8 @@ def test_only_the_content_that_is_named_is_overwritten(store, key):
     put(store, key, b"second", over=first.etag)
     assert store.read(key) == b"second"
     assert answer_to(put, store, key, b"third", over=first.etag) is Answer.TAKEN
+    assert answer_to(put, store, f"{key}-free", over=first.etag) in (Answer.TAKEN, Answer.ABSENT)
+    assert store.head(f"{key}-free") is None
     upload_id, parts = begun(store, key)
     complete = (key, upload_id, parts, WHOLE_CRC)
     assert answer_to(store.complete, *complete, over=first.etag) is Answer.TAKEN
