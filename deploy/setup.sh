@@ -131,6 +131,16 @@ with_go() {
         GOSUMDB=off GOWORK=off CGO_ENABLED=0 "$work/go/bin/go" "$@"
 }
 
+# Another store for the contract tests: a store is more than one server.
+install_s3proxy() {
+    if [ .lab/s3proxy/libs.stamp -nt deploy/lab/s3proxy.xml ]; then return; fi
+    say "S3Proxy, for tests"
+    rm -rf .lab/s3proxy
+    mvn --batch-mode --quiet --file deploy/lab/s3proxy.xml "-Dmaven.repo.local=$PWD/.lab/m2" \
+        dependency:copy-dependencies "-DoutputDirectory=$PWD/.lab/s3proxy/libs"
+    touch .lab/s3proxy/libs.stamp
+}
+
 install_class_archive() {
     local archives=(.venv/share/sluice/spark-*.jsa)
     if ! [ "${archives[0]}" -nt .venv/lock.stamp ]; then
@@ -144,4 +154,5 @@ install_packages
 install_python_packages
 install_kafka
 install_object_server
+install_s3proxy
 install_class_archive

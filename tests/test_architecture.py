@@ -18,11 +18,11 @@ ONLY_LIVE = """
     aggregator/loader/: formed_block held_partition intent_committer intent_effects
     aggregator/loader/: loader_session loss_acceptance object_records object_sink progress
     aggregator/loader/: reporting shard_tables sink table_sink
-    aggregator/s3/: object_store open_object
+    aggregator/s3/: open_object
     aggregator/store/: outgoing_block part_counts replica server_features shard_store
     aggregator/tables/: decoded
     aggregator/verifier/: alerts anomaly_board check commit_stream daemon finding row_check
-    aggregator/verifier/: table_rows topic_probe topic_rows
+    aggregator/verifier/: table_rows topic_probe topic_records topic_rows
     replicator/audit/: target_audit topic_progress
     replicator/batches/: committed_records
     replicator/groups/copies/: runs_tailer
@@ -48,7 +48,7 @@ ONLY_LIVE = """
     tui/actions/: audit_keeping map_rebuild plan_applying plan_making primary_regions
     tui/state/: balance_client balancing copies copies_probe feed_objects group_view loss_report
     tui/state/: pending_blocks
-    tui/state/: plan_summary region_event restore_result shard_servers
+    tui/state/: plan_summary region_event restore_result shard_servers swept_uploads taken_objects
 """
 """Modules without a test file of their own name: edges, loops and wire formats that tests/live
 covers. Remove a module from the list when it gets such a file."""

@@ -83,6 +83,10 @@ class ClusterLeadership:
     def term(self) -> Term:
         return self._term.term
 
+    async def cluster_id(self) -> str:
+        """Returns the id that the cluster has told. Raises AdminError."""
+        return await run_in_thread(self._admin.cluster_id)
+
     async def prepare(self) -> None:
         """Makes the topics that the feeds need here. Raises AdminError, Unreachable."""
         replicas = self._appliance.topics.replication_factor

@@ -11,10 +11,12 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from aggregator.driver.cluster_leadership import ClusterLeadership
 from aggregator.driver.feed_posting import FeedCluster, FeedPosting, FeedPostingFile
 from aggregator.driver.loader_plan import plan_loaders
+from aggregator.driver.store_admission import StoreAdmission
 from aggregator.driver.traffic import Traffic
 from balancer.plan import Plan, TopicPartition
 from replicator.config.cluster_name import ClusterName
@@ -79,6 +81,12 @@ class FeedLeadership:
         self._conditions = conditions or Conditions(f"aggregate {region}")
         self._unknown: dict[Subject, str] = {}
         self._waiting: dict[Subject, str] = {}
+        self._admission = StoreAdmission(
+            feeds,
+            self._conditions,
+            self._changed.set,
+            appliance.aggregator.refresh_seconds,
+        )
 
     async def lead(self, count_slots: Callable[[], int]) -> None:
         """Leads until cancelled.
@@ -111,9 +119,7 @@ class FeedLeadership:
         """Posts stop without publishing it, so that no further epoch begins."""
         if self._posting:
             before = self._posting
-            self._postings.write(
-                FeedPosting(before.plan, before.slots, before.terms, before.orders, stop=True)
-            )
+            self._postings.write(replace(before, stop=True))
 
     async def has_successor(self) -> bool:
         """Returns True when another driver of this region leads in some cluster."""
@@ -145,6 +151,7 @@ class FeedLeadership:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(cluster.keep())
             tasks.create_task(self._keep_looking(cluster))
+            tasks.create_task(self._admission.admit_all(cluster.name, cluster.cluster_id))
 
     async def _keep_looking(self, cluster: ClusterLeadership) -> None:
         """Looks for topics and partitions, periodically."""
@@ -207,7 +214,7 @@ class FeedLeadership:
         """Makes the first plan once all clusters are led, or some for long enough; then follows
         changes."""
         began = time.monotonic()
-        while len(self._terms) < len(self._clusters):
+        while len(self._terms) < len(self._clusters) or self._admission.is_trying:
             is_late = time.monotonic() - began > FIRST_PLAN_SECONDS
             if self._terms and is_late:
                 break
@@ -224,18 +231,25 @@ class FeedLeadership:
         before = self._posting
         versions = [self._clusters[name].last_version for name in self._terms]
         plan = before.plan if before else Plan(max(versions, default=0))
-        wanted = {each: p for each, p in self._partitions.items() if each.cluster in self._terms}
+        wanted = {
+            each: partitions
+            for each, partitions in self._partitions.items()
+            if each.cluster in self._terms and self._admission.has(each)
+        }
         planned = plan_loaders(wanted, slots, plan, self._traffic.weights(wanted))
         now_ms = time.time_ns() // 1_000_000
         orders = {
             feed.name: FeedOrders.of(self._order_log, feed.name, now_ms) for feed in self._feeds
         }
-        posting = FeedPosting(planned, slots, dict(self._terms), orders)
+        unconditional = self._admission.unconditional
+        posting = FeedPosting(
+            planned, slots, dict(self._terms), orders, unconditional=unconditional
+        )
         if before is not None:
             if posting == before:
                 return
             if planned is plan:
-                posting = FeedPosting(plan.renewed(), slots, posting.terms, orders)
+                posting = replace(posting, plan=plan.renewed())
         self._posting = posting
         # Posted first, so that loaders that end because of the command find the plan.
         self._postings.write(posting)

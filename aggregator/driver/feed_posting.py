@@ -43,6 +43,7 @@ class FeedPosting:
         terms: of the driver, by cluster; a cluster without one has no loaders.
         orders: by feed.
         stop: no further epoch begins.
+        unconditional: those whose store does not keep names that are taken.
     """
 
     plan: Plan
@@ -50,6 +51,7 @@ class FeedPosting:
     terms: Mapping[ClusterName, Term]
     orders: Mapping[str, FeedOrders]
     stop: bool = False
+    unconditional: frozenset[FeedCluster] = frozenset()
 
     def bins(self) -> tuple[tuple[CarrierId, ...], ...]:
         """Returns the loaders that share each Spark task."""
@@ -63,6 +65,7 @@ class FeedPosting:
                 "terms": {str(name): [*_pair(term)] for name, term in self.terms.items()},
                 "orders": {feed: each.model_dump_json() for feed, each in self.orders.items()},
                 "stop": self.stop,
+                "unconditional": sorted(each.key for each in self.unconditional),
             }
         )
 
@@ -75,6 +78,7 @@ class FeedPosting:
             {ClusterName(name): Term(*term) for name, term in found["terms"].items()},
             {feed: FeedOrders.model_validate_json(each) for feed, each in found["orders"].items()},
             found["stop"],
+            frozenset(map(FeedCluster.parse, found["unconditional"])),
         )
 
 

@@ -145,6 +145,7 @@ def assigned(
         term=posting.terms[each.cluster],
         plan_version=posting.plan.version,
         deadline=deadline,
+        has_condition=each not in posting.unconditional,
     )
 
 

@@ -209,6 +209,8 @@ def _listed(each: TableRange, offset: int) -> list[Any]:
     listed = [begin, length, each.records, each.schema, each.sealed_at_ms]
     if isinstance(each, Manifest):
         listed += [getattr(each, name) for name in _OF_OBJECTS]
+        if each.over:
+            listed.append(each.over)
     return listed
 
 
@@ -240,9 +242,11 @@ def _range(offset: int, begin: Any, *more: Any) -> TableRange:
         return TableRange(*common)
     checked: list[Any] = [
         _int(value) if kind is int else _text_of(value)
-        for kind, value in zip(_TYPES, of_object, strict=True)
+        for kind, value in zip(_TYPES, of_object[: len(_TYPES)], strict=True)
     ]
-    return Manifest(*common, **dict(zip(_OF_OBJECTS, checked, strict=True)))
+    added = of_object[len(_TYPES) :]
+    over = _text_of(*added) if added else ""
+    return Manifest(*common, **dict(zip(_OF_OBJECTS, checked, strict=True)), over=over)
 
 
 def _compressed(packed: Mapping[str, list[Any]]) -> str:

@@ -39,6 +39,7 @@ class Manifest(TableRange):
         digest: of the records in it, whatever the format of the file.
         fingerprint: of the settings that decide the object's bytes and its name.
         token: of the attempt whose upload it is.
+        over: ETag of another content of that name, which an operator lets be overwritten.
     """
 
     left_out: int = 0
@@ -49,6 +50,7 @@ class Manifest(TableRange):
     digest: str = ""
     fingerprint: str = ""
     token: str = ""
+    over: str = ""
 
     @property
     def is_empty(self) -> bool:

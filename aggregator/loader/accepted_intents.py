@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from aggregator.intents.intent import Intent
-from aggregator.intents.table_range import TableRange
+from aggregator.intents.table_range import Manifest, TableRange
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import LossKind
 
@@ -20,6 +20,10 @@ STARTS_ANEW = frozenset({LossKind.SOURCE_RECREATED, LossKind.SOURCE_DELETED})
 
 class NoRestart(Exception):
     """It is not known where to go on. Name an offset with --restart-at."""
+
+
+class NotAsConfirmed(Exception):
+    """The partition is parked for something else than what the operator has confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,37 @@ def accepted(
         losses=intent.losses + 1,
         parked=None,
     )
+
+
+def taken_object(intent: Intent) -> tuple[str, Manifest] | None:
+    """Returns the sealed object whose name is taken by another content, by its encoded partition;
+    None if the partition is not parked for that."""
+    loss = intent.parked
+    if loss is None or loss.kind is not LossKind.OBJECT_TAKEN:
+        return None
+    found = (
+        (name, each)
+        for name, each in intent.tables.items()
+        if isinstance(each, Manifest) and each.begin == loss.begin
+    )
+    return next(found, None)
+
+
+def overwriting(intent: Intent, begin: int, etag: str) -> Intent:
+    """Returns the intent whose taken object may be written over one other content.
+
+    Args:
+        begin: of the object that the operator has confirmed.
+        etag: of the content that may be overwritten.
+
+    Raises:
+        NotAsConfirmed: the partition is not parked for that object.
+    """
+    taken = taken_object(intent)
+    if taken is None or taken[1].begin != begin:
+        raise NotAsConfirmed("it is parked for something else by now: look again")
+    name, manifest = taken
+    return replace(intent, tables={**intent.tables, name: replace(manifest, over=etag)})
 
 
 def _offset(intent: Intent, today: LogToday, restart_at: int | None) -> int:

@@ -21,6 +21,7 @@ class LoaderAssignment:
         orders: of operators about the feed.
         term: of the driver that made the plan, in this cluster.
         deadline: Unix seconds, the end of the epoch.
+        has_condition: the store of a feed into objects keeps names that are taken.
     """
 
     feed: Feed
@@ -31,6 +32,7 @@ class LoaderAssignment:
     term: Term
     plan_version: int
     deadline: float
+    has_condition: bool = True
 
     @property
     def log_fields(self) -> str:

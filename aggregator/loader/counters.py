@@ -124,6 +124,9 @@ RESTARTS = LoaderCounter(
     "sluice_feed_loader_restarts", "How often loaders began anew from the intents.", ("reason",)
 )
 LOSSES = LoaderCounter("sluice_feed_losses", "How often a partition was parked.", ("kind",))
+TAG_FAILURES = LoaderCounter(
+    "sluice_feed_tag_failures", "Requests for the tags of an object that the store did not do."
+)
 SCHEMA_READS = LoaderCounter("sluice_feed_schema_reads", "Reads of a shard's table schemas.")
 SCHEMA_CHANGES = LoaderCounter(
     "sluice_feed_schema_changes", "Tables whose columns had changed when they were read again."
@@ -163,6 +166,7 @@ OF_LOADER = (
     COMMIT_SECONDS,
     TAKEOVERS,
     TAKEOVER_SECONDS,
+    TAG_FAILURES,
     SCHEMA_READS,
     SCHEMA_CHANGES,
     SCHEMA_FAILURES,

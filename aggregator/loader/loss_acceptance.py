@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
-from aggregator.loader.accepted_intents import LogToday, NoRestart, accepted
+from aggregator.loader.accepted_intents import LogToday, NoRestart, NotAsConfirmed, accepted
 from balancer.plan import TopicPartition
 from replicator.config.names import unloaded_id
 from replicator.kafka.client.cluster import Cluster
@@ -15,6 +15,7 @@ from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.runtime.gather import gather_or_cancel
 
 TRANSACTION_MS = 30_000
+Change = Callable[[TopicPartition, Intent], Intent]
 
 
 @dataclass(slots=True)
@@ -30,17 +31,24 @@ class AcceptedLosses:
     left: dict[TopicPartition, str] = field(default_factory=dict)
 
 
+def unchanged(_: TopicPartition, intent: Intent) -> Intent:
+    """Returns the intent as it is."""
+    return intent
+
+
 async def accept(
     cluster: Cluster,
     feed: str,
     partitions: Collection[TopicPartition],
     restart_at: int | None = None,
+    changed: Change = unchanged,
 ) -> AcceptedLosses:
     """Lets the parked ones of these partitions go on behind their losses.
 
     Args:
         cluster: open, and aware of the topics.
         restart_at: offset to go on at, in the place of the end of each loss.
+        changed: returns a parked intent as it shall go on; raises NotAsConfirmed.
 
     Raises:
         Fenced: a loader was faster; ask again.
@@ -58,7 +66,7 @@ async def accept(
     if missing:
         by_id.setdefault(unloaded_id(feed), []).extend(missing)
     for transactional_id, some in by_id.items():
-        await _accept(cluster, store, feed, transactional_id, some, restart_at, result)
+        await _accept(cluster, store, feed, transactional_id, some, restart_at, changed, result)
     return result
 
 
@@ -69,6 +77,7 @@ async def _accept(
     transactional_id: str,
     partitions: Collection[TopicPartition],
     restart_at: int | None,
+    changed: Change,
     result: AcceptedLosses,
 ) -> None:
     holder = await FencedCommitter(cluster, transactional_id, TRANSACTION_MS).open()
@@ -87,7 +96,11 @@ async def _accept(
             )
             today = LogToday(topic.id, start, end)
             try:
+                if intent is not None:
+                    intent = changed(partition, intent)
                 new[partition] = accepted(intent, today, unloaded_id(feed), restart_at)
+            except NotAsConfirmed as error:
+                result.left[partition] = str(error)
             except NoRestart as error:
                 result.left[partition] = f"{error}: name an offset with --restart-at"
     if new:

@@ -32,6 +32,7 @@ from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.object_counts import ObjectCounts
 from aggregator.loader.object_records import object_record
+from aggregator.loader.object_tags import ObjectTags
 from aggregator.objects.object_draft import ObjectDraft
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending
@@ -86,6 +87,7 @@ class ObjectForming:
     hold: Callable[[TopicPartition, Any, int], ObjectPartition]
     open_bytes_max: int
     counts: ObjectCounts
+    tags: ObjectTags
     _wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _open: dict[tuple[TopicPartition, str, int], OpenObject] = field(
         init=False, default_factory=dict
@@ -97,6 +99,7 @@ class ObjectForming:
 
     async def run(self) -> None:
         """Forms and completes objects until cancelled. Raises what a commit raises."""
+        tagging = asyncio.create_task(self.tags.run())
         try:
             while True:
                 self._wake.clear()
@@ -112,7 +115,7 @@ class ObjectForming:
                     async with asyncio.timeout(TICK_SECONDS):
                         await self._wake.wait()
         finally:
-            await self._end(list(self._tasks.values()))
+            await self._end([tagging, *self._tasks.values()])
 
     async def drop(self, place: TopicPartition) -> None:
         """Ends the work on a partition. A sealed object may still be completed."""
@@ -129,6 +132,7 @@ class ObjectForming:
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self._abort(list(self._open.values()))
+                await self.tags.finish()
 
     # -- tasks
 
@@ -290,7 +294,8 @@ class ObjectForming:
             return
         await self._patiently(place, name, opened.finish)
         # The last records of the range may have been compacted away.
-        again = replace(opened.manifest(draft, manifest.sealed_at_ms), end=manifest.end)
+        kept = {"end": manifest.end, "over": manifest.over}
+        again = replace(opened.manifest(draft, manifest.sealed_at_ms), **kept)  # type: ignore[arg-type]
         # Other bytes, such as those of another library, are named before anybody can see them.
         partition.progress.seal_again(name, again)
         await self.committer.commit(partition)
@@ -314,15 +319,20 @@ class ObjectForming:
         self, partition: ObjectPartition, name: str, manifest: Manifest, opened: OpenObject
     ) -> None:
         place = partition.partition
+        look = partial(self._is_settled, partition, name, manifest, opened)
 
         async def complete() -> None:
+            # A store without the condition would overwrite whatever has the name.
+            if not self.store.has_condition and await look():
+                await self._abort([opened])
+                return
             problem: StoreProblem | None = None
             try:
                 if not manifest.is_empty:
-                    await opened.upload.complete()
+                    await opened.upload.complete(manifest.over or None)
             except StoreProblem as found:
                 problem = found
-            is_settled = await self._is_settled(partition, name, manifest, opened)
+            is_settled = await look()
             if problem and is_settled:
                 await self._abort([opened])  # another request has made the object
             elif problem and problem.answer is Answer.CONFLICT and opened.upload.has_parts:
@@ -347,7 +357,7 @@ class ObjectForming:
         judged = verdict(found, manifest)
         self.counts.looked(judged)
         match judged:
-            case Verdict.ABSENT:
+            case Verdict.ABSENT | Verdict.GIVEN_UP:
                 return False
             case Verdict.OURS:
                 partition.progress.passed(name)
@@ -359,11 +369,10 @@ class ObjectForming:
                 feed, cluster = self.assignment.feed.name, self.assignment.cluster
                 told = object_record(feed, cluster, place, key, manifest, now_ms)
                 await self.committer.commit(partition, told=[told])
+                self.tags.add(key, manifest)
             case Verdict.OTHER:
-                assert found is not None
-                there = f"{found.size_bytes} bytes, CRC-32C {found.crc32c or 0:08x}"
                 ours = f"{manifest.size_bytes}, {manifest.crc32c:08x}"
-                text = f"{key} has {there}; ours {ours}"
+                text = f"{key} has {found}; ours {ours}"
                 self._park(partition, manifest, LossKind.OBJECT_TAKEN, text)
         return True
 

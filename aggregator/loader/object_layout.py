@@ -59,7 +59,7 @@ class ObjectLayout:
             encoded_partition=encoded_partition,
             partition=place.partition,
             begin=begin,
-            extension=self._extension,
+            extension=self.extension,
             digits=self.feed.offset_digits,
         ).key
 
@@ -119,7 +119,8 @@ class ObjectLayout:
         return ByPartition()
 
     @property
-    def _extension(self) -> str:
+    def extension(self) -> str:
+        """Extension of new objects, without its dot."""
         extension, codec = EXTENSIONS[self.feed.file], self.feed.codec
         if self.feed.file == "parquet":
             return extension if codec == "none" else f"{codec}.{extension}"

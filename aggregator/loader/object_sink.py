@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from aggregator.formats.record_slice import RecordSlice
@@ -14,6 +15,7 @@ from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.object_counts import ObjectCounts
 from aggregator.loader.object_forming import ObjectForming, ObjectPartition
 from aggregator.loader.object_layout import ObjectLayout
+from aggregator.loader.object_tags import ObjectTags
 from aggregator.loader.refused_records import RefusedRecords
 from aggregator.loader.sink import Sink
 from aggregator.loader.tally import Tally
@@ -41,7 +43,9 @@ def object_sink(
 ) -> Sink:
     """Returns the parts."""
     counts = ObjectCounts(tally, RefusedRecords(assignment, tally))
-    store = make_store(address_of(feed), counts.client)
+    store = make_store(
+        address_of(feed), counts.client, has_condition=assignment.has_condition
+    )
     layout = ObjectLayout(feed, str(assignment.cluster))
     hold = partial(_held, rotation_of(feed), layout.folders, counts)
     forming = make_forming(
@@ -53,6 +57,7 @@ def object_sink(
         hold,
         int(OPEN_PART * memory_mib * MIB),
         counts,
+        ObjectTags(store, assignment.log_fields, feed.tags if feed.tagging else None, tally),
     )
     return Sink(
         forming=forming,
@@ -83,6 +88,14 @@ def address_of(feed: ObjectFeed) -> StoreAddress:
         credentials_file=feed.credentials_file,
         extra={name: value for name, value in extra.items() if value},
     )
+
+
+def trial_store(feed: ObjectFeed) -> ObjectStore:
+    """Returns a feed's store for its trial, with credentials that are read anew. A claim has to be
+    read at once, whatever the storage class of objects is."""
+    address = address_of(feed)
+    extra = {name: it for name, it in address.extra.items() if name != "StorageClass"}
+    return ObjectStore(replace(address, extra=extra))
 
 
 def rotation_of(feed: ObjectFeed) -> Rotation:

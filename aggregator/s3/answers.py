@@ -27,13 +27,32 @@ class StoreProblem(Exception):
 
     Args:
         text: with the store's own words.
+        code: of the answer's body; empty, or the status, where there is no body (HEAD).
     """
 
-    def __init__(self, answer: Answer, text: str) -> None:
+    def __init__(self, answer: Answer, text: str, code: str = "") -> None:
         super().__init__(f"{answer.value}: {text}")
-        self.answer, self.text = answer, text
+        self.answer, self.text, self.code = answer, text, code
+
+    @property
+    def is_of_credentials(self) -> bool:
+        """True if the store does not know who asks."""
+        return self.code in _OF_CREDENTIALS
 
 
+NO_CREDENTIALS = "NoCredentials"
+"""Code of a request that could not be made, for want of credentials."""
+_OF_CREDENTIALS = frozenset(
+    {
+        NO_CREDENTIALS,
+        "ExpiredToken",
+        "InvalidAccessKeyId",
+        "InvalidToken",
+        "SignatureDoesNotMatch",
+        "RequestTimeTooSkewed",
+        "XAdminUserNotFound",
+    }
+)
 _BY_CODE = {
     "NoSuchKey": Answer.ABSENT,
     "NotFound": Answer.ABSENT,
@@ -54,6 +73,8 @@ _BY_CODE = {
     "InvalidAccessKeyId": Answer.DENIED,
     "SignatureDoesNotMatch": Answer.DENIED,
     "RequestTimeTooSkewed": Answer.DENIED,
+    # versitygw's word for a key that it does not know, with the status 404.
+    "XAdminUserNotFound": Answer.DENIED,
 }
 _BY_STATUS = {
     401: Answer.DENIED,

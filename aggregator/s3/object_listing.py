@@ -62,6 +62,7 @@ class Difference:
 
     key: str
     text: str
+    is_missing: bool = False
 
 
 def differences(store: ObjectStore, objects: Iterable[ToldObject]) -> Iterator[Difference]:
@@ -75,7 +76,7 @@ def differences(store: ObjectStore, objects: Iterable[ToldObject]) -> Iterator[D
             objects, pool.map(lambda each: store.head(each.key), objects), strict=True
         ):
             if found is None:
-                yield Difference(told.key, "is not there")
+                yield Difference(told.key, "is not there", is_missing=True)
             elif found.size_bytes != told.size_bytes:
                 text = f"has {found.size_bytes} bytes, told were {told.size_bytes}"
                 yield Difference(told.key, text)

@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 from botocore.parsers import ResponseParserError
 from crc32c import crc32c
 
-from aggregator.s3.answers import Answer, StoreProblem, meaning
+from aggregator.s3.answers import NO_CREDENTIALS, Answer, StoreProblem, meaning
 from replicator.config.store_credentials import read_credentials
 
 TOKEN = "sluice-token"
@@ -31,12 +31,27 @@ class Found(NamedTuple):
 
     Args:
         crc32c: of the whole object; None where the store keeps none.
-        metadata: as it was given when the object was begun.
+        metadata: as it was given when the object was begun; some stores lose that of uploads.
+        etag: name that the store gives to this very content.
+        modified_at: Unix time.
     """
 
     size_bytes: int
     crc32c: int | None
     metadata: Mapping[str, str]
+    etag: str = ""
+    modified_at: float = 0.0
+
+    def __str__(self) -> str:
+        checksum = "of no known CRC-32C" if self.crc32c is None else f"CRC-32C {self.crc32c:08x}"
+        return f"{self.size_bytes} bytes, {checksum}"
+
+
+class Listed(NamedTuple):
+    """Object as a listing shows it."""
+
+    key: str
+    modified_at: float
 
 
 class PutPart(NamedTuple):
@@ -89,12 +104,18 @@ class ObjectStore:
 
     Args:
         make_client: makes boto3's client; called again to read the credentials anew.
+        has_condition: the store keeps names that are taken (`If-None-Match`).
     """
 
     def __init__(
-        self, address: StoreAddress, make_client: Callable[[StoreAddress], Any] | None = None
+        self,
+        address: StoreAddress,
+        make_client: Callable[[StoreAddress], Any] | None = None,
+        *,
+        has_condition: bool = True,
     ) -> None:
         self.address = address
+        self.has_condition = has_condition
         self._make_client = make_client or client_of
         self._made: Any = None
         self._made_at = 0.0
@@ -119,10 +140,27 @@ class ObjectStore:
             raise
         is_whole = found.get("ChecksumType", "FULL_OBJECT") == "FULL_OBJECT"
         crc = found.get("ChecksumCRC32C") if is_whole else None
-        return Found(found["ContentLength"], _number(crc) if crc else None, found["Metadata"])
+        return Found(
+            found["ContentLength"],
+            _number(crc) if crc else None,
+            found["Metadata"],
+            found["ETag"],
+            found["LastModified"].timestamp(),
+        )
 
-    def put(self, key: str, data: bytes, crc32c: int, metadata: Mapping[str, str]) -> None:
-        """Writes an object at once, unless its name is taken."""
+    def put(
+        self,
+        key: str,
+        data: bytes,
+        crc32c: int,
+        metadata: Mapping[str, str],
+        over: str | None = None,
+    ) -> None:
+        """Writes an object at once, unless its name is taken.
+
+        Args:
+            over: ETag of the only content that may be overwritten.
+        """
         with _asking("PutObject", key):
             self._client.put_object(
                 **self._at(key),
@@ -130,8 +168,36 @@ class ObjectStore:
                 Body=data,
                 ChecksumCRC32C=_text(crc32c),
                 Metadata=dict(metadata),
-                IfNoneMatch="*",
+                **self._condition(over),
             )
+
+    def read(self, key: str) -> bytes | None:
+        """Returns the content of an object; None if there is none."""
+        try:
+            with _asking("GetObject", key):
+                body = self._client.get_object(**self._at(key))["Body"]
+                content: bytes = body.read()
+                return content
+        except StoreProblem as problem:
+            if problem.answer is Answer.ABSENT:
+                return None
+            raise
+
+    def objects(self, prefix: str) -> Iterator[Listed]:
+        """Yields the objects below a prefix."""
+        with _asking("ListObjectsV2", prefix):
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                **self._bucket, Prefix=prefix
+            )
+            for page in pages:
+                for each in page.get("Contents", ()):
+                    yield Listed(each["Key"], each["LastModified"].timestamp())
+
+    def tag(self, key: str, tags: Mapping[str, str]) -> None:
+        """Replaces the tags of an object."""
+        listed = [{"Key": name, "Value": value} for name, value in tags.items()]
+        with _asking("PutObjectTagging", key):
+            self._client.put_object_tagging(**self._at(key), Tagging={"TagSet": listed})
 
     def read_crc32c(self, key: str) -> int:
         """Reads an object, and returns its CRC-32C."""
@@ -174,10 +240,19 @@ class ObjectStore:
         return PutPart(number, put["ETag"], crc32c)
 
     def complete(
-        self, key: str, upload_id: str, parts: Sequence[PutPart], size_bytes: int, crc32c: int
+        self,
+        key: str,
+        upload_id: str,
+        parts: Sequence[PutPart],
+        crc32c: int,
+        over: str | None = None,
     ) -> None:
         """Makes an object of its parts, unless its name is taken. The answer is not to be believed:
-        ask `head`."""
+        ask `head`.
+
+        Args:
+            over: ETag of the only content that may be overwritten.
+        """
         listed = [
             {"PartNumber": each.number, "ETag": each.etag, "ChecksumCRC32C": _text(each.crc32c)}
             for each in parts
@@ -189,8 +264,7 @@ class ObjectStore:
                 MultipartUpload={"Parts": listed},
                 ChecksumType="FULL_OBJECT",
                 ChecksumCRC32C=_text(crc32c),
-                MpuObjectSize=size_bytes,
-                IfNoneMatch="*",
+                **self._condition(over),
             )
 
     def abort(self, key: str, upload_id: str) -> None:
@@ -224,6 +298,11 @@ class ObjectStore:
     def _bucket(self) -> dict[str, Any]:
         owner = {"ExpectedBucketOwner": self.address.owner} if self.address.owner else {}
         return {"Bucket": self.address.bucket, **owner}
+
+    def _condition(self, over: str | None) -> dict[str, str]:
+        if not self.has_condition:
+            return {}
+        return {"IfMatch": over} if over else {"IfNoneMatch": "*"}
 
     def _at(self, key: str) -> dict[str, Any]:
         return {**self._bucket, "Key": key}
@@ -263,7 +342,7 @@ def _credentials(file: Path | None) -> dict[str, Any]:
     try:
         return asdict(read_credentials(file))
     except (OSError, ValueError) as error:
-        raise StoreProblem(Answer.DENIED, f"credentials_file: {error}") from error
+        raise StoreProblem(Answer.DENIED, f"credentials_file: {error}", NO_CREDENTIALS) from error
 
 
 @contextmanager
@@ -276,9 +355,9 @@ def _asking(what: str, key: str) -> Iterator[None]:
         code, status = str(found.get("Code", "")), int(answered.get("HTTPStatusCode", 0))
         answer = meaning(code, status)
         text = f"{what} {key}: {code} {found.get('Message', '')} ({status})"
-        raise StoreProblem(answer, text) from error
+        raise StoreProblem(answer, text, code) from error
     except NoCredentialsError as error:
-        raise StoreProblem(Answer.DENIED, f"{what} {key}: {error}") from error
+        raise StoreProblem(Answer.DENIED, f"{what} {key}: {error}", NO_CREDENTIALS) from error
     except (BotoCoreError, ResponseParserError) as error:
         # The latter is an answer of something between, such as a page of a proxy.
         raise StoreProblem(Answer.BUSY, f"{what} {key}: {error}") from error

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
+from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.byte_queue import ByteQueue
 from aggregator.s3.object_store import ObjectStore, PutPart
 from replicator.runtime.run_in_thread import run_in_thread
@@ -77,15 +78,19 @@ class ObjectUpload:
         if self._upload_id is not None and self._buffer:
             await self._send_part(len(self._buffer))
 
-    async def complete(self) -> None:
-        """Shows the object, unless its name is taken. Whether it did, only HEAD tells."""
-        if self._upload_id is None:
-            data, crc = bytes(self._buffer), self._crc
-            await run_in_thread(self.store.put, self.key, data, crc, self.metadata)
-        else:
-            await run_in_thread(
-                self.store.complete, self.key, self._upload_id, self._parts, self._size, self._crc
-            )
+    async def complete(self, over: str | None = None) -> None:
+        """Shows the object, unless its name is taken. Whether it did, only HEAD tells.
+
+        Args:
+            over: ETag of a content that may be overwritten, if it is still there.
+        """
+        try:
+            await self._complete(over)
+        except StoreProblem as problem:
+            if over is None or problem.answer not in (Answer.TAKEN, Answer.ABSENT):
+                raise
+            # That content is gone: the name is free, or has another one, which is kept.
+            await self._complete(None)
 
     async def abort(self) -> None:
         """Gives up what is uploaded."""
@@ -95,6 +100,15 @@ class ObjectUpload:
     @property
     def _next_bytes(self) -> int:
         return self.part_bytes * (1 + len(self._parts) // LARGER_AFTER)
+
+    async def _complete(self, over: str | None) -> None:
+        if self._upload_id is None:
+            data, crc = bytes(self._buffer), self._crc
+            await run_in_thread(self.store.put, self.key, data, crc, self.metadata, over)
+        else:
+            await run_in_thread(
+                self.store.complete, self.key, self._upload_id, self._parts, self._crc, over
+            )
 
     async def _send_part(self, size: int) -> None:
         if self._upload_id is None:

@@ -14,6 +14,7 @@ class Verdict(Enum):
     OURS = "the object"
     ABSENT = "nothing"
     OTHER = "another content"
+    GIVEN_UP = "another content, which an operator lets be overwritten"
     UNCLEAR = "as many bytes of another attempt; the store keeps no checksum that tells more"
 
 
@@ -26,6 +27,12 @@ def verdict(found: Found | None, manifest: Manifest) -> Verdict:
         return Verdict.OURS
     if found is None:
         return Verdict.ABSENT
+    seen = _compared(found, manifest)
+    is_given_up = bool(manifest.over) and found.etag == manifest.over
+    return Verdict.GIVEN_UP if seen is Verdict.OTHER and is_given_up else seen
+
+
+def _compared(found: Found, manifest: Manifest) -> Verdict:
     if found.size_bytes != manifest.size_bytes:
         return Verdict.OTHER
     if found.crc32c is not None:

@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from aggregator.verifier.cluster_judge import ClusterJudge, Judgement
 from aggregator.verifier.commit_stream import group_commits, judged_to_end
 from aggregator.verifier.finding import Weight
+from aggregator.verifier.object_check import ObjectCheck, ObjectCount, ObjectResult
+from aggregator.verifier.object_rows import ObjectRowCheck
 from aggregator.verifier.owners import Owners, judged_clusters
 from aggregator.verifier.row_check import RowCheck, RowCount, RowResult
 from aggregator.verifier.topic_probe import TopicProbe
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ClickHouseFeed
+from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError
@@ -53,7 +56,8 @@ class CheckResult:
     Args:
         judgements: those with findings, by time.
         problems: reasons why a server could not be asked.
-        row_counts: of the tables, if rows were asked for.
+        row_counts: of tables and objects, if rows were asked for.
+        object_counts: of feeds into objects, if objects were asked for.
     """
 
     region: str
@@ -62,10 +66,15 @@ class CheckResult:
     judgements: tuple[Judgement, ...]
     problems: tuple[str, ...] = ()
     row_counts: tuple[RowCount, ...] | None = None
+    object_counts: tuple[ObjectCount, ...] | None = None
 
     @property
     def has_anomaly(self) -> bool:
-        return self._has(Weight.ANOMALY) or any(it.is_different for it in self.row_counts or ())
+        return (
+            self._has(Weight.ANOMALY)
+            or any(it.is_different for it in self.row_counts or ())
+            or any(it.is_different for it in self.object_counts or ())
+        )
 
     @property
     def has_unknown(self) -> bool:
@@ -90,7 +99,8 @@ class Check:
     Args:
         since_ms: entries committed before are compared with, and not judged.
         timeout_seconds: for each answer of a server.
-        with_rows: compares the rows of all tables with the records as well.
+        with_rows: compares the rows of all tables and objects with the records as well.
+        with_objects: compares what is told of objects with the store as well.
     """
 
     def __init__(
@@ -101,12 +111,14 @@ class Check:
         timeout_seconds: float,
         *,
         with_rows: bool = False,
+        with_objects: bool = False,
     ) -> None:
         self._appliance = appliance
         self._region = region
         self._since_ms = since_ms
         self._timeout_seconds = timeout_seconds
         self._with_rows = with_rows
+        self._with_objects = with_objects
 
     def run(self) -> CheckResult:
         """Judges all clusters at once. Raises NothingJudged, UnknownRegion."""
@@ -123,6 +135,12 @@ class Check:
             for result in map(self._compared, found):
                 counts += result.counts
                 problems += result.problems
+        objects: list[ObjectCount] | None = None
+        if self._with_objects:
+            objects = []
+            for checked in map(self._object_check, self._object_feeds()):
+                objects += checked.counts
+                problems += checked.problems
         return CheckResult(
             self._region,
             self._since_ms,
@@ -130,7 +148,17 @@ class Check:
             tuple(judgements),
             tuple(dict.fromkeys(problems)),
             None if counts is None else tuple(counts),
+            None if objects is None else tuple(objects),
         )
+
+    def _object_feeds(self) -> Iterator[tuple[ObjectFeed, ClusterName]]:
+        for feed in self._appliance.feeds_of(self._region):
+            if isinstance(feed, ObjectFeed):
+                yield from ((feed, cluster) for cluster in feed.clusters)
+
+    def _object_check(self, asked: tuple[ObjectFeed, ClusterName]) -> ObjectResult:
+        check = ObjectCheck(self._appliance, *asked, self._since_ms, self._timeout_seconds)
+        return check.run()
 
     def _cluster(self, name: ClusterName, owners: Owners) -> _Judged:
         settings, cluster = self._appliance.aggregator, self._appliance.cluster(name)
@@ -160,13 +188,16 @@ class Check:
         cluster = judged.judge.cluster
         for feed in self._appliance.feeds_of(self._region):
             entries = judged.judge.entries(f"feed {feed.name}")
-            if not isinstance(feed, ClickHouseFeed):
-                continue
             if cluster not in feed.clusters or not entries:
                 continue
-            found = RowCheck(
-                self._appliance, feed, cluster, entries, self._since_ms, self._timeout_seconds
-            ).run()
+            within = cluster, entries, self._since_ms, self._timeout_seconds
+            check: RowCheck | ObjectRowCheck
+            if isinstance(feed, ObjectFeed):
+                check = ObjectRowCheck(self._appliance, feed, *within)
+            else:
+                assert isinstance(feed, ClickHouseFeed)
+                check = RowCheck(self._appliance, feed, *within)
+            found = check.run()
             counts += found.counts
             problems += found.problems
         return RowResult(tuple(counts), tuple(problems))

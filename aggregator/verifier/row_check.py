@@ -26,14 +26,15 @@ from aggregator.verifier.table_rows import (
     read_rows,
     wait_complete,
 )
-from aggregator.verifier.topic_rows import NotRead, TopicRows
+from aggregator.verifier.topic_probe import is_compacted
+from aggregator.verifier.topic_records import NotRead, TopicRecords
+from aggregator.verifier.topic_rows import TopicRows
 from replicator.batches.batch import BrokenBatch
 from replicator.clickhouse.errors import reason
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
-from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.runtime.run_in_thread import run_in_thread
@@ -148,7 +149,7 @@ class RowCheck:
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 await cluster.open(topics)
-            reader = TopicRows(cluster, self._feed, self._timeout_seconds)
+            reader = TopicRows(TopicRecords(cluster, self._timeout_seconds), self._feed)
             for topic in topics:
                 await self._topic(reader, topic)
         except (Unreachable, Answered) as error:
@@ -169,7 +170,9 @@ class RowCheck:
         bounds = await self._bounds(reader, topic)
         schemas = await run_in_thread(store.schemas)
         tables = {name: it for name, it in schemas.items() if self._may_have(topic, name)}
-        is_compacted = await run_in_thread(self._is_compacted, topic)
+        settings = self._appliance.cluster(self._name)
+        admin = Admin(self._name, settings, self._timeout_seconds)
+        is_compact = await run_in_thread(is_compacted, admin, topic)
         found: dict[str, list[_Found]] = {}
         for name, schema in tables.items():
             found[name] = [
@@ -190,7 +193,7 @@ class RowCheck:
                     for each in replicas:
                         place = partition, number
                         bound = partition, first, last
-                        await self._compare(store, each, place, bound, expected, is_compacted)
+                        await self._compare(store, each, place, bound, expected, is_compact)
 
     async def _compare(
         self,
@@ -280,15 +283,6 @@ class RowCheck:
             self._problems.append(f"ClickHouse at {count.replica}: {reason(error)}")
             return None
 
-    def _is_compacted(self, topic: str) -> bool:
-        """Returns True also if it is not known: then surplus rows prove nothing."""
-        admin = Admin(self._name, self._appliance.cluster(self._name), self._timeout_seconds)
-        try:
-            found = admin.topics([topic])
-        except AdminError:
-            return True
-        return not found or "compact" in found[0].configs.policies
-
     # -- parts
 
     def _store(self, topic: str) -> ShardStore | None:
@@ -307,7 +301,7 @@ class RowCheck:
         for subject, (entry, first) in sorted(self._entries.items()):
             if subject.topic != topic or not isinstance(entry, Intent):
                 continue
-            begin = await reader.first_offset(topic, subject.partition, self._since_ms)
+            begin = await reader.records.first_offset(topic, subject.partition, self._since_ms)
             if self._feed.start != "earliest":
                 # Records before the start were never loaded.
                 begin = max(begin, first)

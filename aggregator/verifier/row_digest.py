@@ -47,6 +47,11 @@ class Difference:
     surplus: Ints
     doubled: Ints
 
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing differs."""
+        return not (len(self.missing) or len(self.surplus) or len(self.doubled))
+
 
 def digest(rows: Identities) -> Digest:
     """Returns the digest of rows."""

@@ -33,3 +33,12 @@ class TopicProbe:
             if not found or (topic_id and found[0].topic_id != topic_id):
                 return True
         return False
+
+
+def is_compacted(admin: Admin, topic: str) -> bool:
+    """Returns True also if it is not known: then what the topic does not have proves nothing."""
+    try:
+        found = admin.topics([topic])
+    except AdminError:
+        return True
+    return not found or "compact" in found[0].configs.policies

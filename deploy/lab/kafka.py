@@ -236,18 +236,22 @@ class KafkaCluster:
         return f"{shlex.join(format_command)} && {run}"
 
 
+def java_program() -> str:
+    """Returns the Java of JAVA_HOME, or that of the path."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin" / "java") if home else "java"
+
+
 def java_command(directory: Path, *, heap_mib: int) -> list[str]:
     """Returns Java with Kafka's classes; the caller appends the main class and its arguments.
 
     `directory` holds log4j2.xml and gets kafka.log.
     """
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else "java"
     # Listed one by one in a fixed order: an archive is valid for exactly one class path.
     class_path = ":".join(map(str, sorted(LIBS.glob("*.jar"))))
     shared = [f"-XX:SharedArchiveFile={ARCHIVE}"] if ARCHIVE.exists() else []
     return [
-        java,
+        java_program(),
         *shared,
         "-Xlog:disable",
         f"-Xmx{heap_mib}m",

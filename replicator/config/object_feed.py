@@ -39,6 +39,10 @@ FOLDERS_BYTES_MAX = 270
 """Room in a key for folders without values, whatever the prefix and the topic."""
 OPEN_PART = 0.5
 """Part of a loader's memory that open objects may take; the rest is for what was fetched."""
+TAGS = ("startOffset", "endOffset", "recordCount")
+"""Tags of each object; the names of Confluent's sink. endOffset is that of the last record."""
+OWN_TAGS_MAX = 10 - len(TAGS)
+_TAG = re.compile(r"[\w .:/=+@-]+")
 _DIRECTIVE = re.compile(r"%(.?)")
 _FIELD = re.compile(r'[^"\\.\x00-\x1f]+(\.[^"\\.\x00-\x1f]+)*')
 
@@ -114,6 +118,21 @@ def valid_field(path: str) -> str:
     return path
 
 
+def valid_tags(tags: dict[str, str]) -> dict[str, str]:
+    """Returns tags of objects; raises ValueError if a store would refuse them."""
+    if len(tags) > OWN_TAGS_MAX:
+        raise ValueError(f"are {len(tags)}; beside the three of Sluice there may be {OWN_TAGS_MAX}")
+    for name, value in tags.items():
+        if name in TAGS or name.lower().startswith("aws:"):
+            raise ValueError(f"{name} is a name that others give")
+        if not _TAG.fullmatch(name) or len(name) > 128:
+            raise ValueError(f"{name!r} is no name of a tag: 1 to 128 letters, digits, _.:/=+-@")
+        if not _TAG.fullmatch(value or "-") or len(value) > 256:
+            text = f"{name} has {value!r}; a value is at most 256 letters, digits, _.:/=+-@"
+            raise ValueError(text)
+    return tags
+
+
 def _raise_unless_safe(text: str) -> None:
     for character in text.replace("/", ""):
         if not SAFE.fullmatch(character):
@@ -174,6 +193,10 @@ class ObjectFeed(Feed):
     folders: Annotated[str, Field(max_length=200), AfterValidator(valid_folders)] = (
         "year=%Y/month=%m/day=%d/hour=%H"
     )
+    tagging: Annotated[bool, Strict()] = False
+    """Objects get the tags startOffset, endOffset and recordCount once they are complete."""
+    tags: Annotated[dict[str, str], Field(default_factory=dict), AfterValidator(valid_tags)]
+    """Further tags."""
     zone: Zone = ZoneInfo("UTC")
     """Zone of time folders and of times of day."""
     object_records: Records = None
@@ -222,6 +245,8 @@ class ObjectFeed(Feed):
             yield "prefix", text
         if self.ca_file and self.endpoint and self.endpoint.startswith("http://"):
             yield "ca_file", "has no meaning with http://; use https://, or remove it"
+        if self.tags and not self.tagging:
+            yield "tags", "have no meaning without tagging = true"
         if self.encryption_key and self.encryption != "aws:kms":
             yield "encryption_key", 'has no meaning without encryption = "aws:kms"'
         limits = (

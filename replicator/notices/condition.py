@@ -23,6 +23,8 @@ class Kind(StrEnum):
     LOADER_WAITS = "loader-waits"
     CARRIER_FAILED = "carrier-failed"
     LOADER_FAILED = "loader-failed"
+    FEED_REFUSED = "feed-refused"
+    STORE_UNCONDITIONAL = "store-unconditional"
     WAITING = "waiting"
     REFUSED = "refused"
     PARKED = "parked"

@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from aggregator.objects.object_name import ObjectName, parsed
+from aggregator.objects.prefix_claim import CLAIM
 from aggregator.objects.told_object import ToldObject, decode
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.object_server import ObjectServer
@@ -86,7 +87,7 @@ retry_seconds = 0.02
         """Returns the objects that a reader of the bucket sees, with their content."""
         found = {}
         for path in sorted(self.bucket.rglob("*")):
-            if path.is_dir() or ".sgwtmp" in path.parts:
+            if path.is_dir() or ".sgwtmp" in path.parts or path.name == CLAIM:
                 continue
             name = parsed(path.relative_to(self.bucket).as_posix(), "topics")
             assert name is not None, path

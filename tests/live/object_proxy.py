@@ -35,6 +35,8 @@ class Fault(StrEnum):
     CONFLICT = "409 without the server"
     ERROR_IN_SUCCESS = "200 with an error inside, without the server"
     EMPTY_SUCCESS = "200 without the server"
+    DENIED = "403 without the server"
+    NOT_IMPLEMENTED = "501 without the server"
     FOREIGN_PAGE = "a page of HTML that is no answer of a store"
 
 
@@ -43,6 +45,8 @@ _ANSWERS = {
     Fault.SLOW_DOWN: (503, ERROR.format("SlowDown")),
     Fault.DISK_FULL: (507, ERROR.format("InsufficientStorage")),
     Fault.CONFLICT: (409, ERROR.format("ConditionalRequestConflict")),
+    Fault.DENIED: (403, ERROR.format("AccessDenied")),
+    Fault.NOT_IMPLEMENTED: (501, ERROR.format("NotImplemented")),
     Fault.ERROR_IN_SUCCESS: (200, ERROR.format("InternalError")),
     Fault.EMPTY_SUCCESS: (200, COMPLETED),
     Fault.FOREIGN_PAGE: (502, "<html><body><p>bad gateway<br></body>"),
@@ -211,7 +215,13 @@ def operation_of(method: str, path: str) -> str:
     """Returns S3's name of a request."""
     query = parse_qs(urlsplit(path).query, keep_blank_values=True)
     named: dict[str, Callable[[], str]] = {
-        "PUT": lambda: "UploadPart" if "partNumber" in query else "PutObject",
+        "PUT": lambda: (
+            "UploadPart"
+            if "partNumber" in query
+            else "PutObjectTagging"
+            if "tagging" in query
+            else "PutObject"
+        ),
         "POST": lambda: (
             "CreateMultipartUpload" if "uploads" in query else "CompleteMultipartUpload"
         ),

@@ -16,6 +16,14 @@ class NoObjects(ValueError):
     """A feed of another kind: it has no objects."""
 
 
+def object_feed(appliance: Appliance, name: str) -> ObjectFeed:
+    """Returns a feed into objects. Raises NoObjects, UnknownRegion."""
+    feed = appliance.feed(name)
+    if not isinstance(feed, ObjectFeed):
+        raise NoObjects(f"feed {name} has no objects: its kind is {feed.kind}")
+    return feed
+
+
 def list_objects(
     appliance: Appliance,
     feed_name: str,
@@ -38,9 +46,7 @@ def list_objects(
         AdminError, LogUnreadable: a cluster gives no answer.
         StoreProblem: the store gives none.
     """
-    feed = appliance.feed(feed_name)
-    if not isinstance(feed, ObjectFeed):
-        raise NoObjects(f"feed {feed_name} has no objects: its kind is {feed.kind}")
+    feed = object_feed(appliance, feed_name)
     check_scope(feed, scope)
     found = [
         each

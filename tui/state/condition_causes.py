@@ -13,8 +13,16 @@ from tui.state.counted import counted
 from tui.state.server_causes import names_of, region_of, server_of, silent_servers
 from tui.state.snapshot import Snapshot
 
-PAGES = frozenset({Kind.CARRIER_WAITS, Kind.LOADER_WAITS, Kind.CARRIER_FAILED, Kind.LOADER_FAILED})
-"""Kinds of conditions about everything that a carrier or a loader has."""
+PAGES = frozenset(
+    {
+        Kind.CARRIER_WAITS,
+        Kind.LOADER_WAITS,
+        Kind.CARRIER_FAILED,
+        Kind.LOADER_FAILED,
+        Kind.FEED_REFUSED,
+    }
+)
+"""Kinds of conditions about everything that a carrier or a loader has, or a feed in a cluster."""
 
 
 class _Place(NamedTuple):

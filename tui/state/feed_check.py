@@ -10,6 +10,7 @@ from functools import partial
 from clickhouse_driver import Client
 from clickhouse_driver.errors import ServerException
 
+from aggregator.s3.answers import StoreProblem
 from aggregator.store.identifier import quoted
 from aggregator.store.schema_reader import TableFacts, read_tables
 from aggregator.store.server_features import read_features
@@ -27,6 +28,7 @@ from tui.state.feed_overlaps import Overlap, overlaps
 from tui.state.inquiry import Inquiry, Reply
 from tui.state.schema_findings import schema_findings
 from tui.state.shard_servers import ShardServers
+from tui.state.store_findings import ask_stores
 
 TOPICS_FIRST_PART = 0.5
 """Part of the timeout in which the replicas wait for the clusters' topics."""
@@ -46,15 +48,16 @@ def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: fl
     """Checks feeds on their servers; an unreachable one becomes a problem.
 
     For each table an insert of no rows is made: it needs the rights of an insert, and stores
-    nothing.
+    nothing. So does an upload that is begun and aborted, for each store of objects.
     """
-    inquiry = Inquiry(timeout_seconds)
+    inquiry = Inquiry(timeout_seconds, StoreProblem)
     clusters = dict.fromkeys(cluster for feed in feeds for cluster in feed.clusters)
-    admins = [Admin(name, appliance.cluster(name), timeout_seconds) for name in clusters]
+    admins = {name: Admin(name, appliance.cluster(name), timeout_seconds) for name in clusters}
     listed = {
         name: inquiry.ask_cluster(name, admin.cluster, admin.topics)
-        for name, admin in zip(clusters, admins, strict=True)
+        for name, admin in admins.items()
     }
+    stores = ask_stores(inquiry, feeds, admins)
     shards = [
         (feed, number)
         for feed in feeds
@@ -75,6 +78,7 @@ def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: fl
         for each in overlaps(facts, sources_by(appliance.routes))
         if _is_one_table(each, timeout_seconds)
     ]
+    found += [finding for each in stores for finding in each.answer() or ()]
     return FeedCheck(
         tuple(feed.name for feed in feeds),
         tuple(dict.fromkeys(found)),

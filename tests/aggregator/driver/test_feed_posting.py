@@ -13,7 +13,11 @@ EACH = FeedCluster("flights", EAST)
 def posting():
     loads = {CarrierId(EACH.key, number): (TopicPartition("t", number),) for number in range(3)}
     return FeedPosting(
-        Plan(4, loads), 2, {EAST: Term(7, 3)}, {"flights": FeedOrders(feed="flights")}
+        Plan(4, loads),
+        2,
+        {EAST: Term(7, 3)},
+        {"flights": FeedOrders(feed="flights")},
+        unconditional=frozenset({EACH}),
     )
 
 

@@ -56,6 +56,7 @@ def ranges(draw, offset):
         digest=draw(st.text("0123456789abcdef", max_size=48)),
         fingerprint=draw(st.text("0123456789abcdef", max_size=8)),
         token=draw(st.text("0123456789abcdef", max_size=8)),
+        over=draw(st.sampled_from(["", '"0123456789abcdef0123456789abcdef-17"'])),
     )
 
 

@@ -7,8 +7,15 @@ from uuid import UUID
 import pytest
 
 from aggregator.intents.intent import Intent
-from aggregator.intents.table_range import TableRange
-from aggregator.loader.accepted_intents import LogToday, NoRestart, accepted
+from aggregator.intents.table_range import Manifest, TableRange
+from aggregator.loader.accepted_intents import (
+    LogToday,
+    NoRestart,
+    NotAsConfirmed,
+    accepted,
+    overwriting,
+    taken_object,
+)
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 
@@ -115,3 +122,45 @@ def test_of_objects_counting_begins_anew_where_reading_does():
 def test_an_object_whose_name_was_taken_is_completed_once_the_other_one_is_moved_away():
     found = accepted(parked(LossKind.OBJECT_TAKEN, 100, 150), today(), "free")
     assert (found.offset, found.tables["a"]) == (100, TableRange(100, 150, 50, "abcd", 5))
+
+
+def taken(kind=LossKind.OBJECT_TAKEN, begin=120):
+    """An intent with two sealed objects; the name of the second one is taken."""
+    objects = {
+        name: Manifest(begin, begin + 30, 30, size_bytes=10, crc32c=7)
+        for name, begin in (("a", 100), ("b", 120))
+    }
+    intent = Intent(
+        custody=Custody.HELD,
+        offset=100,
+        tables={**objects, "c": TableRange(200, 200)},
+        reference=40,
+        position=250,
+        transactional_id="loader",
+        topic_id=OLD,
+    )
+    return intent.park(Loss(kind, begin, begin + 30))
+
+
+def test_only_the_object_that_was_confirmed_gives_the_content_up():
+    before = taken()
+    found = taken_object(before)
+    assert found is not None and found[0] == "b"
+    after = accepted(overwriting(before, 120, '"etag"'), today(), "free")
+    assert after.tables["b"].over == '"etag"'
+    assert after.tables["a"] == before.tables["a"]
+    assert (after.offset, after.losses, after.parked, after.custody) == (
+        100,
+        1,
+        None,
+        Custody.RELEASED,
+    )
+
+
+@pytest.mark.parametrize(
+    ("intent", "begin"),
+    [(taken(LossKind.OBJECT_SETTINGS), 120), (taken(begin=100), 120), (taken(begin=130), 130)],
+)
+def test_a_partition_that_is_parked_for_something_else_by_now_is_left(intent, begin):
+    with pytest.raises(NotAsConfirmed, match="look again"):
+        overwriting(intent, begin, '"etag"')

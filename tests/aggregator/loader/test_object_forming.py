@@ -45,7 +45,7 @@ def held(place, intent, leader_epoch):
 def forming():
     partitions = {PLACE: held(PLACE, INTENT, 0)}
     assignment = SimpleNamespace(log_fields="feed=f")
-    return ObjectForming(assignment, partitions, Commits(), None, None, held, 100, COUNTS)
+    return ObjectForming(assignment, partitions, Commits(), None, None, held, 100, COUNTS, None)
 
 
 def read(forming, **names):

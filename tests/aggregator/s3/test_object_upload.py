@@ -34,12 +34,12 @@ class Requests:
         self.parts[number] = data
         return PutPart(number, f"etag {number}", crc)
 
-    def put(self, key, data, crc, metadata):
+    def put(self, key, data, crc, metadata, over):
         self._count()
         assert crc == crc32c(data)
         self.put_at_once = data
 
-    def complete(self, key, upload_id, parts, size_bytes, crc):
+    def complete(self, key, upload_id, parts, crc, over):
         self._count()
         self.completed = [each.number for each in parts]
 
@@ -103,3 +103,34 @@ async def test_parts_grow_so_that_no_object_has_more_of_them_than_a_store_takes(
     store = Requests()
     await uploaded(store, [75])
     assert [len(part) for _, part in sorted(store.parts.items())] == [10, 10, 20, 20, 15]
+
+
+class Named(Requests):
+    """Has a content of one ETag, or none, under the name."""
+
+    def __init__(self, etag: str | None) -> None:
+        super().__init__()
+        self.etag, self.overs = etag, []
+
+    def put(self, key, data, crc, metadata, over):
+        self.overs.append(over)
+        if over != self.etag:
+            raise StoreProblem(Answer.TAKEN if self.etag else Answer.ABSENT, key)
+        super().put(key, data, crc, metadata, over)
+
+
+@pytest.mark.parametrize(
+    ("etag", "overs", "is_written"),
+    [("seen", ["seen"], True), (None, ["seen", None], True), ("new", ["seen", None], False)],
+)
+async def test_a_content_that_may_be_overwritten_may_be_gone_and_no_other_is_overwritten(
+    etag, overs, is_written
+):
+    upload = ObjectUpload(store := Named(etag), "key", {})
+    upload.add(b"data")
+    if is_written:
+        await upload.complete("seen")
+    else:
+        with pytest.raises(StoreProblem):
+            await upload.complete("seen")
+    assert (store.overs, store.put_at_once) == (overs, b"data" if is_written else b"")

@@ -29,6 +29,16 @@ def test_size_and_checksum_decide_and_the_token_where_there_is_no_checksum(found
     assert verdict(found, MANIFEST) is expected
 
 
+def test_only_the_content_that_an_operator_named_is_given_up():
+    given_up = replace(MANIFEST, over='"e1"')
+    assert verdict(Found(99, 7, {}, '"e1"'), given_up) is Verdict.GIVEN_UP
+    assert verdict(Found(99, 7, {}, '"e2"'), given_up) is Verdict.OTHER
+    assert verdict(Found(99, 7, {}, ""), MANIFEST) is Verdict.OTHER
+    assert verdict(Found(100, 7, {}, '"e1"'), given_up) is Verdict.OURS
+    assert verdict(Found(100, None, {}, '"e1"'), given_up) is Verdict.UNCLEAR
+    assert verdict(None, given_up) is Verdict.ABSENT
+
+
 def test_a_checksum_of_zero_is_one():
     assert verdict(Found(100, 0, {TOKEN: "mine"}), MANIFEST) is Verdict.OTHER
     assert verdict(Found(100, 0, {}), replace(MANIFEST, crc32c=0)) is Verdict.OURS

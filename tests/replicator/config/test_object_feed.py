@@ -183,3 +183,26 @@ def test_denied_topics_and_those_of_kafka_and_sluice_are_not_taken() -> None:
     assert [name for name in names if found.takes(name)] == ["flights", "delays"]
     everything = feed()
     assert not everything.takes("sluice.balance") and not everything.takes("__consumer_offsets")
+
+
+def test_tags_are_those_that_a_store_takes() -> None:
+    assert feed(tagging=True, tags={"team": "air", "cost centre": "a/b@c"}).tags["team"] == "air"
+    assert "have no meaning without tagging = true" in contradictions(tags={"team": "air"})
+    with pytest.raises(ValidationError):
+        feed(tagging=True, tags={"team": 1})
+
+
+@pytest.mark.parametrize(
+    ("tags", "reason"),
+    [
+        ({"startOffset": "1"}, "a name that others give"),
+        ({"aws:x": "1"}, "a name that others give"),
+        ({"": "1"}, "no name of a tag"),
+        ({"a?": "1"}, "no name of a tag"),
+        ({"a": "b?"}, "a value is at most"),
+        ({"a": "b" * 257}, "a value is at most"),
+        ({str(at): "" for at in range(8)}, "there may be 7"),
+    ],
+)
+def test_other_tags_are_refused(tags: dict[str, str], reason: str) -> None:
+    assert reason in refusal(tagging=True, tags=tags)

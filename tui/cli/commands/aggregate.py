@@ -8,6 +8,7 @@ from tui.cli.commands.aggregate_losses import accept_loss
 from tui.cli.commands.aggregate_objects import objects
 from tui.cli.commands.aggregate_orders import freeze, refresh_schema, resume, skip_replay
 from tui.cli.commands.aggregate_proto import proto
+from tui.cli.commands.aggregate_store import overwrite, sweep
 from tui.cli.exit_codes import ExitCode
 from tui.cli.options import (
     check_daemon_options,
@@ -108,8 +109,9 @@ def check(
 
     Every replica is asked for its version, the columns, defaults and engines of the tables, their
     deduplication windows, the quorum, and the rights of the user; an insert of no rows is made into
-    each table. Two feeds that load the same records into one table are a mistake. Exits with 4 when
-    there is a mistake, and with 3 when a server could not be reached.
+    each table. Two feeds that load the same records into one table are a mistake. The store of a
+    feed into S3 is tried as at its start: bucket, credentials, rights, and whose the prefix is.
+    Exits with 4 when there is a mistake, and with 3 when a server could not be reached.
     """
     from replicator.config.topology import load
     from tui.cli.views.feed_check_view import as_text, as_values
@@ -124,5 +126,7 @@ def check(
     return ExitCode.UNREACHABLE if found.problems else ExitCode.DONE
 
 
-for command in (freeze, resume, refresh_schema, skip_replay, accept_loss, objects, proto):
+for command in (freeze, resume, refresh_schema, skip_replay, accept_loss):
+    aggregate.add_command(command)
+for command in (objects, sweep, overwrite, proto):
     aggregate.add_command(command)

@@ -57,16 +57,24 @@ def verify(ctx: click.Context, config: str | None, region: str | None) -> int:
 @click.option(
     "--rows",
     is_flag=True,
-    help="Compare the rows of every table and replica with the records as well.",
+    help="Compare the rows of every table and replica, and of every object, with the records.",
+)
+@click.option(
+    "--objects",
+    is_flag=True,
+    help="Ask the stores of feeds into objects for the size and checksum of each object.",
 )
 @timeout_option(15.0, "Seconds to wait for each answer of a server.")
 @output_option
-def check(config: str, region: str, since: str, rows: bool, timeout: float, output: str) -> int:
+def check(
+    config: str, region: str, since: str, rows: bool, objects: bool, timeout: float, output: str
+) -> int:
     """Judge the history of a region's committed entries, once.
 
     Exits with 0 when all of it is right; with 9 when there is an anomaly, or with --rows a row is
-    missing, surplus, doubled or changed; with 3 when a server could not be reached; with 5 when not
-    all could be judged. docs/verify.md describes each finding, and what no finding proves.
+    missing, surplus, doubled or changed, or with --objects an object is missing, different or
+    foreign; with 3 when a server could not be reached; with 5 when not all could be judged.
+    docs/verify.md describes each finding, and what no finding proves.
     """
     from aggregator.verifier.check import Check
     from replicator.audit.window import BadWindow, instant
@@ -75,7 +83,9 @@ def check(config: str, region: str, since: str, rows: bool, timeout: float, outp
 
     with usage_errors(BadWindow):
         since_ms = instant(since, int(time.time() * 1000))
-    found = Check(load(config), region, since_ms, timeout, with_rows=rows).run()
+    found = Check(
+        load(config), region, since_ms, timeout, with_rows=rows, with_objects=objects
+    ).run()
     emit(output, as_values(found), lambda: as_text(found))
     return exit_code(found)
 

@@ -11,6 +11,7 @@ from aggregator.verifier.alerts import shown
 from aggregator.verifier.check import CheckResult
 from aggregator.verifier.cluster_judge import Judgement
 from aggregator.verifier.finding import Weight
+from aggregator.verifier.object_check import ObjectCount
 from aggregator.verifier.row_check import RowCount
 from replicator.audit.window import iso
 from tui.cli.views.table import instant, joined, table
@@ -20,6 +21,7 @@ ROW_HEADS = (
     *("FEED", "CLUSTER", "TOPIC", "TABLE", "REPLICA", "RECORDS' ROWS", "ROWS"),
     *("MISSING", "SURPLUS", "DOUBLED", "CHANGED"),
 )
+OBJECT_HEADS = ("FEED", "CLUSTER", "BELOW", "OBJECTS", "MISSING", "DIFFERENT", "FOREIGN")
 HEADS = ("CLUSTER", "OF", "PARTITIONS", "ENTRIES", "ANOMALIES", "ACCEPTED", "UNKNOWN")
 
 
@@ -43,6 +45,22 @@ def as_values(found: CheckResult) -> dict[str, Any]:
         "tables": None
         if found.row_counts is None
         else [_count_values(each) for each in found.row_counts],
+        "objects": None
+        if found.object_counts is None
+        else [_object_values(each) for each in found.object_counts],
+    }
+
+
+def _object_values(count: ObjectCount) -> dict[str, Any]:
+    return {
+        "cluster": str(count.cluster),
+        "feed": count.feed,
+        "below": count.where,
+        "told": count.told,
+        "missing": count.missing,
+        "different": count.different,
+        "foreign": count.foreign,
+        "examples": list(count.examples),
     }
 
 
@@ -80,6 +98,8 @@ def as_text(found: CheckResult) -> str:
     parts.append(table(HEADS, cells))
     if found.row_counts is not None:
         parts.append(_row_table(found.row_counts))
+    if found.object_counts is not None:
+        parts.append(_object_table(found.object_counts))
     told = [each for each in found.judgements if not _is_unknown(each)]
     parts += [joined(_lines(each)) for each in told]
     if remarks := list(_remarks(found)):
@@ -103,6 +123,24 @@ def _row_table(counts: tuple[RowCount, ...]) -> str:
         for each in counts
     ]
     return table(ROW_HEADS, cells)
+
+
+def _object_table(counts: tuple[ObjectCount, ...]) -> str:
+    if not counts:
+        return "no objects to ask for"
+    cells = [
+        (
+            each.feed,
+            each.cluster,
+            each.where,
+            each.told,
+            each.missing,
+            each.different,
+            each.foreign,
+        )
+        for each in counts
+    ]
+    return table(OBJECT_HEADS, cells)
 
 
 def _differences(count: RowCount) -> tuple[int, ...]:
@@ -135,6 +173,8 @@ def _remarks(found: CheckResult) -> Iterator[str]:
         where = f"{each.feed} {each.topic} in {each.table} on {each.replica}"
         yield from (f"{where}: {text}" for text in each.examples)
         yield from (f"not compared: {where}: {text}" for text in each.doubts)
+    for objects in found.object_counts or ():
+        yield from (f"{objects.feed}: {text}" for text in objects.examples)
     yield from (f"problem: {text}" for text in found.problems)
 
 

@@ -5,7 +5,7 @@ from tests.aggregator.objects.test_told_object import TOLD
 from tui.cli.views.objects_view import as_text, as_values
 from tui.state.feed_objects import ObjectListing
 
-LOST = Difference(TOLD.key, "is not there")
+LOST = Difference(TOLD.key, "is not there", is_missing=True)
 
 
 def test_objects_are_shown_with_their_offsets(assert_snapshot):
@@ -22,5 +22,6 @@ def test_the_answer_of_the_store_stands_below():
 def test_values_have_the_same():
     found = as_values(ObjectListing((TOLD,), (LOST,)))
     assert found["objects"][0]["begin"] == 180
-    assert found["differences"] == [{"key": TOLD.key, "text": "is not there"}]
+    lost = {"key": TOLD.key, "text": "is not there", "is_missing": True}
+    assert found["differences"] == [lost]
     assert as_values(ObjectListing((TOLD,)))["differences"] is None

@@ -1,0 +1,128 @@
+"""Store admission: the feeds into objects that may begin, once their store was tried and their
+prefix is claimed. A feed that may not leaves the others flowing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from aggregator.driver.feed_posting import FeedCluster
+from aggregator.loader.object_sink import trial_store
+from aggregator.objects.prefix_claim import PrefixClaim
+from aggregator.s3.answers import StoreProblem
+from aggregator.s3.store_trial import Condition, StoreRefusal, tried
+from replicator.config.cluster_name import ClusterName
+from replicator.config.feed_settings import Feed
+from replicator.config.object_feed import ObjectFeed
+from replicator.kafka.admin.admin_error import AdminError
+from replicator.notices.condition import Kind, Subject
+from replicator.notices.conditions import Conditions
+from replicator.runtime.backoff import Backoff
+from replicator.runtime.gather import gather_or_cancel
+from replicator.runtime.report_once import ReportOnce
+from replicator.runtime.run_in_thread import run_in_thread
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 1.0
+
+
+class StoreAdmission:
+    """Admission of a region's feeds. Feeds into tables need none.
+
+    Args:
+        admitted: called when another feed may begin.
+        pause_seconds_max: longest pause before a store is tried again.
+    """
+
+    def __init__(
+        self,
+        feeds: Sequence[Feed],
+        conditions: Conditions,
+        admitted: Callable[[], None],
+        pause_seconds_max: float,
+    ) -> None:
+        self.unconditional: frozenset[FeedCluster] = frozenset()
+        """Feeds whose store does not keep names that are taken."""
+        self._feeds = {feed.name: feed for feed in feeds if isinstance(feed, ObjectFeed)}
+        self._conditions = conditions
+        self._admitted = admitted
+        self._pauses = min(PAUSE_SECONDS, pause_seconds_max), pause_seconds_max
+        self._untried = {
+            FeedCluster(feed.name, name) for feed in self._feeds.values() for name in feed.clusters
+        }
+        self._waiting = set(self._untried)
+        self._refusals: dict[Subject, str] = {}
+        self._warnings: dict[Subject, str] = {}
+        self._reports = ReportOnce()
+        if not self._waiting:
+            # A daemon before this one may have had such feeds.
+            for kind in (Kind.FEED_REFUSED, Kind.STORE_UNCONDITIONAL):
+                conditions.replace(kind, {})
+
+    @property
+    def is_trying(self) -> bool:
+        """True until each store has answered once, or has failed to."""
+        return bool(self._untried)
+
+    def has(self, each: FeedCluster) -> bool:
+        """Returns True if a feed may read a cluster."""
+        return each not in self._waiting
+
+    async def admit_all(
+        self, cluster: ClusterName, cluster_id: Callable[[], Awaitable[str]]
+    ) -> None:
+        """Tries the stores of all feeds that read a cluster, until all are admitted."""
+        asked = [each for each in self._waiting if each.cluster == cluster]
+        await gather_or_cancel(*(self._admit(each, cluster_id) for each in asked))
+
+    async def _admit(self, each: FeedCluster, cluster_id: Callable[[], Awaitable[str]]) -> None:
+        feed, backoff = self._feeds[each.feed], Backoff(*self._pauses)
+        while True:
+            try:
+                claim = PrefixClaim(each.feed, str(each.cluster), await cluster_id())
+                trial = partial(
+                    tried,
+                    trial_store(feed),
+                    feed.prefix_of(each.cluster),
+                    claim,
+                    is_claiming=True,
+                )
+                condition = await run_in_thread(trial)
+                break
+            except (StoreRefusal, StoreProblem, AdminError) as error:
+                self._refuse(each, error)
+            self._untried.discard(each)
+            await asyncio.sleep(backoff.jittered(0.8, 1.2))
+            backoff.grow()
+        self._admit_with(each, condition)
+
+    def _refuse(self, each: FeedCluster, error: Exception) -> None:
+        self._refusals[_subject(each)] = str(error)
+        self._conditions.replace(Kind.FEED_REFUSED, self._refusals)
+        if self._reports.is_news(each, str(error)):
+            log.error("event=feed-refused %s: %s", _fields(each), error)
+
+    def _admit_with(self, each: FeedCluster, condition: Condition | None) -> None:
+        self._waiting.discard(each)
+        self._untried.discard(each)
+        self._refusals.pop(_subject(each), None)
+        self._conditions.replace(Kind.FEED_REFUSED, self._refusals)
+        if condition is not Condition.HONOURED:
+            assert condition is not None, "a prefix that is claimed is tried"
+            self.unconditional |= {each}
+            self._warnings[_subject(each)] = condition.value
+            log.warning("event=store-unconditional %s: %s", _fields(each), condition.value)
+        self._conditions.replace(Kind.STORE_UNCONDITIONAL, self._warnings)
+        log.info("event=feed-admitted %s", _fields(each))
+        self._admitted()
+
+
+def _subject(each: FeedCluster) -> Subject:
+    return Subject(feed=each.feed, cluster=str(each.cluster))
+
+
+def _fields(each: FeedCluster) -> str:
+    return f"feed={each.feed} cluster={each.cluster.replace(' ', '-')}"

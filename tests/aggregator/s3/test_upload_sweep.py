@@ -1,0 +1,53 @@
+"""Only uploads that the feed has begun, that no intent names and that are old enough are stale."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.objects.object_name import ObjectName
+from aggregator.s3.object_store import Upload
+from aggregator.s3.upload_sweep import Fate, ObjectPlace, judged, places
+
+PREFIX = "lake/topics"
+OLD, YOUNG, BEFORE = 10.0, 20.0, 15.0
+
+
+def key(topic: str = "t", partition: int = 0, begin: int = 0) -> str:
+    return ObjectName(
+        prefix=PREFIX, topic=topic, encoded_partition="p=0", partition=partition, begin=begin,
+        extension="parquet",
+    ).key  # fmt: skip
+
+
+def fate(name: str, begun_at: float = OLD, needed: frozenset[ObjectPlace] = frozenset()) -> Fate:
+    upload = Upload(name, "id", begun_at)
+    (found,) = judged([upload], PREFIX, places([upload], PREFIX, {"t"}), needed, BEFORE)
+    return found.fate
+
+
+def test_age_and_intents_decide_about_an_upload_of_the_feed():
+    assert fate(key()) is Fate.STALE
+    assert fate(key(), YOUNG) is Fate.YOUNG
+    assert fate(key(begin=7), needed=frozenset({ObjectPlace("t", 0, "p=0", 7)})) is Fate.NEEDED
+    assert fate(key(begin=8), needed=frozenset({ObjectPlace("t", 0, "p=0", 7)})) is Fate.STALE
+
+
+def test_the_format_of_an_object_that_an_intent_names_does_not_matter():
+    needed = frozenset({ObjectPlace("t", 0, "p=0", 7)})
+    assert fate(key(begin=7).replace(".parquet", ".json.gz"), needed=needed) is Fate.NEEDED
+
+
+def test_what_a_trial_leaves_behind_is_the_feeds():
+    assert fate(f"{PREFIX}/_sluice_trial") is Fate.STALE
+    assert fate(f"{PREFIX}/_sluice_claim.json") is Fate.STALE
+    assert fate("other/_sluice_claim.json") is Fate.FOREIGN
+
+
+def test_topics_that_the_feed_does_not_have_are_foreign():
+    assert fate(key(topic="other")) is Fate.FOREIGN
+
+
+@given(st.text(), st.sampled_from(["", f"{PREFIX}/", f"{PREFIX}/t/", f"{PREFIX}/t/p=0/"]))
+def test_names_of_other_shapes_are_never_touched(name, folder):
+    found = fate(f"{folder}{name}")
+    if found is not Fate.FOREIGN:
+        assert "+" in name or name.startswith("_sluice_")

@@ -1,0 +1,104 @@
+"""`sluice verify check --objects`: what the store lost, changed, or has beside what was told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from crc32c import crc32c
+
+from aggregator.loader.object_sink import address_of
+from aggregator.s3.object_store import ObjectStore
+from aggregator.verifier import object_check
+from tests.live.feed_ground import documents
+from tests.live.object_commands import sluice
+from tests.live.object_steps import Step, begin_with_end
+from tests.live.test_feed_kills import await_death
+from tests.live.test_object_loading import make_feed, object_server
+from tui.program import run
+
+__all__ = ["make_feed", "object_server"]  # fixtures
+CHECK = "verify check --region east --objects"
+
+
+@pytest.fixture
+def feed(make_feed):
+    return make_feed(partitions=2, settings="object_records = 10")
+
+
+@pytest.fixture
+def store(feed):
+    return ObjectStore(address_of(feed.assignment().feed))
+
+
+def checked(feed, more: str = ""):
+    """Returns the exit code, and the count of the feed."""
+    code, found, _ = sluice(feed, f"{CHECK} {more}")
+    (count,) = found["objects"]
+    return code, count, found
+
+
+def test_lost_changed_and_foreign_objects_are_named(feed, store, capsys):
+    feed.send(documents(60, partitions=2))
+    feed.load()
+    feed.wait_passed(60)
+    code, count, found = checked(feed)
+    assert (code, count["told"], count["examples"]) == (0, 6, []), found
+    lost, changed = sorted(name.key for name in feed.objects())[:2]
+    (feed.bucket / lost).unlink()
+    (feed.bucket / changed).write_bytes(b"other")
+    folder = f"topics/{feed.topic}/partition=1"
+    foreign = f"{folder}/{feed.topic}+1+0000000015.zstd.parquet"
+    for key in (foreign, f"{folder}/part-0001.parquet", f"topics/{feed.topic}/_SUCCESS"):
+        store.put(key, b"x", crc32c(b"x"), {})
+    code, count, _ = checked(feed)
+    assert code == 9
+    assert (count["missing"], count["different"], count["foreign"]) == (1, 1, 1)
+    text = "\n".join(count["examples"])
+    assert f"{lost} is not there" in text and f"{changed} has 5 bytes" in text
+    assert f"foreign: {foreign}" in text and "part-0001" not in text
+    words = ["verify", "check", "--region", "east", "--objects", "--config", str(feed.config)]
+    assert run(words) == 9
+    assert f"foreign: {foreign}" in capsys.readouterr().out
+    # Other objects are those of a time before.
+    assert checked(feed, "--since 2040-01-01T00:00:00Z")[1]["told"] == 0
+
+
+def test_an_object_that_is_complete_and_not_told_yet_is_not_foreign(feed, monkeypatch):
+    feed.send(documents(20))
+    await_death(begin_with_end(feed, Step.COMPLETED, 2))
+    assert len(feed.objects()) == 2 and len(feed.told()) == 1
+    code, count, _ = checked(feed)
+    assert (code, count["told"], count["foreign"]) == (0, 1, 0)
+    # Without a look at the intents it would be.
+    foreign = object_check.foreign
+    monkeypatch.setattr(
+        object_check,
+        "foreign",
+        lambda listed, told, _, since_ms: foreign(listed, told, {}, since_ms),
+    )
+    code, count, _ = checked(feed)
+    assert (code, count["foreign"]) == (9, 1)
+
+
+def test_objects_of_another_sink_from_before_the_start_are_not_foreign(make_feed):
+    feed = make_feed(settings='object_records = 10\nstart = "latest"')
+    store = ObjectStore(address_of(feed.assignment().feed))
+    before = f"topics/{feed.topic}/partition=0/{feed.topic}+0+0000000000.snappy.parquet"
+    store.put(before, b"x", crc32c(b"x"), {})
+    feed.send(documents(5))
+    feed.load()
+    feed.wait_passed(0)
+    assert checked(feed)[0] == 0
+
+
+def test_a_store_that_does_not_answer_is_a_problem(feed, object_server):
+    feed.send(documents(20, partitions=2))
+    feed.load()
+    feed.wait_passed(20)
+    object_server.process.kill()
+    code, _, found = checked(feed)
+    object_server.start()
+    object_server.wait_ready()
+    assert code == 3
+    assert any("ListObjectsV2" in text for text in found["problems"]), json.dumps(found)

@@ -1,0 +1,101 @@
+"""Sweeping: aborts the uploads below a feed's prefix that nothing needs any more."""
+
+from __future__ import annotations
+
+from aggregator.intents.table_range import Manifest
+from aggregator.loader.object_sink import address_of
+from aggregator.loader.reports import FeedPartition
+from aggregator.objects.prefix_claim import CLAIM, PrefixClaim, UnreadableClaim, below
+from aggregator.s3.object_store import ObjectStore
+from aggregator.s3.upload_sweep import Fate, JudgedUpload, ObjectPlace, judged, places
+from replicator.config.cluster_name import ClusterName
+from replicator.config.object_feed import ObjectFeed
+from replicator.config.topology import Appliance
+from replicator.kafka.admin.admin import Admin
+from tui.actions.feed_orders import check_scope
+from tui.actions.order_checks import OrderRefused
+from tui.state.feed_intents import loaded_partitions, read_intents
+from tui.state.feed_scope import Scope
+from tui.state.swept_uploads import Sweep
+
+
+def sweep_uploads(
+    appliance: Appliance,
+    feed: ObjectFeed,
+    scope: Scope,
+    *,
+    begun_before: float,
+    is_dry: bool,
+    timeout_seconds: float,
+) -> Sweep:
+    """Aborts the uploads that nothing needs; returns all that there were. Blocking.
+
+    May be killed and repeated. A loader whose upload is aborted uploads the same records again.
+
+    Args:
+        begun_before: Unix time; younger uploads are left.
+        is_dry: aborts none.
+        timeout_seconds: for each cluster.
+
+    Raises:
+        OrderRefused: the feed does not have the scope, or has not claimed its prefix.
+        AdminError, Unreachable, Answered: a cluster gives no answer.
+        StoreProblem: the store gives none.
+    """
+    check_scope(feed, scope)
+    store = ObjectStore(address_of(feed))
+    found = [
+        each
+        for name in feed.clusters
+        if scope.cluster in (None, name)
+        for each in _of_cluster(appliance, feed, name, scope, store, begun_before, timeout_seconds)
+    ]
+    if not is_dry:
+        for each in found:
+            if each.fate is Fate.STALE:
+                store.abort(each.upload.key, each.upload.upload_id)
+    return Sweep(tuple(found), is_dry)
+
+
+def _of_cluster(
+    appliance: Appliance,
+    feed: ObjectFeed,
+    name: ClusterName,
+    scope: Scope,
+    store: ObjectStore,
+    begun_before: float,
+    timeout_seconds: float,
+) -> list[JudgedUpload]:
+    settings, prefix = appliance.cluster(name), feed.prefix_of(name)
+    admin = Admin(name, settings, timeout_seconds)
+    _raise_unless_claimed(store, prefix, PrefixClaim(feed.name, str(name), admin.cluster_id()))
+    partitions = [each for each in loaded_partitions(feed, name, admin.topics()) if scope.has(each)]
+    # Listed before the intents are read: what is sealed meanwhile is not aborted.
+    uploads = list(store.uploads(below(prefix, "")))
+    known = {
+        upload: place
+        for upload, place in places(uploads, prefix, {each.topic for each in partitions}).items()
+        if FeedPartition(str(name), place.topic, place.partition) in partitions
+    }
+    intents = read_intents(name, settings, feed, partitions, timeout_seconds) if known else {}
+    needed = {
+        ObjectPlace(partition.topic, partition.partition, encoded_partition, each.begin)
+        for partition, intent in intents.items()
+        for encoded_partition, each in intent.tables.items()
+        if isinstance(each, Manifest)
+    }
+    return list(judged(uploads, prefix, known, needed, begun_before))
+
+
+def _raise_unless_claimed(store: ObjectStore, prefix: str, claim: PrefixClaim) -> None:
+    """Raises OrderRefused unless the feed has claimed the prefix: others name objects alike."""
+    where = f"{store.address.bucket}/{below(prefix, CLAIM)}"
+    content = store.read(below(prefix, CLAIM))
+    if content is None:
+        raise OrderRefused(f"there is no {where}: the feed has never written there")
+    try:
+        other = PrefixClaim.decode(content)
+    except UnreadableClaim as error:
+        raise OrderRefused(f"{where} is {error}") from None
+    if not claim.is_same(other):
+        raise OrderRefused(f"{where} says that {other} writes there, and not {claim}")
