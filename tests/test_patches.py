@@ -10,7 +10,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 
-PATCHES_MAX = 44
+PATCHES_MAX = 56
 """Calls of monkeypatch.setattr in all tests. A pause, a clock or a client is an argument instead;
 what is left replaces parts of libraries and of the command line."""
 
@@ -29,6 +29,9 @@ TAKES_APART = {
     "live/object_steps.py",
     "live/test_feed_protections.py",
     "live/test_object_protections.py",
+    "live/test_object_rights.py",
+    "live/test_object_tags.py",
+    "live/test_restore.py",
     "test_feed_protections.py",
 }
 """Tests that put something else in place of a loader's inner parts. No further ones."""

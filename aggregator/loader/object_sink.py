@@ -43,9 +43,7 @@ def object_sink(
 ) -> Sink:
     """Returns the parts."""
     counts = ObjectCounts(tally, RefusedRecords(assignment, tally))
-    store = make_store(
-        address_of(feed), counts.client, has_condition=assignment.has_condition
-    )
+    store = make_store(address_of(feed), counts.client, has_condition=assignment.has_condition)
     layout = ObjectLayout(feed, str(assignment.cluster))
     hold = partial(_held, rotation_of(feed), layout.folders, counts)
     forming = make_forming(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
 from aggregator.loader.assembly import Makers
+from aggregator.s3.object_store import ObjectStore, StoreAddress
 from replicator.config.object_feed import ObjectFeed
 from tests.world.objects.client import WorldS3
 from tests.world.objects.object_load import Settings
@@ -56,5 +57,7 @@ class ObjectFeeding(LoadedFeed):
         self.feed = self.feed.model_copy(update={"part_mib": part_mib})
 
     def connected(self, makers: Makers) -> Makers:
-        make_store = partial(makers.object_store, make_client=lambda _: WorldS3(self.server))
+        def make_store(address: StoreAddress, make_client: object, **settings: Any) -> ObjectStore:
+            return makers.object_store(address, lambda _: WorldS3(self.server), **settings)
+
         return replace(makers, object_store=make_store, report_store=NoReports)
