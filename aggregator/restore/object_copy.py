@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +24,16 @@ ATTEMPTS = 6
 """Attempts to read an object of a store that cannot answer now."""
 
 
-def chunks_of(store: ObjectStore, told: ToldObject, folder: Path) -> Iterator[pa.Table]:
+def chunks_of(
+    store: ObjectStore,
+    told: ToldObject,
+    folder: Path,
+    pause: Callable[[float], None] = time.sleep,
+) -> Iterator[pa.Table]:
     """Copies an object into a folder, and yields its records chunk by chunk. Blocking.
+
+    Args:
+        pause: called with the seconds before the next attempt.
 
     Raises:
         CannotRestore: the object is not the one that was told.
@@ -33,7 +41,7 @@ def chunks_of(store: ObjectStore, told: ToldObject, folder: Path) -> Iterator[pa
     """
     path = folder / f"{told.partition}-{told.begin}-{crc32c(told.key.encode()):08x}"
     try:
-        _copy(store, told, path)
+        _copy(store, told, path, pause)
         with pq.ParquetFile(path) as file:
             _check(file, told)
             yield from _chunks(file)
@@ -43,7 +51,7 @@ def chunks_of(store: ObjectStore, told: ToldObject, folder: Path) -> Iterator[pa
         path.unlink(missing_ok=True)
 
 
-def _copy(store: ObjectStore, told: ToldObject, path: Path) -> None:
+def _copy(store: ObjectStore, told: ToldObject, path: Path, pause: Callable[[float], None]) -> None:
     backoff = Backoff(0.1, 10.0)
     for attempt in range(ATTEMPTS):
         try:
@@ -56,7 +64,7 @@ def _copy(store: ObjectStore, told: ToldObject, path: Path) -> None:
                 ) from problem
             if problem.answer is not Answer.BUSY or attempt == ATTEMPTS - 1:
                 raise
-            time.sleep(backoff.jittered(0.5, 1.0))
+            pause(backoff.jittered(0.5, 1.0))
             backoff.grow()
     if (size, crc) != (told.size_bytes, told.crc32c):
         raise _differs(

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from aggregator.loader.intent_effects import EffectProducer
 from aggregator.restore.restore_entry import RestoreEntries
 from aggregator.restore.restore_session import RestoreSession
 from deploy.lab.process import Process
+from replicator.kafka.client.fenced_committer import Identity
 from tests.live.feed_steps import Ending
 from tests.live.loader_process import CHECKOUT
 from tests.live.object_steps import _around
@@ -53,6 +56,25 @@ def watch(ending: Ending) -> None:
             ending.reach(Step.CLAIMED)  # type: ignore[arg-type]
 
     RestoreEntries.commit = commit
+
+
+@contextmanager
+def each_transaction_twice() -> Iterator[None]:
+    """Has restores of this process send the records of each transaction two times."""
+    act = RestoreEntries.commit
+
+    async def commit(self: Any, *arguments: Any, effects: Any = None) -> None:
+        async def send(identity: Identity) -> None:
+            await effects(identity)
+            await effects(identity)
+
+        await act(self, *arguments, effects=effects and send)
+
+    RestoreEntries.commit = commit
+    try:
+        yield
+    finally:
+        RestoreEntries.commit = act
 
 
 def begin_with_end(

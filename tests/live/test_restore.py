@@ -14,7 +14,6 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
-from aggregator.restore.restore_session import RestoreSession
 from deploy.lab.object_server import ACCESS_KEY, SECRET_KEY, ObjectServer
 from deploy.lab.traffic import Shape, records, send
 from deploy.lab.wait import until
@@ -23,7 +22,7 @@ from replicator.config.topology import load
 from replicator.kafka.admin.admin import Admin
 from tests.live.feed_ground import committed, documents
 from tests.live.object_ground import ObjectGround
-from tests.live.restore_steps import Step, begin_with_end
+from tests.live.restore_steps import Step, begin_with_end, each_transaction_twice
 from tests.live.test_feed_kills import await_death
 from tests.live.test_feed_zombies import await_stop
 from tui.cli.exit_codes import ExitCode
@@ -294,21 +293,11 @@ def test_a_target_that_would_lose_or_change_records_is_refused_with_what_to_do(l
     assert log_ends(lake.cluster, others) == [3, 0, 0]
 
 
-def test_a_transaction_that_is_repeated_writes_no_record_twice(lake, monkeypatch):
+def test_a_transaction_that_is_repeated_writes_no_record_twice(lake):
     """It is, when a coordinator has left out the marker of its offsets (decision 0010)."""
-    target, made = new_topic(lake, **SMALL), RestoreSession._effects
-
-    def twice(self, taken):
-        effects = made(self, taken)
-
-        async def send(identity):
-            await effects(identity)
-            await effects(identity)
-
-        return send
-
-    monkeypatch.setattr(RestoreSession, "_effects", twice)
-    assert restore(lake, target)[0] == 0
+    target = new_topic(lake, **SMALL)
+    with each_transaction_twice():
+        assert restore(lake, target)[0] == 0
     assert_whole(lake, target)
     assert_translated(lake, target)
 

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 from crc32c import crc32c
 
-from aggregator.restore import object_copy
 from aggregator.restore.object_copy import ATTEMPTS, chunks_of
 from aggregator.restore.restore_plan import CannotRestore
 from aggregator.s3.answers import Answer, StoreProblem
@@ -77,18 +76,17 @@ def test_files_of_other_columns_are_refused(store, told, tmp_path):
     assert "as Parquet" in refusal(store, with_content(store, told, b"PAR1"), tmp_path)
 
 
-def test_a_store_that_cannot_answer_now_is_asked_again(store, told, tmp_path, monkeypatch):
+def test_a_store_that_cannot_answer_now_is_asked_again(store, told, tmp_path):
     pauses = []
-    monkeypatch.setattr(object_copy.time, "sleep", pauses.append)
     store.problems = [StoreProblem(Answer.BUSY, "SlowDown")] * (ATTEMPTS - 1)
-    assert list(chunks_of(store, told, tmp_path))
+    assert list(chunks_of(store, told, tmp_path, pauses.append))
     assert len(pauses) == ATTEMPTS - 1
     store.problems = [StoreProblem(Answer.BUSY, "SlowDown")] * ATTEMPTS
     with pytest.raises(StoreProblem):
-        list(chunks_of(store, told, tmp_path))
+        list(chunks_of(store, told, tmp_path, pauses.append))
     store.problems = [StoreProblem(Answer.DENIED, "no")]
     with pytest.raises(StoreProblem):
-        list(chunks_of(store, told, tmp_path))
+        list(chunks_of(store, told, tmp_path, pauses.append))
     assert not store.problems
     store.problems = [StoreProblem(Answer.ABSENT, "gone")]
     assert "is not in the store" in refusal(store, told, tmp_path)
