@@ -308,7 +308,8 @@ def load(lab: Lab, wanted: int, recording: Recording) -> bool:
                 f"{row.changed} changed"
             )
             is_right = is_right and row.is_right
-        found = flight_objects.compare_objects(aggregate, store)
+        topic = flight_tables.committed(aggregate, flight_objects.TOPIC)
+        found = flight_objects.compare_objects(topic, store)
     say(
         f"{found.objects} objects in S3:     {found.records:>8,} records, {found.lost} lost, "
         f"{found.doubled} doubled, {found.changed} changed, {found.misplaced} in another month"

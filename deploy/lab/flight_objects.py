@@ -7,7 +7,7 @@ month are large enough for two parts.
 import io
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
+from confluent_kafka import Message
 from confluent_kafka.admin import NewTopic
 
 from deploy.lab.flight_tables import committed
@@ -152,9 +153,13 @@ def count_records(server: ObjectServer) -> int:
     return sum(pq.read_metadata(each).num_rows for each in visible(server))
 
 
-def compare_objects(cluster: KafkaCluster, server: ObjectServer) -> ObjectsVerdict:
-    """Compares each record of the topic with those in the objects: key, value, headers, time."""
-    wanted = {message.offset(): _flight(message) for message in committed(cluster, TOPIC)}
+def compare_objects(messages: Iterable[Message], server: ObjectServer) -> ObjectsVerdict:
+    """Compares each record with those in the objects: key, value, headers, time.
+
+    Args:
+        messages: all of the topic.
+    """
+    wanted = {message.offset(): _flight(message) for message in messages}
     found: dict[int, Flight] = {}
     counts: Counter[int] = Counter()
     misplaced = 0

@@ -84,9 +84,9 @@ def test_a_feed_needs_no_more_than_these_rights(feed, allow):
     allow()
     feed.take_large_records()
     feed.lead()
-    begin_with_end(feed, Step.SEALED)
+    loader = begin_with_end(feed, Step.SEALED)
     feed.send_large(iter([bytes([number]) * MIB for number in range(16)]))
-    assert feed._processes[-1].wait(60)
+    assert loader.wait(60)
     feed.load()
     feed.wait_passed(16)
     assert [len(each) for each in feed.objects().values()] == [8 * (MIB + 1)] * 2

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from aggregator.files.record_columns import SCHEMA
-from deploy.lab import flight_objects
 from deploy.lab.flight_objects import TOPIC, almost_through, between_parts, compare_objects
 from deploy.lab.traffic import TrafficRecord
 
@@ -46,10 +45,11 @@ def row(offset, value=None):
     }
 
 
+MESSAGES = [message(offset) for offset in range(6)]
+
+
 @pytest.fixture
-def server(tmp_path, monkeypatch):
-    messages = [message(offset) for offset in range(6)]
-    monkeypatch.setattr(flight_objects, "committed", lambda *_: messages)
+def server(tmp_path):
     return SimpleNamespace(objects=tmp_path)
 
 
@@ -63,7 +63,7 @@ def write(server, begin, *rows, month="07"):
 def test_objects_with_each_record_once_are_right(server):
     write(server, 0, row(0), row(1))
     write(server, 2, row(2), row(3), row(4), row(5))
-    found = compare_objects(None, server)
+    found = compare_objects(MESSAGES, server)
     assert (found.objects, found.records) == (2, 6)
     assert found.is_right
 
@@ -72,7 +72,7 @@ def test_what_is_lost_doubled_changed_or_elsewhere_is_counted(server):
     write(server, 0, row(0), row(1, b"other"))
     write(server, 2, row(2), row(0), row(3))
     write(server, 4, row(4), month="08")
-    found = compare_objects(None, server)
+    found = compare_objects(MESSAGES, server)
     assert (found.lost, found.doubled, found.changed, found.misplaced) == (1, 1, 1, 2)
     assert not found.is_right
 
