@@ -139,7 +139,8 @@ def test_dead_letters_are_looked_for(make_feed):
     assert count["examples"] == ["doubled among the dead letters: partition 0, offsets 3"]
     # Kafka forgets them.
     place = KafkaTopicPartition(letter.topic(), letter.partition(), -1)
-    (done,) = feed.cluster.admin().delete_records([place]).values()
+    admin = feed.cluster.admin()
+    (done,) = admin.delete_records([place]).values()
     done.result(30)
     code, count = checked(feed)
     assert (code, differing(count)) == (9, {"missing": 1}), count
