@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,8 +20,9 @@ from confluent_kafka.admin import NewTopic
 from aggregator.driver.cluster_leadership import ClusterLeadership
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
+from aggregator.loader.assembly import assemble
 from aggregator.loader.assignment import LoaderAssignment
-from aggregator.loader.loader import load
+from aggregator.loader.loader import MakeSession, load
 from balancer.plan import TopicPartition
 from deploy.lab.credentials import PASSWORD
 from deploy.lab.kafka import KafkaCluster
@@ -166,9 +167,20 @@ clusters = ["east aggregate"]
             deadline=time.time() + self.deadline_seconds,
         )
 
-    def load(self, number: int = 0, partitions: Iterable[int] | None = None) -> Future[Any]:
-        """Starts a loader beside the test."""
-        found = self._loop.spawn(load(self.appliance, self.assignment(number, partitions)))
+    def load(
+        self,
+        number: int = 0,
+        partitions: Iterable[int] | None = None,
+        make_session: MakeSession = assemble,
+        **changes: Any,
+    ) -> Future[Any]:
+        """Starts a loader beside the test.
+
+        Args:
+            changes: of its assignment.
+        """
+        assignment = replace(self.assignment(number, partitions), **changes)
+        found = self._loop.spawn(load(self.appliance, assignment, make_session))
         self._loaders.append(found)
         return found
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from crc32c import crc32c
 
+from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import Manifest
 from aggregator.loader.object_sink import address_of
-from aggregator.s3.object_store import ObjectStore
-from aggregator.verifier import object_check
+from aggregator.objects.object_name import parsed
+from aggregator.objects.told_object import ToldObject
+from aggregator.s3.object_store import Listed, ObjectStore
+from aggregator.verifier.object_check import foreign
+from balancer.plan import TopicPartition
+from replicator.kafka.client.custody import Custody
 from tests.live.feed_ground import documents
 from tests.live.object_commands import sluice
 from tests.live.object_steps import Step, begin_with_end
@@ -64,21 +71,26 @@ def test_lost_changed_and_foreign_objects_are_named(feed, store, capsys):
     assert checked(feed, "--since 2040-01-01T00:00:00Z")[1]["told"] == 0
 
 
-def test_an_object_that_is_complete_and_not_told_yet_is_not_foreign(feed, monkeypatch):
+def test_an_object_that_is_complete_and_not_told_yet_is_not_foreign(feed):
     feed.send(documents(20))
     await_death(begin_with_end(feed, Step.COMPLETED, 2))
     assert len(feed.objects()) == 2 and len(feed.told()) == 1
     code, count, _ = checked(feed)
     assert (code, count["told"], count["foreign"]) == (0, 1, 0)
-    # Without a look at the intents it would be.
-    foreign = object_check.foreign
-    monkeypatch.setattr(
-        object_check,
-        "foreign",
-        lambda listed, told, _, since_ms: foreign(listed, told, {}, since_ms),
+
+
+def test_without_a_look_at_the_intents_an_object_that_is_not_told_yet_would_be_foreign():
+    place = TopicPartition("t", 0)
+    keys = [f"topics/t/p=0/t+0+{begin:010}.parquet" for begin in (0, 10)]
+    listed = [(Listed(key, 1.0), parsed(key, "topics")) for key in keys]
+    sealed = Manifest(10, 20, 10, size_bytes=1, crc32c=1)
+    told = ToldObject.of(keys[0], "c", *place, replace(sealed, begin=0, end=10), 0)
+    intent = Intent(
+        custody=Custody.HELD, offset=10, reference=10, transactional_id="l", tables={"p=0": sealed}
     )
-    code, count, _ = checked(feed)
-    assert (code, count["foreign"]) == (9, 1)
+    assert not [*foreign(listed, [told], {place: intent}, 0)]
+    assert [*foreign(listed, [told], {}, 0)] == [keys[1]]
+    assert not [*foreign(listed, [told], {}, 2000)]
 
 
 def test_objects_of_another_sink_from_before_the_start_are_not_foreign(make_feed):

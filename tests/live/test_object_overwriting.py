@@ -3,15 +3,14 @@ seen, and over no other."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import pytest
 from crc32c import crc32c
 
-from aggregator.loader import loader, object_forming
+from aggregator.loader.assembly import assemble
 from aggregator.loader.object_sink import address_of
-from aggregator.s3.object_store import ObjectStore
-from aggregator.s3.object_verdict import Verdict, verdict
+from aggregator.s3.object_store import Found, ObjectStore, client_of
 from deploy.lab.wait import until
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import LossKind
@@ -107,20 +106,20 @@ def test_a_loader_that_dies_behind_the_overwriting_leaves_the_object_to_the_next
 def test_a_content_that_came_behind_the_confirmation_is_not_overwritten(feed, store, key):
     lay(store, key)
     feed.send(documents(14))
-    feed.load()
+    loader = feed.load()
     wait_parked(feed)
     feed.publish()
-    assert until(lambda: not feed._loaders or feed._loaders[-1].done(), 30)
+    assert until(loader.done, 30)
     assert about(feed, "overwrite", "--confirm")[0] == 0
     assert feed.intents()[0].custody is Custody.RELEASED
     lay(store, key, b"yet another")
-    feed.load(number=1)
+    loader = feed.load(number=1)
     wait_parked(feed)
     assert store.read(key) == b"yet another"
     feed.publish()
-    assert until(lambda: feed._loaders[-1].done(), 30)
+    assert until(loader.done, 30)
     assert about(feed, "overwrite", "--confirm")[0] == 0
-    store._client.delete_object(Bucket=store.address.bucket, Key=key)
+    client_of(store.address).delete_object(Bucket=store.address.bucket, Key=key)
     feed.load(number=2)
     feed.wait_passed(14)
     assert [each.offset for each in feed.records()] == [*range(14)]
@@ -131,7 +130,7 @@ def test_a_name_that_is_free_again_is_left_to_accept_loss(feed, store, key):
     feed.send(documents(14))
     feed.load()
     wait_parked(feed)
-    store._client.delete_object(Bucket=store.address.bucket, Key=key)
+    client_of(store.address).delete_object(Bucket=store.address.bucket, Key=key)
     code, found, _ = about(feed, "overwrite", "--confirm")
     assert code == 5 and "accept-loss" in found["left"][0]["reason"]
     assert about(feed, "accept-loss", "--yes")[0] == 0
@@ -139,58 +138,51 @@ def test_a_name_that_is_free_again_is_left_to_accept_loss(feed, store, key):
     assert [each.offset for each in feed.records()] == [*range(14)]
 
 
-def test_without_the_look_the_store_keeps_a_name_and_without_both_it_is_overwritten(
-    feed, store, key, monkeypatch
-):
-    """HEAD tells which content may be overwritten, and the condition holds behind HEAD."""
+class Blind(ObjectStore):
+    """Does not see an object at the first look."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.looked: set[str] = set()
+
+    def head(self, key: str) -> Found | None:
+        if key in self.looked:
+            return super().head(key)
+        self.looked.add(key)
+        return None
+
+
+def blind(appliance, assignment, stored, tally):
+    """Returns a session whose looks are blind at first; its requests to write are as ever."""
+    session = assemble(appliance, assignment, stored, tally)
+    forming = session.sink.forming
+    has_condition = assignment.has_condition
+    forming.store = Blind(forming.store.address, has_condition=has_condition)
+    return session
+
+
+def test_without_the_look_the_condition_keeps_what_has_the_name(feed, store, key):
     lay(store, key)
     feed.send(documents(14))
-
-    def blind(found, manifest):
-        """Sees what an operator has given up in whatever else is there."""
-        return verdict(found, manifest if found is None else replace(manifest, over=found.etag))
-
-    monkeypatch.setattr(object_forming, "verdict", blind)
-    feed.load()
-    feed.wait_passed(7)
-    assert until(lambda: feed.intents()[0].blocks, 30)
-    assert not until(lambda: store.read(key) != OTHER, 1.5)
-    assert feed.intents()[0].offset == 7
-    monkeypatch.setattr(ObjectStore, "_condition", lambda *_: {})
-    feed.wait_passed(14)
-    assert store.read(key) != OTHER
+    feed.load(make_session=blind)
+    wait_parked(feed)
+    assert store.read(key) == OTHER
 
 
-def load_without_condition(feed) -> None:
-    assignment = replace(feed.assignment(), has_condition=False)
-    feed._loaders.append(feed._loop.spawn(loader.load(feed.appliance, assignment)))
-
-
-def test_where_a_store_has_no_condition_a_look_keeps_what_has_the_name(
-    feed, store, key, monkeypatch
-):
+def test_where_a_store_has_no_condition_the_look_keeps_what_has_the_name(feed, store, key):
     lay(store, key)
     feed.send(documents(14))
-    load_without_condition(feed)
+    feed.load(has_condition=False)
     wait_parked(feed)
     assert store.read(key) == OTHER
     assert about(feed, "overwrite", "--confirm")[0] == 0
     feed.wait_passed(14)
-    feed.send(documents(7, first=14))
-    feed.wait_passed(21)
-    assert [each.offset for each in feed.records()] == [*range(21)]
+    assert [each.offset for each in feed.records()] == [*range(14)]
 
-    # Without the look it is overwritten.
-    later = key.replace("0007", "0021")
-    lay(store, later)
-    seen = []
 
-    def blind(found, manifest):
-        seen.append(found)
-        # A look asks for the verdict twice.
-        return Verdict.ABSENT if len(seen) <= 2 else verdict(found, manifest)
-
-    monkeypatch.setattr(object_forming, "verdict", blind)
-    feed.send(documents(7, first=21))
-    feed.wait_passed(28)
-    assert store.read(later) != OTHER
+def test_without_both_it_is_overwritten(feed, store, key):
+    lay(store, key)
+    feed.send(documents(14))
+    feed.load(make_session=blind, has_condition=False)
+    feed.wait_passed(14)
+    assert store.read(key) != OTHER

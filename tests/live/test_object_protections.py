@@ -14,6 +14,7 @@ from deploy.lab.traffic import TrafficRecord
 from deploy.lab.wait import until
 from replicator.kafka.client.loss import LossKind
 from tests.live.feed_oracle import findings
+from tests.live.object_commands import sluice
 from tests.live.object_proxy import Fault, ObjectProxy
 from tests.live.object_steps import Step, begin_with_end
 from tests.live.test_feed_kills import await_death
@@ -103,6 +104,8 @@ def test_a_success_that_is_believed_without_head_loses_records(feed, proxy, monk
     send_rest(feed)
     feed.wait_passed(60, 30)
     assert speakers(feed) == {"records"}
+    code, found, _ = sluice(feed, "verify check --region east --rows --since 3650d")
+    assert (code, found["tables"][0]["missing"]) == (9, 10), found
 
 
 def test_a_taker_that_forgets_sealed_objects_is_found(feed, monkeypatch):

@@ -9,14 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from aggregator.loader import object_forming
-from aggregator.s3.object_verdict import Verdict
 from deploy.lab.traffic import Shape, TrafficRecord
 from replicator.config.names import dead_letter_topic
 from tests.live.feed_ground import committed, documents
 from tests.live.object_commands import sluice
-from tests.live.object_proxy import Fault, ObjectProxy
 from tests.live.test_object_loading import make_feed, object_server
 
 __all__ = ["make_feed", "object_server"]  # fixtures
@@ -122,7 +120,7 @@ def test_rows_that_are_planted_are_named_by_their_offsets(make_feed):
     assert (code, differing(count)) == (9, {"changed_chunks": 1})
 
 
-def test_dead_letters_are_looked_for(make_feed, monkeypatch):
+def test_dead_letters_are_looked_for(make_feed):
     settings = 'object_records = 10\nfile = "json_lines"\ntombstones = "left_out"'
     feed = make_feed(settings=settings)
     bad = [TrafficRecord(0, b"k", b"{no" if at == 3 else b"{}") for at in range(10)]
@@ -139,26 +137,14 @@ def test_dead_letters_are_looked_for(make_feed, monkeypatch):
     code, count = checked(feed)
     assert (code, differing(count)) == (9, {"doubled": 1}), count
     assert count["examples"] == ["doubled among the dead letters: partition 0, offsets 3"]
-    # A loader that forgets them.
-    monkeypatch.setattr(object_forming, "dead_letters", lambda *_: [])
-    feed.send(bad)
-    feed.wait_passed(20)
+    # Kafka forgets them.
+    place = KafkaTopicPartition(letter.topic(), letter.partition(), -1)
+    admin = feed.cluster.admin()
+    (done,) = admin.delete_records([place]).values()
+    done.result(30)
     code, count = checked(feed)
-    assert (code, differing(count)) == (9, {"doubled": 1, "missing": 1}), count
-    assert "missing among the dead letters: partition 0, offsets 13" in count["examples"]
-
-
-def test_a_completion_that_is_believed_without_head_is_found(make_feed, object_server, monkeypatch):
-    with ObjectProxy(object_server.port) as proxy:
-        feed = make_feed(settings="object_records = 10", endpoint=proxy.url)
-        proxy.order("PutObject", Fault.EMPTY_SUCCESS)
-        with monkeypatch.context() as patched:
-            patched.setattr(object_forming, "verdict", lambda *_: Verdict.OURS)
-            feed.send(documents(20))
-            feed.load()
-            feed.wait_passed(20)
-        code, count = checked(feed, "--objects")
-        assert (code, differing(count)) == (9, {"missing": 10})
+    assert (code, differing(count)) == (9, {"missing": 1}), count
+    assert count["examples"] == ["missing among the dead letters: partition 0, offsets 3"]
 
 
 def test_objects_of_other_settings_are_compared_by_their_manifests(make_feed):

@@ -14,6 +14,7 @@ from deploy.lab.wait import until
 from replicator.kafka.admin.admin import Admin
 from tests.live.feed_ground import CLUSTER
 from tests.live.object_commands import about
+from tests.live.object_proxy import Fault, ObjectProxy
 from tests.live.object_steps import Step, begin_with_end
 from tests.live.test_feed_zombies import await_stop
 from tests.live.test_object_kills import large
@@ -23,9 +24,9 @@ __all__ = ["make_feed", "object_server"]  # fixtures
 IN_PARTS = "object_records = 7\npart_mib = 5.0\ncodec = 'none'\nobject_age_seconds = 3600.0"
 
 
-def claiming(make_feed, settings: str):
+def claiming(make_feed, settings: str, **more: str):
     """Returns a feed that has claimed its prefix, as `sluice aggregate` does."""
-    feed = make_feed(settings=settings)
+    feed = make_feed(settings=settings, **more)
     cluster_id = Admin(CLUSTER, feed.appliance.cluster(CLUSTER), 30.0).cluster_id()
     claim = PrefixClaim(feed.feed, str(CLUSTER), cluster_id)
     tried(ObjectStore(address_of(feed.assignment().feed)), "topics", claim, is_claiming=True)
@@ -113,28 +114,24 @@ def test_a_sweep_beside_a_loader_has_it_upload_the_same_records_again(make_feed)
     assert first.upload_id not in {each.upload_id for each in store.uploads("")}
 
 
-def test_a_sweep_that_was_cut_short_goes_on(feed, store, monkeypatch):
-    keys = [f"topics/{feed.topic}/p=0/{feed.topic}+0+{at:010}.parquet" for at in range(5)]
-    for key in keys:
-        store.begin(key, {})
-    abort, asked = ObjectStore.abort, []
-
-    def dies(self, key, upload_id):
-        asked.append(key)
-        if len(asked) == 3:
-            raise KeyboardInterrupt
-        abort(self, key, upload_id)
-
-    # Three are old enough at least once a second has passed.
-    assert until(lambda: set(fates(
-        about(feed, "sweep", "--older-than 1s --dry-run")[1]).values()) == {"would be aborted"}, 30,
-    )  # fmt: skip
-    with monkeypatch.context() as patched:
-        patched.setattr(ObjectStore, "abort", dies)
-        assert about(feed, "sweep", "--older-than 1s")[0] == 130
-    assert len(open_keys(store)) == 3
-    assert about(feed, "sweep", "--older-than 1s")[0] == 0
-    assert open_keys(store) == []
+def test_a_sweep_that_was_cut_short_goes_on(make_feed, object_server):
+    with ObjectProxy(object_server.port) as proxy:
+        feed = claiming(make_feed, IN_PARTS, endpoint=proxy.url)
+        store = store_of(feed)
+        for at in range(5):
+            store.begin(f"topics/{feed.topic}/p=0/{feed.topic}+0+{at:010}.parquet", {})
+        assert until(lambda: set(fates(
+            about(feed, "sweep", "--older-than 1s --dry-run")[1]).values()) == {"would be aborted"},
+            30,
+        )  # fmt: skip
+        aborted = len(proxy.sizes("AbortMultipartUpload"))
+        proxy.order("AbortMultipartUpload", Fault.SLOW_DOWN, left_out=2)
+        code, _, said = about(feed, "sweep", "--older-than 1s")
+        assert code == 3 and "SlowDown" in said
+        assert len(open_keys(store)) == 3
+        assert about(feed, "sweep", "--older-than 1s")[0] == 0
+        assert open_keys(store) == []
+        assert len(proxy.sizes("AbortMultipartUpload")) - aborted == 3 + 3
 
 
 def test_below_a_prefix_that_is_not_claimed_or_another_feeds_nothing_is_swept(feed, store):
