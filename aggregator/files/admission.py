@@ -15,6 +15,8 @@ from aggregator.tables.decoded import DeadRecord
 
 Check = Callable[[RecordSlice], dict[int, str]]
 """Returns why records cannot be in the file, by index."""
+Decode = Callable[[RecordSlice], tuple[RecordSlice, dict[int, str]]]
+"""Returns records with what the file holds of each, and why others cannot be in it, by index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,12 @@ class Admission:
     Args:
         checks: the first one that refuses a record gives the reason.
         omits_tombstones: records with null values are left out, and are no dead letters.
+        decode: of a file whose bytes are not those of the values.
     """
 
     checks: tuple[Check, ...] = ()
     omits_tombstones: bool = False
+    decode: Decode | None = None
 
     def __call__(self, records: RecordSlice) -> Admitted:
         """Returns the records for the file, and those that become dead letters."""
@@ -51,6 +55,9 @@ class Admission:
         reasons: dict[int, str] = {}
         for check in self.checks:
             reasons = check(records) | reasons
+        if self.decode is not None:
+            records, undecodable = self.decode(records)
+            reasons = undecodable | reasons
         if not reasons:
             return Admitted(records)
         dead = np.array(sorted(reasons), np.int64)

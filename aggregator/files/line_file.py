@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aggregator.files.admission import Decode
 from aggregator.files.compression import Compressor
 from aggregator.files.even_chunks import EvenChunks
 from aggregator.formats.byte_columns import byte_column
@@ -36,6 +37,9 @@ class LineFile:
     ) -> None:
         self._lines, self._compressor = lines, compressor
         self._chunks = EvenChunks(chunk_bytes)
+
+    schema = ""
+    decode: Decode | None = None
 
     @property
     def size_bytes(self) -> int:

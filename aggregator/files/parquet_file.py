@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from aggregator.files.admission import Decode
 from aggregator.files.even_chunks import EvenChunks
 from aggregator.formats.record_slice import RecordSlice
 
@@ -40,6 +41,9 @@ class ParquetFile:
         self._writer = pq.ParquetWriter(
             self._drained, schema, compression=codec, store_schema=False
         )
+
+    schema = ""
+    decode: Decode | None = None
 
     @property
     def size_bytes(self) -> int:

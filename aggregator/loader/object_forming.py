@@ -35,10 +35,12 @@ from aggregator.loader.refused_records import RefusedRecords
 from aggregator.objects.object_draft import ObjectDraft
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending
+from aggregator.objects.schema_versions import bare
 from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.object_verdict import Verdict, verdict
 from aggregator.s3.open_object import OpenObject
+from aggregator.schemas.schema_registry import SchemasAway
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.runtime.backoff import Backoff
@@ -58,6 +60,8 @@ CLOSE_SECONDS = 5.0
 
 Result = TypeVar("Result")
 ObjectPartition = HeldPartition[ObjectProgress[RecordSlice]]
+_SCHEMAS = ""
+"""Name of the task that fetches schemas, in place of an encoded partition."""
 MakeObject = Callable[[TopicPartition, str, int], OpenObject]
 """Makes the object of an encoded partition that begins at an offset."""
 
@@ -74,6 +78,7 @@ class ObjectForming:
         partitions: of the loader; other parts add and remove some meanwhile.
         hold: makes a partition anew from its intent.
         open_bytes_max: memory of all open objects, above which the largest ends.
+        fetch_schemas: fetches schemas by their ids. Blocking; raises SchemasAway.
     """
 
     assignment: LoaderAssignment
@@ -84,6 +89,7 @@ class ObjectForming:
     hold: Callable[[TopicPartition, Any, int], ObjectPartition]
     open_bytes_max: int
     refused: RefusedRecords
+    fetch_schemas: Callable[[frozenset[int]], None]
     _wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _open: dict[tuple[TopicPartition, str, int], OpenObject] = field(
         init=False, default_factory=dict
@@ -136,6 +142,8 @@ class ObjectForming:
                 self._run(partition, name, self._replay(partition, name, manifest, draft))
         if partition.is_settling:
             return
+        if partition.schemas_wanted and (partition.partition, _SCHEMAS) not in self._tasks:
+            self._run(partition, _SCHEMAS, self._fetch_schemas(partition))
         progress.end_by_clock(time.time())
         if progress.is_pressed:
             progress.end_holding(Ending.INTENT)
@@ -226,6 +234,13 @@ class ObjectForming:
         if sum(size for size, _ in drafts) >= self.open_bytes_max:
             max(drafts, key=lambda each: each[0])[1].ending = Ending.MEMORY
 
+    async def _fetch_schemas(self, partition: ObjectPartition) -> None:
+        async def fetch() -> None:
+            await run_in_thread(self.fetch_schemas, partition.schemas_wanted)
+
+        await self._patiently(partition.partition, _SCHEMAS, fetch)
+        partition.schemas_wanted = frozenset()
+
     # -- one object
 
     async def _write(
@@ -244,7 +259,7 @@ class ObjectForming:
             return
         progress.seal(name, manifest)
         feed, cluster = self.assignment.feed.name, self.assignment.cluster
-        letters = dead_letters(feed, place, cluster, name, opened.letters, opened.dead)
+        letters = dead_letters(feed, place, cluster, bare(name), opened.letters, opened.dead)
         # The names of encoded partitions are as many as records make them: metrics have none.
         self.refused.note(place, "", opened.dead, has_table=True)
         await self.committer.commit(partition, letters=letters)
@@ -304,7 +319,8 @@ class ObjectForming:
         async def complete() -> None:
             problem: StoreProblem | None = None
             try:
-                await opened.upload.complete()
+                if manifest.size_bytes:
+                    await opened.upload.complete()
             except StoreProblem as found:
                 problem = found
             is_settled = await self._is_settled(partition, name, manifest, opened)
@@ -369,6 +385,10 @@ class ObjectForming:
         while True:
             try:
                 result = await act()
+            except SchemasAway as away:
+                if self._reports.is_news(about, str(away)):
+                    fields = self.assignment.log_fields
+                    log.warning("event=schemas-away %s %s-%d: %s", fields, *place, away)
             except StoreProblem as problem:
                 if problem.answer is Answer.UPLOAD_GONE:
                     raise UploadLost(str(problem)) from problem

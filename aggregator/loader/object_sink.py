@@ -38,7 +38,7 @@ def object_sink(
     """Returns the parts."""
     store = ObjectStore(address_of(feed))
     layout = ObjectLayout(feed, str(assignment.cluster))
-    hold = partial(_held, rotation_of(feed), layout.folders)
+    hold = partial(_held, rotation_of(feed), layout)
     forming = ObjectForming(
         assignment,
         partitions,
@@ -48,6 +48,7 @@ def object_sink(
         hold,
         int(OPEN_PART * memory_mib * MIB),
         RefusedRecords(assignment, tally),
+        layout.schemas.fetch,
     )
     return Sink(
         forming=forming,
@@ -94,11 +95,14 @@ def rotation_of(feed: ObjectFeed) -> Rotation:
 
 
 def _held(
-    rotation: Rotation, layout: str, place: TopicPartition, intent: Intent, epoch: int
+    rotation: Rotation, layout: ObjectLayout, place: TopicPartition, intent: Intent, epoch: int
 ) -> ObjectPartition:
-    progress: ObjectProgress[RecordSlice] = ObjectProgress(rotation, intent, layout)
+    versions = layout.versions(place.topic)
+    progress: ObjectProgress[RecordSlice] = ObjectProgress(
+        rotation, intent, layout.folders, versions
+    )
     loss = None
-    if intent.tables and intent.layout != layout:
+    if intent.tables and intent.layout != layout.folders:
         # Records that are in objects already would be written again, into other folders.
         detail = "other folders: set them back, or give the feed another name"
         loss = Loss(LossKind.OBJECT_SETTINGS, intent.offset, None, detail)
@@ -115,13 +119,15 @@ def _opened(
         "sluice-partition": f"{place.topic}/{place.partition}",
         "sluice-begin": str(begin),
     }
+    key = layout.key(place, name, begin)
+    writer = layout.writer(place, key)
     return OpenObject(
-        layout.key(place, name, begin),
-        layout.writer(place),
+        key,
+        writer,
         store,
         metadata,
         layout.fingerprint,
-        layout.admission(place, name),
+        layout.admission(place, name, writer.decode),
         int(layout.feed.part_mib * MIB),
     )
 

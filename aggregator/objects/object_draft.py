@@ -58,6 +58,8 @@ class ObjectDraft(Generic[S]):
     input_bytes: int = 0
     first_ms: int = NO_TIME
     ending: Ending | None = None
+    schema: int | None = None
+    """Version of its records, where those of several share objects; None: not known yet."""
     _unwritten: list[S] = field(default_factory=list)
     size_bytes: int = 0
     """Memory of the records that nobody has taken yet."""

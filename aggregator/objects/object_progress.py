@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha512
-from typing import Generic
+from typing import Any, Generic, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +80,14 @@ class _Objects(Generic[S]):
         return self.drafts[0].begin if self.drafts else None
 
 
+class Versions(Protocol):
+    """Versions of schemas whose records share objects."""
+
+    def first_change(self, of_object: int | None, records: Any) -> tuple[int | None, int | None]:
+        """Returns the version of an object with these records, and the index of the first one that
+        it does not take."""
+
+
 class ObjectProgress(Generic[S]):
     """Progress from an intent on.
 
@@ -87,16 +95,23 @@ class ObjectProgress(Generic[S]):
         rotation: where objects end.
         intent: as it was taken over.
         layout: fingerprint of the settings that decide a record's encoded partition.
+        versions: of schemas that share objects; None: there are none.
     """
 
-    def __init__(self, rotation: Rotation, intent: Intent, layout: str = "") -> None:
+    def __init__(
+        self,
+        rotation: Rotation,
+        intent: Intent,
+        layout: str = "",
+        versions: Versions | None = None,
+    ) -> None:
         self.position = intent.offset
         """Next offset to read."""
         self.leader_epoch = intent.leader_epoch
         """Leader epoch of the last batch read (-1: none yet)."""
         self.dead_letters = intent.dead_letters
         """Records set aside since the partition was adopted, with those of the next commit."""
-        self._rotation = rotation
+        self._rotation, self._versions = rotation, versions
         # Whoever takes over later has to know by which settings the names are.
         self._layout = intent.layout if intent.tables else layout
         self._intent = intent
@@ -160,15 +175,27 @@ class ObjectProgress(Generic[S]):
         end = int(part.offset[-1]) + 1
         beyond = self._beyond(draft, batch, part)
         within = part if beyond is None else part.between(0, beyond)
+        changed = self._changed(draft, within)
+        if changed is not None:
+            within = within.between(0, changed)
         taken, ending = self._rotation.room(draft.records, draft.input_bytes, within.record_bytes)
         if taken < len(within.offset):
             within = within.between(0, int(within.offset[taken]))
+        elif ending is None and changed is not None:
+            ending = Ending.SCHEMA
         elif ending is None and beyond is not None:
             ending = Ending.RECORD_TIME
         if len(within.offset):
             draft.append(within)
         draft.ending = ending
         return part.between(draft.end, end)
+
+    def _changed(self, draft: ObjectDraft[S], part: S) -> int | None:
+        """Returns the offset of the first record whose version the object does not take."""
+        if self._versions is None or not len(part.offset):
+            return None
+        draft.schema, at = self._versions.first_change(draft.schema, part)
+        return None if at is None else int(part.offset[at])
 
     def _end_by_record_time(self, draft: ObjectDraft[S], batch: _Batch) -> None:
         if self._beyond(draft, batch, None) is not None:

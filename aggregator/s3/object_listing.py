@@ -70,7 +70,7 @@ def differences(store: ObjectStore, objects: Iterable[ToldObject]) -> Iterator[D
     Raises StoreProblem.
     """
     with ThreadPoolExecutor(HEADS_AT_ONCE) as pool:
-        objects = list(objects)
+        objects = [each for each in objects if each.size_bytes]
         for told, found in zip(
             objects, pool.map(lambda each: store.head(each.key), objects), strict=True
         ):

@@ -19,6 +19,8 @@ class Verdict(Enum):
 
 def verdict(found: Found | None, manifest: Manifest) -> Verdict:
     """Returns what is under the name of a manifest's object."""
+    if not manifest.size_bytes:
+        return Verdict.OURS  # an object without bytes is not written
     if found is None:
         return Verdict.ABSENT
     if found.size_bytes != manifest.size_bytes:

@@ -1,0 +1,62 @@
+"""Record schema: one Avro schema that records are written by."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fastavro.schema import expand_schema
+
+from aggregator.formats.avro_schema import AvroType, UnsupportedSchema, avro_type
+
+
+@dataclass(frozen=True)
+class RecordSchema:
+    """Schema as a folder or a registry has it.
+
+    Args:
+        name: its id, or the name of its file.
+        text: of JSON.
+    """
+
+    name: str
+    text: bytes
+
+    @cached_property
+    def kind(self) -> AvroType:
+        """Type of its values. Raises UnsupportedSchema."""
+        return avro_type(self.text)
+
+    @cached_property
+    def flaw(self) -> str | None:
+        """Why values cannot be read by it; None if they can."""
+        try:
+            self.kind  # noqa: B018
+        except UnsupportedSchema as error:
+            return str(error)
+        return None
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """Names of the fields, in their order; none if it is no record."""
+        found = json.loads(self.text)
+        is_record = isinstance(found, dict) and found.get("type") == "record"
+        return tuple(each["name"] for each in found["fields"]) if is_record else ()
+
+    def with_fields(self, fields: list[dict[str, Any]]) -> str:
+        """Returns the text of the same record with further fields behind its own."""
+        found = json.loads(self.text)
+        if fields:
+            found["fields"] += fields
+        return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
+
+
+def checked(name: str, text: bytes) -> RecordSchema:
+    """Returns the schema of a text; raises UnsupportedSchema if it is no schema at all."""
+    try:
+        expand_schema(json.loads(text))
+    except Exception as error:  # the library raises whatever its code happens to raise
+        raise UnsupportedSchema(f"no Avro schema: {error!r:.200}") from None
+    return RecordSchema(name, text)
