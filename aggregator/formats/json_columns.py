@@ -47,7 +47,7 @@ class JsonColumns:
         """
         self.reasons = {}
         parts = list(self._parts(documents, 0))
-        found = pa.concat_arrays(parts) if parts else pa.array([], self.type)
+        found = pa.concat_arrays(parts) if parts else pa.array([], _nullable(self.type))
         return self._completed(self._kind, found, np.arange(len(found)), "")
 
     def _parts(self, documents: pa.BinaryArray, first: int) -> Iterator[pa.StructArray]:
@@ -63,7 +63,7 @@ class JsonColumns:
         if len(documents) == 1:
             text = " ".join(str(refusal).removeprefix("JSON parse error: ").split())
             self.reasons[first] = text.removesuffix(" in row 0")[:_REASON_CHARACTERS_MAX]
-            yield pa.nulls(1, self.type)
+            yield pa.nulls(1, _nullable(self.type))
             return
         middle = len(documents) // 2
         yield from self._parts(documents.slice(0, middle), first)
