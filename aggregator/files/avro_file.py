@@ -88,8 +88,8 @@ class AvroFile:
 
     @property
     def schema(self) -> str:
-        """Name of the schema; empty while it is not known."""
-        return self._values.schema.name if self._values.schema else ""
+        """Id of the schema; empty while it is not known."""
+        return self._values.schema.id if self._values.schema else ""
 
     def decode(self, records: RecordSlice) -> tuple[RecordSlice, dict[int, str]]:
         """Returns records with their datums, and why others have none, by index."""

@@ -31,7 +31,7 @@ class DatumColumns:
 
     @property
     def schema(self) -> str:
-        return self._values.schema.name if self._values.schema else ""
+        return self._values.schema.id if self._values.schema else ""
 
     @property
     def fields(self) -> pa.Schema:
@@ -46,7 +46,7 @@ class DatumColumns:
         reasons = self._values.reasons
         if self._flaw:
             for each in parts:
-                text = f"the schema {self.schema}: {self._flaw}"
+                text = f"the schema {each.written.name}: {self._flaw}"
                 reasons.update(dict.fromkeys(each.record.tolist(), text))
             parts = []
         fields = self.fields

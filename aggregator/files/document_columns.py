@@ -25,14 +25,14 @@ class DocumentColumns:
 
     def __init__(self, schemas: Schemas, topic: str) -> None:
         found = schemas.of_topic(topic)
-        self.schema = found.name if found else ""
+        self.schema, self._name = (found.id, found.name) if found else ("", "")
         self._columns: JsonColumns | None = None
         self._flaw = f"no schema {topic}.avsc"
         if found is not None:
             try:
                 self._columns = JsonColumns(found.kind)
             except UnsupportedSchema as error:
-                self._flaw = f"{self.schema}: {error}"
+                self._flaw = f"{self._name}: {error}"
 
     @property
     def fields(self) -> pa.Schema:
@@ -51,7 +51,7 @@ class DocumentColumns:
         )
         structs = self._columns.read(documents)
         for at, why in self._columns.reasons.items():
-            reasons[int(which[at])] = f"{why}, by the schema {self.schema}"
+            reasons[int(which[at])] = f"{why}, by the schema {self._name}"
         column = in_order(len(records), [which], [structs], self._columns.type)
         return pa.Table.from_arrays(column.flatten(), schema=self.fields), reasons
 

@@ -24,7 +24,7 @@ class FileWriter(Protocol):
 
     @property
     def schema(self) -> str:
-        """Name of the schema of the file's values; empty for none."""
+        """Id of the schema of the file's values; empty for none."""
 
     @property
     def decode(self) -> Decode | None:

@@ -18,7 +18,7 @@ class Decoder(Protocol):
 
     @property
     def schema(self) -> str:
-        """Name of the schema; empty while it is not known."""
+        """Id of the schema; empty while it is not known."""
 
     @property
     def fields(self) -> pa.Schema:
@@ -59,7 +59,7 @@ class TypedParquet:
 
     @property
     def schema(self) -> str:
-        """Name of the schema; empty while it is not known."""
+        """Id of the schema; empty while it is not known."""
         return self._decoder.schema
 
     def decode(self, records: RecordSlice) -> tuple[RecordSlice, dict[int, str]]:

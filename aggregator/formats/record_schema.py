@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,11 @@ class RecordSchema:
 
     name: str
     text: bytes
+
+    @cached_property
+    def id(self) -> str:
+        """Id of at most ten characters: that of a registry, or a hash of the text."""
+        return self.name if self.name.isdigit() else hashlib.sha256(self.text).hexdigest()[:8]
 
     @cached_property
     def kind(self) -> AvroType:

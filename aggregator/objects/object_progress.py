@@ -35,16 +35,16 @@ def _largest(seed: str) -> Manifest:
         0,
         1 << 40,
         1 << 40,
-        digest[:8],
+        digest[:10],
         1 << 43,
         left_out=1 << 40,
         size_bytes=1 << 43,
         crc32c=(1 << 32) - 1,
         first_ms=1 << 47,
         last_ms=1 << 47,
-        digest=digest[8:56],
-        fingerprint=digest[56:64],
-        token=digest[64:72],
+        digest=digest[10:58],
+        fingerprint=digest[58:66],
+        token=digest[66:74],
     )
 
 

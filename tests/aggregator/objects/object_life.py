@@ -11,7 +11,7 @@ import numpy.typing as npt
 from aggregator.intents.intent import Intent, decode, encode
 from aggregator.intents.table_range import Manifest
 from aggregator.intents.verdicts import between, within
-from aggregator.objects.object_progress import ObjectProgress
+from aggregator.objects.object_progress import ObjectProgress, Versions
 from aggregator.objects.rotation import Rotation
 from replicator.kafka.client.custody import Custody
 
@@ -60,11 +60,13 @@ class Life:
     Args:
         log: records in the order of their offsets.
         end: offset behind the last record, and behind what follows it.
+        versions: of schemas that share objects.
     """
 
     log: list[Logged]
     end: int
     rotation: Rotation
+    versions: Versions | None = None
     store: dict[tuple[str, int], tuple[Logged, ...]] = field(default_factory=dict)
     """Complete objects by encoded partition and first offset."""
     now: float = 0.0
@@ -77,7 +79,7 @@ class Life:
 
     def begin(self) -> None:
         """Begins a loader that takes over."""
-        self.progress = ObjectProgress(self.rotation, self.intent)
+        self.progress = ObjectProgress(self.rotation, self.intent, versions=self.versions)
         self._taken = {}
         for name, manifest in self.intent.blocks.items():
             if (name, manifest.begin) in self.store:
