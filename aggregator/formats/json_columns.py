@@ -54,14 +54,15 @@ class JsonColumns:
         """Yields the structs of documents; those that cannot be read are found by halving."""
         if not len(documents):
             return
+        refusals = []
         for form in self._forms:
             try:
                 yield self._read(documents, form)
                 return
             except pa.ArrowInvalid as error:
-                refusal = error
+                refusals.append(str(error))
         if len(documents) == 1:
-            text = " ".join(str(refusal).removeprefix("JSON parse error: ").split())
+            text = " ".join(refusals[0].removeprefix("JSON parse error: ").split())
             self.reasons[first] = text.removesuffix(" in row 0")[:_REASON_CHARACTERS_MAX]
             yield pa.nulls(1, _nullable(self.type))
             return
