@@ -110,7 +110,7 @@ class ObjectLayout:
         is_without = feed.file in ("bytes", "avro") and feed.tombstones == "written"
         return Admission(tuple(checks), is_without or feed.tombstones == "left_out", decode)
 
-    def writer(self, place: TopicPartition, key: str) -> FileWriter:
+    def writer(self, place: TopicPartition, key: str = "") -> FileWriter:
         """Returns the writer of a new file.
 
         Args:
@@ -217,6 +217,8 @@ class ObjectLayout:
         extension, codec = EXTENSIONS[self.feed.file], self.feed.codec
         if self.feed.file == "parquet":
             return extension if codec == "none" else f"{codec}.{extension}"
+        if self.feed.file == "avro":
+            return extension  # the codec is that of blocks within the file
         return extension + SUFFIXES[codec]
 
 

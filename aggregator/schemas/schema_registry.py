@@ -53,16 +53,21 @@ class SchemaRegistry:
         return self._with_references(text, answer["references"])
 
     def _with_references(self, text: str, references: list[dict[str, Any]]) -> str:
-        """Returns a schema in which the names of other schemas are replaced by these."""
+        """Returns a schema that defines the others where it names them first."""
         # Takes half a second, which only these schemas should.
-        from fastavro.schema import parse_schema
+        from fastavro.schema import SchemaParseException, UnknownType, parse_schema
 
         named: dict[str, Any] = {}
-        self._read(references, named)
-        whole = parse_schema(json.loads(text), named_schemas=named, expand=True, _write_hint=False)
-        return json.dumps(whole)
+        try:
+            self._read(references, named)
+            parsed = parse_schema(json.loads(text), named_schemas=named, _write_hint=False)
+            return json.dumps(_defined(parsed, named, set()))
+        except (SchemaParseException, UnknownType, ValueError, KeyError, TypeError) as error:
+            what = f"{self.url}: a schema with references cannot be read: {error!r:.200}"
+            raise SchemasAway(what) from None
 
     def _read(self, references: list[dict[str, Any]], named: dict[str, Any]) -> None:
+        """Reads the schemas that others refer to, the innermost first."""
         from fastavro.schema import parse_schema
 
         for each in references:
@@ -73,7 +78,8 @@ class SchemaRegistry:
             if answer is None:
                 raise SchemasAway(f"{self.url}{where}: the registry does not know it")
             self._read(answer.get("references") or [], named)
-            parse_schema(json.loads(self._text(answer, where)), named_schemas=named)
+            schema = json.loads(self._text(answer, where))
+            parse_schema(schema, named_schemas=named, _write_hint=False)
 
     def _text(self, answer: dict[str, Any], about: str) -> str:
         if not isinstance(text := answer.get("schema"), str):
@@ -116,3 +122,32 @@ def _own_code(error: urllib.error.HTTPError) -> int | None:
     except (ValueError, KeyError, TypeError, OSError):
         return None
     return code if isinstance(code, int) else None
+
+
+def _defined(schema: Any, named: dict[str, Any], seen: set[str]) -> Any:
+    """Returns a schema with the definition of each name at its first place, and nowhere else.
+
+    Args:
+        seen: names that are defined already.
+    """
+    if isinstance(schema, list):
+        return [_defined(each, named, seen) for each in schema]
+    if isinstance(schema, str):
+        is_new = schema in named and schema not in seen
+        return _defined(named[schema], named, seen) if is_new else schema
+    found = dict(schema)
+    if found["type"] in _NAMED:
+        if found["name"] in seen:
+            return found["name"]
+        seen.add(found["name"])
+    if "fields" in found:
+        found["fields"] = [_defined(each, named, seen) for each in found["fields"]]
+        return found
+    return found | {
+        key: _defined(found[key], named, seen)
+        for key in ("type", "items", "values")
+        if key in found
+    }
+
+
+_NAMED = ("record", "error", "enum", "fixed")

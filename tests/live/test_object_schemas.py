@@ -1,5 +1,5 @@
-"""Feeds into objects by schema, between real servers: each record is in one object of its schema, or
-a dead letter, once."""
+"""Feeds into objects by schema, between real servers: each record is in one object of its schema,
+or a dead letter, once."""
 
 from __future__ import annotations
 

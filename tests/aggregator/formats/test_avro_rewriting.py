@@ -1,4 +1,5 @@
-"""Rewriting of datums: they are what fastavro writes of the values that it reads by both schemas."""
+"""Rewriting of datums: they are what fastavro writes of the values that it reads by both
+schemas."""
 
 import copy
 import io
