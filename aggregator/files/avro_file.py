@@ -17,12 +17,13 @@ import pyarrow as pa
 from aggregator.files.avro_fields import avro_fields, encoded_fields
 from aggregator.files.decoded_slice import DecodedSlice
 from aggregator.files.even_chunks import EvenChunks
-from aggregator.files.schema_values import Datums, Schemas, SchemaValues, in_order
+from aggregator.files.schema_values import Datums, SchemaValues, in_order
 from aggregator.formats.avro_default import number
 from aggregator.formats.avro_items import skip
 from aggregator.formats.avro_projection import SAME
 from aggregator.formats.avro_rewriting import rewritten
 from aggregator.formats.binary_pieces import joined
+from aggregator.formats.record_schema import Schemas
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.tables.value_limits import limits_of
 

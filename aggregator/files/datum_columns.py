@@ -7,13 +7,13 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from aggregator.files.schema_values import Datums, Schemas, SchemaValues, in_order
+from aggregator.files.schema_values import Datums, SchemaValues, in_order
 from aggregator.formats.avro_arrow import arrow_type, arrow_values
 from aggregator.formats.avro_cursors import Cursors
 from aggregator.formats.avro_projection import SAME
 from aggregator.formats.avro_rewriting import rewritten
 from aggregator.formats.avro_schema import AvroType, UnsupportedSchema
-from aggregator.formats.record_schema import RecordSchema
+from aggregator.formats.record_schema import RecordSchema, Schemas
 from aggregator.formats.record_slice import RecordSlice
 
 VALUE = "value"

@@ -6,11 +6,12 @@ import numpy as np
 import pyarrow as pa
 
 from aggregator.files.datum_columns import columns_of
-from aggregator.files.schema_values import Schemas, in_order
+from aggregator.files.schema_values import in_order
 from aggregator.formats.avro_schema import UnsupportedSchema
 from aggregator.formats.byte_columns import taken
 from aggregator.formats.json_columns import JsonColumns
 from aggregator.formats.json_flaws import json_flaws
+from aggregator.formats.record_schema import Schemas
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.tables.value_limits import limits_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from aggregator.formats.avro_cursors import Cursors
 from aggregator.formats.avro_projection import SAME, Projection, projection
 from aggregator.formats.avro_schema import AvroType
 from aggregator.formats.byte_columns import taken
-from aggregator.formats.record_schema import RecordSchema
+from aggregator.formats.record_schema import RecordSchema, Schemas
 from aggregator.formats.record_slice import Ints, RecordSlice
 from aggregator.formats.schema_ids import HEADER_BYTES, NO_ID, schema_ids
 from aggregator.formats.varint_words import PADDING
@@ -24,16 +24,6 @@ Read = TypeVar("Read")
 
 DATUMS_AT_ONCE = 32_768
 """Datums that are read in step: fewer cost more calls, more do not fit into a processor's cache."""
-
-
-class Schemas(Protocol):
-    """Schemas at hand."""
-
-    def of_topic(self, topic: str) -> RecordSchema | None:
-        """Returns the schema of all records of a topic; None if each record names its own."""
-
-    def of_id(self, schema_id: int) -> RecordSchema | None:
-        """Returns the schema of an id; None if nobody knows it."""
 
 
 class Datums(NamedTuple):

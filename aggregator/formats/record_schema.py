@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from fastavro.schema import expand_schema
 
@@ -57,6 +57,16 @@ class RecordSchema:
         if fields:
             found["fields"] += fields
         return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
+
+
+class Schemas(Protocol):
+    """Schemas at hand."""
+
+    def of_topic(self, topic: str) -> RecordSchema | None:
+        """Returns the schema of all records of a topic; None if each record names its own."""
+
+    def of_id(self, schema_id: int) -> RecordSchema | None:
+        """Returns the schema of an id; None if nobody knows it."""
 
 
 def checked(name: str, text: bytes) -> RecordSchema:

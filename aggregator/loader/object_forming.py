@@ -78,7 +78,8 @@ class ObjectForming:
         partitions: of the loader; other parts add and remove some meanwhile.
         hold: makes a partition anew from its intent.
         open_bytes_max: memory of all open objects, above which the largest ends.
-        fetch_schemas: fetches schemas by their ids. Blocking; raises SchemasAway.
+        fetch_schemas: fetches schemas by their ids, where records name any. Blocking; raises
+            SchemasAway.
     """
 
     assignment: LoaderAssignment
@@ -89,7 +90,7 @@ class ObjectForming:
     hold: Callable[[TopicPartition, Any, int], ObjectPartition]
     open_bytes_max: int
     refused: RefusedRecords
-    fetch_schemas: Callable[[frozenset[int]], None]
+    fetch_schemas: Callable[[frozenset[int]], None] = lambda ids: None
     _wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _open: dict[tuple[TopicPartition, str, int], OpenObject] = field(
         init=False, default_factory=dict

@@ -26,7 +26,9 @@ from aggregator.files.typed_parquet import Decoder, TypedParquet
 from aggregator.formats.json_flaws import json_flaws
 from aggregator.formats.record_slice import Ints, RecordSlice
 from aggregator.formats.schema_ids import NO_ID, SchemasWanted, schema_ids
+from aggregator.objects.datum_fields import DatumFields
 from aggregator.objects.folders import Folders
+from aggregator.objects.json_fields import field_texts
 from aggregator.objects.object_name import KEY_BYTES_MAX, ObjectName
 from aggregator.objects.partitioner import ByField, ByPartition, ByTime, Partitioner, WithinLimit
 from aggregator.objects.schema_versions import SchemaVersions, bare, versioned
@@ -199,17 +201,19 @@ class ObjectLayout:
 
     def _partitioner(self, place: TopicPartition) -> WithinLimit:
         room = KEY_BYTES_MAX - len(f"{self.key(place, '', OFFSET_MAX)}/".encode())
-        return WithinLimit(self._unlimited, room)
+        return WithinLimit(self._unlimited(place.topic), room)
 
-    @cached_property
-    def _unlimited(self) -> Partitioner:
-        feed = self.feed
+    def _unlimited(self, topic: str) -> Partitioner:
+        feed, is_avro = self.feed, self.feed.format == "avro"
         match feed.partition_by:
             case "field":
-                return ByField(feed.fields)
+                of_datums = DatumFields(self.schemas, topic)
+                return ByField(feed.fields, of_datums if is_avro else field_texts)
             case "time":
                 field = None if feed.time_from == FROM_RECORD else feed.time_from
-                return ByTime(feed.folders, feed.zone, field, feed.time_unit)
+                of_datums = DatumFields(self.schemas, topic, feed.time_unit)
+                texts = of_datums if is_avro else field_texts
+                return ByTime(feed.folders, feed.zone, field, feed.time_unit, texts)
         return ByPartition()
 
     @property

@@ -24,7 +24,7 @@ class SchemasAway(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaRegistry:
-    """One registry.
+    """Registry at one address.
 
     Args:
         url: without a slash at its end.

@@ -192,9 +192,10 @@ class ObjectFeed(Feed):
     partition_by: Literal["partition", "field", "time"] = "partition"
     """Folders below a topic's: partition=<number>, name=value of fields, or time folders."""
     fields: Annotated[tuple[FieldPath, ...], Field(max_length=8)] = ()
-    """Fields of JSON documents that name the folders; from.city is within from."""
+    """Fields of JSON documents, or of Avro records, that name the folders; from.city is within
+    from."""
     time_from: FieldPath = FROM_RECORD
-    """Time of time folders: the record's timestamp, or the field of a JSON document."""
+    """Time of time folders: the record's timestamp, or the field of a value."""
     time_unit: Literal["s", "ms", "us"] = "ms"
     """Unit of such a field where it is a number."""
     folders: Annotated[str, Field(max_length=200), AfterValidator(valid_folders)] = (
@@ -318,14 +319,6 @@ class ObjectFeed(Feed):
             yield "time_from", 'has no meaning without partition_by = "time"'
         if len(set(self.fields)) < len(self.fields):
             yield "fields", "name a field twice"
-        if self.format == "avro":
-            text = (
-                'are read from JSON documents, not from values in Avro; "time" takes the record\'s'
-            )
-            if by_field:
-                yield "fields", text
-            if by_time and self.time_from != FROM_RECORD:
-                yield "time_from", "is read from JSON documents, not from values in Avro"
         names = self.fields if by_field else ()
         if by_time:
             names = tuple(each.partition("=")[0] for each in self.folders.split("/"))

@@ -197,6 +197,16 @@ def test_records_of_each_schema_have_objects_of_their_own_unless_they_share_them
     assert apart.folders != together.folders
 
 
+def test_folders_are_those_of_fields_of_datums():
+    made = schema_layout(partition_by="field", fields=("number",), compatibility="full")
+    routed = made.route(PLACE, slice_of([value(7, 1), value(7, 2), b"none", value(8, 3)]))
+    assert {name: part.offset.tolist() for name, part in routed.items()} == {
+        "number=7": [0, 1],
+        "number=8": [3],
+        "number=__HIVE_DEFAULT_PARTITION__": [2],
+    }
+
+
 def test_a_file_has_the_schema_of_its_records():
     made = schema_layout(tombstones="written")
     writer = made.writer(PLACE, "key")

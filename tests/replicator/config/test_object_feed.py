@@ -183,11 +183,6 @@ TYPED = {"format": "avro", "schemas": REGISTRY}
             {"format": "avro", "schemas": SCHEMAS},
             "'record_columns', 'topic is a field of 7.avsc: leave it out",
         ),
-        ({**TYPED, "partition_by": "field", "fields": ["a"]}, "'fields', 'are read from JSON"),
-        (
-            {**TYPED, "partition_by": "time", "time_from": "at"},
-            "'time_from', 'is read from JSON documents, not from values in Avro'",
-        ),
         (
             {"partition_by": "field", "fields": ["key"], "record_columns": ["key"]},
             "'fields', 'key is a column of the files already'",
