@@ -86,9 +86,11 @@ def arrow_values(kind: AvroType, cursors: Cursors) -> pa.Array:
     if kind.base == "record":
         arrays = [arrow_values(part, cursors) for part in kind.parts]
         return pa.StructArray.from_arrays(arrays, fields=list(arrow_type(kind)))
-    values = scalars_of(kind, cursors)
+    values = scalars_of(kind, cursors, is_large=False)
     assert values is not None
     wanted = arrow_type(kind)
+    if values.type == wanted:
+        return values
     if kind.logical == "decimal":
         return _decimals(values, wanted, cursors)
     if kind.base == "enum":

@@ -38,7 +38,12 @@ def values_of(kind: AvroType, cursors: Cursors, column: ColumnType | None) -> pa
 
 
 def scalars_of(
-    kind: AvroType, cursors: Cursors, *, is_wanted: bool = True, is_text: bool = True
+    kind: AvroType,
+    cursors: Cursors,
+    *,
+    is_wanted: bool = True,
+    is_text: bool = True,
+    is_large: bool = True,
 ) -> pa.Array | None:
     """Reads a scalar of each datum; returns None if it is not wanted.
 
@@ -46,6 +51,7 @@ def scalars_of(
 
     Args:
         is_text: strings have to be UTF-8.
+        is_large: bytes and strings may be more than 2 GiB together.
     """
     base = kind.base
     if base == "null":
@@ -73,8 +79,8 @@ def scalars_of(
         return _decimal(kind, cursors, begin, end)
     octets = taken(cursors.octets.data, begin, end)
     if base == "string" and is_text:
-        return _text(octets, cursors)
-    return octets.cast(pa.large_binary())
+        return _text(octets, cursors, pa.large_string() if is_large else pa.string())
+    return octets.cast(pa.large_binary()) if is_large else octets
 
 
 def _number(kind: AvroType, cursors: Cursors, is_wanted: bool) -> pa.Array | None:
@@ -102,14 +108,13 @@ def _float(base: str, octets: Octets, begin: Ints) -> pa.Array:
     return pa.array(words.astype(np.uint32).view(np.float32))
 
 
-def _text(octets: pa.Array, cursors: Cursors) -> pa.Array:
-    large = octets.cast(pa.large_binary())
+def _text(octets: pa.Array, cursors: Cursors, wanted: pa.DataType) -> pa.Array:
     try:
-        return large.cast(pa.large_string())
+        return octets.cast(wanted)
     except pa.ArrowInvalid:
-        texts = [_decoded(value) for value in large.to_pylist()]
+        texts = [_decoded(value) for value in octets.to_pylist()]
         cursors.break_where(np.array([text is None for text in texts]))
-        return pa.array(texts, pa.large_string())
+        return pa.array(texts, wanted)
 
 
 def _decoded(value: bytes) -> str | None:

@@ -18,7 +18,9 @@ from deploy.lab.traffic import TrafficRecord
 from deploy.lab.wait import until
 from tests.aggregator.formats.datums import encoded
 from tests.live.feed_ground import LOADED_SECONDS
+from tests.live.object_steps import Step, begin_with_end
 from tests.live.registry_server import RegistryServer
+from tests.live.test_feed_kills import await_death
 from tests.live.test_object_loading import make_feed, object_server
 
 __all__ = ["make_feed", "object_server"]  # fixtures
@@ -144,29 +146,36 @@ object_records = 100
 object_age_seconds = 1000.0
 """
     )
-    values = [datum(each, 1) for each in range(30)] + [value(each) for each in range(31, 431)]
+    # The first record of the newer schema behind those of the older one ends their object.
+    older = range(101, 131)
+    values = [datum(each, 1) if each in older else value(each) for each in range(1, 331)]
     feed.send(TrafficRecord(0, None, each) for each in values)
+    await_death(begin_with_end(feed, Step.SEALED))
+    [sealed] = feed.intents()[0].blocks.values()
     feed.load()
-    feed.wait_passed(430)
+    feed.wait_passed(330)
     tables = {name.begin: pq.read_table(io.BytesIO(data)) for name, data in feed.objects().items()}
-    # Those of the first schema end at the first record of the second one.
-    assert sorted(tables) == [0, 30, 130, 230, 330]
-    assert tables[0].schema.names == ["number", "carrier", "offset"]
-    assert {tuple(each.schema.names) for begin, each in tables.items() if begin} == {
-        ("delay", "number", "carrier", "offset")
-    }
-    numbers = [*range(30), *(each for each in range(31, 431) if not is_bad(each))]
+    assert sorted(tables) == [0, 100, 130, 230]
+    names = {begin: each.schema.names for begin, each in tables.items()}
+    assert names.pop(100) == ["number", "carrier", "offset"]
+    assert {tuple(each) for each in names.values()} == {("delay", "number", "carrier", "offset")}
     frame = pl.concat(
         [pl.read_parquet(data) for data in feed.objects().values()], how="diagonal_relaxed"
     ).sort("number")
+    numbers = [each for each in range(1, 331) if each in older or not is_bad(each)]
     assert frame["number"].to_list() == numbers
+    assert frame["offset"].to_list() == [each - 1 for each in numbers]
     assert frame["carrier"].to_list() == [flight(each)["carrier"] for each in numbers]
-    assert frame["offset"].to_list() == [each - (each > 30) for each in numbers]
-    # A record of the first schema has no delay.
+    # A record of the older schema has no delay.
     assert frame["delay"].to_list() == [
-        flight(each)["delay"] if each > 30 else None for each in numbers
+        None if each in older else flight(each)["delay"] for each in numbers
     ]
-    assert_letters(feed, [each for each in range(31, 431) if is_bad(each)])
+    assert_letters(feed, [each for each in range(1, 331) if each not in numbers])
+    told = {each.begin: each for each in feed.told().values()}
+    assert [told[begin].schema for begin in sorted(tables)] == ["2", "1", "2", "2"]
+    # The taker made the same bytes of the same records.
+    assert (told[0].schema, told[0].crc32c) == (sealed.schema, sealed.crc32c)
+    feed.assert_told()
 
 
 def test_json_documents_become_typed_columns(make_feed, tmp_path):
