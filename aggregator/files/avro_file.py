@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import cramjam
+import numpy as np
 import pyarrow as pa
 
 from aggregator.files.avro_fields import avro_fields, encoded_fields
@@ -95,12 +96,17 @@ class AvroFile:
     def decode(self, records: RecordSlice) -> tuple[RecordSlice, dict[int, str]]:
         """Returns records with their datums, and why others have none, by index."""
         parts = list(self._values.datums(records))
+        schema, reasons = self._values.schema, self._values.reasons
+        if self._columns and schema is not None and not schema.is_record:
+            why = f"the schema {schema.name} is no record, which could have further fields"
+            reasons.update(dict.fromkeys(np.flatnonzero(records.value_begin >= 0).tolist(), why))
+            parts = []
         datums = [self._datums(each) for each in parts]
         column = in_order(len(records), [each.record for each in parts], datums, pa.binary())
         if self._columns:
             fields = encoded_fields(records, self._columns, self._topic, self._partition)
             column = joined([column, *fields])
-        return DecodedSlice.of(records, pa.table({_DATUM: column})), self._values.reasons
+        return DecodedSlice.of(records, pa.table({_DATUM: column})), reasons
 
     def write(self, slices: Sequence[RecordSlice]) -> bytes:
         return b"".join(map(self._block, self._chunks.add(slices)))

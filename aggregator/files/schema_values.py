@@ -87,7 +87,7 @@ class SchemaValues:
             which = np.flatnonzero(ids == schema_id)
             schema = self.schemas.of_id(schema_id)
             if schema is None:
-                self._refuse(which, f"nobody knows the schema {schema_id}")
+                self._refuse(which, self.schemas.why_unknown(schema_id))
             else:
                 yield from self._of(schema, records, which, HEADER_BYTES)
 

@@ -45,11 +45,16 @@ class RecordSchema:
         return None
 
     @property
+    def is_record(self) -> bool:
+        """True if its values are records."""
+        found = json.loads(self.text)
+        return isinstance(found, dict) and found.get("type") == "record"
+
+    @property
     def field_names(self) -> tuple[str, ...]:
         """Names of the fields, in their order; none if it is no record."""
-        found = json.loads(self.text)
-        is_record = isinstance(found, dict) and found.get("type") == "record"
-        return tuple(each["name"] for each in found["fields"]) if is_record else ()
+        fields = json.loads(self.text)["fields"] if self.is_record else []
+        return tuple(each["name"] for each in fields)
 
     def with_fields(self, fields: list[dict[str, Any]]) -> str:
         """Returns the text of the same record with further fields behind its own."""
@@ -66,7 +71,10 @@ class Schemas(Protocol):
         """Returns the schema of all records of a topic; None if each record names its own."""
 
     def of_id(self, schema_id: int) -> RecordSchema | None:
-        """Returns the schema of an id; None if nobody knows it."""
+        """Returns the schema of an id; None if there is none."""
+
+    def why_unknown(self, schema_id: int) -> str:
+        """Returns why there is no schema of an id."""
 
 
 def checked(name: str, text: bytes) -> RecordSchema:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from aggregator.formats.avro_schema import AvroType, UnsupportedSchema
 from aggregator.formats.record_schema import RecordSchema, checked
-from aggregator.schemas.schema_registry import SchemaRegistry, SchemasAway
+from aggregator.schemas.schema_registry import NoAvroSchema, SchemaRegistry, SchemasAway
 
 ASK_AGAIN_SECONDS = 60.0
 """Time for which a registry is believed that it does not know an id."""
@@ -38,6 +38,7 @@ class KnownSchemas:
     _by_id: dict[int, RecordSchema] = field(init=False, default_factory=dict)
     _by_file: dict[str, RecordSchema] = field(init=False, default_factory=dict)
     _unknown: dict[int, float] = field(init=False, default_factory=dict)
+    _refused: dict[int, str] = field(init=False, default_factory=dict)
 
     def of_topic(self, topic: str) -> RecordSchema | None:
         """Returns the schema of all records of a topic; None if each record names its own."""
@@ -57,6 +58,10 @@ class KnownSchemas:
             found = self._by_id[schema_id] = RecordSchema(str(schema_id), text)
         return found
 
+    def why_unknown(self, schema_id: int) -> str:
+        """Returns why there is no schema of an id."""
+        return self._refused.get(schema_id, f"nobody knows the schema {schema_id}")
+
     def is_known(self, schema_id: int) -> bool:
         """Returns True for the id of a schema at hand."""
         return self.of_id(schema_id) is not None
@@ -74,7 +79,9 @@ class KnownSchemas:
         return frozenset(
             each
             for each in ids
-            if each not in self._by_id and self._unknown.get(each, late) <= late
+            if each not in self._by_id
+            and each not in self._refused
+            and self._unknown.get(each, late) <= late
         )
 
     def fetch(self, ids: Collection[int]) -> None:
@@ -85,17 +92,17 @@ class KnownSchemas:
         """
         assert self.registry is not None, "only a registry is asked"
         for schema_id in sorted(ids):
-            text = self.registry.schema(schema_id)
-            if text is None:
-                self._unknown[schema_id] = self.clock()
-                continue
-            self._by_id[schema_id] = self._usable(schema_id, text)
+            try:
+                text = self.registry.schema(schema_id)
+                if text is None:
+                    self._unknown[schema_id] = self.clock()
+                else:
+                    self._by_id[schema_id] = self._usable(schema_id, text)
+            except (NoAvroSchema, UnsupportedSchema) as error:
+                self._refused[schema_id] = str(error)
 
     def _usable(self, schema_id: int, text: str) -> RecordSchema:
-        try:
-            found = checked(str(schema_id), text.encode())
-        except UnsupportedSchema as error:
-            raise SchemasAway(f"schema {schema_id}: {error}") from None
+        found = checked(str(schema_id), text.encode())
         if both := sorted({*found.field_names} & {*self.taken}):
             raise SchemasAway(
                 f"schema {schema_id} has a field {both[0]} of its own: leave it out of "

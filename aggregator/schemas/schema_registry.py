@@ -22,6 +22,10 @@ class SchemasAway(Exception):
     """A registry that gives no answer, or an unusable one. Ask again later."""
 
 
+class NoAvroSchema(Exception):
+    """A schema that records in Avro cannot be read by, and never will."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SchemaRegistry:
     """Registry at one address.
@@ -41,12 +45,13 @@ class SchemaRegistry:
 
         Raises:
             SchemasAway: nobody can tell now.
+            NoAvroSchema: it is none.
         """
         answer = self._get(f"/schemas/ids/{schema_id}")
         if answer is None:
             return None
         if (kind := answer.get("schemaType", "AVRO")) != "AVRO":
-            raise SchemasAway(f"{self.url}: schema {schema_id} is of {kind}, and no Avro")
+            raise NoAvroSchema(f"the schema {schema_id} is of {kind}, and no Avro")
         text = self._text(answer, f"schema {schema_id}")
         if not answer.get("references"):
             return text
@@ -63,8 +68,7 @@ class SchemaRegistry:
             parsed = parse_schema(json.loads(text), named_schemas=named, _write_hint=False)
             return json.dumps(_defined(parsed, named, set()))
         except (SchemaParseException, UnknownType, ValueError, KeyError, TypeError) as error:
-            what = f"{self.url}: a schema with references cannot be read: {error!r:.200}"
-            raise SchemasAway(what) from None
+            raise NoAvroSchema(f"a schema with its references is none: {error!r:.200}") from None
 
     def _read(self, references: list[dict[str, Any]], named: dict[str, Any]) -> None:
         """Reads the schemas that others refer to, the innermost first."""

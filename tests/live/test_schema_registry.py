@@ -8,7 +8,7 @@ import json
 import pytest
 
 from aggregator.formats.avro_schema import avro_type
-from aggregator.schemas.schema_registry import SchemaRegistry, SchemasAway
+from aggregator.schemas.schema_registry import NoAvroSchema, SchemaRegistry, SchemasAway
 from tests.aggregator.files.schema_records import FIRST
 from tests.live.registry_server import RegistryServer
 
@@ -68,7 +68,7 @@ def test_no_answer_is_told_from_a_schema_that_nobody_knows(server):
     server.answers[3] = {"schemaType": "PROTOBUF", "schema": "x"}
     server.answers[4] = {"id": 4}
     registry = SchemaRegistry(url=server.url)
-    with pytest.raises(SchemasAway, match="schema 3 is of PROTOBUF, and no Avro"):
+    with pytest.raises(NoAvroSchema, match="schema 3 is of PROTOBUF, and no Avro"):
         registry.schema(3)
     with pytest.raises(SchemasAway, match="the answer for schema 4 has no schema"):
         registry.schema(4)

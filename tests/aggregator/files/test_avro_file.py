@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.files.avro_file import CODECS, AvroFile
+from aggregator.schemas.known_schemas import KnownSchemas
 from replicator.config import object_feed
 from tests.aggregator.files.schema_records import (
     FIRST,
@@ -119,6 +120,19 @@ def test_a_topic_may_have_plain_datums_of_one_schema():
     data = file_of(avro(topic="plain"), slice_of([encoded(FIRST, row(0))]))
     assert [each["number"] for each in rows(data)] == [0]
     assert len(avro(topic="plain").schema) == 8
+
+
+def test_a_value_that_is_no_record_takes_no_further_fields():
+    known = KnownSchemas({"t.avsc": b'"int"'})
+    settings = {"codec": "none", "key": "k"}
+    writer = AvroFile(known, "t", 3, columns=("offset",), **settings)
+    found = admitted(writer, slice_of([b"\x02"]))
+    assert [each.reason for each in found.dead] == [
+        "the schema t.avsc is no record, which could have further fields"
+    ]
+    assert rows(file_of(AvroFile(known, "t", 3, columns=(), **settings), slice_of([b"\x02"]))) == [
+        1
+    ]
 
 
 def test_a_file_without_datums_has_no_bytes():

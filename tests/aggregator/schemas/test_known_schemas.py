@@ -66,15 +66,16 @@ def test_a_registry_is_asked_again_for_a_schema_that_it_did_not_know():
     assert known.is_known(5)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("{", "schema 1: no Avro schema"),
-        (json.dumps(FIRST), "schema 1 has a field text of its own: leave it out of record_columns"),
-    ],
-)
-def test_a_schema_that_cannot_be_used_is_named_and_asked_for_again(text, reason):
-    known = KnownSchemas(registry=Registry(id1=text), taken=["text", "key"])
-    with pytest.raises(SchemasAway, match=reason):
+def test_a_schema_with_a_name_of_a_record_column_is_asked_for_again():
+    known = KnownSchemas(registry=Registry(id1=json.dumps(FIRST)), taken=["text", "key"])
+    with pytest.raises(SchemasAway, match="schema 1 has a field text of its own: leave it out"):
         known.fetch({1})
     assert known.wanted({1}) == {1}
+
+
+def test_what_will_never_be_an_avro_schema_makes_dead_letters():
+    known = KnownSchemas(registry=Registry(id1="{"))
+    known.fetch({1, 2})
+    assert (known.wanted({1}), known.is_known(1)) == (frozenset(), False)
+    assert known.why_unknown(1).startswith("no Avro schema")
+    assert known.why_unknown(2) == "nobody knows the schema 2"
