@@ -10,13 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aggregator.files.decoding import Decode, decoded
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.tables.decoded import DeadRecord
 
 Check = Callable[[RecordSlice], dict[int, str]]
 """Returns why records cannot be in the file, by index."""
-Decode = Callable[[RecordSlice], tuple[RecordSlice, dict[int, str]]]
-"""Returns records with what the file holds of each, and why others cannot be in it, by index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +54,8 @@ class Admission:
         reasons: dict[int, str] = {}
         for check in self.checks:
             reasons = check(records) | reasons
-        if self.decode is not None:
-            records, undecodable = self.decode(records)
+        if self.decode is not None and len(records):
+            records, undecodable = decoded(self.decode, records)
             reasons = undecodable | reasons
         if not reasons:
             return Admitted(records)

@@ -93,7 +93,7 @@ class AvroFile:
         """Id of the schema; empty while it is not known."""
         return self._values.schema.id if self._values.schema else ""
 
-    def decode(self, records: RecordSlice) -> tuple[RecordSlice, dict[int, str]]:
+    def decode(self, records: RecordSlice) -> tuple[DecodedSlice, dict[int, str]]:
         """Returns records with their datums, and why others have none, by index."""
         parts = list(self._values.datums(records))
         schema, reasons = self._values.schema, self._values.reasons

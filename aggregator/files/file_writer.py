@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from aggregator.files.admission import Decode
+from aggregator.files.decoding import Decode
 from aggregator.formats.record_slice import RecordSlice
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aggregator.files.admission import Decode
 from aggregator.files.compression import Compressor
+from aggregator.files.decoding import Decode
 from aggregator.files.even_chunks import EvenChunks
 from aggregator.formats.byte_columns import byte_column
 from aggregator.formats.record_slice import RecordSlice

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from aggregator.files.admission import Decode
+from aggregator.files.decoding import Decode
 from aggregator.files.even_chunks import EvenChunks
 from aggregator.formats.record_slice import RecordSlice
 

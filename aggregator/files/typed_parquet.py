@@ -62,7 +62,7 @@ class TypedParquet:
         """Id of the schema; empty while it is not known."""
         return self._decoder.schema
 
-    def decode(self, records: RecordSlice) -> tuple[RecordSlice, dict[int, str]]:
+    def decode(self, records: RecordSlice) -> tuple[DecodedSlice, dict[int, str]]:
         """Returns records with the columns of their values, and why others have none, by index."""
         values, reasons = self._decoder(records)
         return DecodedSlice.of(records, values), reasons

@@ -13,10 +13,11 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from aggregator.files.admission import Admission, Check, Decode, tombstones
+from aggregator.files.admission import Admission, Check, tombstones
 from aggregator.files.avro_file import AvroFile
 from aggregator.files.compression import STREAMS, SUFFIXES
 from aggregator.files.datum_columns import DatumColumns
+from aggregator.files.decoding import Decode
 from aggregator.files.document_columns import DocumentColumns
 from aggregator.files.file_writer import FileWriter
 from aggregator.files.line_file import LineFile, json_lines, separated
@@ -38,7 +39,6 @@ from balancer.plan import TopicPartition
 from replicator.config.object_feed import FROM_RECORD, ObjectFeed, prefix_of
 from replicator.config.schema_folder import SchemaFolder
 from replicator.config.schema_source import RegistryUrl
-from replicator.config.security import read_secret
 
 EXTENSIONS = {"parquet": "parquet", "avro": "avro", "json_lines": "json", "bytes": "bin"}
 OFFSET_MAX = 2**63 - 1
@@ -157,11 +157,7 @@ class ObjectLayout:
                 registry = SchemaRegistry(
                     url=url,
                     user=feed.registry_user,
-                    password=(
-                        read_secret(feed.registry_password_file)
-                        if feed.registry_password_file
-                        else ""
-                    ),
+                    password_file=feed.registry_password_file,
                     ca_file=str(feed.registry_ca_file) if feed.registry_ca_file else None,
                 )
                 return KnownSchemas(registry=registry, taken=feed.columns)

@@ -9,8 +9,11 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from http.client import HTTPException
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from replicator.config.security import read_secret
 
 UNKNOWN_SCHEMA = 40403
 """The registry's own code; any other 404 is that of another server."""
@@ -33,11 +36,12 @@ class SchemaRegistry:
     Args:
         url: without a slash at its end.
         user: of basic authentication; None: there is none.
+        password_file: of the user; it is read at each request, so that another password counts.
     """
 
     url: str
     user: str | None = None
-    password: str = ""
+    password_file: Path | None = None
     ca_file: str | None = None
 
     def schema(self, schema_id: int) -> str | None:
@@ -92,11 +96,11 @@ class SchemaRegistry:
 
     def _get(self, path: str) -> dict[str, Any] | None:
         headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
-        if self.user is not None:
-            pair = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
-            headers["Authorization"] = f"Basic {pair}"
-        request = urllib.request.Request(self.url + path, headers=headers)
         try:
+            if self.user is not None and self.password_file is not None:
+                pair = f"{self.user}:{read_secret(self.password_file)}".encode()
+                headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+            request = urllib.request.Request(self.url + path, headers=headers)
             with urllib.request.urlopen(
                 request, timeout=TIMEOUT_SECONDS, context=self._context
             ) as answer:

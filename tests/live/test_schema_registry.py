@@ -53,9 +53,15 @@ def test_a_schema_has_those_that_it_refers_to_within(server):
     assert kind.parts[0].parts[0].names == ("cents",)
 
 
-def test_a_user_and_a_password_are_sent(server):
+def test_a_user_and_the_present_password_are_sent(server, tmp_path):
+    path = tmp_path / "password"
+    path.write_text("old\n")
+    path.chmod(0o600)
     server.authorization = "Basic " + base64.b64encode("mé:sesame".encode()).decode()
-    registry = SchemaRegistry(url=server.url, user="mé", password="sesame")
+    registry = SchemaRegistry(url=server.url, user="mé", password_file=path)
+    with pytest.raises(SchemasAway, match="401 Unauthorized"):
+        registry.schema(1)
+    path.write_text("sesame\n")
     assert registry.schema(1)
     with pytest.raises(SchemasAway, match=r"/schemas/ids/1: 401"):
         SchemaRegistry(url=server.url).schema(1)
