@@ -48,7 +48,7 @@ class RegistryServer:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 registry.asked.append(self.path)
-                status, answer = registry._answer(self.path, self.headers.get("Authorization"))
+                status, answer = registry.answer(self.path, self.headers.get("Authorization"))
                 body = json.dumps(answer).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
@@ -69,7 +69,8 @@ class RegistryServer:
             self._server.server_close()
             self._server = None
 
-    def _answer(self, path: str, authorization: str | None) -> tuple[int, dict[str, Any]]:
+    def answer(self, path: str, authorization: str | None) -> tuple[int, dict[str, Any]]:
+        """Returns status and body of an answer."""
         if self.authorization not in (None, authorization):
             return 401, {"error_code": 401, "message": "Unauthorized"}
         match path.split("/"):
