@@ -78,8 +78,7 @@ class ObjectForming:
         partitions: of the loader; other parts add and remove some meanwhile.
         hold: makes a partition anew from its intent.
         open_bytes_max: memory of all open objects, above which the largest ends.
-        fetch_schemas: fetches schemas by their ids, where records name any. Blocking; raises
-            SchemasAway.
+        fetch_schemas: fetches schemas by their ids. Blocking; raises SchemasAway.
     """
 
     assignment: LoaderAssignment
@@ -236,9 +235,7 @@ class ObjectForming:
             max(drafts, key=lambda each: each[0])[1].ending = Ending.MEMORY
 
     async def _fetch_schemas(self, partition: ObjectPartition) -> None:
-        async def fetch() -> None:
-            await run_in_thread(self.fetch_schemas, partition.schemas_wanted)
-
+        fetch = partial(run_in_thread, self.fetch_schemas, partition.schemas_wanted)
         await self._patiently(partition.partition, _SCHEMAS, fetch)
         partition.schemas_wanted = frozenset()
 
@@ -388,8 +385,8 @@ class ObjectForming:
                 result = await act()
             except SchemasAway as away:
                 if self._reports.is_news(about, str(away)):
-                    fields = self.assignment.log_fields
-                    log.warning("event=schemas-away %s %s-%d: %s", fields, *place, away)
+                    words = (self.assignment.log_fields, *place, away)
+                    log.warning("event=schemas-away %s %s-%d: %s", *words)
             except StoreProblem as problem:
                 if problem.answer is Answer.UPLOAD_GONE:
                     raise UploadLost(str(problem)) from problem

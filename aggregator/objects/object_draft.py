@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,14 @@ class Slice(Protocol):
 
     def between(self, begin: int, end: int) -> Self:
         """Returns the records with offsets from begin up to, not including, end."""
+
+
+class Versions(Protocol):
+    """Versions of schemas whose records share objects."""
+
+    def first_change(self, of_object: int | None, records: Any) -> tuple[int | None, int | None]:
+        """Returns the version of an object with these records, and the index of the first one that
+        it does not take."""
 
 
 S = TypeVar("S", bound=Slice)

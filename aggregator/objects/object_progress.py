@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha512
-from typing import Any, Generic, Protocol
+from typing import Generic
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from aggregator.intents.holes import Holes
 from aggregator.intents.intent import Intent, fits
 from aggregator.intents.reading import Mode, ReadAgain
 from aggregator.intents.table_range import Manifest, TableRange
-from aggregator.objects.object_draft import ObjectDraft, S, Slice
+from aggregator.objects.object_draft import ObjectDraft, S, Slice, Versions
 from aggregator.objects.rotation import NO_TIME, Ending, Rotation
 from replicator.kafka.client.custody import Custody
 
@@ -80,14 +80,6 @@ class _Objects(Generic[S]):
         return self.drafts[0].begin if self.drafts else None
 
 
-class Versions(Protocol):
-    """Versions of schemas whose records share objects."""
-
-    def first_change(self, of_object: int | None, records: Any) -> tuple[int | None, int | None]:
-        """Returns the version of an object with these records, and the index of the first one that
-        it does not take."""
-
-
 class ObjectProgress(Generic[S]):
     """Progress from an intent on.
 
@@ -99,11 +91,7 @@ class ObjectProgress(Generic[S]):
     """
 
     def __init__(
-        self,
-        rotation: Rotation,
-        intent: Intent,
-        layout: str = "",
-        versions: Versions | None = None,
+        self, rotation: Rotation, intent: Intent, layout: str = "", versions: Versions | None = None
     ) -> None:
         self.position = intent.offset
         """Next offset to read."""

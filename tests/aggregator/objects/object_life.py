@@ -11,7 +11,8 @@ import numpy.typing as npt
 from aggregator.intents.intent import Intent, decode, encode
 from aggregator.intents.table_range import Manifest
 from aggregator.intents.verdicts import between, within
-from aggregator.objects.object_progress import ObjectProgress, Versions
+from aggregator.objects.object_draft import Versions
+from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Rotation
 from replicator.kafka.client.custody import Custody
 
