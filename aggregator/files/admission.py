@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aggregator.files.decoding import Decode, decoded
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.tables.decoded import DeadRecord
 
@@ -39,10 +40,12 @@ class Admission:
     Args:
         checks: the first one that refuses a record gives the reason.
         omits_tombstones: records with null values are left out, and are no dead letters.
+        decode: of a file whose bytes are not those of the values.
     """
 
     checks: tuple[Check, ...] = ()
     omits_tombstones: bool = False
+    decode: Decode | None = None
 
     def __call__(self, records: RecordSlice) -> Admitted:
         """Returns the records for the file, and those that become dead letters."""
@@ -51,6 +54,9 @@ class Admission:
         reasons: dict[int, str] = {}
         for check in self.checks:
             reasons = check(records) | reasons
+        if self.decode is not None and len(records):
+            records, undecodable = decoded(self.decode, records)
+            reasons = undecodable | reasons
         if not reasons:
             return Admitted(records)
         dead = np.array(sorted(reasons), np.int64)

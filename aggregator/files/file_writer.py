@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from aggregator.files.decoding import Decode
 from aggregator.formats.record_slice import RecordSlice
 
 
@@ -20,3 +21,12 @@ class FileWriter(Protocol):
     @property
     def size_bytes(self) -> int:
         """Memory of the records whose bytes were not returned yet."""
+
+    @property
+    def schema(self) -> str:
+        """Id of the schema of the file's values; empty for none."""
+
+    @property
+    def decode(self) -> Decode | None:
+        """Decoder of records, which has to come first; None: the values are written as they
+        are."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aggregator.files.compression import Compressor
+from aggregator.files.decoding import Decode
 from aggregator.files.even_chunks import EvenChunks
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.tables.value_limits import limits_of
@@ -35,6 +36,9 @@ class LineFile:
     ) -> None:
         self._lines, self._compressor = lines, compressor
         self._chunks = EvenChunks(chunk_bytes)
+
+    schema = ""
+    decode: Decode | None = None
 
     @property
     def size_bytes(self) -> int:

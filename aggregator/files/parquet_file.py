@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from aggregator.files.decoding import Decode
 from aggregator.files.even_chunks import EvenChunks
 from aggregator.formats.record_slice import RecordSlice
 
@@ -47,6 +48,9 @@ class ParquetFile:
             use_dictionary=True if dictionaries is None else list(dictionaries),
             store_schema=False,
         )
+
+    schema = ""
+    decode: Decode | None = None
 
     @property
     def size_bytes(self) -> int:

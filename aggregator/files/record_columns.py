@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -36,32 +36,47 @@ REPEATING = ("headers.list.header.name", "topic", "partition")
 """Columns of a file whose values repeat."""
 
 
-def record_table(slices: Sequence[RecordSlice], topic: str, partition: int) -> pa.Table:
-    """Returns the columns of records. Null and empty keys and values stay different.
+def schema_of(names: Collection[str]) -> pa.Schema:
+    """Returns the schema of the columns of these names."""
+    return pa.schema([each for each in SCHEMA if each.name in names])
+
+
+def record_table(
+    slices: Sequence[RecordSlice],
+    topic: str,
+    partition: int,
+    names: Collection[str] = tuple(SCHEMA.names),
+) -> pa.Table:
+    """Returns columns of records. Null and empty keys and values stay different.
 
     A record without a timestamp has null. Names of headers that are not UTF-8 have U+FFFD in place
     of what is none.
+
+    Args:
+        names: of the columns.
     """
+    schema = schema_of(names)
     return pa.Table.from_batches(
-        [_batch(part, topic, partition) for part in gathered(slices)], SCHEMA
+        [_batch(part, topic, partition, schema) for part in gathered(slices)], schema
     ).combine_chunks()
 
 
-def _batch(part: RecordSlice, topic: str, partition: int) -> pa.RecordBatch:
+def _batch(part: RecordSlice, topic: str, partition: int, schema: pa.Schema) -> pa.RecordBatch:
     count = len(part)
-    times = pa.array(part.timestamp_ms, mask=part.timestamp_ms < 0).cast(pa.timestamp("ms", "UTC"))
-    return pa.RecordBatch.from_arrays(
-        [
-            part.key_column,
-            part.value_column,
-            headers_column(part),
-            times,
-            pa.array([topic]).take(pa.array(np.zeros(count, np.int32))),
-            pa.array(np.full(count, partition, np.int32)),
-            pa.array(part.offset),
-        ],
-        schema=SCHEMA,
-    )
+    made: dict[str, Callable[[], pa.Array]] = {
+        "key": lambda: part.key_column,
+        "value": lambda: part.value_column,
+        "headers": lambda: headers_column(part),
+        "timestamp": lambda: _times(part),
+        "topic": lambda: pa.array([topic]).take(pa.array(np.zeros(count, np.int32))),
+        "partition": lambda: pa.array(np.full(count, partition, np.int32)),
+        "offset": lambda: pa.array(part.offset),
+    }
+    return pa.RecordBatch.from_arrays([made[name]() for name in schema.names], schema=schema)
+
+
+def _times(part: RecordSlice) -> pa.Array:
+    return pa.array(part.timestamp_ms, mask=part.timestamp_ms < 0).cast(pa.timestamp("ms", "UTC"))
 
 
 def headers_column(part: RecordSlice) -> pa.ListArray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastavro.schema import SchemaParseException, UnknownType, expand_schema
@@ -41,7 +42,9 @@ class AvroType:
         names: of a record's fields.
         symbols: of an enum.
         size: of a fixed, in bytes.
-        scale: of a decimal.
+        scale, precision: of a decimal.
+        name: of a record, an enum or a fixed, with its namespace.
+        defaults: of a record's fields that have one, as JSON has it.
     """
 
     base: str
@@ -51,6 +54,9 @@ class AvroType:
     symbols: tuple[str, ...] = ()
     size: int = 0
     scale: int = 0
+    precision: int = field(default=0, compare=False)
+    name: str = field(default="", compare=False)
+    defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def takes_bytes(self) -> bool:
@@ -90,7 +96,7 @@ def _type(schema: Any) -> AvroType:
     if base == "enum":
         if not schema["symbols"]:
             raise UnsupportedSchema("an enum that has no symbols")
-        return AvroType(base, symbols=tuple(schema["symbols"]))
+        return AvroType(base, symbols=tuple(schema["symbols"]), name=schema["name"])
     if base == "array":
         return _repeated(base, _type(schema["items"]))
     if base == "map":
@@ -101,8 +107,10 @@ def _type(schema: Any) -> AvroType:
         fields = schema["fields"]
         return AvroType(
             "record",
-            parts=tuple(_type(field["type"]) for field in fields),
-            names=tuple(field["name"] for field in fields),
+            parts=tuple(_type(each["type"]) for each in fields),
+            names=tuple(each["name"] for each in fields),
+            name=schema["name"],
+            defaults={each["name"]: each["default"] for each in fields if "default" in each},
         )
     # Every other name was replaced by its type, but for a type within itself.
     raise UnsupportedSchema(f"{base} is part of itself")
@@ -112,13 +120,14 @@ def _scalar(schema: Any, base: str) -> AvroType:
     logical = schema.get("logicalType", "")
     if logical not in _LOGICAL.get(base, ()):
         logical = ""
-    size = int(schema.get("size", 0))
+    size, name = int(schema.get("size", 0)), schema.get("name", "")
     if logical != "decimal":
-        return AvroType(base, logical, size=size)
+        return AvroType(base, logical, size=size, name=name)
     scale = int(schema.get("scale", 0))
     if not 0 <= scale <= DECIMAL_SCALE_MAX:
         raise UnsupportedSchema(f"a decimal of scale {scale}")
-    return AvroType(base, logical, size=size, scale=scale)
+    precision = int(schema.get("precision", 0))
+    return AvroType(base, logical, size=size, scale=scale, precision=precision, name=name)
 
 
 def _repeated(base: str, item: AvroType) -> AvroType:

@@ -30,23 +30,41 @@ _DECIMAL_BYTES_MAX = 31
 def values_of(kind: AvroType, cursors: Cursors, column: ColumnType | None) -> pa.Array | None:
     """Reads a scalar of each datum; returns None if it has no column.
 
-    Values of broken datums mean nothing. An enum is a dictionary of its symbols.
-
     Args:
         column: that the values are meant for.
     """
+    is_text = column is not None and column.base not in ("String", "FixedString")
+    return scalars_of(kind, cursors, is_wanted=column is not None, is_text=is_text)
+
+
+def scalars_of(
+    kind: AvroType,
+    cursors: Cursors,
+    *,
+    is_wanted: bool = True,
+    is_text: bool = True,
+    is_large: bool = True,
+) -> pa.Array | None:
+    """Reads a scalar of each datum; returns None if it is not wanted.
+
+    Values of broken datums mean nothing. An enum is a dictionary of its symbols.
+
+    Args:
+        is_text: strings have to be UTF-8.
+        is_large: bytes and strings may be more than 2 GiB together.
+    """
     base = kind.base
     if base == "null":
-        return pa.nulls(len(cursors)) if column else None
+        return pa.nulls(len(cursors)) if is_wanted else None
     if base == "boolean":
         octet = cursors.octet()
         cursors.break_where(octet > 1)
-        return pa.array(octet == 1) if column else None
+        return pa.array(octet == 1) if is_wanted else None
     if base in ("int", "long", "enum"):
-        return _number(kind, cursors, column)
+        return _number(kind, cursors, is_wanted)
     if base in ("float", "double"):
         begin = cursors.fixed(4 if base == "float" else 8)
-        return _float(base, cursors.octets, begin) if column else None
+        return _float(base, cursors.octets, begin) if is_wanted else None
     if base == "fixed":
         begin = cursors.fixed(kind.size)
         end = begin + kind.size
@@ -55,23 +73,23 @@ def values_of(kind: AvroType, cursors: Cursors, column: ColumnType | None) -> pa
             end = np.where(cursors.is_broken, cursors.end, end)
     else:
         begin, end = cursors.content()
-    if not column:
+    if not is_wanted:
         return None
     if kind.logical == "decimal":
         return _decimal(kind, cursors, begin, end)
     octets = taken(cursors.octets.data, begin, end)
-    if base == "string" and column.base not in ("String", "FixedString"):
-        return _text(octets, cursors)
-    return octets.cast(pa.large_binary())
+    if base == "string" and is_text:
+        return _text(octets, cursors, pa.large_string() if is_large else pa.string())
+    return octets.cast(pa.large_binary()) if is_large else octets
 
 
-def _number(kind: AvroType, cursors: Cursors, column: ColumnType | None) -> pa.Array | None:
+def _number(kind: AvroType, cursors: Cursors, is_wanted: bool) -> pa.Array | None:
     number = cursors.number()
     if kind.base == "int":
         cursors.break_where((number < -_INT_MAX - 1) | (number > _INT_MAX))
     if kind.base == "enum":
         cursors.break_where((number < 0) | (number >= len(kind.symbols)))
-    if not column:
+    if not is_wanted:
         return None
     if kind.base == "enum":
         index = np.where(cursors.is_broken, 0, number).astype(np.int32)
@@ -90,14 +108,13 @@ def _float(base: str, octets: Octets, begin: Ints) -> pa.Array:
     return pa.array(words.astype(np.uint32).view(np.float32))
 
 
-def _text(octets: pa.Array, cursors: Cursors) -> pa.Array:
-    large = octets.cast(pa.large_binary())
+def _text(octets: pa.Array, cursors: Cursors, wanted: pa.DataType) -> pa.Array:
     try:
-        return large.cast(pa.large_string())
+        return octets.cast(wanted)
     except pa.ArrowInvalid:
-        texts = [_decoded(value) for value in large.to_pylist()]
+        texts = [_decoded(value) for value in octets.to_pylist()]
         cursors.break_where(np.array([text is None for text in texts]))
-        return pa.array(texts, pa.large_string())
+        return pa.array(texts, wanted)
 
 
 def _decoded(value: bytes) -> str | None:

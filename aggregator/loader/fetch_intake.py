@@ -12,6 +12,7 @@ import numpy as np
 
 from aggregator.formats.record_fields import split
 from aggregator.formats.record_slice import RecordSlice
+from aggregator.formats.schema_ids import SchemasWanted
 from aggregator.intents.intent import Intent
 from aggregator.loader.counters import (
     OFFSETS_EMPTY,
@@ -46,7 +47,7 @@ class FetchIntake:
     Args:
         partitions: of the loader; other parts add and remove some meanwhile.
         route: returns the records of a partition by table, or by encoded partition. Raises
-            BrokenBatch.
+            BrokenBatch, and SchemasWanted: the records are fetched once more, when these are known.
         clock: of buffers' ages.
         filled: called after a response that brought records.
         is_frozen: returns True for a table that is frozen in a partition.
@@ -114,6 +115,9 @@ class FetchIntake:
                 self._add(partition, found)
             except BrokenBatch as broken:
                 trouble = broken
+            except SchemasWanted as wanted:
+                partition.schemas_wanted = wanted.ids
+                return
         if trouble:
             self._found_broken(partition, trouble)
 

@@ -42,6 +42,8 @@ class HeldPartition(Generic[P]):
     frozen_table: str | None = None
     is_settling: bool = False
     fetch_bytes: int = 0
+    schemas_wanted: frozenset[int] = frozenset()
+    """Ids of schemas that have to be fetched before the next records can be taken in."""
     broken_at: int = -1
     """Offset of a batch that could not be read once; it is fetched once more."""
     source_end: int | None = None
@@ -93,4 +95,4 @@ class HeldPartition(Generic[P]):
 
     @property
     def is_fetching(self) -> bool:
-        return not (self.is_settling or self.is_frozen or self.loss_to_park)
+        return not (self.is_settling or self.is_frozen or self.loss_to_park or self.schemas_wanted)

@@ -36,10 +36,12 @@ from aggregator.loader.object_tags import ObjectTags
 from aggregator.objects.object_draft import ObjectDraft
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending
+from aggregator.objects.schema_versions import bare
 from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.object_verdict import Verdict, verdict
 from aggregator.s3.open_object import OpenObject
+from aggregator.schemas.schema_registry import SchemasAway
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.runtime.backoff import Backoff
@@ -61,6 +63,8 @@ CLOSE_SECONDS = 5.0
 
 Result = TypeVar("Result")
 ObjectPartition = HeldPartition[ObjectProgress[RecordSlice]]
+_SCHEMAS = ""
+"""Name of the task that fetches schemas, in place of an encoded partition."""
 MakeObject = Callable[[TopicPartition, str, int], OpenObject]
 """Makes the object of an encoded partition that begins at an offset."""
 
@@ -77,6 +81,7 @@ class ObjectForming:
         partitions: of the loader; other parts add and remove some meanwhile.
         hold: makes a partition anew from its intent.
         open_bytes_max: memory of all open objects, above which the largest ends.
+        fetch_schemas: fetches schemas by their ids. Blocking; raises SchemasAway.
     """
 
     assignment: LoaderAssignment
@@ -88,6 +93,7 @@ class ObjectForming:
     open_bytes_max: int
     counts: ObjectCounts
     tags: ObjectTags
+    fetch_schemas: Callable[[frozenset[int]], None] = lambda ids: None
     _wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _open: dict[tuple[TopicPartition, str, int], OpenObject] = field(
         init=False, default_factory=dict
@@ -153,6 +159,8 @@ class ObjectForming:
                 self._run(partition, name, self._replay(partition, name, manifest, draft))
         if partition.is_settling:
             return
+        if partition.schemas_wanted and (partition.partition, _SCHEMAS) not in self._tasks:
+            self._run(partition, _SCHEMAS, self._fetch_schemas(partition))
         progress.end_due(time.time())
         for name, draft in progress.writable():
             is_due = draft.ending is not None or draft.size_bytes >= enough
@@ -243,6 +251,11 @@ class ObjectForming:
         if sum(size for size, _ in drafts) >= self.open_bytes_max:
             max(drafts, key=lambda each: each[0])[1].ending = Ending.MEMORY
 
+    async def _fetch_schemas(self, partition: ObjectPartition) -> None:
+        fetch = partial(run_in_thread, self.fetch_schemas, partition.schemas_wanted)
+        await self._patiently(partition.partition, _SCHEMAS, fetch)
+        partition.schemas_wanted = frozenset()
+
     # -- one object
 
     async def _write(
@@ -263,7 +276,7 @@ class ObjectForming:
             return
         progress.seal(name, manifest)
         feed, cluster = self.assignment.feed.name, self.assignment.cluster
-        letters = dead_letters(feed, place, cluster, name, opened.letters, opened.dead)
+        letters = dead_letters(feed, place, cluster, bare(name), opened.letters, opened.dead)
         self.counts.sealed(place, draft.ending, manifest, opened.dead)
         await self.committer.commit(partition, letters=letters)
         await self._complete(partition, name, manifest, opened)
@@ -400,6 +413,10 @@ class ObjectForming:
         while True:
             try:
                 result = await act()
+            except SchemasAway as away:
+                if self._reports.is_news(about, str(away)):
+                    words = (self.assignment.log_fields, *place, away)
+                    log.warning("event=schemas-away %s %s-%d: %s", *words)
             except StoreProblem as problem:
                 if problem.answer is Answer.UPLOAD_GONE:
                     raise UploadLost(str(problem)) from problem

@@ -11,22 +11,38 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+import numpy as np
+
 from aggregator.files.admission import Admission, Check, tombstones
+from aggregator.files.avro_file import AvroFile
 from aggregator.files.compression import STREAMS, SUFFIXES
+from aggregator.files.datum_columns import DatumColumns
+from aggregator.files.decoding import Decode
+from aggregator.files.document_columns import DocumentColumns
 from aggregator.files.file_writer import FileWriter
 from aggregator.files.line_file import LineFile, json_lines, separated
 from aggregator.files.parquet_file import ParquetFile
-from aggregator.files.record_columns import REPEATING, SCHEMA, record_table
+from aggregator.files.record_columns import REPEATING, record_table, schema_of
+from aggregator.files.typed_parquet import Decoder, TypedParquet
 from aggregator.formats.json_flaws import json_flaws
-from aggregator.formats.record_slice import RecordSlice
+from aggregator.formats.record_slice import Ints, RecordSlice
+from aggregator.formats.schema_ids import NO_ID, SchemasWanted, schema_ids
+from aggregator.objects.datum_fields import DatumFields
+from aggregator.objects.folders import Folders
+from aggregator.objects.json_fields import field_texts
 from aggregator.objects.object_name import KEY_BYTES_MAX, ObjectName
 from aggregator.objects.partitioner import ByField, ByPartition, ByTime, Partitioner, WithinLimit
+from aggregator.objects.schema_versions import SchemaVersions, bare, versioned
+from aggregator.schemas.known_schemas import KnownSchemas
+from aggregator.schemas.schema_registry import SchemaRegistry
 from balancer.plan import TopicPartition
 from replicator.config.object_feed import FROM_RECORD, ObjectFeed, prefix_of
+from replicator.config.schema_folder import SchemaFolder
+from replicator.config.schema_source import RegistryUrl
 
-EXTENSIONS = {"parquet": "parquet", "json_lines": "json", "bytes": "bin"}
+EXTENSIONS = {"parquet": "parquet", "avro": "avro", "json_lines": "json", "bytes": "bin"}
 OFFSET_MAX = 2**63 - 1
-FOLDER_SETTINGS = ("partition_by", "fields", "folders", "time_from", "time_unit")
+FOLDER_SETTINGS = ("partition_by", "fields", "folders", "time_from", "time_unit", "keeps_apart")
 """Settings that, with the zone, decide a record's encoded partition."""
 BYTES_SETTINGS = (
     *FOLDER_SETTINGS,
@@ -36,6 +52,10 @@ BYTES_SETTINGS = (
     "separator",
     "tombstones",
     "offset_digits",
+    "format",
+    "compatibility",
+    "columns",
+    "check_datums",
 )
 """Settings that, with the zone, decide the bytes of an object, and its name."""
 
@@ -48,45 +68,114 @@ class ObjectLayout:
     cluster: str
 
     def route(self, place: TopicPartition, records: RecordSlice) -> Mapping[str, RecordSlice]:
-        """Returns the records of each encoded partition."""
-        return self._partitioner(place).folders(place.partition, records).split(records)
+        """Returns the records of each encoded partition, and of each version of their schema where
+        these are kept apart.
+
+        Raises:
+            SchemasWanted: some are not known yet.
+        """
+        ids = self._ids(place.topic, records)
+        folders = self._partitioner(place).folders(place.partition, records)
+        if ids is not None and self.feed.keeps_apart:
+            folders = _by_version(folders, ids)
+        return folders.split(records)
 
     def key(self, place: TopicPartition, encoded_partition: str, begin: int) -> str:
         """Returns the name of an object that begins at an offset."""
         return ObjectName(
             prefix=prefix_of(self.feed.prefix, self.cluster),
             topic=place.topic,
-            encoded_partition=encoded_partition,
+            encoded_partition=bare(encoded_partition),
             partition=place.partition,
             begin=begin,
             extension=self.extension,
             digits=self.feed.offset_digits,
         ).key
 
-    def admission(self, place: TopicPartition, encoded_partition: str) -> Admission:
-        """Returns which records are in the files of an encoded partition."""
+    def admission(
+        self, place: TopicPartition, encoded_partition: str, decode: Decode | None = None
+    ) -> Admission:
+        """Returns which records are in a file of an encoded partition.
+
+        Args:
+            decode: the file's own.
+        """
         feed, partitioner = self.feed, self._partitioner(place)
         checks: list[Check] = []
-        if encoded_partition == partitioner.nowhere(place.partition):
+        if bare(encoded_partition) == partitioner.nowhere(place.partition):
             checks.append(partial(partitioner.too_long, place.partition))
         if feed.file == "json_lines":
             checks.append(json_flaws)
         if feed.tombstones == "dead_letters":
             checks.append(tombstones)
-        # A file of bytes has no null that differs from an empty value.
-        is_without = feed.file == "bytes" and feed.tombstones == "written"
-        return Admission(tuple(checks), is_without or feed.tombstones == "left_out")
+        # A file of bytes has no null that differs from an empty value, and a schema seldom has one.
+        is_without = feed.file in ("bytes", "avro") and feed.tombstones == "written"
+        return Admission(tuple(checks), is_without or feed.tombstones == "left_out", decode)
 
-    def writer(self, place: TopicPartition) -> FileWriter:
-        """Returns the writer of a new file."""
+    def writer(self, place: TopicPartition, key: str = "") -> FileWriter:
+        """Returns the writer of a new file.
+
+        Args:
+            key: of its object.
+        """
         feed = self.feed
+        if feed.file == "avro":
+            return AvroFile(
+                self.schemas,
+                *place,
+                columns=feed.columns,
+                codec=feed.codec,
+                key=key,
+                is_checking=feed.check_datums,
+            )
+        if feed.file == "parquet" and feed.format != "bytes":
+            of_values = DatumColumns if feed.format == "avro" else DocumentColumns
+            decoder: Decoder = of_values(self.schemas, place.topic)
+            return TypedParquet(decoder, *place, columns=feed.columns, codec=feed.codec)
         if feed.file == "parquet":
-            table = partial(record_table, topic=place.topic, partition=place.partition)
-            return ParquetFile(SCHEMA, table, feed.codec, dictionaries=REPEATING)
+            names = (*feed.columns, "value")
+            table = partial(record_table, topic=place.topic, partition=place.partition, names=names)
+            return ParquetFile(schema_of(names), table, feed.codec, dictionaries=REPEATING)
         lines = json_lines
         if feed.file == "bytes":
             lines = partial(separated, separator=feed.separator.encode())
         return LineFile(lines, STREAMS[feed.codec]())
+
+    def versions(self, topic: str) -> SchemaVersions | None:
+        """Returns the versions of schemas that share objects of a topic; None: there are none."""
+        if self.feed.keeps_apart or not self._has_ids(topic):
+            return None
+        known = self.schemas
+        return SchemaVersions(self.feed.compatibility, known.type_of, known.is_known)
+
+    @cached_property
+    def schemas(self) -> KnownSchemas:
+        """Schemas of the feed."""
+        feed = self.feed
+        match feed.schemas:
+            case RegistryUrl(url):
+                registry = SchemaRegistry(
+                    url=url,
+                    user=feed.registry_user,
+                    password_file=feed.registry_password_file,
+                    ca_file=str(feed.registry_ca_file) if feed.registry_ca_file else None,
+                )
+                return KnownSchemas(registry=registry, taken=feed.columns)
+            case SchemaFolder() as folder:
+                return KnownSchemas(folder.files, folder.path.name if folder.is_single else None)
+        return KnownSchemas()
+
+    def _ids(self, topic: str, records: RecordSlice) -> Ints | None:
+        """Returns the schema ids of records, all of which are known; None: they have none."""
+        if not self._has_ids(topic):
+            return None
+        ids = schema_ids(records)
+        if wanted := self.schemas.wanted({*np.unique(ids).tolist()} - {NO_ID}):
+            raise SchemasWanted(wanted)
+        return ids
+
+    def _has_ids(self, topic: str) -> bool:
+        return self.feed.format == "avro" and self.schemas.of_topic(topic) is None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -100,22 +189,27 @@ class ObjectLayout:
 
     def _fingerprint(self, names: Iterable[str]) -> str:
         settings = {name: getattr(self.feed, name) for name in names}
+        if "format" in settings:
+            files = sorted(self.schemas.files.items())
+            settings["schemas"] = [(name, hashlib.sha256(text).hexdigest()) for name, text in files]
         text = json.dumps({**settings, "zone": self.feed.zone.key}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     def _partitioner(self, place: TopicPartition) -> WithinLimit:
         room = KEY_BYTES_MAX - len(f"{self.key(place, '', OFFSET_MAX)}/".encode())
-        return WithinLimit(self._unlimited, room)
+        return WithinLimit(self._unlimited(place.topic), room)
 
-    @cached_property
-    def _unlimited(self) -> Partitioner:
-        feed = self.feed
+    def _unlimited(self, topic: str) -> Partitioner:
+        feed, is_avro = self.feed, self.feed.format == "avro"
         match feed.partition_by:
             case "field":
-                return ByField(feed.fields)
+                of_datums = DatumFields(self.schemas, topic)
+                return ByField(feed.fields, of_datums if is_avro else field_texts)
             case "time":
                 field = None if feed.time_from == FROM_RECORD else feed.time_from
-                return ByTime(feed.folders, feed.zone, field, feed.time_unit)
+                of_datums = DatumFields(self.schemas, topic, feed.time_unit)
+                texts = of_datums if is_avro else field_texts
+                return ByTime(feed.folders, feed.zone, field, feed.time_unit, texts)
         return ByPartition()
 
     @property
@@ -124,4 +218,17 @@ class ObjectLayout:
         extension, codec = EXTENSIONS[self.feed.file], self.feed.codec
         if self.feed.file == "parquet":
             return extension if codec == "none" else f"{codec}.{extension}"
+        if self.feed.file == "avro":
+            return extension  # the codec is that of blocks within the file
         return extension + SUFFIXES[codec]
+
+
+def _by_version(folders: Folders, ids: Ints) -> Folders:
+    """Returns folders divided by the versions of their records."""
+    known, version = np.unique(ids, return_inverse=True)
+    both, number = np.unique(folders.number * len(known) + version, return_inverse=True)
+    names = [
+        versioned(folders.names[folder], int(known[at]))
+        for folder, at in zip(*(each.tolist() for each in np.divmod(both, len(known))), strict=True)
+    ]
+    return Folders(names, number)

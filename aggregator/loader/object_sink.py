@@ -45,7 +45,7 @@ def object_sink(
     counts = ObjectCounts(tally, RefusedRecords(assignment, tally))
     store = make_store(address_of(feed), counts.client, has_condition=assignment.has_condition)
     layout = ObjectLayout(feed, str(assignment.cluster))
-    hold = partial(_held, rotation_of(feed), layout.folders, counts)
+    hold = partial(_held, rotation_of(feed), layout, counts)
     forming = make_forming(
         assignment,
         partitions,
@@ -56,6 +56,7 @@ def object_sink(
         int(OPEN_PART * memory_mib * MIB),
         counts,
         ObjectTags(store, assignment.log_fields, feed.tags if feed.tagging else None, tally),
+        layout.schemas.fetch,
     )
     return Sink(
         forming=forming,
@@ -112,16 +113,19 @@ def rotation_of(feed: ObjectFeed) -> Rotation:
 
 def _held(
     rotation: Rotation,
-    layout: str,
+    layout: ObjectLayout,
     counts: ObjectCounts,
     place: TopicPartition,
     intent: Intent,
     epoch: int,
 ) -> ObjectPartition:
     counts.show_topic(place.topic)
-    progress: ObjectProgress[RecordSlice] = ObjectProgress(rotation, intent, layout)
+    versions = layout.versions(place.topic)
+    progress: ObjectProgress[RecordSlice] = ObjectProgress(
+        rotation, intent, layout.folders, versions
+    )
     loss = None
-    if intent.tables and intent.layout != layout:
+    if intent.tables and intent.layout != layout.folders:
         # Records that are in objects already would be written again, into other folders.
         detail = "other folders: set them back, or give the feed another name"
         loss = Loss(LossKind.OBJECT_SETTINGS, intent.offset, None, detail)
@@ -138,13 +142,15 @@ def _opened(
         "sluice-partition": f"{place.topic}/{place.partition}",
         "sluice-begin": str(begin),
     }
+    key = layout.key(place, name, begin)
+    writer = layout.writer(place, key)
     return OpenObject(
-        layout.key(place, name, begin),
-        layout.writer(place),
+        key,
+        writer,
         store,
         metadata,
         layout.fingerprint,
-        layout.admission(place, name),
+        layout.admission(place, name, writer.decode),
         int(layout.feed.part_mib * MIB),
     )
 

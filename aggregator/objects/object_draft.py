@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,14 @@ class Slice(Protocol):
         """Returns the records with offsets from begin up to, not including, end."""
 
 
+class Versions(Protocol):
+    """Versions of schemas whose records share objects."""
+
+    def first_change(self, of_object: int | None, records: Any) -> tuple[int | None, int | None]:
+        """Returns the version of an object with these records, and the index of the first one that
+        it does not take."""
+
+
 S = TypeVar("S", bound=Slice)
 
 
@@ -58,6 +66,8 @@ class ObjectDraft(Generic[S]):
     input_bytes: int = 0
     first_ms: int = NO_TIME
     ending: Ending | None = None
+    schema: int | None = None
+    """Version of its records, where those of several share objects; None: not known yet."""
     _unwritten: list[S] = field(default_factory=list)
     size_bytes: int = 0
     """Memory of the records that nobody has taken yet."""

@@ -21,7 +21,7 @@ from aggregator.intents.holes import Holes
 from aggregator.intents.intent import Intent, fits
 from aggregator.intents.reading import Mode, ReadAgain
 from aggregator.intents.table_range import Manifest, TableRange
-from aggregator.objects.object_draft import ObjectDraft, S, Slice
+from aggregator.objects.object_draft import ObjectDraft, S, Slice, Versions
 from aggregator.objects.rotation import NO_TIME, Ending, Rotation
 from replicator.kafka.client.custody import Custody
 
@@ -35,16 +35,16 @@ def _largest(seed: str) -> Manifest:
         0,
         1 << 40,
         1 << 40,
-        digest[:8],
+        digest[:10],
         1 << 43,
         left_out=1 << 40,
         size_bytes=1 << 43,
         crc32c=(1 << 32) - 1,
         first_ms=1 << 47,
         last_ms=1 << 47,
-        digest=digest[8:56],
-        fingerprint=digest[56:64],
-        token=digest[64:72],
+        digest=digest[10:58],
+        fingerprint=digest[58:66],
+        token=digest[66:74],
     )
 
 
@@ -87,16 +87,19 @@ class ObjectProgress(Generic[S]):
         rotation: where objects end.
         intent: as it was taken over.
         layout: fingerprint of the settings that decide a record's encoded partition.
+        versions: of schemas that share objects; None: there are none.
     """
 
-    def __init__(self, rotation: Rotation, intent: Intent, layout: str = "") -> None:
+    def __init__(
+        self, rotation: Rotation, intent: Intent, layout: str = "", versions: Versions | None = None
+    ) -> None:
         self.position = intent.offset
         """Next offset to read."""
         self.leader_epoch = intent.leader_epoch
         """Leader epoch of the last batch read (-1: none yet)."""
         self.dead_letters = intent.dead_letters
         """Records set aside since the partition was adopted, with those of the next commit."""
-        self._rotation = rotation
+        self._rotation, self._versions = rotation, versions
         # Whoever takes over later has to know by which settings the names are.
         self._layout = intent.layout if intent.tables else layout
         self._intent = intent
@@ -160,15 +163,27 @@ class ObjectProgress(Generic[S]):
         end = int(part.offset[-1]) + 1
         beyond = self._beyond(draft, batch, part)
         within = part if beyond is None else part.between(0, beyond)
+        changed = self._changed(draft, within)
+        if changed is not None:
+            within = within.between(0, changed)
         taken, ending = self._rotation.room(draft.records, draft.input_bytes, within.record_bytes)
         if taken < len(within.offset):
             within = within.between(0, int(within.offset[taken]))
+        elif ending is None and changed is not None:
+            ending = Ending.SCHEMA
         elif ending is None and beyond is not None:
             ending = Ending.RECORD_TIME
         if len(within.offset):
             draft.append(within)
         draft.ending = ending
         return part.between(draft.end, end)
+
+    def _changed(self, draft: ObjectDraft[S], part: S) -> int | None:
+        """Returns the offset of the first record whose version the object does not take."""
+        if self._versions is None or not len(part.offset):
+            return None
+        draft.schema, at = self._versions.first_change(draft.schema, part)
+        return None if at is None else int(part.offset[at])
 
     def _end_by_record_time(self, draft: ObjectDraft[S], batch: _Batch) -> None:
         if self._beyond(draft, batch, None) is not None:

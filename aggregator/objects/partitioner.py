@@ -5,7 +5,7 @@ A record read again must be found in the same one, or it would be stored twice, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from zoneinfo import ZoneInfo
@@ -16,10 +16,12 @@ from aggregator.formats.record_slice import RecordSlice
 from aggregator.objects.field_times import field_times
 from aggregator.objects.folders import Folders
 from aggregator.objects.hive_path import encoded
-from aggregator.objects.json_fields import field_texts, path_of
+from aggregator.objects.json_fields import Path, Texts, field_texts, path_of
 from aggregator.objects.rotation import NO_TIME
 from aggregator.objects.time_folders import NEVER, time_folders, without_time
 
+FieldTexts = Callable[[RecordSlice, Sequence[Path]], list[Texts]]
+"""Returns the texts of fields in the values of records."""
 FOLDER_BYTES_MAX = 255
 """Longest folder: stores that keep objects as files, and file systems, take no longer one."""
 
@@ -47,14 +49,19 @@ class ByPartition:
 
 @dataclass(frozen=True, slots=True)
 class ByField:
-    """Folders `name=value` for each of these fields of a JSON document, such as `from.city`."""
+    """Folders `name=value` for each of these fields of a value, such as `from.city`.
+
+    Args:
+        texts: returns those of fields; the values are JSON documents by default.
+    """
 
     fields: Sequence[str]
+    texts: FieldTexts = field_texts
 
     def folders(self, partition: int, records: RecordSlice) -> Folders:
         number = np.zeros(len(records), np.int64)
         values: list[list[str | None]] = [[]]
-        for found in field_texts(records, [path_of(name) for name in self.fields]):
+        for found in self.texts(records, [path_of(name) for name in self.fields]):
             both, number = np.unique(number * len(found.texts) + found.number, return_inverse=True)
             before, own = np.divmod(both, max(len(found.texts), 1))
             values = [
@@ -74,20 +81,22 @@ class ByTime:
 
     Args:
         pattern: of the folders.
-        field: of a JSON document, that holds the time; None: the record's timestamp counts.
+        field: of a value, that holds the time; None: the record's timestamp counts.
         unit: of a field that is a number.
+        texts: returns those of fields; the values are JSON documents by default.
     """
 
     pattern: str
     zone: ZoneInfo
     field: str | None = None
     unit: str = "ms"
+    texts: FieldTexts = field_texts
 
     def folders(self, partition: int, records: RecordSlice) -> Folders:
         if self.field is None:
             times = np.where(records.timestamp_ms == NO_TIME, NEVER, records.timestamp_ms)
         else:
-            [found] = field_texts(records, [path_of(self.field)])
+            [found] = self.texts(records, [path_of(self.field)])
             times = field_times(found.texts, self.unit, self.zone)[found.number]
         return time_folders(self.pattern, self.zone, times)
 

@@ -87,6 +87,7 @@ class OpenObject:
             left_out=draft.records - self._digest.records,
             size_bytes=size_bytes,
             crc32c=crc,
+            schema=self.writer.schema,
             first_ms=self._digest.first_ms,
             last_ms=self._digest.last_ms,
             digest=self._digest.text,

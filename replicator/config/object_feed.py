@@ -12,7 +12,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, Strict
 
 from replicator.config.addresses import StoreUrl
 from replicator.config.feed_settings import OWN_TOPIC_PREFIXES, Feed, some
-from replicator.config.security import ReadableFile
+from replicator.config.schema_folder import SchemaFolder
+from replicator.config.schema_source import RegistryUrl, fields_named, read_source
+from replicator.config.security import ReadableFile, SecretFile
 from replicator.config.settings import Float, Int, Patterns, re2_options
 from replicator.config.store_credentials import CredentialsFile
 
@@ -27,10 +29,13 @@ CODECS = {
     "parquet": ("none", "gzip", "snappy", "zstd", "lz4"),
     "json_lines": ("none", "gzip", "zstd", "lz4"),
     "bytes": ("none", "gzip", "zstd", "lz4"),
+    "avro": ("none", "deflate", "snappy", "zstd"),
 }
 """Codecs by format of the file."""
-COLUMNS = frozenset(["key", "value", "headers", "timestamp", "topic", "partition", "offset"])
-"""Columns of Parquet files; a folder of the same name would be a second one."""
+RECORD_COLUMNS = ("key", "headers", "timestamp", "topic", "partition", "offset")
+"""Columns of a record beside its value."""
+VALUES_ONLY = ("json_lines", "bytes")
+"""Formats of files that have neither columns nor a schema."""
 FROM_RECORD = "record"
 """Source of a time that is the record's timestamp."""
 NO_VALUE_BYTES = 26
@@ -146,6 +151,10 @@ Mib = Annotated[Annotated[Float, Field(ge=0.001, le=50_000)] | None, BeforeValid
 Seconds = Annotated[Annotated[Float, Field(ge=0.1)] | None, BeforeValidator(none_for_zero)]
 FieldPath = Annotated[str, Field(max_length=100), AfterValidator(valid_field)]
 Text = Annotated[str, Field(min_length=1, max_length=200)]
+Schemas = Annotated[
+    InstanceOf[SchemaFolder] | InstanceOf[RegistryUrl], BeforeValidator(read_source)
+]
+RecordColumn = Literal["key", "headers", "timestamp", "topic", "partition", "offset"]
 
 
 class ObjectFeed(Feed):
@@ -175,9 +184,26 @@ class ObjectFeed(Feed):
     """Encryption by the store; without it as the bucket says."""
     encryption_key: Text | None = None
     """Key of KMS that encrypts; without it the account's own for S3."""
-    file: Literal["parquet", "json_lines", "bytes"] = "parquet"
+    file: Literal["parquet", "avro", "json_lines", "bytes"] = "parquet"
     """Format of the objects. json_lines and bytes hold values only."""
-    codec: Literal["none", "gzip", "snappy", "zstd", "lz4"] = "zstd"
+    codec: Literal["none", "gzip", "deflate", "snappy", "zstd", "lz4"] = "zstd"
+    format: Literal["bytes", "json", "avro"] = "bytes"
+    """Format of the values. With json and avro the fields of a value are columns of Parquet files;
+    Avro files take values in Avro."""
+    schemas: Schemas | None = None
+    """Avro schemas of the values: a file, a folder (<id>.avsc, <topic>.avsc), or a registry."""
+    registry_user: Text | None = None
+    registry_password_file: SecretFile | None = None
+    registry_ca_file: ReadableFile | None = None
+    """PEM certificates that sign the registry's own."""
+    compatibility: Literal["apart", "none", "backward", "forward", "full"] = "apart"
+    """Records of several schemas: apart in objects of their own, or together. Together an object
+    ends at the first record that cannot become one of its schema."""
+    record_columns: tuple[RecordColumn, ...] | None = None
+    """Columns, or fields, of the record beside those of its value. Without it Parquet files have
+    all of them, and Avro files none."""
+    check_datums: Annotated[bool, Strict()] = True
+    """Datums for Avro files are looked at: one that is cut would spoil a whole block."""
     separator: str = "\n"
     """Text behind each value of a file of bytes."""
     tombstones: Literal["written", "left_out", "dead_letters"] = "written"
@@ -185,9 +211,10 @@ class ObjectFeed(Feed):
     partition_by: Literal["partition", "field", "time"] = "partition"
     """Folders below a topic's: partition=<number>, name=value of fields, or time folders."""
     fields: Annotated[tuple[FieldPath, ...], Field(max_length=8)] = ()
-    """Fields of JSON documents that name the folders; from.city is within from."""
+    """Fields of JSON documents, or of Avro records, that name the folders; from.city is within
+    from."""
     time_from: FieldPath = FROM_RECORD
-    """Time of time folders: the record's timestamp, or the field of a JSON document."""
+    """Time of time folders: the record's timestamp, or the field of a value."""
     time_unit: Literal["s", "ms", "us"] = "ms"
     """Unit of such a field where it is a number."""
     folders: Annotated[str, Field(max_length=200), AfterValidator(valid_folders)] = (
@@ -220,6 +247,18 @@ class ObjectFeed(Feed):
     epoch_seconds: Annotated[Float, Field(ge=1, le=604_800)] = 86_400.0
     """Length of a loader's epoch; open objects begin anew with the next one."""
 
+    @property
+    def keeps_apart(self) -> bool:
+        """True if records of each schema have objects of their own."""
+        return self.format == "avro" and self.compatibility == "apart"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the record beside its value."""
+        if self.record_columns is None:
+            return RECORD_COLUMNS if self.file == "parquet" else ()
+        return tuple(each for each in RECORD_COLUMNS if each in self.record_columns)
+
     def prefix_of(self, cluster: str) -> str:
         """Returns the prefix of a cluster's objects."""
         return prefix_of(self.prefix, cluster)
@@ -240,6 +279,7 @@ class ObjectFeed(Feed):
             known = ", ".join(CODECS[self.file])
             yield "codec", f"a file of {self.file} takes no {self.codec}; known: {known}"
         yield from self._folder_contradictions()
+        yield from self._schema_contradictions()
         if len(self.clusters) > 1 and CLUSTER not in self.prefix:
             text = "needs {cluster}: objects of several clusters would have the same names"
             yield "prefix", text
@@ -258,6 +298,47 @@ class ObjectFeed(Feed):
         if not any(limits) and not self.object_times:
             yield "object_age_seconds", "an object would never end: set one of the limits"
 
+    def _schema_contradictions(self) -> Iterator[tuple[str, str]]:
+        is_registry = isinstance(self.schemas, RegistryUrl)
+        if self.file in VALUES_ONLY:
+            if self.format != "bytes":
+                text = f"has no meaning with a file of {self.file}, which takes values as they are"
+                yield "format", f"{text}; remove it"
+            if self.record_columns:
+                text = f"a file of {self.file} holds values only; remove it"
+                yield "record_columns", text
+        if self.file == "avro" and self.format != "avro":
+            yield "format", 'must be "avro" with file = "avro": datums become blocks as they are'
+        if self.format == "bytes" and self.schemas is not None:
+            yield "schemas", 'has no meaning with format = "bytes"; remove it'
+        if self.format != "bytes" and self.schemas is None:
+            yield "schemas", f'is missing; format = "{self.format}" needs it'
+        if self.format == "json" and is_registry:
+            text = "JSON documents name no schema: set a file, or a folder of <topic>.avsc"
+            yield "schemas", text
+        has_versions = self.format == "avro" and not (
+            isinstance(self.schemas, SchemaFolder) and self.schemas.is_single
+        )
+        if self.compatibility != "apart" and not has_versions:
+            yield "compatibility", "has no meaning without records that name their schema"
+        for key in ("registry_user", "registry_password_file", "registry_ca_file"):
+            if getattr(self, key) is not None and not is_registry:
+                yield key, "has no meaning without a registry in schemas"
+        if (self.registry_user is None) != (self.registry_password_file is None):
+            yield "registry_user", "goes with registry_password_file: set both, or none"
+        if not self.check_datums and self.file != "avro":
+            yield "check_datums", 'has no meaning without file = "avro"'
+        if self.record_columns and len(set(self.record_columns)) < len(self.record_columns):
+            yield "record_columns", "name a column twice"
+        is_typed = self.format != "bytes" and self.file == "parquet"
+        if is_typed and not self.columns and self.tombstones == "written":
+            text = "with no record_columns the row of a tombstone would hold nothing"
+            yield "tombstones", f"{text}; set another way, or record_columns"
+        for file, name in fields_named(self.schemas, self.columns):
+            text = f"{name} is a field of {file}: leave it out, so that no name is there twice"
+            yield "record_columns", text
+            break
+
     def _folder_contradictions(self) -> Iterator[tuple[str, str]]:
         by_field, by_time = (self.partition_by == each for each in ("field", "time"))
         if bool(self.fields) != by_field:
@@ -269,9 +350,10 @@ class ObjectFeed(Feed):
         names = self.fields if by_field else ()
         if by_time:
             names = tuple(each.partition("=")[0] for each in self.folders.split("/"))
-        if self.file == "parquet" and (found := sorted(COLUMNS.intersection(names))):
+        columns = {*self.columns, *(("value",) if self.format == "bytes" else ())}
+        if self.file not in VALUES_ONLY and (found := sorted(columns.intersection(names))):
             key = "fields" if by_field else "folders"
-            yield key, f"{found[0]} is a column of the Parquet files already"
+            yield key, f"{found[0]} is a column of the files already"
         # Escapes take three bytes for one.
         room = sum(3 * len(name.encode()) + len("=/") + NO_VALUE_BYTES for name in names)
         if room > FOLDERS_BYTES_MAX:

@@ -27,11 +27,13 @@ class SchemaFolder:
     Args:
         files: contents by path below the folder, such as common/money.proto.
         descriptors: the serialized FileDescriptorSet of all .proto files and of what they import.
+        is_single: the path is that of one file, whose schema all records have.
     """
 
     path: Path
     files: Mapping[str, bytes] = field(hash=False)
     descriptors: bytes = b""
+    is_single: bool = False
 
 
 def schema_folder(path: Path, format_name: str) -> SchemaFolder:
@@ -64,6 +66,16 @@ def schema_folder(path: Path, format_name: str) -> SchemaFolder:
         return SchemaFolder(path, files, descriptor_set(path, tuple(files)))
     except NotCompiled as error:
         raise ValueError(f"protoc refuses them: {error}") from None
+
+
+def single_schema(path: Path) -> SchemaFolder:
+    """Returns the Avro schema of one file; raises ValueError if it is none."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"cannot be read: {path} ({error.strerror})") from None
+    _check_avro(path.name, text)
+    return SchemaFolder(path, {path.name: text}, is_single=True)
 
 
 def _check_avro(name: str, text: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,15 +10,22 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
+from aggregator.files.typed_parquet import TypedParquet
+from aggregator.formats.schema_ids import SchemasWanted
 from aggregator.loader.object_layout import ObjectLayout
 from aggregator.objects.object_name import KEY_BYTES_MAX, parsed
 from balancer.plan import TopicPartition
 from replicator.config.object_feed import ObjectFeed
+from replicator.config.schema_folder import SchemaFolder
+from replicator.config.schema_source import RegistryUrl
+from tests.aggregator.files.schema_records import KNOWN, value
 from tests.aggregator.formats.slices import TIMESTAMP, slice_of
 
 PLACE = TopicPartition("flights", 3)
+FOLDER = SchemaFolder(Path("schemas"), KNOWN.files)
 
 
 def layout(**settings: Any) -> ObjectLayout:
@@ -30,6 +38,10 @@ def layout(**settings: Any) -> ObjectLayout:
         **settings,
     )
     return ObjectLayout(feed, "east aggregate")
+
+
+def schema_layout(**settings: Any) -> ObjectLayout:
+    return layout(**({"file": "avro", "format": "avro", "schemas": FOLDER} | settings))
 
 
 def tree(made: ObjectLayout, values: list[bytes | None], folder: Path) -> list[str]:
@@ -161,10 +173,74 @@ def test_keys_are_named_by_topic_partition_and_offset_and_are_read_back():
     assert parsed(key, "lake/east-aggregate") is not None
 
 
+def test_records_of_each_schema_have_objects_of_their_own_unless_they_share_them():
+    values = [value(1, 1), value(2, 2), b"none", value(3, 1), None]
+    apart = schema_layout()
+    routed = apart.route(PLACE, slice_of(values))
+    assert {name: part.offset.tolist() for name, part in routed.items()} == {
+        "partition=3#1": [0, 3],
+        "partition=3#2": [1],
+        "partition=3#none": [2, 4],
+    }
+    assert (
+        apart.key(PLACE, "partition=3#2", 1)
+        == "topics/flights/partition=3/flights+3+0000000001.avro"
+    )
+    assert apart.versions("flights") is None
+    together = schema_layout(compatibility="backward")
+    assert list(together.route(PLACE, slice_of(values))) == ["partition=3"]
+    assert together.versions("flights").first_change(None, slice_of(values)) == (1, 1)
+    # Its records have no ids.
+    plain = TopicPartition("plain", 3)
+    assert list(apart.route(plain, slice_of(values))) == ["partition=3"]
+    assert together.versions("plain") is None
+    assert apart.folders != together.folders
+
+
+def test_folders_are_those_of_fields_of_datums():
+    made = schema_layout(partition_by="field", fields=("number",), compatibility="full")
+    routed = made.route(PLACE, slice_of([value(7, 1), value(7, 2), b"none", value(8, 3)]))
+    assert {name: part.offset.tolist() for name, part in routed.items()} == {
+        "number=7": [0, 1],
+        "number=8": [3],
+        "number=__HIVE_DEFAULT_PARTITION__": [2],
+    }
+
+
+def test_a_file_has_the_schema_of_its_records():
+    made = schema_layout(tombstones="written")
+    writer = made.writer(PLACE, "key")
+    found = made.admission(PLACE, "partition=3#1", writer.decode)(
+        slice_of([value(1, 1), None, b"none"])
+    )
+    assert found.records.offset.tolist() == [0]
+    assert [each.offset for each in found.dead] == [2]
+    assert writer.schema == "1"
+    typed = schema_layout(file="parquet", record_columns=("offset",))
+    assert isinstance(typed.writer(PLACE), TypedParquet)
+    assert layout().writer(PLACE).schema == ""
+
+
+def test_schemas_of_a_registry_are_wanted_before_records_are_taken_in():
+    made = schema_layout(schemas=RegistryUrl("http://registry"))
+    with pytest.raises(SchemasWanted) as wanted:
+        made.route(PLACE, slice_of([value(1, 1), b"none", value(2, 2)]))
+    assert wanted.value.ids == {1, 2}
+
+
+def test_columns_of_records_are_those_that_are_named():
+    made = layout(record_columns=("offset", "key"))
+    [records] = made.route(PLACE, slice_of([b"x"])).values()
+    writer = made.writer(PLACE)
+    table = pq.read_table(io.BytesIO(writer.write([records]) + writer.finish()))
+    assert table.schema.names == ["key", "value", "offset"]
+
+
 @pytest.mark.parametrize(
     "other",
     [
         {"codec": "none"},
+        {"record_columns": ("key",)},
         {"tombstones": "left_out"},
         {"partition_by": "field", "fields": ("a",)},
         {"partition_by": "time"},

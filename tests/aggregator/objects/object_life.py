@@ -11,6 +11,7 @@ import numpy.typing as npt
 from aggregator.intents.intent import Intent, decode, encode
 from aggregator.intents.table_range import Manifest
 from aggregator.intents.verdicts import between, within
+from aggregator.objects.object_draft import Versions
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Rotation
 from replicator.kafka.client.custody import Custody
@@ -61,6 +62,7 @@ class Life:
         log: records in the order of their offsets.
         end: offset behind the last record, and behind what follows it.
         omits: encoded partition whose records are in no object.
+        versions: of schemas that share objects.
     """
 
     log: list[Logged]
@@ -69,6 +71,7 @@ class Life:
     omits: str = ""
     omitted: dict[tuple[str, int], int] = field(default_factory=dict)
     """Number of its records that are passed, by its first offset."""
+    versions: Versions | None = None
     store: dict[tuple[str, int], tuple[Logged, ...]] = field(default_factory=dict)
     """Complete objects by encoded partition and first offset."""
     now: float = 0.0
@@ -81,7 +84,7 @@ class Life:
 
     def begin(self) -> None:
         """Begins a loader that takes over."""
-        self.progress = ObjectProgress(self.rotation, self.intent)
+        self.progress = ObjectProgress(self.rotation, self.intent, versions=self.versions)
         self._taken = {}
         for name, manifest in self.intent.blocks.items():
             if (name, manifest.begin) in self.store:

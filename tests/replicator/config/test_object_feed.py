@@ -1,7 +1,9 @@
 """Feeds into objects refuse settings that cannot work, by name."""
 
+import json
 import pickle
 from datetime import time
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -10,7 +12,9 @@ from pydantic import ValidationError
 
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ANY_FEED
-from replicator.config.object_feed import ANY_OBJECT_FEED, CODECS, ObjectFeed
+from replicator.config.object_feed import ANY_OBJECT_FEED, CODECS, RECORD_COLUMNS, ObjectFeed
+from replicator.config.schema_folder import SchemaFolder
+from replicator.config.schema_source import RegistryUrl
 
 TWO_CLUSTERS = [ClusterName.regional("west"), ClusterName.regional("east")]
 
@@ -126,7 +130,8 @@ def test_a_feed_that_contradicts_itself_is_refused(table: dict[str, Any], found:
 
 def test_each_format_takes_its_codecs() -> None:
     for file, codecs in CODECS.items():
-        assert [feed(file=file, codec=codec).codec for codec in codecs] == list(codecs)
+        values = TYPED if file == "avro" else {}
+        assert [feed(file=file, codec=codec, **values).codec for codec in codecs] == list(codecs)
 
 
 def test_a_limit_of_0_is_none() -> None:
@@ -142,6 +147,66 @@ def test_a_limit_of_0_is_none() -> None:
 def test_a_limit_that_is_no_number_is_refused(key: str) -> None:
     for value in (False, "1", -1):
         assert refusal(**{key: value})
+
+
+SCHEMAS = SchemaFolder(Path("schemas"), {"7.avsc": json.dumps({
+    "type": "record", "name": "row", "fields": [{"name": "topic", "type": "string"}]
+}).encode()})  # fmt: skip
+SINGLE = SchemaFolder(Path("rows.avsc"), {"rows.avsc": b'"int"'}, is_single=True)
+REGISTRY = RegistryUrl("http://registry:8081")
+TYPED = {"format": "avro", "schemas": REGISTRY}
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ({"file": "avro"}, '\'format\', \'must be "avro" with file = "avro"'),
+        ({"file": "bytes", **TYPED}, "'format', 'has no meaning with a file of bytes"),
+        ({"file": "json_lines", "record_columns": ["key"]}, "a file of json_lines holds values"),
+        ({"schemas": SINGLE}, "'schemas', 'has no meaning with format = \"bytes\"; remove it'"),
+        ({"format": "avro"}, "'schemas', 'is missing; format = \"avro\" needs it'"),
+        ({"format": "json", "schemas": REGISTRY}, "JSON documents name no schema"),
+        ({"compatibility": "full"}, "'compatibility', 'has no meaning without records that name"),
+        (
+            {"format": "avro", "schemas": SINGLE, "compatibility": "none"},
+            "'compatibility', 'has no meaning without records that name",
+        ),
+        ({"registry_user": "me"}, "'registry_user', 'has no meaning without a registry"),
+        ({**TYPED, "registry_user": "me"}, "'goes with registry_password_file: set both, or none"),
+        ({"check_datums": False}, "'check_datums', 'has no meaning without file = \"avro\"'"),
+        ({"record_columns": ["key", "key"]}, "'record_columns', 'name a column twice'"),
+        (
+            {**TYPED, "record_columns": []},
+            "'tombstones', 'with no record_columns the row of a tombstone would hold nothing",
+        ),
+        (
+            {"format": "avro", "schemas": SCHEMAS},
+            "'record_columns', 'topic is a field of 7.avsc: leave it out",
+        ),
+        (
+            {"partition_by": "field", "fields": ["key"], "record_columns": ["key"]},
+            "'fields', 'key is a column of the files already'",
+        ),
+    ],
+)
+def test_settings_of_schemas_that_contradict_each_other_are_named(
+    values: dict[str, Any], found: str
+) -> None:
+    assert found in contradictions(**values)
+
+
+def test_columns_of_records_are_all_in_parquet_files_and_none_in_others() -> None:
+    assert feed().columns == RECORD_COLUMNS
+    assert feed(record_columns=["offset", "key"]).columns == ("key", "offset")
+    assert feed(file="avro", **TYPED).columns == ()
+    assert feed(file="bytes").columns == ()
+    folder = feed(partition_by="field", fields=["key"], record_columns=["offset"])
+    assert folder.columns == ("offset",)
+
+
+def test_a_feed_with_schemas_goes_to_other_hosts() -> None:
+    found = feed(format="avro", schemas=SCHEMAS, record_columns=["key"])
+    assert pickle.loads(pickle.dumps(found)) == found
 
 
 def test_times_of_day_are_texts_or_those_of_toml() -> None:

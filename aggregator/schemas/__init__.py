@@ -1,0 +1,1 @@
+"""Schemas of records: where they come from."""
