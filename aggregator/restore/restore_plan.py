@@ -88,7 +88,10 @@ def plan_partitions(
         chosen = tuple(
             each
             for each in told
-            if each.begin < end and each.end > offsets.begin and wanted.may_hold(each)
+            if not each.is_empty
+            and each.begin < end
+            and each.end > offsets.begin
+            and wanted.may_hold(each)
         )
         plans.append(PartitionPlan(partition, offsets.begin, end, chosen))
     _refuse_others([each for plan in plans for each in plan.objects])

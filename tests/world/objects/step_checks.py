@@ -11,9 +11,11 @@ from crc32c import crc32c
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import Manifest
+from aggregator.loader.object_layout import ObjectLayout
 from aggregator.objects.object_name import ObjectName, parsed
 from aggregator.objects.told_object import ToldObject
 from balancer.plan import TopicPartition
+from replicator.config.object_feed import ObjectFeed
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import LossKind
 from tests.aggregator.verifier.judged import judged
@@ -26,7 +28,7 @@ from tests.world.objects.server import Stored
 from tests.world.objects.told_view import ToldView
 from tests.world.sinks.intent_view import IntentView
 from tests.world.sinks.letter_view import LetterView, RecordPlace
-from tests.world.sinks.loaded_feed import FEED
+from tests.world.sinks.loaded_feed import CLUSTER, FEED
 from tests.world.sinks.source_view import SourceView
 from tests.world.virtual_loop import VirtualLoop
 
@@ -87,6 +89,8 @@ class StepChecks:
         self._named: dict[tuple[TopicPartition, str, int], list[Manifest]] = {}
         self.object_of: dict[TopicPartition, dict[int, str]] = {it: {} for it in feeding.places}
         self._settled = dict.fromkeys(feeding.places, 0)
+        assert isinstance(feeding.feed, ObjectFeed)
+        self._layout = ObjectLayout(feeding.feed, str(CLUSTER))
         IntentView(feeding.cluster, FEED, self._intent_seen)
         feeding.server.written = self._written
 
@@ -144,6 +148,17 @@ class StepChecks:
             if (name.encoded_partition, begin, end) not in ranges.ended:
                 self._wrong(place, f"{key} ends at {end}; the log has no such object (39)")
 
+    def _take_empty(self, place: TopicPartition, folder: str, manifest: Manifest) -> None:
+        """Notes an object that is never written, as all its records are dead or left out."""
+        key = self._layout.key(place, folder, manifest.begin)
+        begin, end = manifest.begin, manifest.end
+        for offset, record in self.between(place, begin, end):
+            if record.folder == folder:
+                self.object_of[place].setdefault(offset, key)
+                if record.fate is Fate.OBJECT:
+                    self._wrong(place, f"{key} is not written, and {offset} belongs into it (38)")
+        self.seen[key] = Seen(place, folder, begin, end, manifest.records, ())
+
     def ranges(self, place: TopicPartition) -> LogRanges:
         ranges = self.log_ranges[place]
         ranges.add(self.between(place, ranges.position, 1 << 60))
@@ -175,6 +190,8 @@ class StepChecks:
                 named = self._named.setdefault((place, name, each.begin), [])
                 if each not in named:
                     named.append(each)
+                    if each.is_empty:
+                        self._take_empty(place, name, each)
         if self.armed is not None and intent.blocks and intent.custody is Custody.HELD:
             armed, self.armed = self.armed, None
             armed(intent)
