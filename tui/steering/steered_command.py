@@ -101,7 +101,7 @@ STEERED: Mapping[tuple[str, ...], SteeredCommand] = MappingProxyType(
             flags=frozenset({"--partitions", "--keep", "--no-keep"}),
             lists=frozenset({"--route", "--topic"}),
         ),
-        ("verify", "check"): SteeredCommand(flags=frozenset({"--rows"})),
+        ("verify", "check"): SteeredCommand(flags=frozenset({"--objects", "--rows"})),
     }
 )
 

@@ -135,7 +135,9 @@ def test_whatever_dies_the_objects_end_at_the_changes_of_the_log(
     records, compatibility, records_max, steps
 ):
     log = [Logged(at, each[0], size=each[1]) for at, each in enumerate(records) if each]
-    life = Life(log, len(records), Rotation(records_max=records_max), OfSizes(compatibility))
+    life = Life(
+        log, len(records), Rotation(records_max=records_max), versions=OfSizes(compatibility)
+    )
     life.begin()
     for what, amount in steps:
         match what:
@@ -162,7 +164,7 @@ def test_whatever_dies_the_objects_end_at_the_changes_of_the_log(
 
 def test_an_object_that_ends_by_a_change_says_so():
     log = [Logged(0, "a", size=1), Logged(1, "a", size=2)]
-    life = Life(log, 2, Rotation(), OfSizes("none"))
+    life = Life(log, 2, Rotation(), versions=OfSizes("none"))
     life.begin()
     life.read(2)
     assert [draft.ending for _, draft in life.progress.writable()] == [Ending.SCHEMA]
