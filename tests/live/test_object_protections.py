@@ -119,9 +119,7 @@ def test_a_taker_that_forgets_sealed_objects_is_found(feed, monkeypatch):
             each.sealed = each.replay = None
 
     monkeypatch.setattr(ObjectProgress, "__init__", begun)
-    feed.load()
-    send_rest(feed)
-    feed.wait_passed(60, 30)
+    take_over_with_other_ends(feed)
     assert "intents" in speakers(feed)
 
 
