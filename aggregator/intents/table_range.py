@@ -53,6 +53,11 @@ class Manifest(TableRange):
     over: str = ""
 
     @property
+    def written(self) -> int:
+        """Number of records that are in the object."""
+        return self.records - self.left_out
+
+    @property
     def is_empty(self) -> bool:
         """True if no record of the range is in an object: there is none, then."""
-        return self.left_out == self.records
+        return not self.written

@@ -237,18 +237,19 @@ class ObjectForming:
             partition.loading_bytes = sizes[place]
 
     def _end_largest(self) -> None:
-        """Ends the largest open object where open objects alone fill the memory.
+        """Ends the largest open object where those that wait for records fill the memory.
 
-        Those that have ended do not count: when the store is slow, ending more of them frees
-        nothing.
+        What is not written yet counts: the reader pauses for it as well. Those that have ended do
+        not count: when the store is slow, ending more of them frees nothing.
         """
-        drafts = [
-            (opened.size_bytes, draft)
-            for place, partition in self.partitions.items()
-            for name, draft in partition.progress.writable()
-            if draft.ending is None and (opened := self._open.get((place, name, draft.begin)))
-        ]
-        if sum(size for size, _ in drafts) >= self.open_bytes_max:
+        drafts, replayed = [], 0
+        for place, partition in self.partitions.items():
+            replayed += sum(each.size_bytes for _, _, each in partition.progress.replays())
+            for name, draft in partition.progress.writable():
+                if draft.ending is None:
+                    opened = self._open.get((place, name, draft.begin))
+                    drafts.append((draft.size_bytes + (opened.size_bytes if opened else 0), draft))
+        if drafts and replayed + sum(size for size, _ in drafts) >= self.open_bytes_max:
             max(drafts, key=lambda each: each[0])[1].ending = Ending.MEMORY
 
     async def _fetch_schemas(self, partition: ObjectPartition) -> None:
@@ -309,6 +310,10 @@ class ObjectForming:
         # The last records of the range may have been compacted away.
         kept = {"end": manifest.end, "over": manifest.over}
         again = replace(opened.manifest(draft, manifest.sealed_at_ms), **kept)  # type: ignore[arg-type]
+        if again.left_out > manifest.left_out or again.written > manifest.written:
+            text = f"{opened.key}: a schema came or went since it was sealed"
+            self._park(partition, manifest, LossKind.OBJECT_SETTINGS, text)
+            return
         # Other bytes, such as those of another library, are named before anybody can see them.
         partition.progress.seal_again(name, again)
         await self.committer.commit(partition)
@@ -368,13 +373,14 @@ class ObjectForming:
         if found is not None and verdict(found, manifest) is Verdict.UNCLEAR:
             found = found._replace(crc32c=await run_in_thread(self.store.read_crc32c, key))
         judged = verdict(found, manifest)
-        self.counts.looked(judged)
+        if not manifest.is_empty:
+            self.counts.looked(judged)
         match judged:
             case Verdict.ABSENT | Verdict.GIVEN_UP:
                 return False
             case Verdict.OURS:
                 partition.progress.passed(name)
-                partition.rows += manifest.records - manifest.left_out
+                partition.rows += manifest.written
                 now_ms = time.time_ns() // 1_000_000
                 self.counts.completed(place, manifest, now_ms)
                 if manifest.last_ms >= 0:
@@ -382,7 +388,8 @@ class ObjectForming:
                 feed, cluster = self.assignment.feed.name, self.assignment.cluster
                 told = object_record(feed, cluster, place, key, manifest, now_ms)
                 await self.committer.commit(partition, told=[told])
-                self.tags.add(key, manifest)
+                if not manifest.is_empty:
+                    self.tags.add(key, manifest)
             case Verdict.OTHER:
                 ours = f"{manifest.size_bytes}, {manifest.crc32c:08x}"
                 text = f"{key} has {found}; ours {ours}"

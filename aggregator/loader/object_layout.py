@@ -42,7 +42,15 @@ from replicator.config.schema_source import RegistryUrl
 
 EXTENSIONS = {"parquet": "parquet", "avro": "avro", "json_lines": "json", "bytes": "bin"}
 OFFSET_MAX = 2**63 - 1
-FOLDER_SETTINGS = ("partition_by", "fields", "folders", "time_from", "time_unit", "keeps_apart")
+FOLDER_SETTINGS = (
+    "partition_by",
+    "fields",
+    "folders",
+    "time_from",
+    "time_unit",
+    "keeps_apart",
+    "reads_datums",
+)
 """Settings that, with the zone, decide a record's encoded partition."""
 BYTES_SETTINGS = (
     *FOLDER_SETTINGS,

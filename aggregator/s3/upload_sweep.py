@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import Manifest
 from aggregator.objects.object_name import ObjectName, parsed
 from aggregator.objects.prefix_claim import CLAIM, below
+from aggregator.objects.schema_versions import bare
 from aggregator.s3.object_store import Upload
 from aggregator.s3.store_trial import NOWHERE
 
@@ -24,6 +27,15 @@ class ObjectPlace(NamedTuple):
     @classmethod
     def of(cls, name: ObjectName) -> ObjectPlace:
         return cls(name.topic, name.partition, name.encoded_partition, name.begin)
+
+    @classmethod
+    def named(cls, topic: str, partition: int, intent: Intent) -> set[ObjectPlace]:
+        """Returns the places of the objects that an intent names, whatever their schemas are."""
+        return {
+            cls(topic, partition, bare(name), each.begin)
+            for name, each in intent.tables.items()
+            if isinstance(each, Manifest)
+        }
 
 
 class Fate(StrEnum):

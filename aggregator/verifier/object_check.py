@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
-from aggregator.intents.table_range import Manifest
 from aggregator.loader.object_sink import address_of
 from aggregator.objects.object_name import ObjectName, parsed
 from aggregator.objects.prefix_claim import below
@@ -158,12 +157,9 @@ def foreign(
         keys.add(each.key)
         place = TopicPartition(each.topic, each.partition)
         firsts[place] = min(each.begin, firsts.get(place, each.begin))
-    sealed = {
-        ObjectPlace(*place, encoded_partition, each.begin)
-        for place, intent in intents.items()
-        for encoded_partition, each in intent.tables.items()
-        if isinstance(each, Manifest)
-    }
+    sealed: set[ObjectPlace] = set()
+    for place, intent in intents.items():
+        sealed |= ObjectPlace.named(*place, intent)
     for found, name in listed:
         first = firsts.get(TopicPartition(name.topic, name.partition))
         is_before = first is None or name.begin < first

@@ -253,6 +253,12 @@ class ObjectFeed(Feed):
         return self.format == "avro" and self.compatibility == "apart"
 
     @property
+    def reads_datums(self) -> bool:
+        """True if fields of Avro values decide the folders."""
+        by_time = self.partition_by == "time" and self.time_from != FROM_RECORD
+        return self.format == "avro" and (by_time or self.partition_by == "field")
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Columns of the record beside its value."""
         if self.record_columns is None:
@@ -275,6 +281,8 @@ class ObjectFeed(Feed):
         yield from super()._contradictions()
         if self.shards:
             yield "shards", 'has no meaning with kind = "s3"; remove it'
+        if self.dead_letters == "stop":
+            yield "dead_letters", '"stop" is for tables; with kind = "s3" it is "topic"'
         if self.codec not in CODECS[self.file]:
             known = ", ".join(CODECS[self.file])
             yield "codec", f"a file of {self.file} takes no {self.codec}; known: {known}"

@@ -86,10 +86,10 @@ def _of_cluster(
     left: dict[FeedPartition, str] = {}
     layout = ObjectLayout(feed, str(name))
     for each in taken:
-        if verdict(each.there, each.manifest) in (Verdict.ABSENT, Verdict.OURS):
-            left[each.partition] = FREE
-        elif each.manifest.fingerprint != layout.fingerprint:
+        if each.manifest.fingerprint != layout.fingerprint:
             left[each.partition] = OTHER_SETTINGS
+        elif verdict(each.there, each.manifest) in (Verdict.ABSENT, Verdict.OURS):
+            left[each.partition] = FREE
     wanted = {
         TopicPartition(each.partition.topic, each.partition.partition): each
         for each in taken

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from aggregator.intents.table_range import Manifest
 from aggregator.loader.object_sink import address_of
 from aggregator.loader.reports import FeedPartition
 from aggregator.objects.prefix_claim import CLAIM, PrefixClaim, UnreadableClaim, below
@@ -78,12 +77,9 @@ def _of_cluster(
         if FeedPartition(str(name), place.topic, place.partition) in partitions
     }
     intents = read_intents(name, settings, feed, partitions, timeout_seconds) if known else {}
-    needed = {
-        ObjectPlace(partition.topic, partition.partition, encoded_partition, each.begin)
-        for partition, intent in intents.items()
-        for encoded_partition, each in intent.tables.items()
-        if isinstance(each, Manifest)
-    }
+    needed: set[ObjectPlace] = set()
+    for partition, intent in intents.items():
+        needed |= ObjectPlace.named(partition.topic, partition.partition, intent)
     return list(judged(uploads, prefix, known, needed, begun_before))
 
 

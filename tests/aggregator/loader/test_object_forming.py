@@ -76,7 +76,8 @@ def test_open_objects_count_as_memory_of_their_partition(forming):
 
 
 def test_the_largest_open_object_ends_once_they_fill_the_memory(forming):
-    read(forming, a=30, b=60, c=9)
+    """With the record of each that waits to be written, for which the reader pauses as well."""
+    read(forming, a=30, b=56, c=9)
     forming._end_largest()
     assert set(endings(forming).values()) == {None}
     read(forming, d=1)

@@ -3,9 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import Manifest, TableRange
 from aggregator.objects.object_name import ObjectName
 from aggregator.s3.object_store import Upload
 from aggregator.s3.upload_sweep import Fate, ObjectPlace, judged, places
+from replicator.kafka.client.custody import Custody
 
 PREFIX = "lake/topics"
 OLD, YOUNG, BEFORE = 10.0, 20.0, 15.0
@@ -34,6 +37,15 @@ def test_age_and_intents_decide_about_an_upload_of_the_feed():
 def test_the_format_of_an_object_that_an_intent_names_does_not_matter():
     needed = frozenset({ObjectPlace("t", 0, "p=0", 7)})
     assert fate(key(begin=7).replace(".parquet", ".json.gz"), needed=needed) is Fate.NEEDED
+
+
+def test_an_object_of_one_schema_is_named_whatever_its_schema():
+    sealed = Manifest(7, 9, 2, size_bytes=1, crc32c=0)
+    tables = {"p=0#12": sealed, "p=1": TableRange(5, 5)}
+    intent = Intent(custody=Custody.HELD, offset=0, reference=0, transactional_id="", tables=tables)
+    needed = frozenset(ObjectPlace.named("t", 0, intent))
+    assert needed == {ObjectPlace("t", 0, "p=0", 7)}
+    assert fate(key(begin=7), needed=needed) is Fate.NEEDED
 
 
 def test_what_a_trial_leaves_behind_is_the_feeds():

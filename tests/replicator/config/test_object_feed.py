@@ -110,6 +110,7 @@ def test_clusters_have_prefixes_of_their_own() -> None:
     ("table", "found"),
     [
         ({"shards": ANY_FEED["shards"]}, "'shards', 'has no meaning with kind"),
+        ({"dead_letters": "stop"}, "'dead_letters', '\"stop\" is for tables"),
         ({"file": "json_lines", "codec": "snappy"}, "'codec', 'a file of json_lines takes no"),
         ({"object_mib": 0, "object_age_seconds": 0}, "'object_age_seconds', 'an object would"),
         ({"endpoint": "http://h", "ca_file": __file__}, "'ca_file', 'has no meaning with http:"),
