@@ -183,3 +183,46 @@ def test_records_wait_to_be_written_with_others_but_never_fill_the_memory(formin
         assert len(drafts) * forming._enough <= 25
     read(forming, **{f"last-{at}": 0 for at in range(100)})
     assert forming._enough == 1
+
+
+@pytest.mark.parametrize(("left_out", "is_parked"), [(0, False), (1, True)])
+async def test_a_replay_that_admits_fewer_records_than_were_sealed_parks(
+    forming, left_out, is_parked
+):
+    """Their schema is gone: they would be in no object, and have no dead letter."""
+    sealed = Manifest(0, 2, 2, size_bytes=9, crc32c=7)
+    intent = replace(INTENT, tables={"a": sealed}, position=0)
+    forming.partitions[PLACE] = partition = held(PLACE, intent, 0)
+    read = {"a": Part((Logged(0, "a"), Logged(1, "a")))}
+    partition.progress.add(np.arange(2), 2, read, 0.0)
+    [(name, manifest, draft)] = partition.progress.replays()
+    completed = []
+
+    async def nothing(*_):
+        pass
+
+    async def complete(*_):
+        completed.append(name)
+
+    forming._complete = complete
+    forming._open[PLACE, name, 0] = SimpleNamespace(
+        key="k",
+        size_bytes=0,
+        write=nothing,
+        finish=nothing,
+        upload=SimpleNamespace(send=nothing),
+        manifest=lambda *_: replace(sealed, left_out=left_out),
+    )
+    await forming._replay(partition, name, manifest, draft)
+    assert completed == ([] if is_parked else ["a"])
+    loss = partition.loss_to_park
+    assert (loss is not None and loss.kind is LossKind.OBJECT_SETTINGS) is is_parked
+
+
+def test_records_that_wait_for_more_fill_the_memory_as_files_do(forming):
+    """The reader pauses for both; without an end nothing would be read or written any more."""
+    read(forming, a=0, b=0)
+    forming._open.clear()
+    forming.open_bytes_max = 2
+    forming._end_largest()
+    assert list(endings(forming).values()).count(Ending.MEMORY) == 1
