@@ -17,60 +17,48 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.table_range import Manifest
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.dead_letters import dead_letters
-from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.object_counts import ObjectCounts
+from aggregator.loader.object_memory import bytes_to_write, end_largest, weigh
+from aggregator.loader.object_partition import ObjectPartition
 from aggregator.loader.object_records import object_record
 from aggregator.loader.object_tags import ObjectTags
+from aggregator.loader.store_retry import StoreRetry, UploadLost
 from aggregator.objects.object_draft import ObjectDraft
-from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending
 from aggregator.objects.schema_versions import bare
 from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.object_verdict import Verdict, verdict
 from aggregator.s3.open_object import OpenObject
-from aggregator.schemas.schema_registry import SchemasAway
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss, LossKind
-from replicator.runtime.backoff import Backoff
 from replicator.runtime.gather import gather_or_cancel
-from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
 
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.05
-PAUSE_SECONDS = (0.1, 10.0)
-WRITE_BYTES = 256 << 10
-WAITING_PART = 0.25
 OFFSET_SECONDS = 1.0
 """Time after which an offset is committed that has moved without an object: behind records that a
 predecessor had passed, and behind markers of transactions."""
 CLOSE_SECONDS = 5.0
 """Longest time for aborting uploads at the end; a sweep aborts those that are left."""
 
-Result = TypeVar("Result")
-ObjectPartition = HeldPartition[ObjectProgress[RecordSlice]]
 _SCHEMAS = ""
 """Name of the task that fetches schemas, in place of an encoded partition."""
 MakeObject = Callable[[TopicPartition, str, int], OpenObject]
 """Makes the object of an encoded partition that begins at an offset."""
-
-
-class UploadLost(Exception):
-    """An upload that is gone before its object was complete: its records have to be read again."""
 
 
 @dataclass(eq=False)
@@ -101,7 +89,10 @@ class ObjectForming:
     _tasks: dict[tuple[TopicPartition, str], asyncio.Task[None]] = field(
         init=False, default_factory=dict
     )
-    _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
+    _retry: StoreRetry = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._retry = StoreRetry(self.assignment.log_fields, self.store.renew)
 
     async def run(self) -> None:
         """Forms and completes objects until cancelled. Raises what a commit raises."""
@@ -110,9 +101,9 @@ class ObjectForming:
             while True:
                 self._wake.clear()
                 await self._take_results()
-                self._weigh()
-                self._end_largest()
-                enough = self._enough
+                weigh(self.partitions, self._open)
+                end_largest(self.partitions, self._open, self.open_bytes_max)
+                enough = bytes_to_write(self.partitions, self.open_bytes_max)
                 for partition in list(self.partitions.values()):
                     if not partition.loss_to_park:
                         self._start(partition, enough)
@@ -141,14 +132,6 @@ class ObjectForming:
                 await self.tags.finish()
 
     # -- tasks
-
-    @property
-    def _enough(self) -> int:
-        """Bytes of records for which an open object is written: each write costs as much as some
-        hundred records. All that wait for it together take WAITING_PART of the memory at most."""
-        drafts = sum(len([*each.progress.writable()]) for each in self.partitions.values())
-        share = int(WAITING_PART * self.open_bytes_max) // max(drafts, 1)
-        return max(1, min(WRITE_BYTES, share))
 
     def _start(self, partition: ObjectPartition, enough: int) -> None:
         progress = partition.progress
@@ -228,33 +211,9 @@ class ObjectForming:
     async def _abort(objects: list[OpenObject]) -> None:
         await asyncio.gather(*(each.upload.abort() for each in objects), return_exceptions=True)
 
-    def _weigh(self) -> None:
-        """Notes the memory of open objects, so that the reader pauses when it is short."""
-        sizes: Counter[TopicPartition] = Counter()
-        for (place, _, _), opened in self._open.items():
-            sizes[place] += opened.size_bytes
-        for place, partition in self.partitions.items():
-            partition.loading_bytes = sizes[place]
-
-    def _end_largest(self) -> None:
-        """Ends the largest open object where those that wait for records fill the memory.
-
-        What is not written yet counts: the reader pauses for it as well. Those that have ended do
-        not count: when the store is slow, ending more of them frees nothing.
-        """
-        drafts, replayed = [], 0
-        for place, partition in self.partitions.items():
-            replayed += sum(each.size_bytes for _, _, each in partition.progress.replays())
-            for name, draft in partition.progress.writable():
-                if draft.ending is None:
-                    opened = self._open.get((place, name, draft.begin))
-                    drafts.append((draft.size_bytes + (opened.size_bytes if opened else 0), draft))
-        if drafts and replayed + sum(size for size, _ in drafts) >= self.open_bytes_max:
-            max(drafts, key=lambda each: each[0])[1].ending = Ending.MEMORY
-
     async def _fetch_schemas(self, partition: ObjectPartition) -> None:
         fetch = partial(run_in_thread, self.fetch_schemas, partition.schemas_wanted)
-        await self._patiently(partition.partition, _SCHEMAS, fetch)
+        await self._retry.until_done(partition.partition, _SCHEMAS, fetch)
         partition.schemas_wanted = frozenset()
 
     # -- one object
@@ -266,7 +225,7 @@ class ObjectForming:
         opened = await self._written(place, name, draft)
         if not draft.is_taken:
             return
-        await self._patiently(place, name, opened.finish)
+        await self._retry.until_done(place, name, opened.finish)
         manifest = opened.manifest(draft, time.time_ns() // 1_000_000)
         if not progress.can_seal(name, manifest):
             if name not in progress.in_flight:
@@ -294,7 +253,7 @@ class ObjectForming:
         if opened is None:
             opened = self._made(place, name, manifest.begin)
             look = partial(self._is_settled, partition, name, manifest, opened)
-            if await self._patiently(place, name, look):
+            if await self._retry.until_done(place, name, look):
                 self._open.pop((place, name, manifest.begin))
                 return
             if manifest.fingerprint != opened.fingerprint:
@@ -302,11 +261,11 @@ class ObjectForming:
                 text = f"{opened.key}: set them back until it is complete"
                 self._park(partition, manifest, LossKind.OBJECT_SETTINGS, text)
                 return
-            await self._patiently(place, name, partial(self._abort_others, opened.key))
+            await self._retry.until_done(place, name, partial(self._abort_others, opened.key))
         opened = await self._written(place, name, draft)
         if not draft.is_taken:
             return
-        await self._patiently(place, name, opened.finish)
+        await self._retry.until_done(place, name, opened.finish)
         # The last records of the range may have been compacted away.
         kept = {"end": manifest.end, "over": manifest.over}
         again = replace(opened.manifest(draft, manifest.sealed_at_ms), **kept)  # type: ignore[arg-type]
@@ -326,7 +285,7 @@ class ObjectForming:
         opened = self._open.get((place, name, draft.begin)) or self._made(place, name, draft.begin)
         while slices := draft.take():
             await opened.write(slices)
-            await self._patiently(place, name, opened.upload.send)
+            await self._retry.until_done(place, name, opened.upload.send)
         return opened
 
     def _made(self, place: TopicPartition, name: str, begin: int) -> OpenObject:
@@ -360,7 +319,7 @@ class ObjectForming:
                 text = f"{opened.key}: completed, and not to be seen"
                 raise problem or StoreProblem(Answer.BUSY, text)
 
-        await self._patiently(place, name, complete)
+        await self._retry.until_done(place, name, complete)
         self._open.pop((place, name, manifest.begin), None)
 
     async def _is_settled(
@@ -407,41 +366,6 @@ class ObjectForming:
 
     def _uploads_of(self, key: str) -> list[str]:
         return [each.upload_id for each in self.store.uploads(key) if each.key == key]
-
-    async def _patiently(
-        self, place: TopicPartition, name: str, act: Callable[[], Awaitable[Result]]
-    ) -> Result:
-        """Does something again and again until the store has done it; returns its result.
-
-        Raises:
-            UploadLost: it can never be done.
-        """
-        backoff, about = Backoff(*PAUSE_SECONDS), (*place, name)
-        while True:
-            try:
-                result = await act()
-            except SchemasAway as away:
-                if self._reports.is_news(about, str(away)):
-                    words = (self.assignment.log_fields, *place, away)
-                    log.warning("event=schemas-away %s %s-%d: %s", *words)
-            except StoreProblem as problem:
-                if problem.answer is Answer.UPLOAD_GONE:
-                    raise UploadLost(str(problem)) from problem
-                if problem.answer is Answer.DENIED:
-                    self.store.renew()
-                if self._reports.is_news(about, problem.answer.value):
-                    log.warning(
-                        "event=store-waits %s %s-%d: %s",
-                        self.assignment.log_fields,
-                        *place,
-                        problem,
-                    )
-            else:
-                if self._reports.settle(about):
-                    log.info("event=store-works %s %s-%d", self.assignment.log_fields, *place)
-                return result
-            await asyncio.sleep(backoff.jittered(0.5, 1.5))
-            backoff.grow()
 
 
 def _is_idle(draft: ObjectDraft[RecordSlice]) -> bool:

@@ -13,8 +13,9 @@ from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.object_counts import ObjectCounts
-from aggregator.loader.object_forming import ObjectForming, ObjectPartition
+from aggregator.loader.object_forming import ObjectForming
 from aggregator.loader.object_layout import ObjectLayout
+from aggregator.loader.object_partition import ObjectPartition
 from aggregator.loader.object_tags import ObjectTags
 from aggregator.loader.refused_records import RefusedRecords
 from aggregator.loader.sink import Sink

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from hashlib import sha512
 from typing import Generic
 
 import numpy as np
@@ -21,34 +20,12 @@ from aggregator.intents.holes import Holes
 from aggregator.intents.intent import Intent, fits
 from aggregator.intents.reading import Mode, ReadAgain
 from aggregator.intents.table_range import Manifest, TableRange
+from aggregator.objects.intent_reserve import reserved
 from aggregator.objects.object_draft import ObjectDraft, S, Slice, Versions
 from aggregator.objects.rotation import NO_TIME, Ending, Rotation
 from replicator.kafka.client.custody import Custody
 
 Ints = npt.NDArray[np.int64]
-
-
-def _largest(seed: str) -> Manifest:
-    """Returns a manifest that takes as much of an intent as any: nothing in it can be packed."""
-    digest = sha512(seed.encode()).hexdigest()
-    return Manifest(
-        0,
-        1 << 40,
-        1 << 40,
-        digest[:10],
-        1 << 43,
-        left_out=1 << 40,
-        size_bytes=1 << 43,
-        crc32c=(1 << 32) - 1,
-        first_ms=1 << 47,
-        last_ms=1 << 47,
-        digest=digest[10:58],
-        fingerprint=digest[58:66],
-        token=digest[66:74],
-    )
-
-
-_RESERVE = _largest("one"), _largest("two")
 
 
 @dataclass(slots=True)
@@ -330,11 +307,9 @@ class ObjectProgress(Generic[S]):
             return False
         return not fits({**named, **self._reserved(2, beside=named)})
 
-    def _reserved(self, count: int, beside: Mapping[str, TableRange]) -> dict[str, TableRange]:
-        """Returns as many objects as room is kept for, each with the longest name that waits."""
+    def _reserved(self, count: int, beside: Mapping[str, TableRange]) -> dict[str, Manifest]:
         waiting = (name for name, each in self._objects.items() if each.drafts)
-        longest = max((name for name in waiting if name not in beside), key=len, default="")
-        return {f"{longest}.{at}": _RESERVE[at] for at in range(count)}
+        return reserved(count, waiting, beside)
 
     def seal(self, name: str, manifest: Manifest) -> None:
         """Names the first object in the next intent; it may be completed once that is committed."""

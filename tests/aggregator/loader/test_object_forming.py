@@ -12,7 +12,8 @@ from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import Manifest
 from aggregator.loader import object_forming
 from aggregator.loader.held_partition import HeldPartition
-from aggregator.loader.object_forming import ObjectForming, UploadLost
+from aggregator.loader.object_forming import ObjectForming
+from aggregator.loader.store_retry import UploadLost
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending, Rotation
 from balancer.plan import TopicPartition
@@ -45,7 +46,8 @@ def held(place, intent, leader_epoch):
 def forming():
     partitions = {PLACE: held(PLACE, INTENT, 0)}
     assignment = SimpleNamespace(log_fields="feed=f")
-    return ObjectForming(assignment, partitions, Commits(), None, None, held, 100, COUNTS, None)
+    store = SimpleNamespace(renew=lambda: None)
+    return ObjectForming(assignment, partitions, Commits(), store, None, held, 100, COUNTS, None)
 
 
 def read(forming, **names):
@@ -64,32 +66,6 @@ def read(forming, **names):
 
 def endings(forming):
     return {name: draft.ending for name, draft in forming.partitions[PLACE].progress.writable()}
-
-
-def test_open_objects_count_as_memory_of_their_partition(forming):
-    read(forming, a=30, b=12)
-    forming._weigh()
-    assert forming.partitions[PLACE].loading_bytes == 42
-    forming._open.clear()
-    forming._weigh()
-    assert forming.partitions[PLACE].loading_bytes == 0
-
-
-def test_the_largest_open_object_ends_once_they_fill_the_memory(forming):
-    """With the record of each that waits to be written, for which the reader pauses as well."""
-    read(forming, a=30, b=56, c=9)
-    forming._end_largest()
-    assert set(endings(forming).values()) == {None}
-    read(forming, d=1)
-    forming._end_largest()
-    assert endings(forming) == {"a": None, "b": Ending.MEMORY, "c": None, "d": None}
-
-
-def test_no_further_object_ends_while_the_store_is_slow_to_take_the_largest(forming):
-    read(forming, a=30, b=60, c=10)
-    for _ in range(3):
-        forming._end_largest()
-    assert endings(forming) == {"a": None, "b": Ending.MEMORY, "c": None}
 
 
 async def test_an_offset_that_moves_without_an_object_is_committed_once(forming, monkeypatch):
@@ -171,20 +147,6 @@ async def test_an_object_that_cannot_be_sealed_yet_is_not_tried_at_once_again(fo
     assert forming.committer.intents == []
 
 
-def test_records_wait_to_be_written_with_others_but_never_fill_the_memory(forming):
-    """Otherwise the reader would pause for want of memory, and nothing would ever be written."""
-    forming.open_bytes_max = 1 << 30
-    read(forming, a=0)
-    assert forming._enough == object_forming.WRITE_BYTES
-    forming.open_bytes_max = 100
-    for names in (5, 12):
-        read(forming, **{f"{names}-{at}": 0 for at in range(names)})
-        drafts = [draft for _, draft in forming.partitions[PLACE].progress.writable()]
-        assert len(drafts) * forming._enough <= 25
-    read(forming, **{f"last-{at}": 0 for at in range(100)})
-    assert forming._enough == 1
-
-
 @pytest.mark.parametrize(("left_out", "is_parked"), [(0, False), (1, True)])
 async def test_a_replay_that_admits_fewer_records_than_were_sealed_parks(
     forming, left_out, is_parked
@@ -217,12 +179,3 @@ async def test_a_replay_that_admits_fewer_records_than_were_sealed_parks(
     assert completed == ([] if is_parked else ["a"])
     loss = partition.loss_to_park
     assert (loss is not None and loss.kind is LossKind.OBJECT_SETTINGS) is is_parked
-
-
-def test_records_that_wait_for_more_fill_the_memory_as_files_do(forming):
-    """The reader pauses for both; without an end nothing would be read or written any more."""
-    read(forming, a=0, b=0)
-    forming._open.clear()
-    forming.open_bytes_max = 2
-    forming._end_largest()
-    assert list(endings(forming).values()).count(Ending.MEMORY) == 1

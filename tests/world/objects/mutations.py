@@ -14,8 +14,10 @@ from aggregator.intents.table_range import Manifest, TableRange
 from aggregator.loader.assembly import Makers
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
-from aggregator.loader.object_forming import ObjectForming, ObjectPartition, UploadLost
+from aggregator.loader.object_forming import ObjectForming
+from aggregator.loader.object_partition import ObjectPartition
 from aggregator.loader.object_records import object_record
+from aggregator.loader.store_retry import UploadLost
 from aggregator.objects.object_draft import ObjectDraft
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending
@@ -179,7 +181,7 @@ class TellsBefore(Believing):
         self, partition: ObjectPartition, name: str, manifest: Manifest, opened: OpenObject
     ) -> None:
         await self._pass(partition, name, manifest, opened)
-        await self._patiently(partition.partition, name, opened.upload.complete)
+        await self._retry.until_done(partition.partition, name, opened.upload.complete)
 
 
 class BelievesNames(Believing):
