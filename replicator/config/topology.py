@@ -14,14 +14,13 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from pydantic import (
     BeforeValidator,
-    Discriminator,
     Field,
-    Tag,
     ValidationError,
     model_validator,
 )
 
 from replicator.config.addresses import Addresses, RedisAddress
+from replicator.config.any_feed import AnyFeed
 from replicator.config.balance_settings import BalanceSettings
 from replicator.config.cluster_name import ROLES, ClusterName
 from replicator.config.feed_contradictions import (
@@ -29,10 +28,9 @@ from replicator.config.feed_contradictions import (
     feed_contradictions,
     written_feed,
 )
-from replicator.config.feed_settings import AggregatorSettings, ClickHouseFeed, Feed, Shard
+from replicator.config.feed_settings import AggregatorSettings, Feed, Shard
 from replicator.config.metrics_ports import PORTS, shared_ports
 from replicator.config.mistakes import (
-    KIND,
     ConfigMistakes,
     Mistake,
     contradictions_within,
@@ -41,7 +39,6 @@ from replicator.config.mistakes import (
     tables,
     translate,
 )
-from replicator.config.object_feed import ObjectFeed
 from replicator.config.security import (
     ReadableFile,
     SecretFile,
@@ -60,20 +57,6 @@ from replicator.config.settings import (
 REGION_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 REGION_NAME_CHARACTERS_MAX = 100
 """Longest name: the topic sluice.runs.<source>.<target> names two regions, and Kafka allows 249."""
-
-
-def _kind_of(table: Any) -> str:
-    """Returns the tag of a feed's kind."""
-    default = "clickhouse"
-    is_table = isinstance(table, Mapping)
-    kind = table.get("kind", default) if is_table else getattr(table, "kind", default)
-    return f"{KIND}{kind}"
-
-
-AnyFeed = Annotated[
-    Annotated[ClickHouseFeed, Tag(f"{KIND}clickhouse")] | Annotated[ObjectFeed, Tag(f"{KIND}s3")],
-    Discriminator(_kind_of),
-]
 
 
 class UnknownRegion(Exception):

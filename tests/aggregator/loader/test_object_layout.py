@@ -253,6 +253,20 @@ def test_a_setting_that_changes_names_or_bytes_changes_the_fingerprint(other):
     assert layout(**other).fingerprint != layout().fingerprint
 
 
+@pytest.mark.parametrize(
+    "by",
+    [{"partition_by": "field", "fields": ("a",)}, {"partition_by": "time", "time_from": "at"}],
+)
+def test_the_way_in_which_fields_are_read_decides_folders_too(by):
+    """A record that is read again would go into another folder, and be written twice."""
+    as_texts = layout(file="bytes", **by)
+    as_datums = schema_layout(compatibility="none", **by)
+    assert as_texts.folders != as_datums.folders
+    by_record = {"partition_by": "time"}
+    as_datums = schema_layout(compatibility="none", **by_record)
+    assert layout(file="bytes", **by_record).folders == as_datums.folders
+
+
 def test_a_setting_that_changes_neither_keeps_it():
     assert layout(object_records=5).fingerprint == layout().fingerprint
 
