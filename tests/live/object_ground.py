@@ -53,6 +53,7 @@ class ObjectGround(LoadedTopic):
         settings: str = "",
         partitions: int = 1,
         endpoint: str | None = None,
+        brokers_die: bool = False,
     ) -> None:
         self.server = server
         super().__init__(
@@ -60,6 +61,7 @@ class ObjectGround(LoadedTopic):
             cluster,
             redis,
             partitions=partitions,
+            brokers_die=brokers_die,
             settings=lambda feed, topic: (
                 f"""
 kind = "s3"
