@@ -15,7 +15,7 @@ ONLY_LIVE = """
     aggregator/formats/: decoders
     aggregator/intents/: intent_store reading table_range
     aggregator/loader/: acquisition assembly assignment block_partition dead_letters
-    aggregator/loader/: formed_block held_partition intent_committer intent_effects
+    aggregator/loader/: formed_block held_partition intent_effects
     aggregator/loader/: loader_session loss_acceptance object_records object_sink progress
     aggregator/loader/: object_partition reporting shard_tables sink table_sink
     aggregator/s3/: open_object

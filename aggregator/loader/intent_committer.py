@@ -85,18 +85,31 @@ class IntentCommitter:
             self._next.cancel()
 
     async def _run(self) -> None:
-        while self._next is not None:
-            done, wanted, effects = self._next, self._wanted, self._effects
-            self._next, self._wanted, self._effects = None, {}, []
+        while (taken := self._take()) is not None:
+            done, wanted, effects = taken
             try:
                 await self._commit(wanted, effects)
-            except BaseException as error:
-                if not done.done():
-                    done.set_exception(error)
-                    done.exception()  # read here, in case that no caller is left
+            except asyncio.CancelledError:
+                done.cancel()
                 raise
+            except Exception as error:
+                _fail(done, error)
+                # The session ends: those who came meanwhile would wait for a commit in vain.
+                if later := self._take():
+                    _fail(later[0], error)
+                return
             if not done.done():
                 done.set_result(None)
+
+    def _take(
+        self,
+    ) -> tuple[asyncio.Future[None], dict[TopicPartition, HeldPartition], list[Produced]] | None:
+        """Takes what is to be committed next, with the future that its callers await."""
+        if self._next is None:
+            return None
+        taken = self._next, self._wanted, self._effects
+        self._next, self._wanted, self._effects = None, {}, []
+        return taken
 
     async def _commit(
         self, wanted: Mapping[TopicPartition, HeldPartition], produced: Sequence[Produced]
@@ -126,3 +139,9 @@ class IntentCommitter:
             self.committer.transactional_id,
         )
         return intent.park(partition.loss_to_park) if partition.loss_to_park else intent
+
+
+def _fail(waiting: asyncio.Future[None], error: Exception) -> None:
+    if not waiting.done():
+        waiting.set_exception(error)
+        waiting.exception()  # read here, in case that no caller is left
