@@ -2,6 +2,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
+# Images of Python often set it. Then each of the thousand processes compiles all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help
 help: ## List the targets
@@ -23,11 +25,18 @@ test: check core ## Check, then the live core
 
 .PHONY: check
 check: setup ## Format, lint, types, import contracts, unit tests: minutes, no servers
+	@$(MAKE) --no-print-directory -j 2 lint unit
+
+.PHONY: lint
+lint: # Part of check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n 4 --ignore=tests/live
+
+.PHONY: unit
+unit: # Part of check
+	$(BIN)/pytest -q -n 4 --dist worksteal --ignore=tests/live
 
 .PHONY: core
 core: setup ## Each rule and record shape, and the commands, once against real Kafka, Redis and Spark

@@ -123,7 +123,7 @@ values = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(values)
 @example([*TRAPS, b'{"number":7}'])
 @example([b'{"number":', b'{"small":1}}', b'{"number":1}{"number":2}'])

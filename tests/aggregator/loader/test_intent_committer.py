@@ -24,13 +24,14 @@ class SlowStore:
     """Commits once it is let, or fails."""
 
     def __init__(self):
-        self.begun, self.end = asyncio.Event(), asyncio.Event()
+        self.begun, self.end, self.failed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.error, self.committed = None, []
 
     async def commit(self, committer, intents, effects=None):
         self.begun.set()
         await self.end.wait()
         if self.error:
+            self.failed.set()
             raise self.error
         self.committed.append(sorted(place.partition for place in intents))
 
@@ -87,7 +88,8 @@ def test_a_failure_that_nobody_waits_for_is_not_complained_about():
         await asyncio.gather(*commits, return_exceptions=True)
         store.error = Fenced("another loader has the id")
         store.end.set()
-        await asyncio.wait([committer._running])
+        await store.failed.wait()
+        await asyncio.sleep(0)
         del committer, commits, store
         await asyncio.sleep(0)
         return complaints

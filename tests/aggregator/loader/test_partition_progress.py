@@ -38,7 +38,7 @@ logs = st.lists(st.sampled_from(["a", "b", "c", "d", None]), min_size=1, max_siz
 
 
 @given(logs, steps())
-@settings(max_examples=400)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_every_record_is_stored_once_whatever_dies_and_the_verdicts_find_nothing(tables, history):
     life = Life(Log([*tables]))
     life.begin()

@@ -98,13 +98,13 @@ def expected(records, rotation):
 
 
 @given(RECORDS, BY_LOG, STEPS)
-@settings(max_examples=400)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_whatever_dies_the_objects_are_those_that_the_log_decides(records, rotation, steps):
     assert lived(records, rotation, steps).store == expected(records, rotation)
 
 
 @given(RECORDS, BY_CLOCK, STEPS)
-@settings(max_examples=400)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_whatever_ends_objects_each_record_is_in_one_of_them(records, rotation, steps):
     life = lived(records, rotation, steps, by_clock=True)
     stored = [record for each in life.store.values() for record in each]
@@ -122,7 +122,7 @@ def test_whatever_ends_objects_each_record_is_in_one_of_them(records, rotation, 
 
 
 @given(RECORDS, BY_LOG, STEPS)
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_ranges_without_a_record_for_an_object_are_passed_once_and_make_none(
     records, rotation, steps
 ):
@@ -134,7 +134,7 @@ def test_ranges_without_a_record_for_an_object_are_passed_once_and_make_none(
 
 
 @given(RECORDS, st.integers(0, 20))
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_whatever_holds_the_offset_back_too_far_ends_one_after_the_other(records, held_back_max):
     log = [Logged(at, *each) for at, each in enumerate(records) if each is not None]
     life = Life(log, len(records), Rotation(held_back_max=held_back_max))

@@ -130,7 +130,7 @@ def expected(records, compatibility, records_max):
 
 
 @given(RECORDS, st.sampled_from(COMPATIBILITIES), st.none() | st.integers(1, 6), STEPS)
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_whatever_dies_the_objects_end_at_the_changes_of_the_log(
     records, compatibility, records_max, steps
 ):

@@ -215,7 +215,7 @@ def identities(rows: list[int]) -> Identities:
     return Identities(np.array(rows, np.int64), np.zeros(len(rows), np.int64))
 
 
-@settings(max_examples=1000)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(st.integers(), st.sampled_from([0, 1, 2, 3]), st.integers(1, 3), st.booleans())
 def test_every_row_is_stored_once_and_has_its_quorum(seed, quorum, partitions, is_repeated):
     chance = random.Random(seed)

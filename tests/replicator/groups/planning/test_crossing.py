@@ -126,7 +126,7 @@ def on_the_way(data, regions: Regions, *, is_whole: bool, are_plain: bool) -> li
     return taken
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(st.data(), some_regions())
 def test_a_group_that_moves_on_and_back_with_its_vector_is_given_every_record_exactly_once(
     data, regions
@@ -135,7 +135,7 @@ def test_a_group_that_moves_on_and_back_with_its_vector_is_given_every_record_ex
     assert sorted(taken) == sorted(regions.records)
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(st.data(), some_regions(), st.booleans(), st.booleans())
 def test_a_group_that_moves_on_and_back_is_never_kept_from_a_record_whatever_is_known(
     data, regions, is_whole, are_plain

@@ -72,7 +72,7 @@ def aggregate(log: list[Record], is_met: bool) -> Aggregate:
     return Aggregate(known, len(log))
 
 
-@settings(max_examples=500)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(st.data(), logs(), logs())
 def test_nothing_is_skipped_where_a_source_was_cut_in_one_aggregate_or_in_both(data, here, there):
     committed = data.draw(st.integers(0, len(here[0])))

@@ -187,4 +187,6 @@ class Carried(RuleBasedStateMachine):
         assert all(base >= self.ledger.target_offset for base in bases)
 
 
-Carried.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
+Carried.TestCase.settings = settings(
+    max_examples=3 * settings.default.max_examples, stateful_step_count=40, deadline=None
+)
