@@ -12,6 +12,7 @@ from tests.world.sinks.mutations import COMMITS
 SEEDS = {
     "mirror": 2,
     "losses": 1,
+    "compaction": 1,
     "ledgers": 1,
     "zombies": 1,
     "ids": 1,

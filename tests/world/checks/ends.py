@@ -18,22 +18,28 @@ def differences(scene: Scene) -> list[str]:
     """Returns a text for each partition whose ends differ, and for each outdated carrier."""
     found = scene.mirroring.outdated()
     for place in scene.places:
-        sent = scene.rewinds.expected(place, source_records(scene, place))
+        records = source_records(scene, place)
         for isolation, read in (
             ("read committed", committed_values),
             ("read uncommitted", all_values),
         ):
             seen = read(scene.mirroring.target, place)
+            left = scene.compactions.left(place, records, seen)
+            sent = scene.rewinds.expected(place, left)
             if sent != seen:
                 found.append(_difference(place, isolation, sent, seen))
     return found
 
 
 def source_records(scene: Scene, place: TopicPartition) -> list[tuple[int, bytes]]:
-    """Returns offsets and values of a partition's committed records at the source."""
+    """Returns offsets and values of a partition's committed records at the source, also of those
+    that compaction has removed from some or all of its replicas."""
     partition = scene.mirroring.source.partition(*place)
     assert partition is not None
-    return committed_records(partition.logs[partition.decided.leader].everything)
+    found = {it.base_offset: it for it in partition.logs[partition.decided.leader].everything}
+    for log in partition.logs.values():
+        found |= log.removed
+    return committed_records([found[at] for at in sorted(found)])
 
 
 def committed_values(cluster: KafkaCluster, place: TopicPartition) -> list[bytes]:

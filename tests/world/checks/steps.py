@@ -34,7 +34,7 @@ class StepChecks(Observer):
         self._landed: dict[TopicPartition, RecordsOfLog] = {}
         self._compared: dict[TopicPartition, int] = {}
         self._runs: dict[TopicPartition, dict[int, int]] = {}
-        self._rewinds = scene.rewinds
+        self._rewinds, self._compactions = scene.rewinds, scene.compactions
         self._seen_rewinds: dict[TopicPartition, int] = {}
         self._ahead: dict[TopicPartition, int] = {}
         """Records that rewinds have repeated: the target has so many more than the source."""
@@ -72,13 +72,14 @@ class StepChecks(Observer):
     # -- entries
 
     def _entry_seen(self, place: TopicPartition, entry: Entry) -> None:
-        sent = self._sent[place].up_to(entry.source_offset)
         landed = self._landed[place].up_to(entry.target_offset)
+        sent = self._sent_before(place, entry.source_offset, landed[1])
         ahead = self._ahead.get(place, 0)
         done = self._rewinds.done(place)
         if len(done) > self._seen_rewinds.get(place, 0):
             self._seen_rewinds[place] = len(done)
-            ahead += len(self._sent[place].up_to(done[-1].was_at)[0]) - len(sent[0])
+            carried = self._sent_before(place, done[-1].was_at, landed[1])
+            ahead += len(carried[0]) - len(sent[0])
             self._ahead[place] = ahead
             self._compared[place] = len(sent[0])
         begin = min(self._compared.get(place, 0), len(sent[0]))
@@ -94,6 +95,15 @@ class StepChecks(Observer):
         if unknown:
             self._wrong(place, f"no run of source offsets {unknown[:5]} is on disk: {entry}")
         self._compared[place] = len(sent[0])
+
+    def _sent_before(
+        self, place: TopicPartition, end: int, landed: list[bytes]
+    ) -> tuple[list[int], list[bytes]]:
+        """Returns offsets and values of the source's records below an offset, without those that
+        compaction has kept from being carried."""
+        offsets, values = self._sent[place].up_to(end)
+        left = self._compactions.left(place, list(zip(offsets, values, strict=True)), landed)
+        return [offset for offset, _ in left], [value for _, value in left]
 
     # -- runs
 

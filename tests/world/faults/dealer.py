@@ -15,6 +15,7 @@ from tests.world.faults import (
     brokers,
     carriers,
     coincidences,
+    compaction,
     connections,
     drivers,
     ledger,
@@ -40,7 +41,12 @@ FAULTS: Sequence[Fault] = (
 def faults_of(course: Course) -> Sequence[Fault]:
     """Returns the faults of a course; each seed deals all that the course names."""
     if course.only:
-        rare = (*losses.LOSSES, *coincidences.COINCIDENCES, *ledger.LEDGER)
+        rare = (
+            *losses.LOSSES,
+            *coincidences.COINCIDENCES,
+            *ledger.LEDGER,
+            *compaction.COMPACTION,
+        )
         by_name = {it.name: it for it in (*FAULTS, *rare)}
         return [replace(by_name[name], weight=1, share=1.0) for name in course.only]
     return (*FAULTS, *losses.LOSSES) if course.loses else FAULTS

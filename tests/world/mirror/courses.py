@@ -24,6 +24,18 @@ COURSES: Mapping[str, Course] = {
             "new epoch",
         ),
     ),
+    "compaction": Course(
+        fault_seconds=1.0,
+        only=(
+            "compact what is not carried",
+            "kill a carrier",
+            "kill a broker",
+            "preferred election",
+            "replicas fall behind",
+            "slow lines",
+            "new epoch",
+        ),
+    ),
     "ledgers": Course(
         fault_seconds=4.0,
         loses=True,

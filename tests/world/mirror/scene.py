@@ -10,6 +10,7 @@ from balancer.plan import TopicPartition
 from replicator.mirror.carrier.assembly import MAKERS, Makers
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.mirror.acceptances import Acceptances
+from tests.world.mirror.compactions import Compactions
 from tests.world.mirror.driving import DrivenMirroring
 from tests.world.mirror.hasty_expiry import CHECK_SECONDS, EXPIRY_SECONDS, hastened
 from tests.world.mirror.mirroring import ROUTE
@@ -78,6 +79,7 @@ class Scene:
             target = self.mirroring.target
             target.producer_expiry_seconds = EXPIRY_SECONDS
             loop.create_task(target.keep_forgetting(CHECK_SECONDS))
+        self.compactions = Compactions()
         self.rewinds = Rewinds(self.mirroring.target)
         self.acceptances: Acceptances | None = None
         """Losses that an operator has accepted; None: nobody accepts any."""

@@ -1,0 +1,44 @@
+"""Compaction of the source: it removes records that no carrier has read, or that are under way."""
+
+from __future__ import annotations
+
+from tests.replicator.batches.source_batches import decoded
+from tests.world.faults.fault import Fault
+from tests.world.faults.logs import entries
+from tests.world.kafka.replica_log import ReplicaLog
+from tests.world.mirror.scene import Scene
+
+
+async def compact_unread(scene: Scene) -> None:
+    """Some replicas of the source compact what is stable, whether it is carried or not."""
+    source, carried = scene.mirroring.source, entries(scene)
+    for place in scene.places:
+        if scene.dice.random() < 0.5:
+            continue
+        partition = source.partition(*place)
+        assert partition is not None
+        stable = min(log.stable_offset for log in partition.logs.values())
+        end = scene.dice.choice([stable, scene.dice.randint(0, stable)])
+        kept, share = scene.dice.getrandbits(32), scene.dice.choice([0, 2, 5])
+        sure = carried[place].source_offset if place in carried else 0
+        nodes = [node for node in partition.logs if source.brokers[node].is_up]
+        nodes = scene.dice.sample(nodes, scene.dice.randint(1, len(nodes))) if nodes else []
+        scene.tell(f"{source.name} {nodes} compact {place.topic}-{place.partition} before {end}")
+        for node in nodes:
+            log = partition.logs[node]
+            before = _records(log)
+            log.compact(
+                log.start,
+                end,
+                lambda at, kept=kept, share=share: (at * 2654435761 ^ kept) % 7 < share,
+            )
+            gone = before.keys() - _records(log).keys()
+            scene.compactions.note(place, (before[at] for at in gone if at >= sure))
+
+
+def _records(log: ReplicaLog) -> dict[int, bytes]:
+    batches = [batch for batch in log.batches if not batch.is_marker]
+    return {it.offset: it.value or b"" for batch in batches for it in decoded(batch.data)}
+
+
+COMPACTION = (Fault("compact what is not carried", compact_unread),)
