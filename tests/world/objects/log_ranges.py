@@ -48,6 +48,11 @@ class LogRanges:
                 self._end(record.folder)
             self.position = offset + 1
 
+    def has_ended(self, folder: str, offset: int) -> bool:
+        """Returns True if a record of an encoded partition is in an object that has ended."""
+        mine = self._open.get(folder)
+        return mine is None or offset < mine.begin
+
     def first_open(self, end: int) -> int:
         """Returns the offset below which every object has ended.
 

@@ -14,6 +14,7 @@ from tests.world.kafka import log_losses
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.kafka.log_losses import LossCause, LostRange
 from tests.world.kafka.partition import NOBODY, Partition
+from tests.world.objects.log_ranges import LogRanges
 from tests.world.objects.object_load import Fate
 from tests.world.sinks.loader_faults import Fault
 
@@ -113,12 +114,17 @@ def differences(
     if intent.parked or any(it.cause is LossCause.RECREATION for it in lost):
         # Kafka deletes committed offsets with their topic: there may be no intent to park.
         return []
-    log = _present(feeding.cluster, place)
+    log = [
+        (record.offset, feeding.settings.wanted(place, record))
+        for record in _present(feeding.cluster, place)
+    ]
+    ranges = LogRanges(feeding.settings)
+    ranges.add(log)
     wanted: Counter[Any] = Counter()
-    for record in log:
-        destination = feeding.settings.wanted(place, record)
-        if destination.fate is Fate.OBJECT:
-            wanted[destination.folder, destination.seen] += 1
+    for offset, record in log:
+        is_due = not feeding.settings.by_log or ranges.has_ended(record.folder, offset)
+        if is_due and record.fate is Fate.OBJECT:
+            wanted[record.folder, record.seen] += 1
     seen = Counter(
         (each.folder, record)
         for key, each in checks.seen.items()

@@ -117,8 +117,12 @@ class StepChecks:
         if manifest is None:
             self._wrong(place, f"{key} is written, and no intent names it (48)")
         elif manifest.end > losses.intact_to(self._cluster, place):
-            folder, end = name.encoded_partition, manifest.end
-            self.seen[key] = Seen(place, folder, manifest.begin, end, manifest.records, ())
+            # Sealed before the log lost records, and completed behind that.
+            folder, begin, end = name.encoded_partition, manifest.begin, manifest.end
+            for offset, record in self.between(place, begin, end):
+                if record.folder == folder:
+                    self.object_of[place].setdefault(offset, key)
+            self.seen[key] = Seen(place, folder, begin, end, manifest.records, ())
         else:
             self._check_content(place, name, manifest, stored)
 

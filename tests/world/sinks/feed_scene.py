@@ -18,6 +18,8 @@ from tests.world.sinks.sink_loop import SinkLoop
 from tests.world.world import World
 
 F = TypeVar("F", bound=LoadedFeed)
+GOES_ON_SHARE = 0.5
+"""Share of the seeds whose last epoch goes on when the faults have ended."""
 
 
 class FeedChecks(Protocol):
@@ -44,6 +46,8 @@ class FeedScene(Generic[F]):
         self.dice = random.Random(seed)
         self.log: list[str] = []
         self._planning: asyncio.Task[None] | None = None
+        self._planned: list[Process] = []
+        """Loaders of the last plan."""
         self._lock = asyncio.Lock()
 
     def tell(self, text: str) -> None:
@@ -62,8 +66,21 @@ class FeedScene(Generic[F]):
         # A loader that starts under an old number fences its predecessor; another one need not.
         count = self.dice.randint(1, self.course.loaders)
         self.tell(f"plan {self.feeding.plan_version}: {[f'{t}-{n}' for t, n in places]}")
-        for number in range(count):
+        self._planned = [
             self.feeding.loader(number, places[number::count], self.makers)
+            for number in range(count)
+        ]
+
+    async def end_faults(self) -> None:
+        """Begins a last epoch. In half of the seeds the one before goes on, if all its loaders are
+        alive: whatever has happened to them, they have to load the rest without a new plan."""
+        self.checks.armed = None
+        goes_on = random.Random(f"{self.seed} end").random() < GOES_ON_SHARE
+        async with self._lock:
+            if goes_on and not any(it.is_dead or it.has_ended for it in self._planned):
+                self.tell(f"plan {self.feeding.plan_version} goes on")
+            else:
+                await self._plan()
 
     def plan_soon(self) -> None:
         """Begins a new epoch, without waiting for it."""

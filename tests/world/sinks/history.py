@@ -109,7 +109,7 @@ class History:
         """Waits until both ends are the same; raises Wrong if they do not become so."""
         scene = self.scene
         assert scene.checks is not None
-        await scene.plan()
+        await scene.end_faults()
         give_up_at = scene.loop.time() + QUIET_SECONDS
         while differing := differences(scene.feeding, scene.checks):
             if scene.loop.time() > give_up_at:

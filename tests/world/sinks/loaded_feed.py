@@ -163,7 +163,8 @@ def appliance_of(bootstrap: list[str], settings: dict[str, Any]) -> Appliance:
                     "aggregate": {"bootstrap": bootstrap},
                 }
             },
-            "replicator": {"request_timeout_ms": 5000},
+            # Loaders are stopped for longer than a transaction may take, and for less.
+            "replicator": {"request_timeout_ms": 5000, "transaction_timeout_ms": 10_000},
             "aggregator": {"refresh_seconds": 10.0, "skew_seconds": 1.0},
             "feeds": {FEED: {"name": FEED, "region": REGION, "clusters": [CLUSTER], **settings}},
         }

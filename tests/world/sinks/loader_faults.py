@@ -71,7 +71,7 @@ async def stop_loader(scene: FeedScene[Any]) -> None:
 async def strike_at_intent(scene: FeedScene[Any]) -> None:
     """Kills or stops a loader just when an intent of its is committed, and its blocks go out."""
     kills, seconds = scene.dice.random() < 0.5, scene.dice.choice(STOP_SECONDS)
-    delay = scene.dice.uniform(0.0, 0.02)
+    delay, plans = scene.dice.uniform(0.0, 0.02), scene.dice.random() < 0.7
 
     def strike(intent: Intent) -> None:
         victim = scene.holder_of(intent)
@@ -85,7 +85,9 @@ async def strike_at_intent(scene: FeedScene[Any]) -> None:
         else:
             victim.stop()
             later(scene, seconds, victim.resume)
-        scene.plan_soon()
+        # Without a new plan it has to notice by itself that its transaction is over.
+        if plans:
+            scene.plan_soon()
 
     assert scene.checks is not None
     scene.checks.armed = strike
