@@ -38,6 +38,7 @@ FOUND_AT = {
     ("sinks", "uncommitted parts count"): 1,
     ("objects", "completed before the intent"): 1,
     ("objects", "a success is believed"): 1,
+    ("objects", "who waits is not told of a failure"): 4,
 }
 """Mutations with a seed that finds them; `python -m bench.mutations` looks for all."""
 

@@ -8,7 +8,7 @@ from tests.world.objects.server import COMPLETE, PUT, WRITES, Armed, Condition, 
 from tests.world.objects.step_checks import FOREIGN
 from tests.world.process import Process
 from tests.world.sinks import loader_faults
-from tests.world.sinks.loader_faults import STOP_SECONDS, Fault, later
+from tests.world.sinks.loader_faults import STOP_SECONDS, Fault, later, strike_later
 
 PART, BEGIN, HEAD = "UploadPart", "CreateMultipartUpload", "HeadObject"
 LISTING, ABORT = "ListMultipartUploads", "AbortMultipartUpload"
@@ -80,7 +80,7 @@ async def strike_at_request(scene: Scene) -> None:
 
     def strike(_: str, victim: Process | None) -> None:
         if victim is not None:
-            later(scene, delay, hit, victim)
+            strike_later(scene, delay, hit, victim)
 
     def hit(victim: Process) -> None:
         how = "kill" if kills else f"stop for {seconds} s"

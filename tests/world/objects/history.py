@@ -27,8 +27,8 @@ from tests.world.sinks.loaded_feed import FEED
 from tests.world.sinks.loader_faults import Fault
 from tests.world.sinks.sink_loop import run
 
-QUIET_SECONDS = 120.0
-"""Bound for the end: virtual time within which everything has to be passed without faults."""
+QUIET_SECONDS = 60.0
+"""Bound for the end: virtual time within which something more has to be passed without faults."""
 DEALT_SHARE = 0.5
 """Share of the kinds of faults that one seed deals."""
 
@@ -100,9 +100,13 @@ class History:
         scene = self.scene
         assert scene.checks is not None
         await scene.end_faults()
-        give_up_at = scene.loop.time() + QUIET_SECONDS
+        passed, give_up_at = -1, 0.0
         while differing := differences(scene.feeding, scene.checks):
-            if scene.loop.time() > give_up_at:
+            # Many small objects take their time in a store that shows each a second later.
+            now, before = scene.loop.time(), passed
+            passed = sum(found[-1].offset for found in scene.checks.intents.values())
+            give_up_at = give_up_at if passed == before else now + QUIET_SECONDS
+            if now > give_up_at:
                 raise Wrong("; ".join(differing))
             await self._free_names()
             await asyncio.sleep(1.0)

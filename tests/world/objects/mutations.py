@@ -134,6 +134,25 @@ def _with(kind: type[ObjectProgress[RecordSlice]], **others: Any) -> Makers:
 # -- intents
 
 
+class TellsSome(IntentCommitter):
+    """Tells of a failed commit those who wait for it, and not those who came while it ran."""
+
+    _has_failed = False
+
+    async def _commit(self, *wanted: Any) -> None:
+        try:
+            await super()._commit(*wanted)
+        except Exception:
+            self._has_failed = True
+            raise
+
+    def _take(self) -> Any:
+        if self._has_failed:
+            self._has_failed = False
+            return None
+        return super()._take()
+
+
 class CommitsLater(IntentCommitter):
     """Lets objects be completed while their intent is being committed."""
 
@@ -261,6 +280,9 @@ SWEEPS = replace(USUAL, only=("sweep uploads", "lose answers of the store", "lat
 NAMES = replace(USUAL, only=("take a name",), kind=StoreKind())
 """Course of a store in which somebody takes names of objects."""
 
+AMID = Course(only=("stop a loader amid a transaction",))
+"""Course in which loaders stand still amid their commits, mostly until these are aborted."""
+
 MUTATIONS = (
     Mutation(37, "two objects of a folder are sealed", _with(SealsMore, object_forming=SealsTwo)),
     Mutation(38, "open objects are passed", _with(PassesOpen)),
@@ -280,4 +302,5 @@ MUTATIONS = (
     Mutation(48, "an upload that is gone is believed", Makers(object_forming=BelievesGone), SWEEPS),
     Mutation(48, "told before it is complete", Makers(object_forming=TellsBefore)),
     Mutation(48, "no condition", Makers(object_store=Overwriting), NAMES),
+    Mutation(50, "who waits is not told of a failure", Makers(intent_committer=TellsSome), AMID),
 )

@@ -46,6 +46,8 @@ class FeedScene(Generic[F]):
         self.dice = random.Random(seed)
         self.log: list[str] = []
         self._planning: asyncio.Task[None] | None = None
+        self.is_mended = False
+        """True once no loader is struck any more."""
         self._planned: list[Process] = []
         """Loaders of the last plan."""
         self._lock = asyncio.Lock()
@@ -74,7 +76,7 @@ class FeedScene(Generic[F]):
     async def end_faults(self) -> None:
         """Begins a last epoch. In half of the seeds the one before goes on, if all its loaders are
         alive: whatever has happened to them, they have to load the rest without a new plan."""
-        self.checks.armed = None
+        self.checks.armed, self.is_mended = None, True
         goes_on = random.Random(f"{self.seed} end").random() < GOES_ON_SHARE
         async with self._lock:
             if goes_on and not any(it.is_dead or it.has_ended for it in self._planned):
@@ -86,9 +88,9 @@ class FeedScene(Generic[F]):
         """Begins a new epoch, without waiting for it."""
         self._planning = self.loop.create_task(self.plan(), context=Context())
 
-    def holder_of(self, intent: Intent) -> Process | None:
-        """Returns the running loader that holds a partition; None if it has ended."""
-        number = re.sub(r".*\.(\d+)(~\d+)?$", r"\1", intent.transactional_id)
+    def holder_of(self, transactional_id: str) -> Process | None:
+        """Returns the running loader that has an id; None if it has ended."""
+        number = re.sub(r".*\.(\d+)(~\d+)?$", r"\1", transactional_id)
         mine = [it for it in self.running() if it.name.startswith(f"loader {number} of")]
         return mine[-1] if mine else None
 

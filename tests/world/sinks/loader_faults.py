@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from dataclasses import dataclass
 from typing import Any
 
 from aggregator.intents.intent import Intent
+from tests.world.kafka.kafka_cluster import TRANSACTIONS
+from tests.world.kafka.log_batch import Batch
+from tests.world.kafka.partition import Observer, Partition
+from tests.world.kafka.transaction_requests import State, Transaction
 from tests.world.process import Process
 from tests.world.sinks.feed_scene import FeedScene
 
@@ -16,6 +21,8 @@ WINDOW_SECONDS = 30.0
 """Time for which ClickHouse keeps hashes of blocks. Longer than any server is stopped: operators
 have to choose it so (docs/aggregate.md). Loaders are stopped, and are absent, for longer than it.
 """
+LOADER = re.compile(r"sluice\.feed\..*\.\d+(~\d+)?")
+"""Transactional ids of loaders."""
 STOP_SECONDS = (0.5, 3.0, 7.0, 20.0, 1.3 * WINDOW_SECONDS)
 
 
@@ -39,6 +46,18 @@ def later(scene: FeedScene[Any], seconds: float, act: Callable[..., object], *ar
     scene.loop.call_later(seconds, act, *args, context=Context())
 
 
+def strike_later(
+    scene: FeedScene[Any], seconds: float, strike: Callable[[Process], object], victim: Process
+) -> None:
+    """Strikes a loader after some time, unless all is mended by then."""
+
+    def act() -> None:
+        if not scene.is_mended:
+            strike(victim)
+
+    later(scene, seconds, act)
+
+
 async def kill_loader(scene: FeedScene[Any]) -> None:
     if running := scene.running():
         victim = scene.dice.choice(running)
@@ -54,7 +73,7 @@ async def kill_loader_soon(scene: FeedScene[Any]) -> None:
     victim = scene.dice.choice(scene.running())
     seconds = scene.dice.uniform(0.05, 1.5)
     scene.tell(f"kill {victim.name} in {seconds:.2f} s")
-    later(scene, seconds, victim.kill)
+    strike_later(scene, seconds, Process.kill, victim)
 
 
 async def stop_loader(scene: FeedScene[Any]) -> None:
@@ -71,12 +90,12 @@ async def stop_loader(scene: FeedScene[Any]) -> None:
 async def strike_at_intent(scene: FeedScene[Any]) -> None:
     """Kills or stops a loader just when an intent of its is committed, and its blocks go out."""
     kills, seconds = scene.dice.random() < 0.5, scene.dice.choice(STOP_SECONDS)
-    delay, plans = scene.dice.uniform(0.0, 0.02), scene.dice.random() < 0.7
+    delay = scene.dice.uniform(0.0, 0.02)
 
     def strike(intent: Intent) -> None:
-        victim = scene.holder_of(intent)
+        victim = scene.holder_of(intent.transactional_id)
         if victim is not None:
-            later(scene, delay, hit, victim)
+            strike_later(scene, delay, hit, victim)
 
     def hit(victim: Process) -> None:
         scene.tell(f"{'kill' if kills else f'stop for {seconds} s'} {victim.name} at its intent")
@@ -85,12 +104,51 @@ async def strike_at_intent(scene: FeedScene[Any]) -> None:
         else:
             victim.stop()
             later(scene, seconds, victim.resume)
-        # Without a new plan it has to notice by itself that its transaction is over.
-        if plans:
-            scene.plan_soon()
+        scene.plan_soon()
 
     assert scene.checks is not None
     scene.checks.armed = strike
+
+
+class _Amid(Observer):
+    """Acts once, when a loader's transaction has begun.
+
+    Args:
+        act: is told the transactional id.
+    """
+
+    def __init__(self, act: Callable[[str], object]) -> None:
+        self._act: Callable[[str], object] | None = act
+
+    def appended(self, partition: Partition, broker: int, batch: Batch) -> None:
+        found = batch.value
+        is_loader = isinstance(found, Transaction) and LOADER.fullmatch(found.transactional_id)
+        if self._act and is_loader and found.state is State.ONGOING:
+            act, self._act = self._act, None
+            act(found.transactional_id)
+
+
+async def stop_amid_transaction(scene: FeedScene[Any]) -> None:
+    """Stops a loader amid a commit, mostly until its coordinator has aborted it. Without a new
+    plan, it has to notice by itself that it has lost its id."""
+    seconds, delay = scene.dice.choice(STOP_SECONDS[2:]), scene.dice.uniform(0.0, 0.01)
+    plans = scene.dice.random() < 0.3
+
+    def strike(transactional_id: str) -> None:
+        victim = scene.holder_of(transactional_id)
+        if victim is not None:
+            strike_later(scene, delay, stop, victim)
+
+    def stop(victim: Process) -> None:
+        scene.tell(f"stop for {seconds} s {victim.name} amid a transaction")
+        victim.stop()
+        later(scene, seconds, victim.resume)
+        if plans:
+            scene.plan_soon()
+
+    amid = _Amid(strike)
+    for partition in scene.feeding.cluster.topics[TRANSACTIONS].partitions:
+        partition.observers.append(amid)
 
 
 async def new_epoch(scene: FeedScene[Any]) -> None:
@@ -118,6 +176,7 @@ FAULTS = (
     Fault("kill a loader soon", kill_loader_soon, 3),
     Fault("stop a loader", stop_loader, 4),
     Fault("strike at an intent", strike_at_intent, 4),
+    Fault("stop a loader amid a transaction", stop_amid_transaction, 2),
     Fault("new epoch", new_epoch, 2),
     Fault("new driver", new_driver, 1),
     Fault("outage", outage, 1),
