@@ -14,7 +14,7 @@ FIELDS = """\
   carrier STRING NOT NULL, origin STRING NOT NULL, dest STRING NOT NULL, seats INT NOT NULL,
   price DOUBLE NOT NULL, distance DOUBLE, agent STRING, is_paid BOOLEAN NOT NULL,
   note STRING NOT NULL"""
-"""Those of bench.booking_datums.SCHEMA."""
+"""Columns of bench.booking_datums.SCHEMA."""
 CHOSEN = "id, `at`, customer, carrier, origin, dest, seats, price, distance, agent, is_paid, note"
 HOURLY = ("year", "month", "day", "hour")
 SOURCE = """\
