@@ -67,12 +67,12 @@ RATED = {
         close_seconds=120.0,
     ),
     "avro_to_avro": ObjectOrder(
-        FeedLoad("avro_to_avro", 12_000_000, ("avro_to_avro",), "bookings"),
+        FeedLoad("avro_to_avro", 8_000_000, ("avro_to_avro",), "bookings"),
         "avro",
         close_seconds=CLOSED_SECONDS,
     ),
     "avro_to_parquet": ObjectOrder(
-        FeedLoad("avro_to_parquet", 12_000_000, ("avro_to_parquet",), "bookings", hours=3),
+        FeedLoad("avro_to_parquet", 8_000_000, ("avro_to_parquet",), "bookings", hours=3),
         "parquet",
         is_hourly=True,
         close_seconds=CLOSED_SECONDS,
