@@ -17,6 +17,7 @@ from deploy.lab.kafka import KafkaCluster
 
 DOCUMENT_BYTES = 200
 BATCH_ROWS = 1000
+HOUR_SECONDS = 3600
 DIFFERENT_BATCHES = 120
 """Number of different batches; together they are larger than any compression window."""
 COLUMNS = (
@@ -31,7 +32,8 @@ AIRPORTS = ("ATL", "BOS", "EWR", "IAH", "JFK", "LAX", "LGA", "MIA", "ORD", "SFO"
 CARRIERS = ("AA", "B6", "DL", "EV", "UA", "WN")
 
 
-Format = Literal["json", "row_batches", "avro"]
+Format = Literal["json", "row_batches", "avro", "bookings"]
+"""Format of the values. Bookings are Avro too, with fields that may be null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class FeedLoad:
     Args:
         tables: that the records are for, evenly mixed. Of several, a header names the table.
         rows_per_record: of row batches.
+        hours: that the timestamps cover, in order and evenly; the last one is the present hour.
     """
 
     topic: str
@@ -48,6 +51,7 @@ class FeedLoad:
     tables: tuple[str, ...]
     format: Format = "json"
     rows_per_record: int = 1
+    hours: int = 1
 
     @property
     def has_header(self) -> bool:
@@ -55,7 +59,7 @@ class FeedLoad:
 
     def of(self, rows: int) -> FeedLoad:
         """Returns the same kind of load with another number of rows, rounded to whole batches."""
-        whole = BATCH_ROWS * PARTITIONS
+        whole = BATCH_ROWS * PARTITIONS * self.hours
         return replace(self, rows=max(1, round(rows / whole)) * whole)
 
 
@@ -81,16 +85,18 @@ def fill(cluster: KafkaCluster, load: FeedLoad) -> None:
     """Creates and fills a topic. Raises RuntimeError if a batch is refused."""
     began_at = time.monotonic()
     make_topic(cluster, load.topic)
-    rounds = load.rows // BATCH_ROWS // PARTITIONS
-    asyncio.run(send_batches(cluster, load.topic, rounds, list(different_batches(load))))
+    rounds = load.rows // BATCH_ROWS // PARTITIONS // load.hours
+    hour = int(time.time()) // HOUR_SECONDS
+    for each in range(hour - load.hours + 1, hour + 1):
+        batches = list(different_batches(load, each * HOUR_SECONDS * 1000))
+        asyncio.run(send_batches(cluster, load.topic, rounds, batches))
     seconds = time.monotonic() - began_at
     say(f"loaded {load.topic}: {load.rows:,} rows in {seconds:.0f} s")
 
 
-def different_batches(load: FeedLoad) -> Iterator[bytearray]:
-    """Yields batches of the load, each with offsets from 0."""
+def different_batches(load: FeedLoad, begin_ms: int = 0) -> Iterator[bytearray]:
+    """Yields batches of the load, each with offsets from 0 and timestamps from begin_ms."""
     rng = random.Random(load.topic)
-    now_ms = int(time.time() * 1000)
     value_of = _values(load.format)
     for batch in range(min(DIFFERENT_BATCHES, load.rows // BATCH_ROWS)):
         builder = DefaultRecordBatchBuilder(2, LZ4, 0, -1, -1, -1, 1 << 30)
@@ -99,7 +105,7 @@ def different_batches(load: FeedLoad) -> Iterator[bytearray]:
             table = rng.choice(load.tables) if load.has_header else ""
             builder.append(
                 index,
-                timestamp=now_ms + index * load.rows_per_record // 100,
+                timestamp=begin_ms + index * load.rows_per_record // 100,
                 key=b"%d" % number,
                 value=value_of(number, rng, table),
                 headers=[("table", table.encode())] if table else [],
@@ -113,11 +119,13 @@ def _values(format_name: Format) -> Callable[[int, random.Random, str], bytes]:
     if format_name == "json":
         return document
     # They take names from here.
-    from bench import avro_datums
+    from bench import avro_datums, booking_datums
     from bench.row_batches import RowBatchWriter
 
     if format_name == "avro":
         return lambda number, rng, table: avro_datums.value(number, rng)
+    if format_name == "bookings":
+        return lambda number, rng, table: booking_datums.value(number)
 
     writer = RowBatchWriter()
     return lambda first, rng, table: writer.value(first, rng)

@@ -18,6 +18,7 @@ from confluent_kafka import KafkaException
 
 from bench import (
     machine,
+    object_check,
     object_kills,
     object_results,
     object_table,
@@ -64,6 +65,17 @@ RATED = {
         field=KIND,
         object_records=5000,
         close_seconds=120.0,
+    ),
+    "avro_to_avro": ObjectOrder(
+        FeedLoad("avro_to_avro", 8_000_000, ("avro_to_avro",), "bookings"),
+        "avro",
+        close_seconds=CLOSED_SECONDS,
+    ),
+    "avro_to_parquet": ObjectOrder(
+        FeedLoad("avro_to_parquet", 8_000_000, ("avro_to_parquet",), "bookings", hours=3),
+        "parquet",
+        is_hourly=True,
+        close_seconds=CLOSED_SECONDS,
     ),
     "json_lines200": ObjectOrder(
         FeedLoad("json_lines200", 12_000_000, ("json_lines200",)),
@@ -274,6 +286,11 @@ def _throughput(
         objects_least=found.objects_least,
         requests_per_object=found.requests / found.objects,
     )
+    if order.has_schema:
+        # Nothing is written while the objects are read.
+        writer.stop()
+        checked = object_check.checked(bucket, order)
+        result = replace(result, duplicates=checked.duplicates, lost=checked.lost)
     return result, {**asdict(window), **asdict(found)}
 
 

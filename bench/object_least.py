@@ -17,7 +17,7 @@ def least_objects(order: ObjectOrder) -> int:
     """Returns the fewest objects of a full topic. One that has no limit of records may be as large
     as its folder."""
     if order.field is None:
-        return PARTITIONS
+        return PARTITIONS * (order.load.hours if order.is_hourly else 1)
     # Batches go to the partitions in turn: see bench.load.send_batches.
     partitioner = ByField([order.field])
     kinds = []

@@ -1,11 +1,15 @@
 """Cost of each step of a loader into objects, without servers: from fetched batches to an upload.
 
 python -m bench.object_steps [--file parquet] [--codec zstd] [--fields 50]
+python -m bench.object_steps --file avro --codec zstd --format bookings [--hourly]
 """
 
 from __future__ import annotations
 
-from typing import get_args
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
 
 import click
 
@@ -18,13 +22,23 @@ from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.record_digest import RecordDigest
 from aggregator.objects.rotation import Rotation
 from balancer.plan import TopicPartition
+from bench.avro_datums import SCHEMA_ID
+from bench.booking_datums import SCHEMA
 from bench.feed_load import KIND, FeedLoad, Format, different_batches
 from bench.feed_steps import Stopwatch, fetched
 from replicator.batches.committed_records import committed_records
 from replicator.config.object_feed import ANY_OBJECT_FEED, ObjectFeed
+from replicator.config.schema_folder import SchemaFolder
 from replicator.kafka.client.custody import Custody
 
 PLACE = TopicPartition("steps", 3)
+BOOKINGS = {
+    "format": "avro",
+    "schemas": SchemaFolder(Path(), {f"{SCHEMA_ID}.avsc": json.dumps(SCHEMA).encode()}),
+    "record_columns": [],
+    "tombstones": "left_out",
+}
+"""Settings of a feed of bookings."""
 
 
 @click.command()
@@ -33,12 +47,19 @@ PLACE = TopicPartition("steps", 3)
 @click.option("--fields", default=1, show_default=True, help="Different values of a field.")
 @click.option("--rows", default=1_000_000, show_default=True)
 @click.option("--format", "format_name", default="json", type=click.Choice(get_args(Format)))
-def main(file_name: str, codec: str, fields: int, rows: int, format_name: Format) -> None:
+@click.option("--hourly", "is_hourly", is_flag=True, help="Folders by the records' times.")
+def main(
+    file_name: str, codec: str, fields: int, rows: int, format_name: Format, is_hourly: bool
+) -> None:
     """Prints microseconds a record, which are CPU seconds per million."""
     load = FeedLoad("steps", rows, tuple(map(str, range(fields))), format_name)
     batches = list(different_batches(load))
     watch = Stopwatch()
-    writing = _Writing(watch, ObjectLayout(_feed(file_name, codec, fields), "east aggregate"))
+    folders: dict[str, Any] = {"partition_by": "field", "fields": [KIND]} if fields > 1 else {}
+    if is_hourly:
+        folders = {"partition_by": "time"}
+    feed = _feed(file_name, codec, folders | (BOOKINGS if format_name == "bookings" else {}))
+    writing = _Writing(watch, ObjectLayout(feed, "east aggregate"))
     while writing.position < rows:
         writing.take(fetched(batches, writing.position, load))
     writing.finish()
@@ -69,13 +90,13 @@ class _Writing:
             self._write(name, draft.take())
 
     def _write(self, name: str, slices: list[RecordSlice]) -> None:
-        timed, admit = self._watch.timed, self._layout.admission(PLACE, name)
-        admitted = timed("admit", lambda: [admit(each).records for each in slices])
-        digest = self._digests.setdefault(name, RecordDigest())
-        timed("digest", lambda: digest.add(admitted))
         if name not in self._writers:
             self._writers[name] = self._layout.writer(PLACE)
         writer = self._writers[name]
+        timed, admit = self._watch.timed, self._layout.admission(PLACE, name, writer.decode)
+        admitted = timed("admit", lambda: [admit(each).records for each in slices])
+        digest = self._digests.setdefault(name, RecordDigest())
+        timed("digest", lambda: digest.add(admitted))
         self.size_bytes += len(timed("write", lambda: writer.write(admitted)))
 
     def finish(self) -> None:
@@ -84,8 +105,7 @@ class _Writing:
             self.size_bytes += len(self._watch.timed("write", writer.finish))
 
 
-def _feed(file_name: str, codec: str, fields: int) -> ObjectFeed:
-    by_field = {"partition_by": "field", "fields": [KIND]} if fields > 1 else {}
+def _feed(file_name: str, codec: str, settings: Mapping[str, Any]) -> ObjectFeed:
     return ObjectFeed.model_validate(
         {
             **ANY_OBJECT_FEED,
@@ -94,7 +114,7 @@ def _feed(file_name: str, codec: str, fields: int) -> ObjectFeed:
             "clusters": ["east aggregate"],
             "file": file_name,
             "codec": codec,
-            **by_field,
+            **settings,
         }
     )
 

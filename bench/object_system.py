@@ -19,8 +19,10 @@ class ObjectOrder:
 
     Args:
         file: lines of the values, not compressed; the same, where Sluice checks each to be one JSON
-            document; or Parquet with all columns, compressed by zstd.
+            document; Parquet with all columns; or an Avro container. The latter two are compressed
+            by zstd. Of bookings the columns are the fields of the values, and no others.
         field: of the documents that names the folder; None: no folders but those of a system's own.
+        is_hourly: folders for year, month, day and hour of the record's timestamp, in UTC.
         object_records: limit of an object; None: no limit.
         close_seconds: age at which every system closes an object, by the wall clock.
         is_paced: the topic is written meanwhile; else it is full from the begin.
@@ -29,6 +31,7 @@ class ObjectOrder:
     load: FeedLoad
     file: File
     field: str | None = None
+    is_hourly: bool = False
     object_records: int | None = None
     close_seconds: float = 10.0
     is_paced: bool = False
@@ -42,6 +45,11 @@ class ObjectOrder:
             object_records=records and int(records * load_share),
             close_seconds=self.close_seconds * close_share,
         )
+
+    @property
+    def has_schema(self) -> bool:
+        """True for values that are Avro datums behind Confluent's header."""
+        return self.load.format == "bookings"
 
     @property
     def has_lines(self) -> bool:

@@ -12,7 +12,7 @@ import os
 import sys
 
 from bench.object_ground import PREFIX, Bucket
-from bench.object_system import Impossible, ObjectOrder
+from bench.object_system import ObjectOrder
 from deploy.lab.kafka import CHECKOUT
 from deploy.lab.process import Process
 
@@ -24,8 +24,6 @@ class PutLoop:
     """PROCESSES loops under a parent process."""
 
     def __init__(self, bucket: Bucket, order: ObjectOrder) -> None:
-        if order.file == "avro":
-            raise Impossible("the loop writes lines and Parquet only")
         self._bucket, self._order = bucket, order
         self._process: Process | None = None
 
@@ -42,7 +40,9 @@ class PutLoop:
             "topic": order.load.topic,
             "group": f"loop-{bucket.number}",
             "file": "lines" if order.has_lines else order.file,
+            "has_schema": order.has_schema,
             "field": order.field,
+            "is_hourly": order.is_hourly,
             "records": order.object_records or OBJECT_RECORDS,
             "seconds": order.close_seconds,
             "endpoint": bucket.server.url,

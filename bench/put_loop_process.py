@@ -12,17 +12,36 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
+import fastavro
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import Consumer, Message, TopicPartition
 
+from bench.avro_datums import HEADER
+from bench.booking_datums import PARSED
 from bench.object_ground import client_of
 
 BATCH = 20_000
 SESSION_MS = 6000
+BOOKING = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("at", pa.timestamp("ms", "UTC")),
+        *((name, pa.string()) for name in ("customer", "carrier", "origin", "dest")),
+        ("seats", pa.int32()),
+        ("price", pa.float64()),
+        ("distance", pa.float64()),
+        ("agent", pa.string()),
+        ("is_paid", pa.bool_()),
+        ("note", pa.string()),
+    ]
+)
+"""Columns of bench.booking_datums.SCHEMA."""
 Place = tuple[int, str]
 """Kafka partition and folder."""
 
@@ -89,7 +108,15 @@ def folder(told: Mapping[str, Any], message: Message) -> str:
     if told["field"]:
         value = msgspec.json.decode(message.value() or b"{}")[told["field"]]
         return f"{told['field']}={value}"
+    if told["is_hourly"]:
+        return hour_folders(message.timestamp()[1] // 3_600_000)
     return f"partition={message.partition()}"
+
+
+@cache
+def hour_folders(hour: int) -> str:
+    """Returns the folders of an hour since 1970."""
+    return f"{datetime.fromtimestamp(hour * 3600, UTC):year=%Y/month=%m/day=%d/hour=%H}"
 
 
 def put(client: Any, told: Mapping[str, Any], place: Place, messages: Sequence[Message]) -> None:
@@ -99,6 +126,8 @@ def put(client: Any, told: Mapping[str, Any], place: Place, messages: Sequence[M
     key = f"{told['prefix']}/{name}/{file}"
     if told["file"] == "lines":
         body = b"\n".join([message.value() or b"" for message in messages]) + b"\n"
+    elif told["has_schema"]:
+        body = typed(told["file"], messages)
     else:
         body = parquet(messages)
     client.put_object(Bucket=told["bucket"], Key=key, Body=body)
@@ -125,6 +154,20 @@ def parquet(messages: Sequence[Message]) -> bytes:
     file = io.BytesIO()
     pq.write_table(table, file, compression="zstd")
     return file.getvalue()
+
+
+def typed(file: str, messages: Sequence[Message]) -> bytes:
+    """Returns a file of Avro or Parquet with the fields of the values."""
+    rows: Any = [
+        fastavro.schemaless_reader(io.BytesIO((message.value() or b"")[len(HEADER) :]), PARSED)
+        for message in messages
+    ]
+    out = io.BytesIO()
+    if file == "avro":
+        fastavro.writer(out, PARSED, rows, codec="zstandard")
+    else:
+        pq.write_table(pa.Table.from_pylist(rows, BOOKING), out, compression="zstd")
+    return out.getvalue()
 
 
 if __name__ == "__main__":

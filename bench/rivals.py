@@ -18,12 +18,17 @@ from deploy.lab.kafka import CHECKOUT
 DIRECTORY = CHECKOUT / ".lab" / "rivals"
 SPARK, FLINK = DIRECTORY / "spark", DIRECTORY / "flink"
 SPARK_JARS, FLINK_JARS = DIRECTORY / "spark-jars", DIRECTORY / "flink-jars"
+FLINK_REGISTRY_JARS = DIRECTORY / "flink-registry-jars"
 PACKAGES = {
     SPARK: ("pyspark==4.0.0", "py4j==0.10.9.9"),
     FLINK: ("apache-flink-libraries==2.0.0",),
 }
 """Python packages by folder. That of Flink has its jars, and no Python."""
-POMS = {SPARK_JARS: "spark-sink.xml", FLINK_JARS: "flink-sink.xml"}
+POMS = {
+    SPARK_JARS: "spark-sink.xml",
+    FLINK_JARS: "flink-sink.xml",
+    FLINK_REGISTRY_JARS: "flink-registry.xml",
+}
 """Jars by folder."""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 
+from bench.avro_datums import SCHEMA_ID
+from bench.booking_datums import SCHEMA
 from bench.object_ground import PREFIX, REGION, Bucket
 from bench.object_system import ObjectOrder
 from bench.sluice_feed import MASTER, STOP_SECONDS, WITHOUT_INTENTS
@@ -20,6 +22,12 @@ FILES = {
     "avro": ("avro", "zstd"),
 }
 """Settings `file` and `codec`."""
+SCHEMAS = "schemas"
+_SCHEMA_KEYS = f'''\
+format = "avro"
+schemas = "{SCHEMAS}"
+record_columns = []
+tombstones = "left_out"'''
 CONFIGURATION = """\
 [regions.east]
 redis = "{redis}"
@@ -41,6 +49,7 @@ codec = "{codec}"
 object_records = {records}
 object_age_seconds = {seconds}
 {folders}
+{schemas}
 """
 
 
@@ -54,8 +63,8 @@ class SluiceObjects:
     def __init__(self, bucket: Bucket, order: ObjectOrder, worker_module: str = "") -> None:
         self._bucket, self._worker_module = bucket, worker_module
         self._process: Process | None = None
+        self._has_schema = order.has_schema
         file, codec = FILES[order.file]
-        by_field = f'partition_by = "field"\nfields = {json.dumps([order.field])}'
         self._configuration = CONFIGURATION.format(
             redis=bucket.ground.redis.url,
             kafka=bucket.ground.kafka.bootstrap,
@@ -69,7 +78,8 @@ class SluiceObjects:
             codec=codec,
             records=order.object_records or 0,
             seconds=order.close_seconds,
-            folders=by_field if order.field else "",
+            folders=_folders(order),
+            schemas=_SCHEMA_KEYS if order.has_schema else "",
         )
 
     @property
@@ -80,6 +90,10 @@ class SluiceObjects:
     def start(self) -> None:
         file = self._bucket.directory / "appliance.toml"
         file.write_text(self._configuration)
+        if self._has_schema:
+            schemas = self._bucket.directory / SCHEMAS
+            schemas.mkdir(exist_ok=True)
+            (schemas / f"{SCHEMA_ID}.avsc").write_text(json.dumps(SCHEMA))
         command = [os.fspath(OWN_PROGRAM), "aggregate", "--config", os.fspath(file)]
         command += ["--region", "east", "--master", MASTER]
         if self._worker_module:
@@ -103,6 +117,13 @@ class SluiceObjects:
     def stop(self) -> None:
         if self._process:
             self._process.stop(STOP_SECONDS)
+
+
+def _folders(order: ObjectOrder) -> str:
+    """Returns the keys of the configuration that name folders."""
+    if order.field:
+        return f'partition_by = "field"\nfields = {json.dumps([order.field])}'
+    return 'partition_by = "time"' if order.is_hourly else ""
 
 
 def without_intents(bucket: Bucket, order: ObjectOrder) -> SluiceObjects:

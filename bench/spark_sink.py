@@ -6,6 +6,7 @@ import json
 import os
 import sys
 
+from bench.booking_datums import SCHEMA
 from bench.object_ground import PREFIX, Bucket
 from bench.object_system import ObjectOrder
 from bench.rivals import SPARK, SPARK_JARS, jars
@@ -38,6 +39,8 @@ class SparkSink:
             "topic": order.load.topic,
             "file": "lines" if order.has_lines else order.file,
             "field": order.field,
+            "is_hourly": order.is_hourly,
+            "schema": json.dumps(SCHEMA) if order.has_schema else None,
             "paced_seconds": order.close_seconds if order.is_paced else None,
             "endpoint": bucket.server.url,
             "access_key": ACCESS_KEY,
