@@ -1,0 +1,131 @@
+"""History of a feed, whichever store it has: load, faults, their end, and what is left to do."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from tests.world.checks.wrong import Wrong, shown
+from tests.world.sinks.feed_scene import FeedScene
+from tests.world.sinks.loader_faults import Fault
+from tests.world.sinks.sink_loop import SinkLoop, run
+
+QUIET_SECONDS = 60.0
+"""Bound for the end: virtual time within which something more has to be passed without faults.
+Many small objects take their time in a store that shows each a second later."""
+DEALT_SHARE = 0.5
+"""Share of the kinds of faults that one seed deals."""
+S = TypeVar("S", bound=FeedScene[Any])
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Result of a history."""
+
+    seed: int
+    records: int
+    seconds: float
+    steps: int
+    log: list[str] = field(default_factory=list)
+
+
+class FeedHistory(Generic[S]):
+    """History of one scene.
+
+    Args:
+        faults: all that may be dealt.
+    """
+
+    def __init__(self, scene: S, faults: Iterable[Fault]) -> None:
+        self.scene = scene
+        self.is_loaded = True
+        only = scene.course.only
+        self.dealt: list[tuple[Fault, int]] = [
+            (fault, fault.weight * scene.dice.choice([1, 2, 4]))
+            for fault in faults
+            if (fault.name in only if only else scene.dice.random() < DEALT_SHARE)
+        ]
+
+    async def run(self) -> Outcome:
+        scene, loop = self.scene, self.scene.loop
+        scene.tell("deals " + ", ".join(fault.name for fault, _ in self.dealt))
+        await scene.begin()
+        await scene.plan()
+        load = [
+            asyncio.create_task(sender.keep_sending(lambda: self.is_loaded, 8, 2.0))
+            for sender in scene.senders
+        ]
+        await self.before_faults()
+        kinds, weights = zip(*self.dealt, strict=True)
+        while loop.time() < scene.course.seconds:
+            await asyncio.sleep(scene.dice.expovariate(1 / scene.course.fault_seconds))
+            await scene.dice.choices(kinds, weights)[0].act(scene)
+        self.is_loaded = False
+        self._mend()
+        await asyncio.gather(*load)
+        await self._settle()
+        await scene.feeding.close()
+        records = sum(map(len, scene.checks.source.offsets.values()))
+        return Outcome(scene.seed, records, loop.time(), loop.steps, scene.log)
+
+    async def before_faults(self) -> None:
+        """Does what a course does before its faults."""
+
+    def mend_store(self) -> None:
+        """Ends the faults of the store."""
+        raise NotImplementedError
+
+    def differences(self) -> list[str]:
+        """Returns a text for each difference between the log and the store."""
+        raise NotImplementedError
+
+    async def while_waiting(self) -> None:
+        """Does what operators do while the rest is loaded."""
+
+    def _mend(self) -> None:
+        scene = self.scene
+        scene.tell("all is mended")
+        scene.feeding.cluster.mend()
+        self.mend_store()
+        for loader in scene.feeding.loaders:
+            if loader.is_stopped:
+                loader.resume()
+
+    async def _settle(self) -> None:
+        """Waits until both ends are the same; raises Wrong if they do not become so."""
+        scene = self.scene
+        await scene.end_faults()
+        passed, give_up_at = -1, 0.0
+        while differing := self.differences():
+            now, before = scene.loop.time(), passed
+            passed = sum(found[-1].offset for found in scene.checks.intents.values())
+            give_up_at = give_up_at if passed == before else now + QUIET_SECONDS
+            if now > give_up_at:
+                raise Wrong("; ".join(differing))
+            await self.while_waiting()
+            await asyncio.sleep(1.0)
+
+
+def played(
+    seed: int,
+    make_scene: Callable[[Any], S],
+    make_history: Callable[[S], FeedHistory[S]],
+    make_loop: Callable[[], SinkLoop] = SinkLoop,
+) -> Outcome:
+    """Plays the history of a seed; raises Wrong with the history's log."""
+    random.seed(seed)
+    scenes: list[S] = []
+
+    async def main(loop: SinkLoop) -> Outcome:
+        scenes.append(make_scene(loop))
+        return await make_history(scenes[0]).run()
+
+    try:
+        found: Outcome = run(main, make_loop)
+    except Exception as wrong:
+        told = scenes[0].log if scenes else []
+        raise Wrong(f"seed {seed}: {shown(wrong)}", told) from wrong
+    return found
