@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from aggregator.objects.schema_versions import bare
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
+from replicator.config.object_feed import ObjectFeed
 from replicator.orders.feed_orders import FeedOrders
 from replicator.spark.driver_command import Term
 
@@ -44,4 +46,9 @@ class LoaderAssignment:
     def is_frozen(self, place: TopicPartition, table: str | None = None) -> bool:
         """Returns True if an operator has frozen the partition; with a table, that table in it."""
         now_ms = time.time_ns() // 1_000_000
-        return self.orders.frozen(self.cluster, *place, table, now_ms=now_ms) is not None
+        names = {table}
+        if table is not None and isinstance(self.feed, ObjectFeed):
+            # A folder that is frozen is so for each version of its records.
+            names.add(bare(table))
+        found = (self.orders.frozen(self.cluster, *place, each, now_ms=now_ms) for each in names)
+        return any(found)

@@ -151,7 +151,7 @@ class ObjectLayout:
 
     def versions(self, topic: str) -> SchemaVersions | None:
         """Returns the versions of schemas that share objects of a topic; None: there are none."""
-        if self.feed.keeps_apart or not self._has_ids(topic):
+        if self.feed.keeps_apart or not self.has_ids(topic):
             return None
         known = self.schemas
         return SchemaVersions(self.feed.compatibility, known.type_of, known.is_known)
@@ -175,14 +175,19 @@ class ObjectLayout:
 
     def _ids(self, topic: str, records: RecordSlice) -> Ints | None:
         """Returns the schema ids of records, all of which are known; None: they have none."""
-        if not self._has_ids(topic):
+        if not self.has_ids(topic):
             return None
         ids = schema_ids(records)
         if wanted := self.schemas.wanted({*np.unique(ids).tolist()} - {NO_ID}):
             raise SchemasWanted(wanted)
         return ids
 
-    def _has_ids(self, topic: str) -> bool:
+    def keeps_apart(self, topic: str) -> bool:
+        """Returns True if an encoded partition of a topic is that of one version only."""
+        return self.feed.keeps_apart and self.has_ids(topic)
+
+    def has_ids(self, topic: str) -> bool:
+        """Returns True if each record of a topic names its schema."""
         return self.feed.format == "avro" and self.schemas.of_topic(topic) is None
 
     @cached_property

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import cramjam
+import fastavro
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aggregator.store.recognition import Identities
 
 OFFSET = "offset"
-"""Column of Parquet files with the record's offset."""
+"""Column of a file with the record's offset."""
+AVRO = "avro"
 _DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gz": lambda data: bytes(cramjam.gzip.decompress(data)),
     "zst": lambda data: bytes(cramjam.zstd.decompress(data)),
@@ -32,7 +38,9 @@ def is_same(one: bytes, other: bytes, extension: str) -> bool:
     if one == other:
         return True
     if _is_parquet(extension):
-        return bool(_table(one).equals(_table(other)))
+        return _is_same_table(_table(one), _table(other))
+    if extension == AVRO:
+        return _datums(one) == _datums(other)
     return _plain(one, extension) == _plain(other, extension)
 
 
@@ -41,12 +49,13 @@ def rows_of(data: bytes, extension: str) -> Identities | None:
 
     Raises UnreadableFile.
     """
-    if not _is_parquet(extension):
+    offsets: npt.NDArray[np.int64]
+    if extension == AVRO:
+        offsets = _avro_offsets(data)
+    elif _is_parquet(extension) and OFFSET in (table := _table(data)).column_names:
+        offsets = table.column(OFFSET).to_numpy().astype(np.int64)
+    else:
         return None
-    table = _table(data)
-    if OFFSET not in table.column_names:
-        return None
-    offsets = table.column(OFFSET).to_numpy().astype(np.int64)
     return Identities(offsets, np.zeros_like(offsets))
 
 
@@ -59,6 +68,43 @@ def _table(data: bytes) -> pa.Table:
         return pq.read_table(pa.BufferReader(data))
     except (pa.ArrowException, OSError) as error:
         raise UnreadableFile(f"no Parquet file: {error}") from error
+
+
+def _is_same_table(one: pa.Table, other: pa.Table) -> bool:
+    # Columns with NaN equal none; as files of one writer they do.
+    return bool(one.equals(other)) or _as_file(one) == _as_file(other)
+
+
+def _as_file(table: pa.Table) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(table.combine_chunks(), out, compression="none", store_schema=False)
+    return out.getvalue()
+
+
+def _datums(data: bytes) -> tuple[Any, int, bytes]:
+    """Returns schema, number and bytes of the datums of a container."""
+    with _reading_avro():
+        blocks: Any = fastavro.block_reader(io.BytesIO(data))
+        found = [(each.num_records, each.bytes_.getvalue()) for each in blocks]
+        # As the library reads it: names with their namespaces.
+        schema = blocks.writer_schema
+    return schema, sum(count for count, _ in found), b"".join(each for _, each in found)
+
+
+def _avro_offsets(data: bytes) -> npt.NDArray[np.int64]:
+    with _reading_avro():
+        rows: Any = fastavro.reader(io.BytesIO(data))
+        return np.array([row[OFFSET] for row in rows], np.int64)
+
+
+@contextmanager
+def _reading_avro() -> Iterator[None]:
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:  # the library raises whatever its code happens to raise
+        raise UnreadableFile(f"no Avro file: {error!r:.200}") from error
 
 
 def _plain(data: bytes, extension: str) -> bytes:

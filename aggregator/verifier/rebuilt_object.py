@@ -4,7 +4,7 @@ Pure."""
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,44 +26,57 @@ class RebuiltObject:
     """Object that is formed again of the topic's records.
 
     Args:
-        new_writer: makes the writer of its file, by the settings of today.
+        name: its encoded partition, with the version of its records where these are kept apart.
+        admission: by the writer's decoder, where it has one.
+        writer: of a new file, by the settings of today.
     """
 
     told: ToldObject
+    name: str
     admission: Admission
-    new_writer: Callable[[], FileWriter]
+    writer: FileWriter
     digest: RecordDigest = field(default_factory=RecordDigest)
+    schema: str = ""
+    """Id of the schema of its file; empty for none."""
     size_bytes: int = 0
     crc32c: int = 0
     records: int = 0
     offsets: list[Ints] = field(default_factory=list)
     dead: list[int] = field(default_factory=list)
     """Offsets of the records that have to be dead letters."""
-    _writer: FileWriter | None = None
 
     def add(self, part: RecordSlice) -> None:
         """Takes records of the object's range in."""
+        self._note(self.written(part))
+
+    def written(self, part: RecordSlice) -> bytes:
+        """Takes records of the object's range in; returns the bytes of its file that are
+        complete."""
         admitted = self.admission(part)
         self.records += len(part)
         self.digest.add([admitted.records])
         self.offsets.append(admitted.records.offset)
         self.dead += [each.offset for each in admitted.dead]
-        if self._writer is None:
-            self._writer = self.new_writer()
-        self._note(self._writer.write([admitted.records]))
+        return self.writer.write([admitted.records])
 
     def finish(self) -> Identities:
         """Notes that no more records come; returns those that have to be in the object."""
-        self._note((self._writer or self.new_writer()).finish())
+        self._note(self.writer.finish())
+        self.schema = self.writer.schema
         offsets = np.concatenate(self.offsets) if self.offsets else np.empty(0, np.int64)
-        self._writer, self.offsets = None, []
+        del self.writer, self.admission  # the decoded records of many objects
+        self.offsets = []
         return Identities(offsets, np.zeros_like(offsets))
+
+    @property
+    def left_out(self) -> int:
+        """Records that are in no file."""
+        return self.records - self.digest.records
 
     @property
     def is_as_told(self) -> bool:
         """True if the records are those that the manifest names."""
-        left_out = self.records - self.digest.records
-        found = (self.records, left_out, self.digest.text)
+        found = (self.records, self.left_out, self.digest.text)
         return found == (self.told.records, self.told.left_out, self.told.digest)
 
     def _note(self, data: bytes) -> None:
@@ -75,14 +88,13 @@ class RebuiltObject:
 class RebuiltObjects:
     """Objects of one encoded partition, by their begins."""
 
-    rebuilt: list[RebuiltObject]
-    begins: list[int] = field(init=False)
-    ends: Ints = field(init=False)
+    rebuilt: list[RebuiltObject] = field(default_factory=list)
+    begins: list[int] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.rebuilt.sort(key=lambda each: (each.told.begin, each.told.end))
-        self.begins = [each.told.begin for each in self.rebuilt]
-        self.ends = np.array([each.told.end for each in self.rebuilt], np.int64)
+    def add(self, each: RebuiltObject) -> None:
+        """Takes in an object that begins behind all others, or where the last one does."""
+        self.rebuilt.append(each)
+        self.begins.append(each.told.begin)
 
     def overlaps(self) -> Iterator[tuple[ToldObject, ToldObject]]:
         """Yields objects that have offsets in common."""
@@ -104,5 +116,6 @@ class RebuiltObjects:
         if not self.begins:
             return offsets
         at = np.searchsorted(self.begins, offsets, "right") - 1
-        found: Ints = offsets[(at < 0) | (offsets >= self.ends[at])]
+        ends = np.array([each.told.end for each in self.rebuilt], np.int64)
+        found: Ints = offsets[(at < 0) | (offsets >= ends[at])]
         return found

@@ -1,9 +1,10 @@
 """A process that runs a command of `sluice`, and ends or stops at a named step of a restore.
 
-    python -m tests.live.restore_steps STEP NTH KILL|STOP restore --config ...
+    python -m tests.live.restore_steps STEP NTH SIGKILL|SIGSTOP restore --config ...
 
 At the nth time that the step is reached, the process sends itself the signal: SIGKILL, as a power
-cut would, or SIGSTOP, which makes it a zombie until the test sends SIGCONT.
+cut would, or SIGSTOP, which makes it a zombie until the test sends SIGCONT. It stops only once,
+or with EACH-NTH each nth time.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from tests.live.loader_process import CHECKOUT
 from tests.live.object_steps import _around
 from tui.program import run
 
+EACH = "EACH-"
+
 
 class Step(StrEnum):
     """Steps of a restore, in their order."""
@@ -37,6 +40,19 @@ class Step(StrEnum):
     ALL_SENT = "all-sent"
     """So are the runs: only the end of the transaction is left."""
     COMMITTED = "committed"
+
+
+class EachEnding(Ending):
+    """Signal that this process sends itself each nth time that a step is reached."""
+
+    def reach(self, step: Any) -> None:
+        if step is self._step and self._left == 0:
+            self._left = self._nth
+        super().reach(step)
+
+    def __init__(self, step: Any, nth: int, number: signal.Signals) -> None:
+        super().__init__(step, nth, number)
+        self._nth = nth
 
 
 def watch(ending: Ending) -> None:
@@ -78,7 +94,7 @@ def each_transaction_twice() -> Iterator[None]:
 
 
 def begin_with_end(
-    directory: Path, words: list[str], step: Step, nth: int, number: signal.Signals
+    directory: Path, words: list[str], step: Step, nth: int | str, number: signal.Signals
 ) -> Process:
     """Starts a command that ends or stops at a step."""
     log = directory / f"restore-{step}-{nth}-{len(list(directory.iterdir()))}.log"
@@ -93,5 +109,7 @@ def begin_with_end(
 
 if __name__ == "__main__":
     named_step, nth, named_signal, *words = sys.argv[1:]
-    watch(Ending(Step(named_step), int(nth), signal.Signals[named_signal]))  # type: ignore[arg-type]
+    times = nth.removeprefix(EACH)
+    kind = Ending if times == nth else EachEnding
+    watch(kind(Step(named_step), int(times), signal.Signals[named_signal]))  # type: ignore[arg-type]
     sys.exit(run(words))

@@ -4,7 +4,9 @@ written."""
 from __future__ import annotations
 
 import io
+import json
 import re
+from concurrent.futures import Future
 from contextlib import redirect_stdout
 
 import pytest
@@ -23,6 +25,9 @@ from aggregator.loader.report_store import ReportStore
 from deploy.lab.object_server import ACCESS_KEY, SECRET_KEY, ObjectServer
 from deploy.lab.traffic import TrafficRecord
 from deploy.lab.wait import until
+from replicator.orders.feed_orders import FeedOrders
+from replicator.orders.order_records import Freeze
+from tests.aggregator.formats.datums import encoded
 from tests.live.object_ground import ObjectGround
 from tui.program import run
 
@@ -115,3 +120,37 @@ def test_ranges_whose_records_are_all_left_out_are_passed_without_an_object(make
     shown = dict(zip(heads, row, strict=True))
     told = [shown[head] for head in ("MODE", "COMMITTED", "END", "OPEN", "SEALED", "SEALED S")]
     assert told == ["consume", "18", "24", "1", "0", "-"]
+
+
+def test_a_folder_is_frozen_in_each_version_of_its_records(make_feed, tmp_path):
+    (tmp_path / "schemas").mkdir()
+    of_version = {
+        version: {
+            "type": "record",
+            "name": "Row",
+            "fields": [{"name": "c", "type": "string"}, {"name": f"v{version}", "type": "int"}],
+        }
+        for version in (1, 2)
+    }
+    for version, schema in of_version.items():
+        (tmp_path / "schemas" / f"{version}.avsc").write_text(json.dumps(schema))
+
+    def row(letter: str, version: int) -> TrafficRecord:
+        datum = encoded(of_version[version], {"c": letter, f"v{version}": 1})
+        return TrafficRecord(0, b"key", b"\0" + version.to_bytes(4, "big") + datum)
+
+    feed = make_feed('object_records = 1\nfile = "avro"\nformat = "avro"\nschemas = "schemas"\n')
+    feed.send([row("b", 1), row("b", 2), row("a", 2), row("b", 1), row("a", 1)])
+    said = {"route": feed.feed, "at_ms": 0, "who": "ann@ops", "why": "wrong producer"}
+
+    def load(*tables: str) -> Future:
+        freezes = tuple(Freeze(**said, table=each) for each in tables)
+        return feed.load(orders=FeedOrders(feed=feed.feed, freezes=freezes))
+
+    for tables, passed in ((("c=a",), 2), (("c=a#1",), 4), ((), 5)):
+        loader = load(*tables)
+        feed.wait_passed(passed)
+        feed.publish()
+        loader.result(30)
+        assert feed.intents()[0].offset == passed
+    feed.assert_told()

@@ -22,7 +22,7 @@ from replicator.config.topology import load
 from replicator.kafka.admin.admin import Admin
 from tests.live.feed_ground import committed, documents
 from tests.live.object_ground import ObjectGround
-from tests.live.restore_steps import Step, begin_with_end, each_transaction_twice
+from tests.live.restore_steps import EACH, Step, begin_with_end, each_transaction_twice
 from tests.live.test_feed_kills import await_death
 from tests.live.test_feed_zombies import await_stop
 from tui.cli.exit_codes import ExitCode
@@ -116,10 +116,10 @@ def target(lake):
     return new_topic(lake)
 
 
-def new_topic(lake, partitions: int = PARTITIONS, **configs: str) -> str:
+def new_topic(lake, partitions: int = PARTITIONS, cluster=None, **configs: str) -> str:
     name = f"restored_{uuid.uuid4().hex[:8]}"
     named = {key.replace("_", "."): value for key, value in configs.items()}
-    lake.cluster.create_topics(NewTopic(name, partitions, config=named))
+    (cluster or lake.cluster).create_topics(NewTopic(name, partitions, config=named))
     return name
 
 
@@ -250,6 +250,34 @@ def test_of_two_restores_into_a_topic_the_older_ends_and_none_writes_twice(lake,
         assert zombie.wait() == ExitCode.FENCED, zombie.log.read_text()
     assert_whole(lake, target)
     assert_translated(lake, target)
+
+
+def test_brokers_that_die_while_a_restore_runs_lose_and_repeat_nothing(
+    lake, make_cluster, tmp_path
+):
+    wide = make_cluster("wide", brokers=3)
+    config = tmp_path / "wide.toml"
+    brokers = json.dumps(wide.bootstrap.split(","))
+    config.write_text(lake.config.read_text().replace('["127.0.0.1:1"]', brokers))
+    target = new_topic(lake, cluster=wide, retention_ms="-1", **SMALL)
+    into = [*words(lake, target), "--config", str(config), "--into", "east regional"]
+    restoring = begin_with_end(tmp_path, into, Step.BATCH_SENT, f"{EACH}4", signal.SIGSTOP)
+    for number in wide.brokers[:2]:
+        # It stands within a transaction, and goes on while the broker is away.
+        await_stop(restoring)
+        wide.kill(number)
+        restoring.send(signal.SIGCONT)
+        wide.restart(number)
+        wide.wait_ready()
+
+    def has_ended() -> bool:
+        restoring.send(signal.SIGCONT)
+        return not restoring.is_running()
+
+    assert until(has_ended, 60), restoring.failure("does not end")
+    assert restoring.wait() == 0, restoring.log.read_text()
+    wanted = without_offsets(content(lake.cluster, lake.topic))
+    assert without_offsets(content(wide, target)) == wanted
 
 
 def test_a_corrupt_or_lost_object_is_named_and_the_restore_goes_on_once_it_is_back(lake, target):

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from aggregator.objects.named_folder import UnknownFolder, named_folder
+from aggregator.objects.schema_versions import bare
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
+from replicator.config.object_feed import ObjectFeed
 from replicator.orders.order_records import Freeze, RefreshSchema, SkipReplay
 from tui.actions.order_checks import OrderRefused
 from tui.actions.region_orders import OrderChange, RegionOrders, Terms
@@ -31,6 +34,7 @@ def check_scope(feed: Feed, scope: Scope) -> None:
 def freeze(orders: RegionOrders, feed: Feed, scope: Scope, terms: Terms) -> OrderChange:
     """Stops reading. Raises OrderRefused for a scope that the feed does not have."""
     check_scope(feed, scope)
+    scope = _with_folder(feed, scope)
     fields = orders.fields(feed, terms)
     return orders.publish(
         [
@@ -52,8 +56,10 @@ def resume(orders: RegionOrders, feed: Feed, scope: Scope) -> OrderChange:
     """
     check_scope(feed, scope)
     active = orders.active(Freeze, [feed])
-    inside = [each for each in active if _is_within(each, scope)]
-    wider = [each for each in active if each not in inside and _is_within(scope, each)]
+    if scope.table not in {each.table for each in active}:
+        scope = _with_folder(feed, scope)
+    inside = [each for each in active if _is_within(feed, each, scope)]
+    wider = [each for each in active if each not in inside and _is_within(feed, scope, each)]
     if wider:
         raise OrderRefused(
             "a wider freeze holds: resume that one, and freeze the others one by one; nothing was "
@@ -88,7 +94,32 @@ def skip_replay(
     )
 
 
-def _is_within(one: Freeze | Scope, other: Freeze | Scope) -> bool:
+def _with_folder(feed: Feed, scope: Scope) -> Scope:
+    """Returns the scope with the folder of objects as loaders name it, and the topic of its path.
+
+    Raises OrderRefused for a folder that the feed does not make.
+    """
+    if scope.table is None or not isinstance(feed, ObjectFeed):
+        return scope
+    try:
+        topic, name = named_folder(feed, scope.table)
+    except UnknownFolder as error:
+        raise OrderRefused(str(error)) from None
+    if topic is not None and scope.topic not in (None, topic):
+        raise OrderRefused(f"{scope.table} is of the topic {topic}, and not {scope.topic}")
+    if topic is not None and not feed.takes(topic):
+        raise OrderRefused(f"feed {feed.name} takes no topic {topic}")
+    return replace(scope, topic=topic or scope.topic, table=name)
+
+
+def _is_within(feed: Feed, one: Freeze | Scope, other: Freeze | Scope) -> bool:
     """Returns True if the other names nothing, or the same, wherever it names something."""
+    if isinstance(feed, ObjectFeed) and one.table is not None and other.table == bare(one.table):
+        # A folder has all versions of its records.
+        one, other = _without_table(one), _without_table(other)
     names = ("cluster", "topic", "partition", "table")
     return all(getattr(other, name) in (None, getattr(one, name)) for name in names)
+
+
+def _without_table(of: Freeze | Scope) -> Scope:
+    return Scope(of.cluster, of.topic, of.partition)

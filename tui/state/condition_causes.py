@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from replicator.kafka.client.loss import LossKind
 from replicator.notices.condition import Condition, Kind
 from tui.state.alert import Level
 from tui.state.alert_cause import ROWS_MAX, Cause, notices_in
@@ -154,19 +155,35 @@ def _parked_cause(place: _Place, parked: _Parked) -> Cause:
         partition=one,
         since_ms=min(parked.since_ms, default=None),
         news_ms=max(parked.since_ms, default=None),
-        rows=tuple(f"{topic}-{n}: {parked.reasons[n]}" for n in numbers[:ROWS_MAX]),
-        command=_way_out(place, one),
+        rows=tuple(_parked_row(place, n, parked.reasons[n]) for n in numbers[:ROWS_MAX]),
+        command=_way_out(place, one, reason),
         sources=(notices_in(parked.region),),
     )
 
 
-def _way_out(place: _Place, partition: int | None) -> tuple[str, ...]:
-    """Returns the command that shows the parked partitions, and with --yes accepts the loss."""
+def _parked_row(place: _Place, number: int, reason: str) -> str:
+    text = f"{place.topic}-{number}: {reason}"
+    if not (place.feed and _is_taken(reason)):
+        return text
+    options = f"--feed {place.feed} --topic {place.topic} --partition {number}"
+    return f"{text}; `sluice aggregate objects {options}` lists those written"
+
+
+def _way_out(place: _Place, partition: int | None, reason: str) -> tuple[str, ...]:
+    """Returns the command that shows the parked partitions, and with --yes accepts the loss; of
+    objects whose names are taken the one that shows both contents, and with --confirm overwrites.
+    """
     words = ["accept-loss", "--route", place.route]
     if place.feed:
-        words = ["aggregate", "accept-loss", "--feed", place.feed, "--cluster", place.cluster]
+        # Accepting a loss only parks the partition again while the name is taken.
+        command = "overwrite" if _is_taken(reason) else "accept-loss"
+        words = ["aggregate", command, "--feed", place.feed, "--cluster", place.cluster]
     words += ["--topic", place.topic]
     return (*words, "--partition", str(partition)) if partition is not None else tuple(words)
+
+
+def _is_taken(reason: str) -> bool:
+    return LossKind.OBJECT_TAKEN.value in reason
 
 
 def _about(route: str, feed: str) -> tuple[str, ...]:

@@ -2,9 +2,11 @@
 
 import gzip
 import io
+import math
 import zlib
 
 import cramjam
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -54,7 +56,37 @@ def test_offsets_are_those_of_the_column():
     assert rows_of(out.getvalue(), "parquet") is None
 
 
-@pytest.mark.parametrize("extension", ["parquet", "json.gz", "json.zst", "json.lz4"])
+SCHEMA = {"type": "record", "name": "R", "fields": [{"name": "offset", "type": "long"}]}
+
+
+def container(offsets, codec="null", sync_interval=16000, schema=SCHEMA):
+    out = io.BytesIO()
+    rows = [{"offset": each} for each in offsets]
+    fastavro.writer(out, schema, rows, codec, sync_interval)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard"])
+def test_containers_are_compared_by_their_datums(codec):
+    one = container(range(100), codec)
+    # Other blocks and marks.
+    assert is_same(one, container(range(100), "deflate", 20), "avro")
+    assert not is_same(one, container([*range(99), 7], codec), "avro")
+    assert not is_same(one, container(range(99), codec), "avro")
+    assert not is_same(one, container(range(100), schema={**SCHEMA, "name": "Other"}), "avro")
+    found = rows_of(one, "avro")
+    assert found is not None and found.offset.tolist() == [*range(100)]
+
+
+def test_columns_with_values_that_equal_nothing_are_the_same_once_their_bits_are():
+    one, other = (
+        parquet([1], codec, x=[math.nan], y=[[{"z": math.nan}]]) for codec in ("zstd", "gzip")
+    )
+    assert is_same(one, other, "parquet")
+    assert not is_same(one, parquet([1], x=[math.nan], y=[[{"z": 1.0}]]), "parquet")
+
+
+@pytest.mark.parametrize("extension", ["parquet", "avro", "json.gz", "json.zst", "json.lz4"])
 def test_what_is_no_file_of_its_format_is_named(extension):
     with pytest.raises(UnreadableFile, match="no "):
         is_same(b"no file", b"nor this", extension)

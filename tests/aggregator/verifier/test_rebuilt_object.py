@@ -14,6 +14,7 @@ class Joined:
     """Writer of a file that has the values, one behind the other."""
 
     size_bytes = 0
+    schema = ""
 
     def write(self, slices):
         return b"".join(each.value_at(at) or b"" for each in slices for at in range(len(each)))
@@ -35,7 +36,14 @@ ALL = Admission()
 
 
 def rebuilt(begin, end, admission=ALL, **more):
-    return RebuiltObject(told(begin, end, **more), admission, Joined)
+    return RebuiltObject(told(begin, end, **more), "", admission, Joined())
+
+
+def all_of(*objects):
+    found = RebuiltObjects()
+    for each in sorted(objects, key=lambda each: each.told.begin):
+        found.add(each)
+    return found
 
 
 limits = st.lists(st.integers(0, 60), min_size=2, max_size=10, unique=True).map(sorted)
@@ -44,7 +52,7 @@ limits = st.lists(st.integers(0, 60), min_size=2, max_size=10, unique=True).map(
 @given(limits, st.sets(st.integers(0, 60), min_size=1))
 def test_each_record_is_in_the_object_of_its_range_or_uncovered(limits, offsets):
     ends = list(zip(limits[::2], limits[1::2], strict=False))
-    objects = RebuiltObjects([rebuilt(*each) for each in ends])
+    objects = all_of(*(rebuilt(*each) for each in ends))
     part = slice_of([b"v"] * 61).at(np.array(sorted(offsets)))
     for each, some in objects.within(part):
         each.add(some)
@@ -58,7 +66,7 @@ def test_each_record_is_in_the_object_of_its_range_or_uncovered(limits, offsets)
 
 
 def test_objects_with_offsets_in_common_are_named():
-    objects = RebuiltObjects([rebuilt(5, 9), rebuilt(0, 6), rebuilt(9, 12)])
+    objects = all_of(rebuilt(5, 9), rebuilt(0, 6), rebuilt(9, 12))
     ((before, after),) = objects.overlaps()
     assert (before.begin, after.begin) == (0, 5)
 

@@ -1,10 +1,15 @@
 """Orders to the loaders of a feed, with a client that records what is written."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from aggregator.intents.table_range import TableRange
 from aggregator.loader.reports import FeedPartition
 from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
+from replicator.config.object_feed import ObjectFeed
+from replicator.config.schema_folder import SchemaFolder
 from replicator.orders.flaws import flaw
 from replicator.orders.order_records import Freeze, RefreshSchema, SkipReplay, key_of
 from tests.tui.balance_records import NOW_MS
@@ -127,3 +132,62 @@ def test_each_block_is_skipped_by_its_offsets_for_a_day():
     assert flaw(order) is None
     assert skip_replay(orders_of(client), FEED, [], Terms("x")).written == ()
     assert client.writes == 1
+
+
+LAKE = ObjectFeed(
+    name="lake",
+    kind="s3",
+    region="east",
+    clusters=("east aggregate",),
+    bucket="air",
+    file="avro",
+    format="avro",
+    schemas=SchemaFolder(Path("schemas"), {"7.avsc": b'"int"'}),
+    partition_by="field",
+    fields=("carrier",),
+)
+
+
+@pytest.mark.parametrize(
+    ("scope", "topic", "table"),
+    [
+        (Scope(table="carrier=UA"), None, "carrier=UA"),
+        (Scope(table="topics/flights/carrier=UA/"), "flights", "carrier=UA"),
+        (Scope(topic="flights", table="carrier=UA#7"), "flights", "carrier=UA#7"),
+    ],
+)
+def test_a_folder_of_objects_is_frozen_by_the_name_that_listings_show(scope, topic, table):
+    (order,) = freeze(orders_of(RecordingClient()), LAKE, scope, TERMS).written
+    assert (order.topic, order.table) == (topic, table)
+
+
+@pytest.mark.parametrize("action", [lambda *given: freeze(*given, TERMS), resume])
+@pytest.mark.parametrize(
+    ("scope", "text"),
+    [
+        (Scope(table="UA"), "feed lake has no folder UA; its folders are carrier=..."),
+        (Scope(topic="t", table="topics/flights/carrier=UA"), "is of the topic flights, and not t"),
+        (Scope(table="sluice.balance/carrier=UA"), "takes no topic sluice.balance"),
+    ],
+)
+def test_a_folder_that_a_feed_does_not_make_is_refused(action, scope, text):
+    client = RecordingClient()
+    with pytest.raises(OrderRefused, match=re.escape(text)):
+        action(orders_of(client), LAKE, scope)
+    assert client.writes == 0
+
+
+def test_a_folder_is_resumed_with_all_its_versions_and_one_of_them_alone():
+    of_lake = {**SAID, "route": "lake"}
+    whole, one, old = (
+        Freeze(**of_lake, table=each) for each in ("carrier=UA", "carrier=UA#7", "by-hand")
+    )
+    client = RecordingClient(one, old)
+    change = resume(orders_of(client), LAKE, Scope(table="carrier=UA"))
+    assert change.taken_back == (one,)
+    client = RecordingClient(whole, one)
+    with pytest.raises(OrderRefused, match="a wider freeze holds"):
+        resume(orders_of(client), LAKE, Scope(table="carrier=UA#7"))
+    # An order of a name that is none can be taken back.
+    client = RecordingClient(old)
+    assert resume(orders_of(client), LAKE, Scope(table="by-hand")).taken_back == (old,)

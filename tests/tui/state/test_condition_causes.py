@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.notices.condition import Condition
 from tests.tui.console.snapshots import NOW_MS, feed, healthy, parked, route, topic
 from tui.state.alert import Level
@@ -96,6 +97,37 @@ def test_parked_partitions_of_a_feed_name_its_cluster():
         *("aggregate", "accept-loss", "--feed", "ticks", "--cluster", "west aggregate"),
         *("--topic", "orders", "--partition", "1"),
     )
+
+
+def test_a_name_that_another_content_has_is_told_with_the_command_that_overwrites():
+    loss = Loss(LossKind.OBJECT_TAKEN, 180, 270, "flights+1+180 has 7 bytes; ours 9")
+    ticks = feed()
+    (stopped,) = [each for each in ticks.partitions if each.parked]
+    taken = replace(stopped, parked=str(loss))
+    (found,) = parked_causes(replace(healthy(), feeds=(replace(ticks, partitions=(taken,)),)))
+    place = ("--topic", "orders", "--partition", "1")
+    where = ("--feed", "ticks", "--cluster", "west aggregate", *place)
+    assert found.command == ("aggregate", "overwrite", *where)
+    (row,) = found.rows
+    assert row.startswith("orders-1: the name of an object is taken by another content")
+    assert row.endswith(
+        "; `sluice aggregate objects --feed ticks --topic orders --partition 1` lists those written"
+    )
+    # A loader tells it in the same words.
+    told = replace(PARKED, route="", feed="ticks", cluster="west aggregate", text=str(loss))
+    (found,) = parked_causes(with_conditions(told))
+    assert found.command[:2] == ("aggregate", "overwrite")
+
+
+def test_the_reason_that_an_alert_names_decides_its_command():
+    taken = str(Loss(LossKind.OBJECT_TAKEN, 180, 270))
+    told = replace(PARKED, route="", feed="ticks", cluster="west aggregate")
+    both = [replace(told, text=taken), replace(told, partition=4)]
+    (found,) = parked_causes(with_conditions(*both))
+    assert (found.command[:2], "is taken" in found.text) == (("aggregate", "overwrite"), True)
+    assert [("aggregate objects" in row) for row in found.rows] == [True, False]
+    (found,) = parked_causes(with_conditions(replace(told, partition=2), *both))
+    assert (found.command[:2], "is taken" in found.text) == (("aggregate", "accept-loss"), False)
 
 
 def test_a_refusal_of_a_server_is_told_in_the_daemons_words_for_each_cluster():

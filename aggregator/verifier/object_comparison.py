@@ -1,0 +1,289 @@
+"""Object comparison: the records of one Kafka partition against the objects that have them.
+
+The records of an object's range are read from Kafka, and become the same file again, by the feed's
+schemas where values have any. Its bytes are compared with those that are read back from the store;
+only where these differ the contents are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from crc32c import crc32c
+
+from aggregator.formats.record_slice import RecordSlice
+from aggregator.formats.schema_ids import SchemasWanted
+from aggregator.loader.object_layout import OFFSET_MAX, ObjectLayout
+from aggregator.objects.object_name import parsed
+from aggregator.objects.schema_versions import bare, versioned
+from aggregator.objects.told_object import ToldObject
+from aggregator.s3.object_store import ObjectStore
+from aggregator.schemas.schema_registry import SchemasAway
+from aggregator.store.recognition import Identities
+from aggregator.verifier.object_content import OFFSET, UnreadableFile, is_same, rows_of
+from aggregator.verifier.rebuilt_object import RebuiltObject, RebuiltObjects
+from aggregator.verifier.row_check import RowCount
+from aggregator.verifier.row_digest import difference, ranges
+from aggregator.verifier.topic_records import NotRead, TopicRecords
+from balancer.plan import TopicPartition
+from replicator.batches.batch import BrokenBatch
+from replicator.config.cluster_name import ClusterName
+from replicator.kafka.client.cluster import Answered
+from replicator.runtime.run_in_thread import run_in_thread
+
+
+@dataclass(eq=False)
+class ObjectComparison:
+    """Comparison of one Kafka partition.
+
+    Args:
+        is_compacted: the topic may have lost records that are in objects.
+    """
+
+    layout: ObjectLayout
+    store: ObjectStore
+    records: TopicRecords
+    place: TopicPartition
+    count: RowCount
+    is_compacted: bool
+    dead: list[int] = field(default_factory=list)
+    """Offsets of the records that have to be dead letters."""
+    _waiting: deque[ToldObject] = field(init=False, default_factory=deque)
+    _objects: dict[str, RebuiltObjects] = field(init=False, default_factory=dict)
+    _open: list[RebuiltObject] = field(init=False, default_factory=list)
+    _unknown: list[ToldObject] = field(init=False, default_factory=list)
+    """Objects of whose range it is not known which records they have."""
+    _doubts: dict[str, list[str]] = field(init=False, default_factory=dict)
+
+    async def compare(
+        self, told: list[ToldObject], log_start: int, begin: int, committed: int
+    ) -> None:
+        """Compares the records from an offset on with the objects that have any of them.
+
+        Args:
+            committed: every record below is in an object.
+        """
+        told = [each for each in told if each.end > begin]
+        known = [each for each in told if each.begin >= log_start]
+        if len(known) < len(told):
+            text = f"partition {self.place.partition}: Kafka has deleted records of "
+            self.count.doubt(f"{text}{len(told) - len(known)} objects")
+            begin = max(each.end for each in told if each.begin < log_start)
+        self._waiting = deque(sorted(known, key=lambda each: (each.begin, each.end)))
+        first = min([begin, *(each.begin for each in known)])
+        end = max([committed, *(each.end for each in known)])
+        try:
+            async for part in self.records.slices(*self.place, first, end):
+                routed = await self._routed(part)
+                self._begin(routed, int(part.offset[-1]))
+                for name, own in routed.items():
+                    self._take(name, own, begin, committed)
+                await self._finish_up_to(int(part.offset[-1]) + 1)
+            self._begin({}, OFFSET_MAX)
+            await self._finish_up_to(OFFSET_MAX)
+        except (NotRead, BrokenBatch, Answered, SchemasAway) as error:
+            self.count.doubt(f"partition {self.place.partition}: {error}")
+        self._name_overlaps()
+        for why, keys in self._doubts.items():
+            more = f" and {len(keys) - 1} more" if keys[1:] else ""
+            self.count.doubt(f"{keys[0]}{more} {why}")
+
+    async def _routed(self, part: RecordSlice) -> Mapping[str, RecordSlice]:
+        """Returns records by encoded partition. Raises SchemasAway."""
+        while True:
+            try:
+                return self.layout.route(self.place, part)
+            except SchemasWanted as wanted:
+                await run_in_thread(self.layout.schemas.fetch, wanted.ids)
+
+    def _begin(self, routed: Mapping[str, RecordSlice], last: int) -> None:
+        """Begins the objects whose first record is read."""
+        while self._waiting and self._waiting[0].begin <= last:
+            told = self._waiting.popleft()
+            named = parsed(told.key, self.layout.feed.prefix_of(ClusterName(self.layout.cluster)))
+            if named is None:
+                self._doubt("is not below the prefix of today", told)
+                self._unknown.append(told)
+                continue
+            folder = named.encoded_partition
+            name = next((name for name, own in routed.items() if _has(own, told.begin)), "")
+            if name and bare(name) != folder:
+                self._doubt("is in a folder of other settings: it was not compared", told)
+                self._unknown.append(told)
+            elif name or (name := self._name_of(told, folder)):
+                rebuilt = self._rebuilt(told, name)
+                self._open.append(rebuilt)
+                self._objects.setdefault(name, RebuiltObjects()).add(rebuilt)
+            else:
+                self._doubt("has lost its first record: it was not compared", told)
+                self._unknown.append(told)
+
+    def _name_of(self, told: ToldObject, folder: str) -> str:
+        """Returns the encoded partition of an object by what is told of it; empty if that does not
+        tell the version of its records."""
+        if not self.layout.keeps_apart(self.place.topic):
+            return folder
+        return versioned(folder, int(told.schema)) if told.schema.isdigit() else ""
+
+    def _rebuilt(self, told: ToldObject, name: str) -> RebuiltObject:
+        writer = self.layout.writer(self.place, told.key)
+        admission = self.layout.admission(self.place, name, writer.decode)
+        return RebuiltObject(told, name, admission, writer)
+
+    def _take(self, name: str, part: RecordSlice, begin: int, committed: int) -> None:
+        objects = self._objects.setdefault(name, RebuiltObjects())
+        for each, some in objects.within(part):
+            each.add(some)
+        offsets = objects.uncovered(part.between(begin, committed).offset)
+        for told in self._unknown:
+            offsets = offsets[(offsets < told.begin) | (offsets >= told.end)]
+        if len(offsets):
+            self.count.expected += len(offsets)
+            self.count.missing += len(offsets)
+            where = f"partition {self.place.partition}, offsets {ranges(offsets)}"
+            self.count.example(f"missing: in no object: {where}")
+
+    async def _finish_up_to(self, position: int) -> None:
+        done = [each for each in self._open if each.told.end <= position]
+        self._open = [each for each in self._open if each.told.end > position]
+        self._unknown = [each for each in self._unknown if each.end > position]
+        for each in sorted(done, key=lambda each: each.told.end):
+            await self._finish(each)
+
+    async def _finish(self, each: RebuiltObject) -> None:
+        """Compares an object all of whose records were read."""
+        rows = each.finish()
+        key, told = each.told.key, each.told
+        if self.is_compacted and each.records < told.records:
+            self.dead += each.dead
+            self._doubt("may have lost records by compaction: it was not compared", told)
+            return
+        is_by_others = each.schema != told.schema or (
+            self.layout.has_ids(self.place.topic) and each.left_out != told.left_out
+        )
+        if is_by_others and told.is_empty:
+            # Its schema came since: its records are dead letters for ever.
+            self.dead += each.dead + rows.offset.tolist()
+            return
+        if not is_by_others:
+            self.dead += each.dead
+        if told.is_empty:
+            if not each.is_as_told:
+                self.count.changed += 1
+                self.count.example(f"changed: some of its records belong into an object: {key}")
+            return
+        written = told.records - told.left_out
+        self.count.expected += written if is_by_others else len(rows)
+        content = await run_in_thread(self.store.read, key)
+        if content is None:
+            self.count.missing += written if is_by_others else len(rows)
+            self.count.example(f"missing: {key} is not there")
+            return
+        if is_by_others:
+            self._compare_checksum(each, rows, content)
+            return
+        is_same = (len(content), crc32c(content)) == (each.size_bytes, each.crc32c)
+        if not is_same and (why := await self._difference(each, rows, content)):
+            self.count.example(f"{why}: {key}")
+            return
+        self.count.found += len(rows)
+        if not each.is_as_told:
+            self.count.changed += 1
+            self.count.example(f"changed: not the records that its manifest names: {key}")
+
+    def _compare_checksum(self, each: RebuiltObject, rows: Identities, content: bytes) -> None:
+        """Compares an object whose schemas are others today with what was told of it."""
+        told = each.told
+        self.count.found += told.records - told.left_out
+        if not _is_told(content, told):
+            self.count.changed += 1
+            self.count.example(f"changed: not the content that its manifest names: {told.key}")
+            return
+        found = rows_of(content, self.layout.extension) if self._has_offsets else None
+        if found is not None:
+            self.dead += difference(rows, found).missing.tolist()
+        why = (
+            f"was written by the schema {told.schema or 'none'}, and its records are read "
+            f"by {each.schema or 'none'}, or by others, today: only its checksum was compared"
+        )
+        self._doubt(why, told)
+
+    async def _difference(self, each: RebuiltObject, rows: Identities, content: bytes) -> str:
+        """Counts how an object differs from its records; returns "" if they are the same."""
+        extension = each.told.key.rpartition("/")[2].partition(".")[2]
+        if extension != self.layout.extension:
+            return self._by_manifest(each, f"is written as .{extension}, and no more")
+        expected = await self._file(each)
+        try:
+            if is_same(content, expected, extension):
+                return ""
+            found = rows_of(content, extension) if self._has_offsets else None
+        except UnreadableFile as error:
+            self.count.changed += 1
+            return f"changed: {error}"
+        differing = None if found is None else difference(rows, found)
+        if differing is None or differing.is_empty:
+            if _is_told(content, each.told):
+                return self._by_manifest(each, "was written under other settings")
+            self.count.found += len(rows)
+            self.count.changed += 1
+            return "changed: other contents of its records"
+        assert found is not None
+        self.count.found += len(found)
+        parts = {"missing": differing.missing, "doubled": differing.doubled}
+        self.count.missing += len(differing.missing)
+        self.count.doubled += len(differing.doubled)
+        if self.is_compacted and len(differing.surplus):
+            text = f"{len(differing.surplus)} records in objects may be compacted away"
+            self.count.doubt(text)
+        else:
+            parts["surplus"] = differing.surplus
+            self.count.surplus += len(differing.surplus)
+        return "; ".join(f"{what}: offsets {ranges(it)}" for what, it in parts.items() if len(it))
+
+    def _by_manifest(self, each: RebuiltObject, why: str) -> str:
+        """Compares an object whose file cannot be rebuilt by what its manifest names."""
+        if each.is_as_told:
+            self._doubt(f"{why}: its manifest was compared", each.told)
+            return ""
+        self.count.found += each.digest.records
+        self.count.changed += 1
+        return "changed: not the records that its manifest names"
+
+    async def _file(self, each: RebuiltObject) -> bytes:
+        """Returns the file that an object's records make."""
+        told, again, pieces = each.told, self._rebuilt(each.told, each.name), []
+        async for part in self.records.slices(*self.place, told.begin, told.end):
+            own = (await self._routed(part)).get(each.name)
+            if own is not None:
+                pieces.append(again.written(own))
+        return b"".join([*pieces, again.writer.finish()])
+
+    @property
+    def _has_offsets(self) -> bool:
+        """True if files tell the offsets of their records. Values may have a field of that name."""
+        return OFFSET in self.layout.feed.columns
+
+    def _name_overlaps(self) -> None:
+        for objects in self._objects.values():
+            for before, after in objects.overlaps():
+                offsets = min(before.end, after.end) - after.begin
+                self.count.doubled += offsets
+                self.count.example(f"doubled: up to {offsets} records, {before.key}, {after.key}")
+
+    def _doubt(self, why: str, told: ToldObject) -> None:
+        self._doubts.setdefault(why, []).append(told.key)
+
+
+def _has(records: RecordSlice, offset: int) -> bool:
+    """Returns True if one of the records has the offset."""
+    at = int(np.searchsorted(records.offset, offset))
+    return at < len(records) and int(records.offset[at]) == offset
+
+
+def _is_told(content: bytes, told: ToldObject) -> bool:
+    """Returns True if an object has the size and the checksum that were told of it."""
+    return (len(content), crc32c(content)) == (told.size_bytes, told.crc32c)
