@@ -60,8 +60,8 @@ class ObjectTags:
             await self._wake.wait()
             self._wake.clear()
             while self._waiting:
-                if await self._is_done(*self._waiting[0]):
-                    self._waiting.popleft()
+                if await self._is_done(first := self._waiting[0]):
+                    self._drop(first)
                     backoff.reset()
                 else:
                     await asyncio.sleep(backoff.jittered(0.5, 1.5))
@@ -69,11 +69,17 @@ class ObjectTags:
 
     async def finish(self) -> None:
         """Tries the tags that are left once, as long as that works."""
-        while self._waiting and await self._is_done(*self._waiting[0]):
+        while self._waiting and await self._is_done(first := self._waiting[0]):
+            self._drop(first)
+
+    def _drop(self, done: tuple[str, dict[str, str]]) -> None:
+        # Where too many wait, the oldest makes room for the newest: also while it is being set.
+        if self._waiting and self._waiting[0] is done:
             self._waiting.popleft()
 
-    async def _is_done(self, key: str, tags: dict[str, str]) -> bool:
+    async def _is_done(self, waiting: tuple[str, dict[str, str]]) -> bool:
         """Sets the tags of an object. Returns False if that is to be tried again."""
+        key, tags = waiting
         if self.own is None:
             return True
         try:

@@ -12,6 +12,7 @@ from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import TableRange
 from aggregator.loader.reports import BUFFERING, FeedPartition, LoaderReport
 from replicator.config.feed_settings import Feed
+from replicator.kafka.client.loss import LossKind
 from replicator.notices.condition import Condition
 from replicator.orders.feed_orders import FeedOrders
 from replicator.orders.order_records import Freeze, RefreshSchema, SkipReplay
@@ -135,6 +136,11 @@ class PartitionView:
     frozen: str | None
     open_objects: int | None = None
     open_seconds: float | None = None
+
+    @property
+    def is_name_taken(self) -> bool:
+        """True if the partition is parked, as another content has the name of its next object."""
+        return LossKind.OBJECT_TAKEN.value in (self.parked or "")
 
     @property
     def intent_age_seconds(self) -> float | None:

@@ -146,3 +146,24 @@ async def test_at_the_end_tags_are_tried_once_as_long_as_that_works():
     tags.add("fifth", manifest())
     await tags.finish()
     assert store.asked[3:] == ["fourth"]
+
+
+async def test_an_object_that_makes_room_while_it_is_tagged_takes_no_other_with_it(monkeypatch):
+    monkeypatch.setattr(object_tags, "WAITING_MAX", 1)
+    loop = asyncio.get_running_loop()
+
+    class Slow(Store):
+        def tag(self, key: str, tags: Mapping[str, str]) -> None:
+            if key == "a":
+                added = asyncio.run_coroutine_threadsafe(add("b"), loop)
+                added.result(5)
+            super().tag(key, tags)
+
+    async def add(key: str) -> None:
+        tags.add(key, manifest())
+
+    store = Slow()
+    tags = tags_of(store)
+    tags.add("a", manifest())
+    await run_until(tags, lambda: len(store.tags) == 2)
+    assert list(store.tags) == ["a", "b"]

@@ -40,13 +40,25 @@ def feed_actions(feed: FeedView | None, partition: PartitionView | None = None) 
             confirmation=subject,
             why_off=why_off or (None if is_frozen(feed, partition) else "nothing of it is frozen"),
         ),
-        Action(
-            "L",
-            "accept loss",
-            ("aggregate", "accept-loss", *target),
-            why_off=why_off or (None if is_parked(feed, partition) else "nothing here is parked"),
-            is_copied=True,
-        ),
+        _way_out(feed, partition, target),
+    )
+
+
+def _way_out(
+    feed: FeedView | None, partition: PartitionView | None, target: Sequence[str]
+) -> Action:
+    """Returns the action on what is parked; accepting a loss gives no name back that is taken."""
+    is_off = None if is_parked(feed, partition) else "nothing here is parked"
+    if partition is not None and partition.is_name_taken:
+        label, command = "overwrite", "overwrite"
+    else:
+        label, command = "accept loss", "accept-loss"
+    return Action(
+        "L",
+        label,
+        ("aggregate", command, *target),
+        why_off=NO_FEED if feed is None else is_off,
+        is_copied=True,
     )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from replicator.kafka.client.loss import Loss, LossKind
 from tests.tui.console.pages.finding_snapshots import busy_feed
 from tests.tui.console.snapshots import feed
 from tests.tui.console.typed_actions import command_of, typed_words
@@ -43,6 +46,16 @@ def test_losses_are_accepted_in_a_shell_only():
         steered(accept.words)
     assert actions(busy_feed(), REPLAY)["accept loss"].why_off == "nothing here is parked"
     assert actions(busy_feed())["accept loss"].why_off is None
+
+
+def test_a_name_that_is_taken_is_overwritten_in_a_shell_only():
+    """Accepting the loss would only park the partition again."""
+    taken = replace(STUCK, parked=str(Loss(LossKind.OBJECT_TAKEN, 180, 270)))
+    found = actions(busy_feed(), taken)
+    assert "accept loss" not in found
+    path, values = command_of(found["overwrite"])
+    assert found["overwrite"].is_copied
+    assert (path, values["topic"], values["confirm"]) == ("aggregate overwrite", "orders", False)
 
 
 @pytest.mark.parametrize("label", ["freeze", "resume"])
