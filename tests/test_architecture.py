@@ -22,7 +22,7 @@ ONLY_LIVE = """
     aggregator/store/: outgoing_block part_counts replica server_features shard_store
     aggregator/tables/: decoded
     aggregator/verifier/: alerts anomaly_board check commit_stream daemon finding row_check
-    aggregator/verifier/: table_rows topic_probe topic_records topic_rows
+    aggregator/verifier/: table_rows topic_probe topic_rows
     replicator/audit/: target_audit topic_progress
     replicator/batches/: committed_records
     replicator/groups/copies/: runs_tailer

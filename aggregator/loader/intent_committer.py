@@ -36,6 +36,8 @@ class IntentCommitter:
     _effects: list[Produced] = field(init=False, default_factory=list)
     _next: asyncio.Future[None] | None = field(init=False, default=None)
     _running: asyncio.Task[None] | None = field(init=False, default=None)
+    _failure: Exception | None = field(init=False, default=None)
+    """Error of the first commit that failed: none follows it."""
 
     async def commit(
         self,
@@ -52,6 +54,8 @@ class IntentCommitter:
         Raises:
             Exception: what the commit raises: then the loader session has to end.
         """
+        if self._failure is not None:
+            raise self._failure
         self._wanted[partition.partition] = partition
         self._effects += (*letters, *told)
         partition.progress.dead_letters += len(letters)
@@ -91,8 +95,11 @@ class IntentCommitter:
                 await self._commit(wanted, effects)
             except asyncio.CancelledError:
                 done.cancel()
+                if later := self._take():
+                    later[0].cancel()
                 raise
             except Exception as error:
+                self._failure = error
                 _fail(done, error)
                 # The session ends: those who came meanwhile would wait for a commit in vain.
                 if later := self._take():

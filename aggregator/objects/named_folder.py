@@ -10,8 +10,10 @@ import re
 from typing import NamedTuple
 
 from aggregator.objects.hive_path import columns_of, encoded
+from aggregator.objects.object_name import is_file
 from aggregator.objects.schema_versions import NONE, SEPARATOR
 from aggregator.objects.time_folders import without_time
+from replicator.config.cluster_name import ClusterName
 from replicator.config.object_feed import ObjectFeed
 
 _DIRECTIVES = {"%Y": r"\d{4}", "%m": r"\d\d", "%d": r"\d\d", "%H": r"\d\d", "%M": r"\d\d"}
@@ -25,10 +27,12 @@ class NamedFolder(NamedTuple):
     """Folder of a feed.
 
     Args:
+        cluster: None if no prefix names it.
         topic: None if it is not named.
         name: as loaders have it.
     """
 
+    cluster: ClusterName | None
     topic: str | None
     name: str
 
@@ -36,31 +40,51 @@ class NamedFolder(NamedTuple):
 def named_folder(feed: ObjectFeed, text: str) -> NamedFolder:
     """Returns the folder of a name. Raises UnknownFolder, with the names that there are."""
     path, separator, version = text.strip("/").partition(SEPARATOR)
-    for prefix in {feed.prefix_of(cluster) for cluster in feed.clusters} - {""}:
-        path = path.removeprefix(f"{prefix}/")
+    cluster, path = _below_prefix(feed, path)
     parts = path.rstrip("/").split("/")
     topic = parts.pop(0) if "=" not in parts[0] else None
-    if parts and "=" not in parts[-1]:
-        parts.pop()  # the file of an object
-    try:
-        name = encoded(columns_of("/".join(parts)))
-    except ValueError:
-        name = ""
+    if parts and is_file(parts[-1]):
+        parts.pop()
+    name = "/".join(parts)
+    if feed.partition_by != "time":
+        name = _encoded(name)
     if not name or not _is_made(feed, name):
-        raise UnknownFolder(f"feed {feed.name} has no folder {text}; its folders are {shape(feed)}")
+        slash = "; write a slash within a value as %2F" if feed.partition_by == "field" else ""
+        raise UnknownFolder(
+            f"feed {feed.name} has no folder {text}; its folders are {shape(feed)}{slash}"
+        )
     if not separator:
-        return NamedFolder(topic, name)
+        return NamedFolder(cluster, topic, name)
     if not feed.keeps_apart:
         raise UnknownFolder(
             f"feed {feed.name} has no versions of folders (compatibility, format): leave out "
             f"{SEPARATOR}{version}"
         )
-    if version != NONE and not version.isdecimal():
+    if version.isascii() and version.isdecimal():
+        version = str(int(version))
+    elif version != NONE:
         raise UnknownFolder(
             f"{version!r} is no version of {name}: name the id of a schema, or {NONE} for records "
             "without one"
         )
-    return NamedFolder(topic, f"{name}{SEPARATOR}{version}")
+    return NamedFolder(cluster, topic, f"{name}{SEPARATOR}{version}")
+
+
+def _below_prefix(feed: ObjectFeed, path: str) -> tuple[ClusterName | None, str]:
+    """Returns the cluster that the prefix of a path names, and the rest of the path."""
+    for cluster in feed.clusters:
+        prefix = feed.prefix_of(cluster)
+        if prefix and path.startswith(f"{prefix}/"):
+            return cluster if "{cluster}" in feed.prefix else None, path[len(prefix) + 1 :]
+    return None, path
+
+
+def _encoded(folder: str) -> str:
+    """Returns a folder as it is written into keys; empty for what is none."""
+    try:
+        return encoded(columns_of(folder))
+    except ValueError:
+        return ""
 
 
 def shape(feed: ObjectFeed) -> str:

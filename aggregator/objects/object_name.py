@@ -41,6 +41,11 @@ class ObjectName:
         return "/".join(filter(None, (self.prefix, self.topic, self.encoded_partition, file)))
 
 
+def is_file(name: str) -> bool:
+    """Returns True for the last part of an object's key."""
+    return _FILE.fullmatch(name) is not None
+
+
 def parsed(key: str, prefix: str) -> ObjectName | None:
     """Returns the name that a key stands for; None for a key of another shape."""
     if prefix and not key.startswith(f"{prefix}/"):

@@ -49,14 +49,12 @@ def rows_of(data: bytes, extension: str) -> Identities | None:
 
     Raises UnreadableFile.
     """
-    offsets: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64] | None = None
     if extension == AVRO:
         offsets = _avro_offsets(data)
-    elif _is_parquet(extension) and OFFSET in (table := _table(data)).column_names:
-        offsets = table.column(OFFSET).to_numpy().astype(np.int64)
-    else:
-        return None
-    return Identities(offsets, np.zeros_like(offsets))
+    elif _is_parquet(extension):
+        offsets = _parquet_offsets(data)
+    return None if offsets is None else Identities(offsets, np.zeros_like(offsets))
 
 
 def _is_parquet(extension: str) -> bool:
@@ -91,9 +89,23 @@ def _datums(data: bytes) -> tuple[Any, int, bytes]:
     return schema, sum(count for count, _ in found), b"".join(each for _, each in found)
 
 
-def _avro_offsets(data: bytes) -> npt.NDArray[np.int64]:
+def _parquet_offsets(data: bytes) -> npt.NDArray[np.int64] | None:
+    table = _table(data)
+    # An object from before the column was asked for may have a field of the name.
+    is_there = OFFSET in table.column_names and pa.types.is_int64(table.schema.field(OFFSET).type)
+    if not is_there or table.column(OFFSET).null_count:
+        return None
+    found: npt.NDArray[np.int64] = table.column(OFFSET).to_numpy().astype(np.int64)
+    return found
+
+
+def _avro_offsets(data: bytes) -> npt.NDArray[np.int64] | None:
     with _reading_avro():
         rows: Any = fastavro.reader(io.BytesIO(data))
+        schema = rows.writer_schema
+        fields = schema.get("fields", ()) if isinstance(schema, dict) else ()
+        if (OFFSET, "long") not in [(each["name"], each["type"]) for each in fields]:
+            return None
         return np.array([row[OFFSET] for row in rows], np.int64)
 
 

@@ -52,7 +52,9 @@ class TopicRecords:
                 raise NotRead(f"{topic}-{partition}: {found.trouble}")
             bytes_max = max(FETCH_BYTES, found.cut_bytes)
             if found.records is not None and len(found.records):
-                yield split(found.records).between(begin, end)
+                part = split(found.records).between(begin, end)
+                if len(part):  # the log may go on behind the end
+                    yield part
             if found.next_offset == position and not found.cut_bytes:
                 break
             position = found.next_offset

@@ -95,21 +95,24 @@ def skip_replay(
 
 
 def _with_folder(feed: Feed, scope: Scope) -> Scope:
-    """Returns the scope with the folder of objects as loaders name it, and the topic of its path.
+    """Returns the scope with the folder of objects as loaders name it, and with the cluster and the
+    topic of its path.
 
     Raises OrderRefused for a folder that the feed does not make.
     """
     if scope.table is None or not isinstance(feed, ObjectFeed):
         return scope
     try:
-        topic, name = named_folder(feed, scope.table)
+        cluster, topic, name = named_folder(feed, scope.table)
     except UnknownFolder as error:
         raise OrderRefused(str(error)) from None
+    if cluster is not None and scope.cluster not in (None, cluster):
+        raise OrderRefused(f"{scope.table} is of the cluster {cluster}, and not {scope.cluster}")
     if topic is not None and scope.topic not in (None, topic):
         raise OrderRefused(f"{scope.table} is of the topic {topic}, and not {scope.topic}")
     if topic is not None and not feed.takes(topic):
         raise OrderRefused(f"feed {feed.name} takes no topic {topic}")
-    return replace(scope, topic=topic or scope.topic, table=name)
+    return replace(scope, cluster=cluster or scope.cluster, topic=topic or scope.topic, table=name)
 
 
 def _is_within(feed: Feed, one: Freeze | Scope, other: Freeze | Scope) -> bool:

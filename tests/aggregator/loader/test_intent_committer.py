@@ -120,3 +120,21 @@ def test_a_caller_that_is_cancelled_does_not_take_the_commit_from_the_others(fai
 
     found = asyncio.run(play())
     assert [type(each) for each in (found[0], found[2])] == [Fenced if fails else type(None)] * 2
+
+
+def test_no_commit_follows_one_that_failed():
+    """An intent would count dead letters that nobody has produced."""
+
+    async def play():
+        store = SlowStore()
+        store.error = Fenced("another loader has the id")
+        store.end.set()
+        committer, partition = IntentCommitter(store, IDENTITY, None), held(0)
+        with pytest.raises(Fenced):
+            await committer.commit(partition)
+        store.error = None
+        with pytest.raises(Fenced):
+            await committer.commit(partition)
+        return store.committed
+
+    assert asyncio.run(play()) == []

@@ -47,6 +47,12 @@ def feed_of(**settings: Any) -> ObjectFeed:
         (BY_FIELD, "carrier=UA/origin.city=Köln", None, "carrier=UA/origin.city=Köln"),
         (BY_FIELD, "carrier=a:b/origin.city=100%25", None, "carrier=a%3Ab/origin.city=100%25"),
         (
+            {"partition_by": "time", "folders": "day='%Y'/at=*%d"},
+            "day='2001'/at=*09",
+            None,
+            "day='2001'/at=*09",
+        ),
+        (
             BY_FIELD,
             "t/carrier=UA/origin.city=__HIVE_DEFAULT_PARTITION__",
             "t",
@@ -57,7 +63,7 @@ def feed_of(**settings: Any) -> ObjectFeed:
 def test_a_folder_is_known_by_its_name_by_its_path_and_by_an_object_in_it(
     settings, text, topic, name
 ):
-    assert named_folder(feed_of(**settings), text) == (topic, name)
+    assert named_folder(feed_of(**settings), text)[1:] == (topic, name)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +79,8 @@ def test_a_folder_is_known_by_its_name_by_its_path_and_by_an_object_in_it(
         (BY_FIELD, "origin.city=A/carrier=UA", "carrier=.../origin.city=..."),
         (BY_FIELD, "carrier=UA", "carrier=.../origin.city=..."),
         (BY_FIELD, "carrier=UA/origin.city=%ff", "carrier=.../origin.city=..."),
+        (BY_FIELD, "carrier=UA/origin.city=A/B", "carrier=.../origin.city=...; write a slash"),
+        ({}, "topics/flights/partition=3/nonsense", "partition=0"),
     ],
 )
 def test_what_is_no_folder_of_the_feed_is_refused_with_the_names_of_those_that_are(
@@ -85,11 +93,24 @@ def test_what_is_no_folder_of_the_feed_is_refused_with_the_names_of_those_that_a
 
 def test_a_version_is_named_where_they_are_kept_apart():
     apart, shared = schema_layout().feed, schema_layout(compatibility="backward").feed
-    assert named_folder(apart, "partition=3#7") == (None, "partition=3#7")
-    assert named_folder(apart, "t/partition=3/#none") == ("t", "partition=3#none")
-    assert named_folder(shared, "partition=3") == (None, "partition=3")
+    assert named_folder(apart, "partition=3#7")[1:] == (None, "partition=3#7")
+    assert named_folder(apart, "partition=3#007")[1:] == (None, "partition=3#7")
+    assert named_folder(apart, "t/partition=3/#none")[1:] == ("t", "partition=3#none")
+    assert named_folder(shared, "partition=3")[1:] == (None, "partition=3")
     with pytest.raises(UnknownFolder, match="name the id of a schema, or none"):
         named_folder(apart, "partition=3#latest")
+    with pytest.raises(UnknownFolder, match="name the id of a schema, or none"):
+        named_folder(apart, "partition=3#٣")
     for feed in (shared, feed_of()):
         with pytest.raises(UnknownFolder, match="no versions of folders .* leave out #7"):
             named_folder(feed, "partition=3#7")
+
+
+def test_a_path_whose_prefix_names_the_cluster_is_of_that_cluster_alone():
+    feed = feed_of(prefix="a/{cluster}")
+    (cluster,) = feed.clusters
+    assert (
+        named_folder(feed, f"a/{'-'.join(str(cluster).split())}/t/partition=0").cluster == cluster
+    )
+    assert named_folder(feed, "t/partition=0").cluster is None
+    assert named_folder(feed_of(), "topics/t/partition=0").cluster is None

@@ -302,5 +302,5 @@ MUTATIONS = (
     Mutation(48, "an upload that is gone is believed", Makers(object_forming=BelievesGone), SWEEPS),
     Mutation(48, "told before it is complete", Makers(object_forming=TellsBefore)),
     Mutation(48, "no condition", Makers(object_store=Overwriting), NAMES),
-    Mutation(50, "who waits is not told of a failure", Makers(intent_committer=TellsSome), AMID),
+    Mutation(53, "who waits is not told of a failure", Makers(intent_committer=TellsSome), AMID),
 )
