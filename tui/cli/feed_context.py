@@ -51,7 +51,8 @@ FeedCommand = Callable[Concatenate[FeedContext, ...], int]
 """Command function: takes the feed context, then its own options by name."""
 
 feed_option = click.option("--feed", "feed_name", required=True, metavar="FEED", help="The feed.")
-table_option = click.option(
+table_option = click.option("--table", metavar="TABLE", help="Only this table.")
+folder_option = click.option(
     "--table",
     metavar="TABLE",
     help="Only this table, or this folder of a feed into objects, as `objects` shows it.",

@@ -5,7 +5,13 @@ from __future__ import annotations
 import click
 
 from tui.cli.exit_codes import ExitCode
-from tui.cli.feed_context import FeedContext, on_feed, on_partitions, table_option
+from tui.cli.feed_context import (
+    FeedContext,
+    folder_option,
+    on_feed,
+    on_partitions,
+    table_option,
+)
 from tui.cli.options import (
     answer_options,
     confirmed_reason_option,
@@ -17,7 +23,7 @@ from tui.cli.output import emit
 
 @click.command()
 @on_partitions
-@table_option
+@folder_option
 @reason_options
 @answer_options
 def freeze(context: FeedContext) -> int:
@@ -35,7 +41,7 @@ def freeze(context: FeedContext) -> int:
 
 @click.command()
 @on_partitions
-@table_option
+@folder_option
 @answer_options
 def resume(context: FeedContext) -> int:
     """End every freeze of a feed, or those of the named part of it.
