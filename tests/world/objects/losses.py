@@ -128,7 +128,7 @@ def differences(
     seen = Counter(
         (each.folder, record)
         for key, each in checks.seen.items()
-        if each.place == place
+        if each.place == place and key in feeding.server.objects  # empty ones are not written
         for record in feeding.settings.read(feeding.server.objects[key].data)
     )
     if wanted == seen:
