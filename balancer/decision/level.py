@@ -50,7 +50,8 @@ def place(route: RouteView, limits: Limits, scope: Scope) -> Placement:
 
 
 def is_balanced(route: RouteView, limits: Limits) -> bool:
-    """Returns True when a sticky plan would move nothing, at a fraction of that plan's cost.
+    """Returns True when a sticky plan would move nothing, at a fraction of that plan's cost; also
+    when no carrier has more than the idle load, which is worth no move.
 
     Returns False also when only a plan can tell: a partition is new, has lost its carrier, is not
     where it is pinned, or is hot and shares its carrier.
