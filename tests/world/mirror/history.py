@@ -24,6 +24,8 @@ from tests.world.mirror.scene import Course, Scene
 from tests.world.told_logs import told_logs
 from tests.world.virtual_loop import VirtualLoop, run
 
+LOAD_SECONDS = 60.0
+"""Bound of virtual time for the load to end once nothing fails any more."""
 QUIET_SECONDS = 180.0
 """Bound for the end: virtual time within which everything has to be carried without faults."""
 
@@ -73,7 +75,8 @@ class History:
             await self.dealer.deal(scene)
         self.is_loaded = False
         self._mend()
-        await asyncio.gather(*load)
+        async with asyncio.timeout(LOAD_SECONDS):
+            await asyncio.gather(*load)
         await self._settle()
         if maps and watching:
             await maps.settle()

@@ -24,8 +24,10 @@ from tests.world.kafka.log_batch import (
     batch_of,
     marker_of,
 )
+from tests.world.kafka.log_losses import NEWEST_COORDINATOR
 from tests.world.kafka.log_requests import replicated
 from tests.world.kafka.partition import NOBODY, Partition
+from tests.world.kafka.replica_log import TRANSACTION_COORDINATOR_FENCED
 
 OLD_MS = 2 * 24 * 3600 * 1000
 
@@ -78,9 +80,7 @@ class Sender:
             size = self.dice.randint(1, count) if is_transactional else count
             values += await self._batch(size, is_transactional)
             count -= size
-        if is_transactional:
-            await self._land(marker_of(self.producer_id, 0, is_commit=commits, coordinator_epoch=0))
-        if commits or not is_transactional:
+        if not is_transactional or await self._end(commits):
             self.acknowledged += values
         else:
             self.aborted += len(values)
@@ -110,6 +110,27 @@ class Sender:
         await self._land(batch_of(bytes(with_crc(data))))
         self.sequence = (self.sequence + width) & MAX_SEQUENCE
         return values
+
+    async def _end(self, commits: bool) -> bool:
+        """Ends a transaction. Returns False if it is aborted, on purpose or by an election."""
+        try:
+            await self._land(marker_of(self.producer_id, 0, is_commit=commits, coordinator_epoch=0))
+        except Refused:
+            # The election's coordinator is newer: it has ended this transaction, or one before.
+            if not self._is_open():
+                return False
+            newest = marker_of(
+                self.producer_id, 0, is_commit=commits, coordinator_epoch=NEWEST_COORDINATOR
+            )
+            await self._land(newest)
+        return commits
+
+    def _is_open(self) -> bool:
+        """Returns True if the log has an open transaction of this producer."""
+        partition = self.cluster.partition(*self.place)
+        assert partition is not None
+        known = partition.logs[partition.decided.leader].producers
+        return self.producer_id in known and known[self.producer_id].transaction_start >= 0
 
     def _record(self, at: int, now: int) -> Record:
         """Returns the next record but `at`, as the record at `at` of a batch."""
@@ -144,6 +165,8 @@ class Sender:
         try:
             _, end, _ = partition.append(leader, batch)
         except Refused as refused:
+            if refused.code == TRANSACTION_COORDINATOR_FENCED:
+                raise
             self.is_behind = refused.code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER
             return False
         self.cluster.replicate(partition)

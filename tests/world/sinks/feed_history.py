@@ -13,6 +13,8 @@ from tests.world.sinks.feed_scene import FeedScene
 from tests.world.sinks.loader_faults import Fault
 from tests.world.sinks.sink_loop import SinkLoop, run
 
+LOAD_SECONDS = 60.0
+"""Bound of virtual time for the load to end once nothing fails any more."""
 QUIET_SECONDS = 60.0
 """Bound for the end: virtual time within which something more has to be passed without faults.
 Many small objects take their time in a store that shows each a second later."""
@@ -65,7 +67,8 @@ class FeedHistory(Generic[S]):
             await scene.dice.choices(kinds, weights)[0].act(scene)
         self.is_loaded = False
         self._mend()
-        await asyncio.gather(*load)
+        async with asyncio.timeout(LOAD_SECONDS):
+            await asyncio.gather(*load)
         await self._settle()
         await scene.feeding.close()
         records = sum(map(len, scene.checks.source.offsets.values()))
