@@ -16,6 +16,7 @@ from tests.world.faults.carriers import cut_off
 from tests.world.faults.fault import Fault
 from tests.world.faults.logs import entries
 from tests.world.kafka.coordinator_log import move_coordinators
+from tests.world.kafka.in_sync import shrink_to_leader
 from tests.world.kafka.kafka_cluster import TRANSACTIONS
 from tests.world.kafka.log_batch import Batch
 from tests.world.kafka.partition import Observer, Partition
@@ -95,7 +96,7 @@ async def flicker_as_carriers_begin(scene: Scene) -> None:
         scene.tell(f"in-sync sets of {target.name} flicker")
         for place in scene.places:
             for _ in range(FLICKERS):
-                target.later(scene.dice.uniform(0.0, 1.0), target.shrink_to_leader, place)
+                target.later(scene.dice.uniform(0.0, 1.0), shrink_to_leader, target, place)
 
 
 async def _begun(scene: Scene) -> list[Process]:

@@ -11,6 +11,7 @@ from balancer.plan import TopicPartition
 from replicator.mirror.ledger.entry import Entry
 from tests.world.checks.entry_view import EntryView
 from tests.world.faults.fault import Fault
+from tests.world.kafka.in_sync import catch_up, shrink_to_leader, stall
 from tests.world.kafka.kafka_cluster import GROUPS
 from tests.world.kafka.transactional_ids import raise_epochs
 from tests.world.mirror.mirroring import ROUTE
@@ -48,8 +49,8 @@ async def fall_behind(scene: Scene) -> None:
     nodes = scene.dice.sample(sorted(cluster.brokers), scene.dice.choice([1, 2]))
     scene.tell(f"{cluster.name} {nodes} fall behind for {seconds:.1f} s")
     for node in nodes:
-        cluster.stall(node, scene.dice.uniform(0.1, 2.0))
-        cluster.later(seconds, cluster.catch_up, node)
+        stall(cluster, node, scene.dice.uniform(0.1, 2.0))
+        cluster.later(seconds, catch_up, cluster, node)
 
 
 async def flicker(scene: Scene) -> None:
@@ -59,7 +60,7 @@ async def flicker(scene: Scene) -> None:
     scene.tell(f"in-sync sets of {target.name} flicker for {seconds:.1f} s")
     for place in scene.places:
         for _ in range(int(seconds * scene.dice.choice([5, 50]))):
-            target.later(scene.dice.uniform(0.0, seconds), target.shrink_to_leader, place)
+            target.later(scene.dice.uniform(0.0, seconds), shrink_to_leader, target, place)
     await scene.plan()
 
 

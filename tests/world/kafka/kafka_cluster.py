@@ -278,43 +278,6 @@ class KafkaCluster:
             else:
                 self._tell(partition, [node])
 
-    def stall(self, node: int, lag_seconds: float) -> None:
-        """Lets a broker's replicas follow no more, until `catch_up`.
-
-        Args:
-            lag_seconds: time until their leaders take them out of the in-sync sets.
-        """
-        self.stalled.add(node)
-        self.later(lag_seconds, self._shrink, node, lag_seconds)
-
-    def _shrink(self, node: int, lag_seconds: float) -> None:
-        if node not in self.stalled:
-            return
-        for partition in self.partitions():
-            decided = partition.decided
-            leader = decided.leader
-            is_behind = (
-                node in decided.in_sync
-                and leader not in (NOBODY, node)
-                and self.is_connected(leader)
-                and partition.logs[node].end < partition.logs[leader].end
-            )
-            if is_behind:
-                partition.change_in_sync(decided.in_sync - {node})
-        self.later(lag_seconds, self._shrink, node, lag_seconds)
-
-    def shrink_to_leader(self, place: tuple[str, int]) -> None:
-        """Takes all followers out of an in-sync set; they come back as soon as they caught up."""
-        partition = self.partition(*place)
-        if partition is not None and self.is_connected(partition.decided.leader):
-            partition.change_in_sync([partition.decided.leader])
-            self.replicate(partition)
-
-    def catch_up(self, node: int) -> None:
-        self.stalled.discard(node)
-        for partition in self.partitions():
-            self.replicate(partition)
-
     # -- elections
 
     def unlead(self, partition: Partition, seconds: float) -> None:
