@@ -9,7 +9,6 @@ import asyncio
 import random
 from collections.abc import Collection
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 
 from replicator.mirror.carrier.assembly import MAKERS, Makers
 from tests.world.checks import ends, losses
@@ -21,6 +20,7 @@ from tests.world.faults import redis as redis_faults
 from tests.world.faults.acceptances import accept_losses
 from tests.world.faults.dealer import Dealer, faults_of
 from tests.world.mirror.scene import Course, Scene
+from tests.world.outcome import Outcome
 from tests.world.told_logs import told_logs
 from tests.world.virtual_loop import VirtualLoop, run
 
@@ -28,18 +28,6 @@ LOAD_SECONDS = 60.0
 """Bound of virtual time for the load to end once nothing fails any more."""
 QUIET_SECONDS = 180.0
 """Bound for the end: virtual time within which everything has to be carried without faults."""
-
-
-@dataclass(slots=True)
-class Outcome:
-    """Result of a history."""
-
-    seed: int
-    records: int
-    seconds: float
-    steps: int
-    requests: int
-    log: list[str] = field(default_factory=list)
 
 
 class History:
@@ -83,14 +71,7 @@ class History:
             watching.cancel()
         await scene.mirroring.close()
         records = sum(len(it.acknowledged) for it in scene.senders)
-        return Outcome(
-            scene.seed,
-            records,
-            loop.time(),
-            loop.steps,
-            scene.world.network.requests,
-            scene.log,
-        )
+        return Outcome(scene.seed, records, loop.time(), loop.steps, scene.log)
 
     def _mend(self) -> None:
         self.scene.tell("all is mended")

@@ -20,7 +20,8 @@ from tests.world.objects.faults import FAULTS
 from tests.world.objects.losses import LOSSES
 from tests.world.objects.scene import Course, ObjectLoop, Scene
 from tests.world.objects.step_checks import FOREIGN
-from tests.world.sinks.feed_history import FeedHistory, Outcome, played
+from tests.world.outcome import Outcome
+from tests.world.sinks.feed_history import FeedHistory, played
 from tests.world.sinks.loaded_feed import FEED
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from tests.world.checks.wrong import Wrong, shown
+from tests.world.outcome import Outcome
 from tests.world.sinks.feed_scene import FeedScene
 from tests.world.sinks.loader_faults import Fault
 from tests.world.sinks.sink_loop import SinkLoop, run
@@ -21,17 +21,6 @@ Many small objects take their time in a store that shows each a second later."""
 DEALT_SHARE = 0.5
 """Share of the kinds of faults that one seed deals."""
 S = TypeVar("S", bound=FeedScene[Any])
-
-
-@dataclass(slots=True)
-class Outcome:
-    """Result of a history."""
-
-    seed: int
-    records: int
-    seconds: float
-    steps: int
-    log: list[str] = field(default_factory=list)
 
 
 class FeedHistory(Generic[S]):

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 
 from aggregator.loader.assembly import MAKERS, Makers
+from tests.world.outcome import Outcome
 from tests.world.sinks.end_checks import differences
 from tests.world.sinks.faults import FAULTS
-from tests.world.sinks.feed_history import FeedHistory, Outcome, played
+from tests.world.sinks.feed_history import FeedHistory, played
 from tests.world.sinks.scene import Course, Scene
 
 
