@@ -37,6 +37,7 @@ from aggregator.loader.store_retry import StoreRetry, UploadLost
 from aggregator.objects.object_draft import ObjectDraft
 from aggregator.objects.rotation import Ending
 from aggregator.objects.schema_versions import bare
+from aggregator.objects.told_object import ToldObject
 from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.object_verdict import Verdict, verdict
@@ -344,9 +345,16 @@ class ObjectForming:
                 self.counts.completed(place, manifest, now_ms)
                 if manifest.last_ms >= 0:
                     partition.loaded_lag_ms = max(0, now_ms - manifest.last_ms)
-                feed, cluster = self.assignment.feed.name, self.assignment.cluster
-                told = object_record(feed, cluster, place, key, manifest, now_ms)
-                await self.committer.commit(partition, told=[told])
+                told = ToldObject.of(
+                    key,
+                    str(self.assignment.cluster),
+                    place,
+                    manifest,
+                    layout=partition.progress.layout,
+                    told_at_ms=now_ms,
+                )
+                record = object_record(self.assignment.feed.name, told)
+                await self.committer.commit(partition, told=[record])
                 if not manifest.is_empty:
                     self.tags.add(key, manifest)
             case Verdict.OTHER:

@@ -78,7 +78,8 @@ class ObjectProgress(Generic[S]):
         """Records set aside since the partition was adopted, with those of the next commit."""
         self._rotation, self._versions = rotation, versions
         # Whoever takes over later has to know by which settings the names are.
-        self._layout = intent.layout if intent.tables else layout
+        self.layout = intent.layout if intent.tables else layout
+        """Fingerprint of the settings by which the names of folders are those of the intent."""
         self._intent = intent
         self._count = 0
         self._holes = Holes(intent.offset)
@@ -240,7 +241,7 @@ class ObjectProgress(Generic[S]):
             holes=self._holes.up_to(self.position),
             position=self.position,
             open_records=self.open_records,
-            layout=self._layout,
+            layout=self.layout,
             producer_id=producer_id,
             epoch=epoch,
             transactional_id=transactional_id,

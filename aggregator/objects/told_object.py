@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from aggregator.intents.table_range import Manifest
+from balancer.plan import TopicPartition
 
 
 class UnreadableObject(Exception):
@@ -21,6 +22,8 @@ class ToldObject:
         begin, end: offsets of its first record, and behind its last one.
         records: read for the object; `left_out` of them are not in it.
         first_ms, last_ms: least and greatest timestamp of its records; -1: none has one.
+        layout: fingerprint of the settings that decided which records are in its folder; empty
+            where it is not known.
         sealed_at_ms, told_at_ms: Unix times.
     """
 
@@ -40,6 +43,7 @@ class ToldObject:
     digest: str
     sealed_at_ms: int
     told_at_ms: int
+    layout: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -48,14 +52,21 @@ class ToldObject:
 
     @classmethod
     def of(
-        cls, key: str, cluster: str, topic: str, partition: int, manifest: Manifest, told_at_ms: int
+        cls,
+        key: str,
+        cluster: str,
+        place: TopicPartition,
+        manifest: Manifest,
+        *,
+        layout: str,
+        told_at_ms: int,
     ) -> ToldObject:
         """Returns the object of a manifest."""
         return cls(
             key=key,
             cluster=cluster,
-            topic=topic,
-            partition=partition,
+            topic=place.topic,
+            partition=place.partition,
             begin=manifest.begin,
             end=manifest.end,
             records=manifest.records,
@@ -68,6 +79,7 @@ class ToldObject:
             digest=manifest.digest,
             sealed_at_ms=manifest.sealed_at_ms,
             told_at_ms=told_at_ms,
+            layout=layout,
         )
 
     def encode(self) -> bytes:

@@ -54,8 +54,8 @@ class ObjectComparison:
     _waiting: deque[ToldObject] = field(init=False, default_factory=deque)
     _objects: dict[str, RebuiltObjects] = field(init=False, default_factory=dict)
     _open: list[RebuiltObject] = field(init=False, default_factory=list)
-    _unknown: list[ToldObject] = field(init=False, default_factory=list)
-    """Objects of whose range it is not known which records they have."""
+    _excused: list[ToldObject] = field(init=False, default_factory=list)
+    """Objects that are not compared: no record of their ranges counts as missing."""
     _doubts: dict[str, list[str]] = field(init=False, default_factory=dict)
 
     async def compare(
@@ -105,21 +105,21 @@ class ObjectComparison:
             told = self._waiting.popleft()
             named = parsed(told.key, self.layout.feed.prefix_of(ClusterName(self.layout.cluster)))
             if named is None:
-                self._doubt("is not below the prefix of today", told)
-                self._unknown.append(told)
+                self._excuse(told, "is not below the prefix of today")
+                continue
+            if told.layout not in ("", self.layout.folders):
+                self._excuse(told, "is in a folder of other settings: it was not compared")
                 continue
             folder = named.encoded_partition
             name = next((name for name, own in routed.items() if _has(own, told.begin)), "")
             if name and bare(name) != folder:
-                self._doubt("is in a folder of other settings: it was not compared", told)
-                self._unknown.append(told)
+                self._excuse(told, "is in a folder of other settings: it was not compared")
             elif name or (name := self._name_of(told, folder)):
                 rebuilt = self._rebuilt(told, name)
                 self._open.append(rebuilt)
                 self._objects.setdefault(name, RebuiltObjects()).add(rebuilt)
             else:
-                self._doubt("has lost its first record: it was not compared", told)
-                self._unknown.append(told)
+                self._excuse(told, "has lost its first record: it was not compared")
 
     def _name_of(self, told: ToldObject, folder: str) -> str:
         """Returns the encoded partition of an object by what is told of it; empty if that does not
@@ -138,7 +138,7 @@ class ObjectComparison:
         for each, some in objects.within(part):
             each.add(some)
         offsets = objects.uncovered(part.between(begin, committed).offset)
-        for told in self._unknown:
+        for told in self._excused:
             offsets = offsets[(offsets < told.begin) | (offsets >= told.end)]
         if len(offsets):
             self.count.expected += len(offsets)
@@ -149,7 +149,7 @@ class ObjectComparison:
     async def _finish_up_to(self, position: int) -> None:
         done = [each for each in self._open if each.told.end <= position]
         self._open = [each for each in self._open if each.told.end > position]
-        self._unknown = [each for each in self._unknown if each.end > position]
+        self._excused = [each for each in self._excused if each.end > position]
         for each in sorted(done, key=lambda each: each.told.end):
             await self._finish(each)
 
@@ -280,6 +280,10 @@ class ObjectComparison:
                 offsets = min(before.end, after.end) - after.begin
                 self.count.doubled += offsets
                 self.count.example(f"doubled: up to {offsets} records, {before.key}, {after.key}")
+
+    def _excuse(self, told: ToldObject, why: str) -> None:
+        self._doubt(why, told)
+        self._excused.append(told)
 
     def _doubt(self, why: str, told: ToldObject) -> None:
         self._doubts.setdefault(why, []).append(told.key)

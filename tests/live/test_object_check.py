@@ -84,7 +84,8 @@ def test_without_a_look_at_the_intents_an_object_that_is_not_told_yet_would_be_f
     keys = [f"topics/t/p=0/t+0+{begin:010}.parquet" for begin in (0, 10)]
     listed = [(Listed(key, 1.0), parsed(key, "topics")) for key in keys]
     sealed = Manifest(10, 20, 10, size_bytes=1, crc32c=1)
-    told = ToldObject.of(keys[0], "c", *place, replace(sealed, begin=0, end=10), 0)
+    before = replace(sealed, begin=0, end=10)
+    told = ToldObject.of(keys[0], "c", place, before, layout="", told_at_ms=0)
     intent = Intent(
         custody=Custody.HELD, offset=10, reference=10, transactional_id="l", tables={"p=0": sealed}
     )

@@ -8,6 +8,7 @@ import pytest
 
 from aggregator.intents.table_range import Manifest
 from aggregator.objects.told_object import ToldObject, UnreadableObject, decode
+from balancer.plan import TopicPartition
 
 MANIFEST = Manifest(
     180,
@@ -22,18 +23,22 @@ MANIFEST = Manifest(
     last_ms=2,
     digest="00ff",
 )
-TOLD = ToldObject.of("topics/flights/flights+3+0000000180.avro", "east", "flights", 3, MANIFEST, 9)
+KEY = "topics/flights/flights+3+0000000180.avro"
+PLACE = TopicPartition("flights", 3)
+TOLD = ToldObject.of(KEY, "east", PLACE, MANIFEST, layout="1a2b3c4d", told_at_ms=9)
 
 
 def test_an_object_is_read_as_it_was_told():
     assert decode(TOLD.key.encode(), TOLD.encode()) == TOLD
     assert (TOLD.begin, TOLD.end, TOLD.records, TOLD.left_out) == (180, 270, 90, 2)
+    assert TOLD.layout == "1a2b3c4d"
     assert (TOLD.schema, TOLD.size_bytes, TOLD.sealed_at_ms) == ("7", 94_371_840, 1_000)
 
 
 def test_a_range_without_a_record_for_an_object_is_told_with_no_bytes():
     assert not TOLD.is_empty
-    empty = ToldObject.of("key", "east", "flights", 3, replace(MANIFEST, left_out=90), 9)
+    manifest = replace(MANIFEST, left_out=90)
+    empty = ToldObject.of(KEY, "east", PLACE, manifest, layout="", told_at_ms=9)
     assert empty.is_empty
     assert (empty.size_bytes, empty.crc32c) == (0, 0)
 

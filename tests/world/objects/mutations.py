@@ -21,6 +21,7 @@ from aggregator.loader.store_retry import UploadLost
 from aggregator.objects.object_draft import ObjectDraft
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending
+from aggregator.objects.told_object import ToldObject
 from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.open_object import OpenObject
@@ -171,11 +172,16 @@ class Believing(ObjectForming):
         self, partition: ObjectPartition, name: str, manifest: Manifest, opened: OpenObject
     ) -> None:
         partition.progress.passed(name)
-        feed, cluster, now_ms = self.assignment.feed.name, self.assignment.cluster, time.time_ns()
-        told = object_record(
-            feed, cluster, partition.partition, opened.key, manifest, now_ms // 1_000_000
+        told = ToldObject.of(
+            opened.key,
+            str(self.assignment.cluster),
+            partition.partition,
+            manifest,
+            layout=partition.progress.layout,
+            told_at_ms=time.time_ns() // 1_000_000,
         )
-        await self.committer.commit(partition, told=[told])
+        record = object_record(self.assignment.feed.name, told)
+        await self.committer.commit(partition, told=[record])
         self._open.pop((partition.partition, name, manifest.begin), None)
 
 
