@@ -27,12 +27,23 @@ PAGES = frozenset(
 
 
 class _Place(NamedTuple):
-    """Topic of a route, or of a feed in one cluster; "" where there is none."""
+    """Topic of a route, or of a feed in one cluster; "" where there is none.
+
+    Args:
+        is_taken: of the partitions that are parked for names of objects with other contents. These
+            have a command of their own.
+    """
 
     route: str
     feed: str
     cluster: str
     topic: str
+    is_taken: bool
+
+    @property
+    def key(self) -> str:
+        parts = ("parked", self.route, self.feed, self.cluster, self.topic)
+        return "/".join([*filter(None, parts), *(["taken"] if self.is_taken else []), ""])
 
 
 @dataclass(slots=True)
@@ -102,7 +113,8 @@ def _whole(place: str, condition: Condition) -> str:
 
 
 def parked_causes(snapshot: Snapshot) -> Iterator[Cause]:
-    """Yields a cause for all parked partitions of one topic of a route or a feed."""
+    """Yields a cause for all partitions of one topic of a route or a feed that are parked and have
+    the same way out."""
     found: dict[_Place, _Parked] = {}
     for place, partition, reason, region in _parked(snapshot):
         parked = found.setdefault(place, _Parked(region))
@@ -110,7 +122,9 @@ def parked_causes(snapshot: Snapshot) -> Iterator[Cause]:
     for each in snapshot.conditions:
         if each.kind == Kind.PARKED and each.partition is not None:
             # The place of a route's partition has no cluster.
-            place = _Place(each.route, each.feed, each.cluster if each.feed else "", each.topic)
+            cluster = each.cluster if each.feed else ""
+            is_taken = bool(each.feed) and _is_taken(each.text)
+            place = _Place(each.route, each.feed, cluster, each.topic, is_taken)
             parked = found.setdefault(place, _Parked(region_of(each, snapshot)))
             parked.reasons.setdefault(each.partition, each.text)
             parked.since_ms.append(each.since_ms)
@@ -124,12 +138,13 @@ def _parked(snapshot: Snapshot) -> Iterator[tuple[_Place, int, str, str]]:
         for topic in route.topics or ():
             for part in topic.partitions:
                 if part.parked is not None:
-                    place = _Place(route.route, "", "", part.topic)
+                    place = _Place(route.route, "", "", part.topic, False)
                     yield place, part.partition, part.parked, route.target
     for feed in snapshot.feeds:
         for each in feed.partitions:
             if each.parked is not None:
-                place = _Place("", feed.feed, each.cluster, each.topic)
+                is_taken = _is_taken(each.parked)
+                place = _Place("", feed.feed, each.cluster, each.topic, is_taken)
                 yield place, each.partition, each.parked, feed.region
 
 
@@ -142,7 +157,7 @@ def _parked_cause(place: _Place, parked: _Parked) -> Cause:
     if one is None:
         text = f"parked: {name}: {counted(len(numbers), 'partition')}, such as {reason}"
     return Cause(
-        key=f"parked/{'/'.join(filter(None, place))}/",
+        key=place.key,
         region=parked.region,
         level=Level.PAGE,
         kind="parked",
@@ -156,27 +171,27 @@ def _parked_cause(place: _Place, parked: _Parked) -> Cause:
         since_ms=min(parked.since_ms, default=None),
         news_ms=max(parked.since_ms, default=None),
         rows=tuple(_parked_row(place, n, parked.reasons[n]) for n in numbers[:ROWS_MAX]),
-        command=_way_out(place, one, reason),
+        command=_way_out(place, one),
         sources=(notices_in(parked.region),),
     )
 
 
 def _parked_row(place: _Place, number: int, reason: str) -> str:
     text = f"{place.topic}-{number}: {reason}"
-    if not (place.feed and _is_taken(reason)):
+    if not place.is_taken:
         return text
     options = f"--feed {place.feed} --topic {place.topic} --partition {number}"
     return f"{text}; `sluice aggregate objects {options}` lists those written"
 
 
-def _way_out(place: _Place, partition: int | None, reason: str) -> tuple[str, ...]:
+def _way_out(place: _Place, partition: int | None) -> tuple[str, ...]:
     """Returns the command that shows the parked partitions, and with --yes accepts the loss; of
     objects whose names are taken the one that shows both contents, and with --confirm overwrites.
     """
     words = ["accept-loss", "--route", place.route]
     if place.feed:
         # Accepting a loss only parks the partition again while the name is taken.
-        command = "overwrite" if _is_taken(reason) else "accept-loss"
+        command = "overwrite" if place.is_taken else "accept-loss"
         words = ["aggregate", command, "--feed", place.feed, "--cluster", place.cluster]
     words += ["--topic", place.topic]
     return (*words, "--partition", str(partition)) if partition is not None else tuple(words)

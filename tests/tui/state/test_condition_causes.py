@@ -119,15 +119,20 @@ def test_a_name_that_another_content_has_is_told_with_the_command_that_overwrite
     assert found.command[:2] == ("aggregate", "overwrite")
 
 
-def test_the_reason_that_an_alert_names_decides_its_command():
+def test_partitions_with_another_way_out_have_an_alert_of_their_own():
     taken = str(Loss(LossKind.OBJECT_TAKEN, 180, 270))
     told = replace(PARKED, route="", feed="ticks", cluster="west aggregate")
     both = [replace(told, text=taken), replace(told, partition=4)]
-    (found,) = parked_causes(with_conditions(*both))
-    assert (found.command[:2], "is taken" in found.text) == (("aggregate", "overwrite"), True)
-    assert [("aggregate objects" in row) for row in found.rows] == [True, False]
-    (found,) = parked_causes(with_conditions(replace(told, partition=2), *both))
-    assert (found.command[:2], "is taken" in found.text) == (("aggregate", "accept-loss"), False)
+    found = [*parked_causes(with_conditions(replace(told, partition=2), *both))]
+    assert [(each.key, each.command[1], len(each.rows)) for each in found] == [
+        ("parked/ticks/west aggregate/orders/", "accept-loss", 2),
+        ("parked/ticks/west aggregate/orders/taken/", "overwrite", 1),
+    ]
+    assert ["is taken" in each.text for each in found] == [False, True]
+    assert ["aggregate objects" in row for each in found for row in each.rows] == [
+        *(False, False),
+        True,
+    ]
 
 
 def test_a_refusal_of_a_server_is_told_in_the_daemons_words_for_each_cluster():
