@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from bench.feed_load import DOCUMENT_BYTES
 from bench.measure import SILENCE_SECONDS_MAX, START_SECONDS_MAX, NothingArrives
 from bench.object_ground import Bucket
-from bench.object_system import File
+from bench.object_system import File, ObjectOrder
 from deploy.lab.process import Process
 
 LINE_BYTES = DOCUMENT_BYTES + 1
@@ -44,8 +44,10 @@ COUNTS: dict[File, Callable[[Path], int]] = {
 class BucketCount:
     """Records of the objects that were visible at the last look. Objects do not change."""
 
-    def __init__(self, bucket: Bucket, file: File) -> None:
-        self._bucket, self._count = bucket, COUNTS[file]
+    def __init__(self, bucket: Bucket, order: ObjectOrder) -> None:
+        self._bucket, self._count = bucket, COUNTS[order.file]
+        # The last objects end by their age.
+        self._silence_seconds_max = order.close_seconds + SILENCE_SECONDS_MAX
         self.by_key: dict[str, int] = {}
         self.records = 0
         self._moved_at = time.monotonic()
@@ -66,7 +68,7 @@ class BucketCount:
         if not process.is_running():
             raise NothingArrives(str(process.failure("has ended")))
         new = self.look()
-        patience = SILENCE_SECONDS_MAX if self.records else START_SECONDS_MAX
+        patience = self._silence_seconds_max if self.records else START_SECONDS_MAX
         if time.monotonic() - self._moved_at > patience:
             text = f"has written nothing for {patience:.0f} s, after {self.records:,} records"
             raise NothingArrives(str(process.failure(text)))

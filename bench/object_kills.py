@@ -51,7 +51,7 @@ def measured(
     every_seconds: float,
 ) -> ObjectsCounted:
     """Measures a started system. Raises NothingArrives if it does not write again after a kill."""
-    count = BucketCount(bucket, order.file)
+    count = BucketCount(bucket, order)
     producer = PacedProducer(
         bucket.ground.kafka, order.load.topic, records_per_second, linger_ms=LINGER_MS
     )

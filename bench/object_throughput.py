@@ -101,7 +101,7 @@ def measured(
 
     Raises NothingArrives.
     """
-    cost, count = Cost(bucket, system), BucketCount(bucket, order.file)
+    cost, count = Cost(bucket, system), BucketCount(bucket, order)
     began_at, readings = time.monotonic(), list[ObjectWindow]()
     while count.records < order.load.rows:
         time.sleep(LOOK_SECONDS)

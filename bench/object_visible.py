@@ -47,7 +47,7 @@ def measured(
 ) -> Visible:
     """Measures a started system. Raises NothingArrives if a record is never written."""
     producer = PacedProducer(bucket.ground.kafka, order.load.topic, RECORDS_PER_SECOND)
-    reader = _Reader(BucketCount(bucket, order.file))
+    reader = _Reader(BucketCount(bucket, order))
     producer.start()
     try:
         while not reader.look(system):

@@ -24,6 +24,8 @@ TOKEN = "sluice-token"
 """Key of an object's metadata: the attempt that wrote it."""
 RENEW_SECONDS = 1.0
 READ_BYTES = 1 << 20
+CONNECTIONS_MAX = 100
+"""Connections that are kept for further requests: objects of many folders end together."""
 
 
 class Found(NamedTuple):
@@ -329,6 +331,7 @@ def client_of(address: StoreAddress) -> Any:
             read_timeout=address.read_seconds,
             # A second try by the library would hide how the first one ended.
             retries={"total_max_attempts": 1, "mode": "standard"},
+            max_pool_connections=CONNECTIONS_MAX,
             # Stores without trailers refuse the checksums that boto3 adds by itself.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
