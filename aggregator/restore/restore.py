@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from aggregator.intents.intent_store import IntentStore
 from aggregator.loader.intent_effects import EffectProducer
 from aggregator.loader.object_sink import address_of
 from aggregator.objects.told_object import ToldObject
+from aggregator.restore.listed_inventory import ListedInventory
+from aggregator.restore.object_inventory import InventorySource
 from aggregator.restore.record_source import RecordSource
 from aggregator.restore.restore_entry import (
     RestoreEntries,
@@ -30,7 +31,8 @@ from aggregator.restore.restored_runs import (
     restored_runs,
 )
 from aggregator.restore.target_topic import batch_bytes_max, check_topic, new_topic
-from aggregator.s3.object_listing import differences, told_objects
+from aggregator.restore.told_inventory import ToldInventory
+from aggregator.s3.object_listing import differences
 from aggregator.s3.object_store import ObjectStore
 from balancer.plan import TopicPartition
 from replicator.config.names import RESTORED_TOPIC, restore_id
@@ -65,14 +67,25 @@ class Restore:
         self._request = request
         self._seconds = timeout_seconds
         self._store = ObjectStore(address_of(request.feed))
-        self._source = Cluster(request.source, appliance.cluster(request.source))
+        self._source: InventorySource = (
+            ListedInventory(request, self._store)
+            if request.is_listed
+            else ToldInventory(request, appliance.cluster(request.source), timeout_seconds)
+        )
         self._target = Cluster(request.target, appliance.cluster(request.target))
         self._admin = Admin(request.target, appliance.cluster(request.target), timeout_seconds)
 
+    async def prepare(self) -> None:
+        """Lists the bucket if that is asked for, however long it takes.
+
+        Raises StoreProblem, CannotRestore.
+        """
+        await self._source.prepare()
+
     async def open(self) -> None:
-        """Connects to both clusters. Raises Unreachable."""
+        """Connects to the clusters. Raises Unreachable."""
         await gather_or_cancel(
-            self._source.open([self._request.topic]),
+            self._source.open(),
             self._target.open([self._request.target_topic, RESTORED_TOPIC]),
         )
 
@@ -108,7 +121,8 @@ class Restore:
         held = await self._held(RestoreEntries(self._target, topic.topic_id.hex), topic)
         # A job that has begun ends where it was to end then; the feed may have gone on since.
         begun = {number: it.end for number, it in held.items() if it.job == self._request.job}
-        plans, partitions = await self._plans(begun)
+        at_least = topic.partitions if self._request.is_listed else 0
+        plans, partitions = await self._plans(begun, at_least)
         partitions = topic.partitions if begun else partitions
         self._check(topic, plans, partitions)
         found = await self._standing(plans, topic, held)
@@ -202,41 +216,27 @@ class Restore:
 
     async def group_offsets(self, group: str, partitions: int) -> list[tuple[int, int]]:
         """Returns partitions and offsets of the source topic that a group has committed."""
-        asked = [(self._request.topic, range(partitions))]
-        commits = await self._source.commits(group, asked)
-        return [(place.partition, commit.offset) for place, commit in commits.items()]
+        return await self._source.group_offsets(group, partitions)
 
     # -- what is restored
 
-    async def _plans(self, begun: Mapping[int, int]) -> tuple[tuple[PartitionPlan, ...], int]:
+    async def _plans(
+        self, begun: Mapping[int, int], partitions: int = 0
+    ) -> tuple[tuple[PartitionPlan, ...], int]:
         """Returns the plans, and the number of the source topic's partitions.
 
         Args:
             begun: ends of the partitions of a job that has begun.
+            partitions: of the source topic at least.
         """
         request = self._request
-        source = self._source.topic(request.topic)
-        passed: dict[int, int] = {}
-        if source is not None:
-            places = [TopicPartition(request.topic, number) for number in source.leaders]
-            # Before the objects: what lies below these offsets is told by now.
-            intents = await IntentStore(self._source, request.feed.name).read(places)
-            passed = {place.partition: intent.offset for place, intent in intents.items()}
-        found: Sequence[ToldObject] = await run_in_thread(
-            told_objects,
-            request.source,
-            self._appliance.cluster(request.source),
-            request.feed.name,
-            self._seconds,
-        )
-        objects = [each for each in found if each.topic == request.topic]
-        partitions = max((each.partition + 1 for each in objects), default=0)
-        if source is not None:
-            partitions = max(partitions, len(source.leaders))
-        plans = plan_partitions(objects, request.wanted, {**passed, **begun}, partitions)
+        found = await self._source.take()
+        partitions = max(found.partitions, partitions)
+        passed = {**found.passed, **begun}
+        plans = plan_partitions(found.objects, request.wanted, passed, partitions)
         if not any(plan.objects for plan in plans):
             raise CannotRestore(
-                f"feed {request.feed.name} tells of no object with such records of {request.topic} "
+                f"feed {request.feed.name} has no object with such records of {request.topic} "
                 f"in {request.source}"
             )
         return plans, partitions

@@ -21,6 +21,7 @@ class RestoreRequest:
     Args:
         source, topic: cluster and topic whose records the feed wrote into objects.
         target, target_topic: where the records go.
+        is_listed: the objects are those in the bucket; the source cluster is not asked.
     """
 
     feed: ObjectFeed
@@ -29,6 +30,7 @@ class RestoreRequest:
     target: ClusterName
     target_topic: str
     wanted: RestoreRange
+    is_listed: bool = False
 
     @property
     def job(self) -> str:

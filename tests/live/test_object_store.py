@@ -69,6 +69,7 @@ def test_an_object_is_there_with_its_size_and_its_checksum(store, key):
     assert found.etag and found.modified_at > 1e9
     assert store.read(key) == b"data"
     assert store.read_crc32c(key) == crc32c(b"data")
+    assert store.read_range(key, 1, 2) == b"at"
 
 
 def test_an_object_without_bytes_is_an_object(store, key):

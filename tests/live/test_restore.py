@@ -160,7 +160,7 @@ def test_a_restored_topic_has_the_records_of_the_source_and_groups_go_on_in_it(l
     assert log_ends(lake.cluster, target) == before
 
 
-def assert_translated(lake, target) -> None:
+def assert_translated(lake, target, *more: str) -> None:
     """Compares what a group of the source has not read with what it reads of the target."""
     source, new = content(lake.cluster, lake.topic), content(lake.cluster, target)
     asked = [
@@ -168,7 +168,7 @@ def assert_translated(lake, target) -> None:
         for number, some in source.items()
         for offset in [*(at for at, _ in some[::23]), 0, some[-1][0] + 1, 10_000_000]
     ]
-    code, found, said = restore(lake, target, *asked)
+    code, found, said = restore(lake, target, *more, *asked)
     assert (code, len(found["positions"])) == (0, len(asked)), said
     for position in found["positions"]:
         number, offset, at = position.values()
@@ -345,6 +345,43 @@ def test_a_topic_of_another_cluster_is_created_and_keeps_old_records(lake, clust
     assert [each for _, each in new] == [each for at, each in source if at < 90]
     (topic,) = Admin("lab", load(config).cluster(ClusterName("east regional"))).topics([name])
     assert (topic.partitions, topic.configs.values["retention.ms"]) == (PARTITIONS, "-1")
+
+
+@pytest.fixture
+def lost(lake, tmp_path):
+    """The feed in a configuration whose source cluster does not answer; the other one does."""
+    config = tmp_path / "lost.toml"
+    regional, aggregate = "regional.bootstrap", "aggregate.bootstrap"
+    text = lake.config.read_text().replace(regional, "other").replace(aggregate, regional)
+    config.write_text(text.replace("other", aggregate))
+    return ["--config", str(config), "--into", "east regional"]
+
+
+def test_a_topic_whose_cluster_is_lost_is_restored_from_the_bucket_alone(lake, target, lost):
+    code, _, said = restore(lake, target, *lost, "--dry-run", "--timeout=3")
+    assert (code, "127.0.0.1:1" in said) == (ExitCode.UNREACHABLE, True), said
+    lost = [*lost, "--from-listing"]
+    code, found, said = restore(lake, target, *lost, "--dry-run")
+    assert (code, found["partitions_of_topic"]) == (0, PARTITIONS), said
+    assert "that none is missing, nobody tells" in said
+    code, _, said = restore(lake, target, *lost, "--group=billing")
+    assert (code, "name them by --offset" in said) == (4, True), said
+    code, _, said = restore(lake, target, *lost)
+    assert code == 0, said
+    assert_whole(lake, target)
+    assert_translated(lake, target, *lost)
+
+
+def test_a_restore_that_began_before_its_cluster_was_lost_goes_on(lake, lost, tmp_path):
+    target = new_topic(lake, **SMALL)
+    await_death(begin_with_end(tmp_path, words(lake, target), Step.COMMITTED, 2, signal.SIGKILL))
+    code, found, said = restore(lake, target, *lost, "--from-listing", "--dry-run")
+    assert found["partitions"][0]["restored_records"] > 0, said
+    code, found, said = restore(lake, target, *lost, "--from-listing")
+    assert code == 0, said
+    restored = [each["restored_records"] for each in found["partitions"]]
+    assert restored == [len(some) for some in content(lake.cluster, lake.topic).values()]
+    assert_whole(lake, target)
 
 
 def test_a_group_is_named_where_it_goes_on(lake, target):

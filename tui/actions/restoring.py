@@ -62,6 +62,8 @@ def restore_request(
     target: str | None,
     target_topic: str | None,
     wanted: RestoreRange,
+    *,
+    is_listed: bool = False,
 ) -> RestoreRequest:
     """Returns the job of a command line.
 
@@ -87,6 +89,7 @@ def restore_request(
         target=ClusterName(target or source_name),
         target_topic=target_topic or topic,
         wanted=wanted,
+        is_listed=is_listed,
     )
 
 
@@ -127,6 +130,9 @@ async def restore(
     job = Restore(appliance, request, options.timeout_seconds)
     watching = asyncio.create_task(job.watch(warn))
     try:
+        if request.is_listed:
+            warn("the objects are those in the bucket: that none is missing, nobody tells")
+            await job.prepare()
         state = await _in_time(job, options.timeout_seconds, _looked(job))
         if not options.is_dry_run and not state.is_done:
             if not state.is_there and options.replication_factor is not None:

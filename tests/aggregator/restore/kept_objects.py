@@ -13,7 +13,7 @@ from aggregator.files.record_columns import SCHEMA, record_table
 from aggregator.formats.record_fields import split
 from aggregator.objects.record_digest import RecordDigest
 from aggregator.objects.told_object import ToldObject
-from aggregator.s3.object_store import ObjectStore, StoreAddress
+from aggregator.s3.object_store import Found, Listed, ObjectStore, StoreAddress
 from replicator.batches.records import opened
 from tests.aggregator.files.written_files import written
 from tests.aggregator.restore.told import told
@@ -31,6 +31,25 @@ class KeptObjects(ObjectStore):
         self.data: dict[str, bytes] = {}
         self.problems: list[Exception] = []
         self.reads: list[str] = []
+        self.ranges: list[tuple[str, int, int]] = []
+        self.keeps_checksums = True
+
+    def head(self, key: str) -> Found | None:
+        if key not in self.data:
+            return None
+        data = self.data[key]
+        return Found(len(data), crc32c(data) if self.keeps_checksums else None, {})
+
+    def objects(self, prefix: str) -> Iterator[Listed]:
+        for key in sorted(self.data):
+            if key.startswith(prefix):
+                yield Listed(key, 0.0)
+
+    def read_range(self, key: str, begin: int, size: int) -> bytes:
+        self.ranges.append((key, begin, size))
+        if self.problems:
+            raise self.problems.pop()
+        return self.data[key][begin : begin + size]
 
     def pieces(self, key: str) -> Iterator[bytes]:
         self.reads.append(key)

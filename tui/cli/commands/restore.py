@@ -45,6 +45,13 @@ JSON_SECONDS = 1.0
     "without retention.",
 )
 @click.option("--replication-factor", type=click.IntRange(min=1), help="Needed with --create.")
+@click.option(
+    "--from-listing",
+    "is_listed",
+    is_flag=True,
+    help="Take the objects that are in the bucket: for a source cluster that is lost. It is not "
+    "asked.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be restored; change nothing.")
 @click.option(
     "--group",
@@ -70,6 +77,7 @@ def restore(
     until: str | None,
     create: bool,
     replication_factor: int | None,
+    is_listed: bool,
     dry_run: bool,
     group: str | None,
     group_offsets: tuple[str, ...],
@@ -107,6 +115,7 @@ def restore(
             into,
             target_topic,
             restore_range(offsets, since, until),
+            is_listed=is_listed,
         )
         options = RestoreOptions(
             replication_factor=replication_factor if create else None,
