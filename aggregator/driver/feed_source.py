@@ -23,8 +23,9 @@ from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
-from replicator.spark.epoch_source import Demand, EpochReader, EpochTask, EpochTasks
+from replicator.spark.epoch_source import EpochReader, EpochTask
 from replicator.spark.kept_up import kept_up
+from replicator.spark.posted_tasks import PostedTasks
 from replicator.spark.posting import ApplianceFile
 
 if TYPE_CHECKING:
@@ -68,27 +69,12 @@ class FeedSource(DataSource):
         return EpochReader(tasks, int(self.options["slots"]))
 
 
-@dataclass(frozen=True, slots=True)
-class LoaderTasks(EpochTasks):
+class LoaderTasks(PostedTasks[FeedPosting]):
     """Bins of loaders, by the plan that the driver has posted."""
 
-    appliance: ApplianceFile
-    postings: FeedPostingFile
-
     @override
-    def demand(self) -> Demand:
-        posting = self.postings.read()
-        if posting and posting.stop:
-            return Demand.STOP
-        has_work = posting is not None and posting.plan.partitions
-        return Demand.WORK if has_work else Demand.NOTHING_TO_DO
-
-    @override
-    def begin(self, now: float) -> Sequence[EpochTask]:
-        posting = self.postings.read()
-        if posting is None or posting.stop:
-            return []
-        return binned(self.appliance.read(), posting, now)
+    def tasks(self, appliance: Appliance, posting: FeedPosting, now: float) -> list[LoaderBin]:
+        return binned(appliance, posting, now)
 
     @override
     def run(self, task: EpochTask) -> pa.RecordBatch | None:

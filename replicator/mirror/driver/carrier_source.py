@@ -24,8 +24,9 @@ from replicator.config.topology import Appliance
 from replicator.mirror.carrier.receipts import Receipt, spark_schema, to_arrow
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
-from replicator.spark.epoch_source import Demand, EpochReader, EpochTask, EpochTasks
+from replicator.spark.epoch_source import EpochReader, EpochTask
 from replicator.spark.kept_up import kept_up
+from replicator.spark.posted_tasks import PostedTasks
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 
 # Spark starts five Python processes for a query, of which only the workers carry. The modules of
@@ -71,27 +72,12 @@ class SluiceSource(DataSource):
         return EpochReader(tasks, int(self.options["slots"]))
 
 
-@dataclass(frozen=True, slots=True)
-class CarrierTasks(EpochTasks):
+class CarrierTasks(PostedTasks[Posting]):
     """Bins of carriers, by the plan that the driver has posted."""
 
-    appliance: ApplianceFile
-    postings: PostingFile
-
     @override
-    def demand(self) -> Demand:
-        posting = self.postings.read()
-        if posting and posting.stop:
-            return Demand.STOP
-        has_work = posting is not None and posting.plan.partitions
-        return Demand.WORK if has_work else Demand.NOTHING_TO_DO
-
-    @override
-    def begin(self, now: float) -> Sequence[EpochTask]:
-        posting = self.postings.read()
-        if posting is None or posting.stop:
-            return []
-        return binned(self.appliance.read(), posting, now)
+    def tasks(self, appliance: Appliance, posting: Posting, now: float) -> list[Bin]:
+        return binned(appliance, posting, now)
 
     @override
     def run(self, task: EpochTask) -> pa.RecordBatch | None:
