@@ -85,6 +85,9 @@ class History:
         scene = self.scene
         await scene.plan()
         give_up_at = scene.loop.time() + QUIET_SECONDS
+        if scene.course.loses:
+            # What the target loses behind the last record is seen by the next takeover.
+            give_up_at += scene.mirroring.appliance.replicator.epoch_seconds
         differences = (losses if scene.course.loses else ends).differences
         while differing := differences(scene):
             if scene.loop.time() > give_up_at:
