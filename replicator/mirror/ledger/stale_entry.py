@@ -35,7 +35,8 @@ def turned_back(
     Runs are published before an entry passes them. Records that the writer of a HELD entry landed
     since are found in the log and lie before the position. A run after the position was therefore
     published under a later entry (decision 0017). So was one that joins other offsets than the tail
-    does: the later entry knew of a gap in the source, and this one does not.
+    does, or that left out what the tail goes on with: the later entry knew of a gap in the source,
+    and this one does not.
 
     Args:
         position: source offset to continue at, everything that was found in the log included.
@@ -47,7 +48,7 @@ def turned_back(
         return None
     last, landed = published.run, list(tail)
     is_behind = published.losses == entry.losses and last.source_end <= position
-    lacks_gap = _joins_otherwise(landed, last)
+    lacks_gap = _joins_otherwise(landed, last) or _overlooks(landed, last)
     is_explained = is_behind and not lacks_gap
     if published.losses < entry.losses or is_explained or entry.custody is Custody.VIRGIN:
         return None
@@ -55,7 +56,7 @@ def turned_back(
     return Loss(
         LossKind.LEDGER_TURNED_BACK,
         position,
-        max(position, last.source_end + later),
+        max(position, last.source_end + last.left_out + later),
         "the runs topic shows these as mirrored, so the committed offsets were restored or "
         "truncated; accept-loss continues after them",
     )
@@ -68,6 +69,17 @@ def _joins_otherwise(tail: Iterable[Run], last: LastRun) -> bool:
         run.target_offset < last.target_end <= run.target_end
         and run.target_offset - run.source_offset != shift
         for run in tail
+    )
+
+
+def _overlooks(tail: Iterable[Run], last: LastRun) -> bool:
+    """Returns True if a record of the tail, behind the last published one, would be of a source
+    offset that was left out by then."""
+    begin = last.source_end + last.left_out
+    return any(
+        run.source_offset + max(0, last.target_end - run.target_offset) < begin
+        for run in tail
+        if run.target_end > last.target_end
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
 from uuid import UUID
@@ -31,10 +31,16 @@ Positions = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """Offsets behind the last published record of a partition, in the source and in the target."""
+    """Last published record of a partition.
+
+    Args:
+        source_end, target_end: offsets behind it, in the source and in the target.
+        left_out: source offsets right behind it of which none had a record to carry.
+    """
 
     source_end: int
     target_end: int
+    left_out: int = 0
 
 
 class RunsTail:
@@ -58,6 +64,8 @@ class RunsTail:
         self._back: dict[int, tuple[int, int]] = {}
         """Partition -> where reading before `_begins` began, and how far it has come."""
         self._last: dict[RunsKey, LastRun] = {}
+        self._covered: dict[RunsKey, int] = {}
+        """Source offset below which the published segments account for everything."""
         self.bytes_read = 0
         cluster.watch([self._topic])
 
@@ -129,17 +137,22 @@ class RunsTail:
         """Notes the last run of a message; skips repeated and late runs, and any other format."""
         try:
             of = decode_key(key)
-            before = self._last.get(of)
-            if before and _covered_to(value) <= before.source_end:
+            before, covered_to = self._last.get(of), _covered_to(value)
+            if before and covered_to <= before.source_end:
                 return
             piece = unpack(value)
         except (UnknownVersion, BrokenPiece):
             return
-        if not len(piece.counts):
-            return
-        source_end = int(piece.sources[-1] + piece.counts[-1])
-        if before is None or source_end > before.source_end:
-            self._last[of] = LastRun(source_end, int(piece.targets[-1] + piece.counts[-1]))
+        if covered_to < inf:
+            self._covered[of] = max(self._covered.get(of, 0), int(covered_to))
+        last = before
+        if len(piece.counts):
+            source_end = int(piece.sources[-1] + piece.counts[-1])
+            if before is None or source_end > before.source_end:
+                last = LastRun(source_end, int(piece.targets[-1] + piece.counts[-1]))
+        if last is not None:
+            left_out = max(0, self._covered.get(of, 0) - last.source_end)
+            self._last[of] = replace(last, left_out=left_out)
 
 
 def _covered_to(value: bytes) -> float:

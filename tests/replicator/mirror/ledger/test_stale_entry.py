@@ -65,6 +65,18 @@ def test_a_run_that_joins_other_offsets_than_the_tail_shows_an_entry_without_a_g
     assert (loss.begin, loss.end) == (108, 108)  # 107, and the record behind it
 
 
+def test_offsets_left_out_behind_the_last_run_show_an_entry_that_goes_on_with_them():
+    """The writer went over offset 104 behind its fourth record: the fifth one is 105."""
+    tail = [Run(100, 1000, 5)]
+    of_four = LastRun(104, 1004, left_out=1)
+    loss = turned_back(ENTRY, 105, 2000, PublishedRun(of_four, 2), tail)
+    assert (loss.begin, loss.end) == (105, 106)
+    # Nothing landed behind the run: this entry goes on at the offsets that were left out.
+    assert turned_back(ENTRY, 104, 2000, PublishedRun(of_four, 2), tail=[Run(100, 1000, 4)]) is None
+    knowing = [Run(100, 1000, 4), Run(105, 1004, 1)]
+    assert turned_back(ENTRY, 106, 2000, PublishedRun(of_four, 2), knowing) is None
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), max_size=6), st.integers(0, 24))
 def test_runs_of_the_tail_itself_never_make_an_entry_stale(spans, published_records):
     """Spans of a tail: offsets that the source leaves out, then records."""
@@ -78,6 +90,9 @@ def test_runs_of_the_tail_itself_never_make_an_entry_stale(spans, published_reco
         for run in tail
         for n in range(1, run.records + 1)
     ]
+    begins = [each.source_offset for each in tail]
     for source_end, target_end in ends[:published_records]:
-        run = published(source_end, target_end=target_end)
-        assert turned_back(ENTRY, source, 2000, run, tail) is None
+        behind = min((each for each in begins if each >= source_end), default=source_end)
+        is_inside = any(it.source_offset < source_end < it.source_end for it in tail)
+        last = LastRun(source_end, target_end, 0 if is_inside else behind - source_end)
+        assert turned_back(ENTRY, source, 2000, PublishedRun(last, 2), tail) is None

@@ -60,7 +60,7 @@ async def test_records_missing_in_the_target_park_the_partition_and_are_skipped_
 class PublishedRuns:
     """A runs topic by which source offsets up to `end` stand in the target before `target_end`."""
 
-    def __init__(self, entry: Entry, end: int, target_end: int = 90) -> None:
+    def __init__(self, entry: Entry, end: int, target_end: int = 118) -> None:
         self._published = {runs_key(ONE, entry): LastRun(end, target_end)}
 
     async def published_since(self, positions):
@@ -133,7 +133,7 @@ async def test_the_new_entry_counts_more_losses_than_the_runs_published_before()
     assert (await takeover.acquire([ONE])).taken[ONE].entry.losses == 4
 
 
-@pytest.mark.parametrize(("end", "target_end"), [(20, 90), (500, 5000)])
+@pytest.mark.parametrize(("end", "target_end"), [(20, 110), (500, 5000)])
 async def test_runs_of_the_tail_and_runs_that_the_target_lost_do_not_make_an_entry_stale(
     end, target_end
 ):

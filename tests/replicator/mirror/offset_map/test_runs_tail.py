@@ -42,6 +42,10 @@ class Log(Cluster):
         end = runs[-1].source_offset + runs[-1].records if runs else 7
         self.messages[number].append(encode(key, RunSegment(0, end, runs)))
 
+    def pass_over(self, number: int, key: RunsKey, begin: int, end: int) -> None:
+        """Publishes a segment without a record."""
+        self.messages[number].append(encode(key, RunSegment(begin, end, ())))
+
     def topic(self, name: str) -> Topic | None:
         return self._runs if name == TOPIC else None
 
@@ -85,6 +89,18 @@ async def test_the_last_run_of_each_key_is_found_in_any_partition(codec):
     found = await tail.published_since((0, 0))
     assert found == {ONE: LastRun(15, 33), OTHER: LastRun(101, 8)}
     assert tail.positions == (3, 2)
+
+
+async def test_offsets_left_out_behind_the_last_run_are_counted():
+    log = Log(1)
+    log.publish(0, ONE, Run(0, 10, 5))
+    log.pass_over(0, ONE, 5, 8)
+    log.pass_over(0, OTHER, 0, 3)
+    tail = RunsTail(log, "west.east")
+    assert await tail.published_since((0,)) == {ONE: LastRun(5, 15, left_out=3)}
+    log.publish(0, OTHER, Run(2, 0, 1))
+    log.publish(0, ONE, Run(9, 15, 2))
+    assert await tail.published_since((0,)) == {ONE: LastRun(11, 17), OTHER: LastRun(3, 1)}
 
 
 async def test_messages_that_were_read_are_not_read_again():
