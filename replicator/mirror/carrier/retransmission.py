@@ -44,13 +44,25 @@ class Retransmission:
             ProducerStateLost: sent again, a batch might be appended twice. A takeover must find
                 what has landed.
         """
-        if pipeline.queue.oldest_in_doubt_ms < (now - self.remembered_seconds) * 1000:
+        self._refuse_forgotten(pipeline, pipeline.queue.oldest_in_doubt_ms, now)
+        pipeline.rewind()
+        await self._repack_refused(pipeline)
+
+    def check(self, pipeline: PartitionPipeline, now: float) -> None:
+        """Checks the next batch right before it is sent: it may have waited long for a leader.
+
+        Raises ProducerStateLost as `prepare` does.
+        """
+        head = pipeline.queue.head
+        if head and head.is_in_doubt:
+            self._refuse_forgotten(pipeline, head.max_timestamp_ms, now)
+
+    def _refuse_forgotten(self, pipeline: PartitionPipeline, oldest_ms: float, now: float) -> None:
+        if oldest_ms < (now - self.remembered_seconds) * 1000:
             raise ProducerStateLost(
                 f"{self.target_name}: Produce {pipeline.partition}: not answered, and the "
                 "records are so old that the broker may have forgotten them"
             )
-        pipeline.rewind()
-        await self._repack_refused(pipeline)
 
     async def _repack_refused(self, pipeline: PartitionPipeline) -> None:
         batches = pipeline.queue.queued()

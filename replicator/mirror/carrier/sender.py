@@ -157,11 +157,12 @@ class Sender:
         self._turn = (self._turn + 1) % len(ready)
         shipment: Shipment = []
         batches: dict[tuple[str, UUID], list[Produced]] = {}
-        size = 0
+        size, now = 0, time.time()
         for pipeline in ready[self._turn :] + ready[: self._turn]:
             head = pipeline.queue.head
             if shipment and head and size + head.size_bytes > REQUEST_BYTES_MAX:
                 break
+            self.retransmission.check(pipeline, now)
             batch = pipeline.take()
             pipeline.sender = self.node
             size += batch.size_bytes

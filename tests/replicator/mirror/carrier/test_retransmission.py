@@ -55,6 +55,19 @@ async def test_records_too_old_to_send_again_are_not_blamed_on_a_broker(now):
     assert "REQUEST_TIMED_OUT" not in str(raised.value)
 
 
+async def test_a_batch_in_doubt_that_has_waited_too_long_for_a_leader_is_not_sent_again():
+    pipeline, batches = refused_pipeline(in_doubt=0)
+    batches[0].refusal = None
+    retransmission = Retransmission(TARGET, no_park)
+    await retransmission.prepare(pipeline, SOON)
+    retransmission.check(pipeline, SOON)
+    with pytest.raises(ProducerStateLost, match="so old"):
+        retransmission.check(pipeline, SOON + REMEMBERED_SECONDS)
+    pipeline.take()
+    # The one behind it never landed.
+    retransmission.check(pipeline, SOON + REMEMBERED_SECONDS)
+
+
 @pytest.mark.parametrize("in_doubt", [0, 1])
 async def test_a_refused_batch_is_left_as_it_is_where_it_or_a_later_one_may_have_landed(in_doubt):
     """The last attempt is refused; an earlier one may have landed before the config was changed."""
