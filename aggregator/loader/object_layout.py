@@ -42,7 +42,14 @@ from replicator.config.schema_source import RegistryUrl
 
 EXTENSIONS = {"parquet": "parquet", "avro": "avro", "json_lines": "json", "bytes": "bin"}
 OFFSET_MAX = 2**63 - 1
-FOLDER_SETTINGS = (
+FOLDER_SETTINGS = {
+    "partition": ("partition_by", "keeps_apart"),
+    "field": ("partition_by", "keeps_apart", "fields", "reads_datums"),
+    "time": ("partition_by", "keeps_apart", "folders", "time_from", "time_unit", "reads_datums"),
+}
+"""Settings that decide a record's encoded partition, by `partition_by`; of times the zone as well.
+"""
+BYTES_SETTINGS = (
     "partition_by",
     "fields",
     "folders",
@@ -50,10 +57,6 @@ FOLDER_SETTINGS = (
     "time_unit",
     "keeps_apart",
     "reads_datums",
-)
-"""Settings that, with the zone, decide a record's encoded partition."""
-BYTES_SETTINGS = (
-    *FOLDER_SETTINGS,
     "prefix",
     "file",
     "codec",
@@ -193,19 +196,22 @@ class ObjectLayout:
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of the settings that decide an object's bytes and name."""
-        return self._fingerprint(BYTES_SETTINGS)
+        return self._fingerprint(BYTES_SETTINGS, has_zone=True)
 
     @cached_property
     def folders(self) -> str:
         """Fingerprint of the settings that decide a record's encoded partition."""
-        return self._fingerprint(FOLDER_SETTINGS)
+        kind = self.feed.partition_by
+        return self._fingerprint(FOLDER_SETTINGS[kind], has_zone=kind == "time")
 
-    def _fingerprint(self, names: Iterable[str]) -> str:
+    def _fingerprint(self, names: Iterable[str], *, has_zone: bool) -> str:
         settings = {name: getattr(self.feed, name) for name in names}
+        if has_zone:
+            settings["zone"] = self.feed.zone.key
         if "format" in settings:
             files = sorted(self.schemas.files.items())
             settings["schemas"] = [(name, hashlib.sha256(text).hexdigest()) for name, text in files]
-        text = json.dumps({**settings, "zone": self.feed.zone.key}, sort_keys=True)
+        text = json.dumps(settings, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     def _partitioner(self, place: TopicPartition) -> WithinLimit:

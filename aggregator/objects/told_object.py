@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 from aggregator.intents.table_range import Manifest
 from balancer.plan import TopicPartition
@@ -84,15 +84,21 @@ class ToldObject:
 
     def encode(self) -> bytes:
         """Returns the value of the record; its key is the object's."""
-        fields = asdict(self)
-        del fields["key"]
-        return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+        told = asdict(self)
+        del told["key"]
+        return json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+_FIELDS = {each.name for each in fields(ToldObject)} - {"key"}
 
 
 def decode(key: bytes, value: bytes) -> ToldObject:
     """Returns the object of a record. Raises UnreadableObject."""
     try:
-        return ToldObject(key=key.decode(), **json.loads(value))
+        found = json.loads(value)
+        # A newer version may tell more.
+        known = {name: value for name, value in dict(found).items() if name in _FIELDS}
+        return ToldObject(key=key.decode(), **known)
     except (ValueError, TypeError) as error:
         text = f"the record of {key!r} cannot be read ({error}); was it written by a newer version?"
         raise UnreadableObject(text) from error

@@ -23,7 +23,12 @@ _NOTHING = pa.scalar(b"")
 
 
 def lacking(schema: pa.Schema) -> str | None:
-    """Returns the first column that a file lacks to be restored; None if it has all of them."""
+    """Returns the first column that a file lacks to be restored; None if it has all of them.
+
+    A file of decoded values has none of them: a field of theirs may have the name of a column.
+    """
+    if schema.names != [name for name in SCHEMA.names if name in schema.names]:
+        return "value"
     for name in COLUMNS:
         at = schema.get_field_index(name)
         if at < 0 or schema.field(at).type != SCHEMA.field(name).type:

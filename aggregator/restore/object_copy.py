@@ -17,11 +17,8 @@ from aggregator.objects.told_object import ToldObject
 from aggregator.restore.column_records import COLUMNS, lacking, records_of
 from aggregator.restore.restore_plan import CannotRestore
 from aggregator.s3.answers import Answer, StoreProblem
+from aggregator.s3.busy_store import until_answered
 from aggregator.s3.object_store import ObjectStore
-from replicator.runtime.backoff import Backoff
-
-ATTEMPTS = 6
-"""Attempts to read an object of a store that cannot answer now."""
 
 
 def chunks_of(
@@ -52,25 +49,18 @@ def chunks_of(
 
 
 def _copy(store: ObjectStore, told: ToldObject, path: Path, pause: Callable[[float], None]) -> None:
-    backoff = Backoff(0.1, 10.0)
-    for attempt in range(ATTEMPTS):
-        try:
-            size, crc = _copied(store, told.key, path)
-            break
-        except StoreProblem as problem:
-            if problem.answer is Answer.ABSENT:
-                raise CannotRestore(
-                    f"{told.key} is not in the store; bring it back, or name a range without it"
-                ) from problem
-            if problem.answer is not Answer.BUSY or attempt == ATTEMPTS - 1:
-                raise
-            pause(backoff.jittered(0.5, 1.0))
-            backoff.grow()
+    try:
+        size, crc = until_answered(lambda: _copied(store, told.key, path), pause)
+    except StoreProblem as problem:
+        if problem.answer is not Answer.ABSENT:
+            raise
+        raise CannotRestore(
+            f"{told.key} is not in the store; bring it back, or name a range without it"
+        ) from problem
     if (size, crc) != (told.size_bytes, told.crc32c):
         raise _differs(
             told,
-            f"{size} bytes and the CRC-32C {crc:08x}, told were {told.size_bytes} and "
-            f"{told.crc32c:08x}",
+            f"{size} bytes and the CRC-32C {crc:08x}, not {told.size_bytes} and {told.crc32c:08x}",
         )
 
 

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from aggregator.loader.intent_effects import EffectProducer
 from aggregator.loader.object_sink import address_of
 from aggregator.objects.told_object import ToldObject
-from aggregator.restore.listed_inventory import ListedInventory
+from aggregator.restore.listed_source import ListedSource
 from aggregator.restore.object_inventory import InventorySource
 from aggregator.restore.record_source import RecordSource
 from aggregator.restore.restore_entry import (
@@ -31,7 +31,7 @@ from aggregator.restore.restored_runs import (
     restored_runs,
 )
 from aggregator.restore.target_topic import batch_bytes_max, check_topic, new_topic
-from aggregator.restore.told_inventory import ToldInventory
+from aggregator.restore.told_source import ToldSource
 from aggregator.s3.object_listing import differences
 from aggregator.s3.object_store import ObjectStore
 from balancer.plan import TopicPartition
@@ -68,9 +68,9 @@ class Restore:
         self._seconds = timeout_seconds
         self._store = ObjectStore(address_of(request.feed))
         self._source: InventorySource = (
-            ListedInventory(request, self._store)
+            ListedSource(request, self._store)
             if request.is_listed
-            else ToldInventory(request, appliance.cluster(request.source), timeout_seconds)
+            else ToldSource(request, appliance.cluster(request.source), timeout_seconds)
         )
         self._target = Cluster(request.target, appliance.cluster(request.target))
         self._admin = Admin(request.target, appliance.cluster(request.target), timeout_seconds)
@@ -155,7 +155,8 @@ class Restore:
             for plan in state.plans
             for told in plan.left(state.entries[plan.partition].position)
         ]
-        await run_in_thread(self._ask_store, left)
+        if not self._request.is_listed:
+            await run_in_thread(self._ask_store, left)
         replicas = self._appliance.topics.replication_factor
         await run_in_thread(make_topics, self._admin, own_topics(replicas))
         entries = RestoreEntries(self._target, topic.topic_id.hex)
@@ -232,12 +233,20 @@ class Restore:
         request = self._request
         found = await self._source.take()
         partitions = max(found.partitions, partitions)
+        for number, end in begun.items():
+            if end > found.passed.get(number, end):
+                raise CannotRestore(
+                    f"partition {number}: the restore has begun with objects up to {end}, and the "
+                    f"feed has passed {found.passed[number]}: wait for it, or go on with "
+                    "--from-listing once the feed is stopped"
+                )
         passed = {**found.passed, **begun}
         plans = plan_partitions(found.objects, request.wanted, passed, partitions)
         if not any(plan.objects for plan in plans):
             raise CannotRestore(
                 f"feed {request.feed.name} has no object with such records of {request.topic} "
-                f"in {request.source}"
+                f"in {request.source}, below "
+                f"{request.feed.bucket}/{request.feed.prefix_of(request.source)}"
             )
         return plans, partitions
 

@@ -37,7 +37,9 @@ class RestoreRequest:
         """Hash of what is restored; the entries are those of the target topic."""
         wanted = self.wanted
         offsets = sorted((number, it.begin, it.end) for number, it in wanted.offsets.items())
-        parts = [self.feed.name, self.source, self.topic, offsets, wanted.since_ms, wanted.until_ms]
+        where = f"{self.feed.bucket}/{self.feed.prefix_of(self.source)}"
+        times = wanted.since_ms, wanted.until_ms
+        parts = [self.feed.name, self.source, where, self.topic, offsets, *times]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
     @property

@@ -82,7 +82,7 @@ def plan_partitions(
         if offsets.end is not None and offsets.end > known:
             raise CannotRestore(
                 f"partition {partition}: offsets are in objects up to {known}, not up to "
-                f"{offsets.end}; wait until the feed has written them, or name a lower end"
+                f"{offsets.end}; wait for a feed that still writes, or name a lower end"
             )
         end = max(offsets.begin, known if offsets.end is None else offsets.end)
         chosen = tuple(

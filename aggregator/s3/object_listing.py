@@ -13,7 +13,7 @@ from aggregator.objects.told_object import ToldObject, UnreadableObject, decode
 from aggregator.s3.object_store import ObjectStore
 from replicator.config.names import objects_topic
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.tail.topic_tailer import TopicTailer
+from replicator.kafka.tail.topic_tailer import LogUnreadable, TopicTailer
 
 log = logging.getLogger(__name__)
 
@@ -21,10 +21,11 @@ HEADS_AT_ONCE = 16
 
 
 class ObjectTailer(TopicTailer[ToldObject]):
-    """Tailer of the topic of a feed's objects. Logs unreadable records, and leaves them out."""
+    """Tailer of the topic of a feed's objects. Counts unreadable records, and leaves them out."""
 
     def __init__(self, name: str, cluster: KafkaCluster, feed: str) -> None:
         """`name` is the cluster's name for people, such as "west aggregate"."""
+        self.unreadable = 0
         topic = objects_topic(feed)
         super().__init__(name, cluster, topic, topic, self._decoded)
 
@@ -35,22 +36,31 @@ class ObjectTailer(TopicTailer[ToldObject]):
         try:
             return decode(key, value)
         except UnreadableObject as unreadable:
+            self.unreadable += 1
             log.warning("event=object-unreadable %s: %s; it is left out", self.name, unreadable)
             return None
 
 
 def told_objects(
-    name: str, cluster: KafkaCluster, feed: str, timeout_seconds: float
+    name: str, cluster: KafkaCluster, feed: str, timeout_seconds: float, *, are_all_needed: bool
 ) -> list[ToldObject]:
     """Returns the objects that a feed has told of in a cluster, by topic, partition and offset.
 
     Args:
         name: of the cluster, for people.
+        are_all_needed: refuses to go on without a record that cannot be read.
 
     Raises:
-        AdminError, LogUnreadable: the cluster gives no answer.
+        AdminError: the cluster gives no answer.
+        LogUnreadable: the same, or a record cannot be read.
     """
-    told = {each.key: each for each in ObjectTailer(name, cluster, feed).read(timeout_seconds)}
+    tailer = ObjectTailer(name, cluster, feed)
+    told = {each.key: each for each in tailer.read(timeout_seconds)}
+    if tailer.unreadable and are_all_needed:
+        raise LogUnreadable(
+            f"{name}: {tailer.unreadable} records of {objects_topic(feed)} cannot be read; was one "
+            "written by a newer version? Update this program"
+        )
     return sorted(
         told.values(), key=lambda each: (each.topic, each.partition, each.begin, each.key)
     )
@@ -78,8 +88,8 @@ def differences(store: ObjectStore, objects: Iterable[ToldObject]) -> Iterator[D
             if found is None:
                 yield Difference(told.key, "is not there", is_missing=True)
             elif found.size_bytes != told.size_bytes:
-                text = f"has {found.size_bytes} bytes, told were {told.size_bytes}"
+                text = f"has {found.size_bytes} bytes, not {told.size_bytes}"
                 yield Difference(told.key, text)
             elif found.crc32c is not None and found.crc32c != told.crc32c:
-                text = f"has the CRC-32C {found.crc32c:08x}, told was {told.crc32c:08x}"
+                text = f"has the CRC-32C {found.crc32c:08x}, not {told.crc32c:08x}"
                 yield Difference(told.key, text)

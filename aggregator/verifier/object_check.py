@@ -113,7 +113,9 @@ class ObjectCheck:
         listed = list(self._listed())
         places = {TopicPartition(name.topic, name.partition) for _, name in listed}
         intents = asyncio.run(self._intents(places)) if places else {}
-        told = told_objects(self._name, self._settings, self._feed.name, self._timeout_seconds)
+        told = told_objects(
+            self._name, self._settings, self._feed.name, self._timeout_seconds, are_all_needed=True
+        )
         for each in foreign(listed, told, intents, self._since_ms):
             count.foreign += 1
             count.example(f"foreign: {each}: no manifest names it")

@@ -80,6 +80,7 @@ class ObjectRowCheck:
                 self._appliance.cluster(self._name),
                 self._feed.name,
                 self._timeout_seconds,
+                are_all_needed=True,
             )
             asyncio.run(self._run(told))
         except (AdminError, LogUnreadable, Unreachable, Answered, StoreProblem) as error:

@@ -66,7 +66,7 @@ def test_each_offset_is_found_in_its_object_and_what_the_store_lost_is_named(fee
     told = {each["key"]: each["text"] for each in found["differences"]}
     assert told.keys() == {lost, changed}
     assert told[lost] == "is not there"
-    assert told[changed].startswith("has 5 bytes, told were ")
+    assert told[changed].startswith("has 5 bytes, not ")
 
     feed.server.process.kill()
     code, _, said = objects(feed, "--check")

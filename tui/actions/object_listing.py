@@ -52,7 +52,9 @@ def list_objects(
         each
         for name in feed.clusters
         if scope.cluster in (None, name)
-        for each in told_objects(name, appliance.cluster(name), feed.name, timeout_seconds)
+        for each in told_objects(
+            name, appliance.cluster(name), feed.name, timeout_seconds, are_all_needed=False
+        )
         if scope.topic in (None, each.topic)
         and scope.partition in (None, each.partition)
         and (offset is None or each.begin <= offset < each.end)

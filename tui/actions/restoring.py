@@ -131,7 +131,10 @@ async def restore(
     watching = asyncio.create_task(job.watch(warn))
     try:
         if request.is_listed:
-            warn("the objects are those in the bucket: that none is missing, nobody tells")
+            warn(
+                "restoring what the bucket lists: whether an object is missing cannot be checked, "
+                "and the feed must not write meanwhile"
+            )
             await job.prepare()
         state = await _in_time(job, options.timeout_seconds, _looked(job))
         if not options.is_dry_run and not state.is_done:

@@ -27,32 +27,27 @@ PAGES = frozenset(
 
 
 class _Place(NamedTuple):
-    """Topic of a route, or of a feed in one cluster; "" where there is none.
-
-    Args:
-        is_taken: of the partitions that are parked for names of objects with other contents. These
-            have a command of their own.
-    """
+    """Topic of a route, or of a feed in one cluster; "" where there is none."""
 
     route: str
     feed: str
     cluster: str
     topic: str
-    is_taken: bool
-
-    @property
-    def key(self) -> str:
-        parts = ("parked", self.route, self.feed, self.cluster, self.topic)
-        return "/".join([*filter(None, parts), *(["taken"] if self.is_taken else []), ""])
 
 
 @dataclass(slots=True)
 class _Parked:
-    """Parked partitions of one place."""
+    """Parked partitions of one place, with reasons and times."""
 
     region: str
     reasons: dict[int, str] = field(default_factory=dict)
-    since_ms: list[int] = field(default_factory=list)
+    since_ms: dict[int, int] = field(default_factory=dict)
+
+    def those(self, *, taken: bool) -> _Parked:
+        """Returns those that are parked for the name of an object, or the others."""
+        reasons = {at: text for at, text in self.reasons.items() if _is_taken(text) == taken}
+        times = {at: since_ms for at, since_ms in self.since_ms.items() if at in reasons}
+        return _Parked(self.region, reasons, times)
 
 
 def condition_causes(snapshot: Snapshot) -> Iterator[Cause]:
@@ -123,13 +118,15 @@ def parked_causes(snapshot: Snapshot) -> Iterator[Cause]:
         if each.kind == Kind.PARKED and each.partition is not None:
             # The place of a route's partition has no cluster.
             cluster = each.cluster if each.feed else ""
-            is_taken = bool(each.feed) and _is_taken(each.text)
-            place = _Place(each.route, each.feed, cluster, each.topic, is_taken)
+            place = _Place(each.route, each.feed, cluster, each.topic)
             parked = found.setdefault(place, _Parked(region_of(each, snapshot)))
             parked.reasons.setdefault(each.partition, each.text)
-            parked.since_ms.append(each.since_ms)
+            parked.since_ms.setdefault(each.partition, each.since_ms)
     for place, parked in found.items():
-        yield _parked_cause(place, parked)
+        for taken in (False, True):
+            those = parked.those(taken=taken)
+            if those.reasons:
+                yield _parked_cause(place, those, taken=taken)
 
 
 def _parked(snapshot: Snapshot) -> Iterator[tuple[_Place, int, str, str]]:
@@ -138,17 +135,16 @@ def _parked(snapshot: Snapshot) -> Iterator[tuple[_Place, int, str, str]]:
         for topic in route.topics or ():
             for part in topic.partitions:
                 if part.parked is not None:
-                    place = _Place(route.route, "", "", part.topic, False)
+                    place = _Place(route.route, "", "", part.topic)
                     yield place, part.partition, part.parked, route.target
     for feed in snapshot.feeds:
         for each in feed.partitions:
             if each.parked is not None:
-                is_taken = _is_taken(each.parked)
-                place = _Place("", feed.feed, each.cluster, each.topic, is_taken)
+                place = _Place("", feed.feed, each.cluster, each.topic)
                 yield place, each.partition, each.parked, feed.region
 
 
-def _parked_cause(place: _Place, parked: _Parked) -> Cause:
+def _parked_cause(place: _Place, parked: _Parked, *, taken: bool) -> Cause:
     numbers, topic = sorted(parked.reasons), place.topic
     one = numbers[0] if len(numbers) == 1 else None
     name = f"{place.route or f'feed {place.feed}'} {topic}"
@@ -157,7 +153,7 @@ def _parked_cause(place: _Place, parked: _Parked) -> Cause:
     if one is None:
         text = f"parked: {name}: {counted(len(numbers), 'partition')}, such as {reason}"
     return Cause(
-        key=place.key,
+        key="/".join(["parked", *filter(None, place), *(["taken"] if taken else []), ""]),
         region=parked.region,
         level=Level.PAGE,
         kind="parked",
@@ -168,30 +164,30 @@ def _parked_cause(place: _Place, parked: _Parked) -> Cause:
         cluster=place.cluster or None,
         topic=topic,
         partition=one,
-        since_ms=min(parked.since_ms, default=None),
-        news_ms=max(parked.since_ms, default=None),
+        since_ms=min(parked.since_ms.values(), default=None),
+        news_ms=max(parked.since_ms.values(), default=None),
         rows=tuple(_parked_row(place, n, parked.reasons[n]) for n in numbers[:ROWS_MAX]),
-        command=_way_out(place, one),
+        command=_way_out(place, one, taken=taken),
         sources=(notices_in(parked.region),),
     )
 
 
 def _parked_row(place: _Place, number: int, reason: str) -> str:
     text = f"{place.topic}-{number}: {reason}"
-    if not place.is_taken:
+    if not _is_taken(reason):
         return text
     options = f"--feed {place.feed} --topic {place.topic} --partition {number}"
     return f"{text}; `sluice aggregate objects {options}` lists those written"
 
 
-def _way_out(place: _Place, partition: int | None) -> tuple[str, ...]:
+def _way_out(place: _Place, partition: int | None, *, taken: bool) -> tuple[str, ...]:
     """Returns the command that shows the parked partitions, and with --yes accepts the loss; of
     objects whose names are taken the one that shows both contents, and with --confirm overwrites.
     """
     words = ["accept-loss", "--route", place.route]
     if place.feed:
         # Accepting a loss only parks the partition again while the name is taken.
-        command = "overwrite" if place.is_taken else "accept-loss"
+        command = "overwrite" if taken else "accept-loss"
         words = ["aggregate", command, "--feed", place.feed, "--cluster", place.cluster]
     words += ["--topic", place.topic]
     return (*words, "--partition", str(partition)) if partition is not None else tuple(words)

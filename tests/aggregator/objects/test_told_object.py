@@ -43,6 +43,11 @@ def test_a_range_without_a_record_for_an_object_is_told_with_no_bytes():
     assert (empty.size_bytes, empty.crc32c) == (0, 0)
 
 
+def test_what_a_newer_version_tells_besides_is_left_out():
+    more = TOLD.encode()[:-1] + b',"colour":"red"}'
+    assert decode(TOLD.key.encode(), more) == TOLD
+
+
 @pytest.mark.parametrize("value", [b"", b"5", b"{}", b'{"begin": 1}', b"\xff"])
 def test_a_record_that_is_no_object_is_named(value):
     with pytest.raises(UnreadableObject, match="the record of b'key' cannot be read"):

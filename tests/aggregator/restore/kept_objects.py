@@ -33,9 +33,10 @@ class KeptObjects(ObjectStore):
         self.reads: list[str] = []
         self.ranges: list[tuple[str, int, int]] = []
         self.keeps_checksums = True
+        self.vanishing: set[str] = set()
 
     def head(self, key: str) -> Found | None:
-        if key not in self.data:
+        if key not in self.data or key in self.vanishing:
             return None
         data = self.data[key]
         return Found(len(data), crc32c(data) if self.keeps_checksums else None, {})

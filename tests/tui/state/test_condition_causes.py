@@ -135,6 +135,16 @@ def test_partitions_with_another_way_out_have_an_alert_of_their_own():
     ]
 
 
+def test_a_partition_whose_intent_and_loader_name_other_reasons_is_told_once_by_its_intent():
+    ticks = feed()
+    (stopped,) = [each for each in ticks.partitions if each.parked]
+    taken = replace(stopped, parked=str(Loss(LossKind.OBJECT_TAKEN, 180, 270)))
+    told = replace(PARKED, route="", feed="ticks", cluster="west aggregate", partition=1)
+    snapshot = replace(with_conditions(told), feeds=(replace(ticks, partitions=(taken,)),))
+    (found,) = parked_causes(snapshot)
+    assert (found.partition, found.command[1], len(found.rows)) == (1, "overwrite", 1)
+
+
 def test_a_refusal_of_a_server_is_told_in_the_daemons_words_for_each_cluster():
     text = "topics: replicate may not (denied); grant the right"
     refused = [

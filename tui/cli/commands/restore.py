@@ -49,8 +49,8 @@ JSON_SECONDS = 1.0
     "--from-listing",
     "is_listed",
     is_flag=True,
-    help="Take the objects that are in the bucket: for a source cluster that is lost. It is not "
-    "asked.",
+    help="Find the objects by a listing of the bucket, and leave the source cluster alone: for one "
+    "that is lost. Stop the feed first.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be restored; change nothing.")
 @click.option(
@@ -104,6 +104,8 @@ def restore(
 
     if create and replication_factor is None:
         raise click.UsageError("--create needs --replication-factor")
+    if is_listed and group is not None:
+        raise click.UsageError("--from-listing does not ask for a --group: name its --offset")
     if context.topic is None:
         raise click.UsageError("--topic is missing")
     with usage_errors(BadRange, BadWindow, NoObjects):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from aggregator.intents.intent_store import IntentStore
 from aggregator.restore.object_inventory import Inventory
 from aggregator.restore.restore_job import RestoreRequest
@@ -12,7 +14,7 @@ from replicator.kafka.client.cluster import Cluster
 from replicator.runtime.run_in_thread import run_in_thread
 
 
-class ToldInventory:
+class ToldSource:
     """Objects of a request, by the topic in which its feed tells of them.
 
     Args:
@@ -48,9 +50,11 @@ class ToldInventory:
             # Before the objects: what lies below these offsets is told by now.
             intents = await IntentStore(self._cluster, request.feed.name).read(places)
             passed = {place.partition: intent.offset for place, intent in intents.items()}
-        found = await run_in_thread(
-            told_objects, request.source, self._settings, request.feed.name, self._seconds
+        name, seconds = request.feed.name, self._seconds
+        ask = partial(
+            told_objects, request.source, self._settings, name, seconds, are_all_needed=True
         )
+        found = await run_in_thread(ask)
         objects = [each for each in found if each.topic == request.topic]
         partitions = max((each.partition + 1 for each in objects), default=0)
         if source is not None:

@@ -1,4 +1,4 @@
-"""Listed inventory: objects tell of themselves what their feed told of them."""
+"""Listed source: objects tell of themselves what their feed told of them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 from pyarrow import BufferOutputStream
 
 from aggregator.objects.told_object import ToldObject
-from aggregator.restore.listed_inventory import ListedInventory
+from aggregator.restore.listed_source import ListedSource
 from aggregator.restore.restore_job import RestoreRequest
 from aggregator.restore.restore_plan import CannotRestore, plan_partitions
 from aggregator.restore.restore_range import RestoreRange, parsed_offsets
+from aggregator.s3.answers import Answer, StoreProblem
 from replicator.config.cluster_name import ClusterName
 from tests.aggregator.loader.test_object_layout import layout
 from tests.aggregator.restore.kept_objects import KeptObjects
@@ -40,13 +41,17 @@ def request(*offsets: str) -> RestoreRequest:
     )
 
 
+def partition_of(key: str) -> int:
+    return int(key.split("+")[1]) if key.startswith("topics/t/") and "+" in key else 0
+
+
 def listed(store: KeptObjects, *offsets: str) -> list[ToldObject]:
-    inventory = ListedInventory(request(*offsets), store)
+    inventory = ListedSource(request(*offsets), store)
 
     async def take() -> list[ToldObject]:
         await inventory.prepare()
         found = await inventory.take()
-        assert found.partitions == max((each.partition + 1 for each in found.objects), default=0)
+        assert found.partitions == 1 + max(map(partition_of, store.data))
         return [*found.objects]
 
     return asyncio.run(take())
@@ -83,22 +88,61 @@ def test_other_keys_topics_and_partitions_are_left_out(store):
     data = store.data[told.key]
     others = ("topics/t2/a/t2+0+0000000001.parquet", "topics/t/a/notes.txt", "t/a/t+0+01.parquet")
     store.data |= dict.fromkeys(others, data)
-    assert [each.key for each in listed(store)] == [told.key]
+    store.data["topics/t/a/t+11+0000000001.parquet"] = data
+    assert [each.key for each in listed(store, "0:-")] == [told.key]
     assert listed(store, "1:-") == []
+
+
+def typed(store: KeptObjects, begin: int) -> str:
+    """Writes a file of decoded values, of which one field has the name of a column."""
+    source = pq.read_table(pa.BufferReader(store.data[store.write(records(begin)).key]))
+    table = pa.table({"id": [7], "value": [b"pay"]})
+    for name in ("key", "headers", "timestamp", "offset"):
+        table = table.append_column(source.schema.field(name), source[name])
+    columns = BufferOutputStream()
+    pq.write_table(table, columns)
+    key = f"topics/t/a/t+0+{begin:010}.zstd.parquet"
+    store.data[key] = columns.getvalue().to_pybytes()
+    return key
 
 
 def test_an_object_of_another_format_is_refused_where_it_may_hold_records(store):
     told = store.write(records(1, 2))
     store.data["topics/t/a/t+0+0000000003.json"] = b"{}\n"
-    columns = BufferOutputStream()
-    pq.write_table(pa.table({"offset": [5]}), columns)
-    store.data["topics/t/a/t+0+0000000005.zstd.parquet"] = columns.getvalue().to_pybytes()
-    found = listed(store)
-    for offsets in ((), ("0:1-4",), ("0:7-8",)):
+    typed(store, 5)
+    last = store.write(records(9, 10))
+
+    def plan(*texts: str) -> list[str]:
+        wanted = RestoreRange(offsets=parsed_offsets(texts))
+        (found,) = plan_partitions(listed(store, *texts), wanted, {}, 1)
+        return [each.key for each in found.objects]
+
+    for offsets in ((), ("0:1-4",), ("0:7-8",), ("0:3-5",)):
         with pytest.raises(CannotRestore, match="only Parquet with key"):
-            plan_partitions(found, RestoreRange(offsets=parsed_offsets(offsets)), {}, 1)
-    (plan,) = plan_partitions(found, RestoreRange(offsets=parsed_offsets(["0:-3"])), {}, 1)
-    assert [each.key for each in plan.objects] == [told.key]
+            plan(*offsets)
+    assert (plan("0:-3"), plan("0:9-")) == ([told.key], [last.key])
+
+
+def test_what_begins_behind_the_range_is_not_opened(store):
+    store.write(records(1, 2))
+    broken = store.write(records(30))
+    store.data[broken.key] = b"no file"
+    assert [each.begin for each in listed(store, "0:-30")] == [1]
+    with pytest.raises(CannotRestore, match="as Parquet"):
+        listed(store, "0:-31")
+
+
+def test_a_busy_store_is_asked_again(store):
+    store.write(records(1, 2))
+    store.problems = [StoreProblem(Answer.BUSY, "SlowDown")]
+    assert len(listed(store)) == 1 and len(store.ranges) == 2
+
+
+def test_an_object_that_goes_while_it_is_looked_at_is_named(store):
+    told = store.write(records(1, 2))
+    store.vanishing.add(told.key)
+    with pytest.raises(CannotRestore, match="was listed, and is gone"):
+        listed(store)
 
 
 def test_an_object_that_cannot_be_read_is_named(store):
@@ -120,4 +164,4 @@ def test_an_object_without_statistics_is_named(store):
 
 def test_offsets_of_a_group_are_not_known(store):
     with pytest.raises(CannotRestore, match="name them by --offset"):
-        asyncio.run(ListedInventory(request(), store).group_offsets("billing", 1))
+        asyncio.run(ListedSource(request(), store).group_offsets("billing", 1))

@@ -1,0 +1,37 @@
+"""Busy store: a request is asked again for as long as the store says that it has too much to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from aggregator.s3.answers import Answer, StoreProblem
+from replicator.runtime.backoff import Backoff
+
+Result = TypeVar("Result")
+ATTEMPTS = 6
+
+
+def until_answered(
+    ask: Callable[[], Result], pause: Callable[[float], None] = time.sleep
+) -> Result:
+    """Returns what the store answers. Blocking.
+
+    Args:
+        ask: asks once; the same each time.
+        pause: called with the seconds before the next attempt.
+
+    Raises:
+        StoreProblem: the answer is an error, or the store is busy still.
+    """
+    backoff = Backoff(0.1, 10.0)
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return ask()
+        except StoreProblem as problem:
+            if problem.answer is not Answer.BUSY:
+                raise
+        pause(backoff.jittered(0.5, 1.0))
+        backoff.grow()
+    return ask()
