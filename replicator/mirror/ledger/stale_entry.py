@@ -48,7 +48,9 @@ def turned_back(
         return None
     last, landed = published.run, list(tail)
     is_behind = published.losses == entry.losses and last.source_end <= position
-    lacks_gap = _joins_otherwise(landed, last) or _overlooks(landed, last)
+    # A run that ends before the entry may have been published before it.
+    is_later = last.source_end > entry.source_offset
+    lacks_gap = _joins_otherwise(landed, last) or (is_later and _overlooks(landed, last))
     is_explained = is_behind and not lacks_gap
     if published.losses < entry.losses or is_explained or entry.custody is Custody.VIRGIN:
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from math import inf
 from uuid import UUID
 
 import numpy as np
@@ -64,8 +63,8 @@ class RunsTail:
         self._back: dict[int, tuple[int, int]] = {}
         """Partition -> where reading before `_begins` began, and how far it has come."""
         self._last: dict[RunsKey, LastRun] = {}
-        self._covered: dict[RunsKey, int] = {}
-        """Source offset below which the published segments account for everything."""
+        self._empty: dict[RunsKey, dict[int, int]] = {}
+        """Ends of segments without a run, by their begins."""
         self.bytes_read = 0
         cluster.watch([self._topic])
 
@@ -137,36 +136,45 @@ class RunsTail:
         """Notes the last run of a message; skips repeated and late runs, and any other format."""
         try:
             of = decode_key(key)
-            before, covered_to = self._last.get(of), _covered_to(value)
-            if before and covered_to <= before.source_end:
+            before, span = self._last.get(of), _span(value)
+            if before and span and span[1] <= before.source_end:
                 return
             piece = unpack(value)
         except (UnknownVersion, BrokenPiece):
             return
-        if covered_to < inf:
-            self._covered[of] = max(self._covered.get(of, 0), int(covered_to))
-        last = before
         if len(piece.counts):
             source_end = int(piece.sources[-1] + piece.counts[-1])
             if before is None or source_end > before.source_end:
-                last = LastRun(source_end, int(piece.targets[-1] + piece.counts[-1]))
-        if last is not None:
-            left_out = max(0, self._covered.get(of, 0) - last.source_end)
-            self._last[of] = replace(last, left_out=left_out)
+                left_out = span[1] - source_end if span else 0
+                target_end = int(piece.targets[-1] + piece.counts[-1])
+                self._last[of] = LastRun(source_end, target_end, left_out)
+        elif span:
+            self._empty.setdefault(of, {})[span[0]] = span[1]
+        self._join_empty(of)
+
+    def _join_empty(self, of: RunsKey) -> None:
+        """Adds the segments without a run that follow the last run at once.
+
+        One that another segment contradicts is left out: a later carrier may find records in the
+        source where an earlier one found none, as replicas compact on their own.
+        """
+        last, empty = self._last.get(of), self._empty.get(of)
+        while last and empty and (end := empty.pop(last.source_end + last.left_out, 0)):
+            last = self._last[of] = replace(last, left_out=end - last.source_end)
 
 
-def _covered_to(value: bytes) -> float:
-    """Returns the source offset before which all runs of a packed piece end, from its first bytes.
+def _span(value: bytes) -> tuple[int, int] | None:
+    """Returns the source offsets that a packed piece accounts for, by its first bytes.
 
-    Returns infinity for a piece that does not cover exactly one span: it may end anywhere.
+    None for a piece that does not cover exactly one span: it may end anywhere.
     """
     if value[:1] != FORMAT:
-        return inf
+        return None
     try:
         spans, begin, length = islice(varints.numbers(value[1:]), 3)
     except ValueError:
-        return inf
-    return begin + length if spans == 1 else inf
+        return None
+    return (begin, begin + length) if spans == 1 else None
 
 
 def _pairs(data: bytes | memoryview, tails: npt.NDArray[np.int64]) -> Iterator[tuple[bytes, bytes]]:

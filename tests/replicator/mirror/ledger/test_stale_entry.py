@@ -77,6 +77,12 @@ def test_offsets_left_out_behind_the_last_run_show_an_entry_that_goes_on_with_th
     assert turned_back(ENTRY, 106, 2000, PublishedRun(of_four, 2), knowing) is None
 
 
+def test_offsets_left_out_before_the_entry_may_have_records_for_its_writer():
+    """An earlier carrier found none in a replica that was compacted, and died before its entry."""
+    earlier = LastRun(100, 1000, left_out=5)
+    assert turned_back(ENTRY, 105, 2000, PublishedRun(earlier, 2), [Run(100, 1000, 5)]) is None
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), max_size=6), st.integers(0, 24))
 def test_runs_of_the_tail_itself_never_make_an_entry_stale(spans, published_records):
     """Spans of a tail: offsets that the source leaves out, then records."""
