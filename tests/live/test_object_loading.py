@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 import pytest
 
@@ -17,13 +18,17 @@ from tui.program import run
 MIB = 1 << 20
 
 
-@pytest.fixture(scope="module")
-def object_server(tmp_path_factory):
-    server = ObjectServer(tmp_path_factory.mktemp("objects"))
+def served(server: ObjectServer) -> Iterator[ObjectServer]:
+    """Yields a server that takes connections; kills it afterwards."""
     server.start()
     server.wait_ready()
     yield server
     server.process.kill()
+
+
+@pytest.fixture(scope="module")
+def object_server(tmp_path_factory):
+    yield from served(ObjectServer(tmp_path_factory.mktemp("objects")))
 
 
 @pytest.fixture
