@@ -34,10 +34,8 @@ FOUND_AT = {
     ("expiry", "old batches in doubt are sent again"): 1,
     ("takeovers", "the entry is replaced under another id"): 2,
     ("groups", "a missing run raises an offset"): 1,
-    ("sinks", "intents are not awaited"): 1,
     ("sinks", "uncommitted parts count"): 1,
     ("objects", "completed before the intent"): 1,
-    ("objects", "a success is believed"): 1,
     ("objects", "who waits is not told of a failure"): 4,
 }
 """Mutations with a seed that finds them; `python -m bench.mutations` looks for all."""
