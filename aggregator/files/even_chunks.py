@@ -25,11 +25,8 @@ class EvenChunks:
     bytes_min: int
     _parts: list[RecordSlice] = field(default_factory=list)
     _bytes: int = 0
-
-    @property
-    def size_bytes(self) -> int:
-        """Memory of the records that are in no chunk yet."""
-        return sum(part.memory_bytes for part in self._parts)
+    size_bytes: int = field(init=False, default=0)
+    """Memory of the records that are in no chunk yet."""
 
     def add(self, slices: Sequence[RecordSlice]) -> Iterator[list[RecordSlice]]:
         """Takes records in, and yields each chunk that is complete."""
@@ -42,6 +39,7 @@ class EvenChunks:
                 if taken > len(left):
                     self._parts.append(left)
                     self._bytes += int(behind[-1])
+                    self.size_bytes += left.memory_bytes
                     break
                 self._parts.append(left.at(slice(0, taken)))
                 left = left.at(slice(taken, None))
@@ -52,5 +50,5 @@ class EvenChunks:
         return self._cut()
 
     def _cut(self) -> list[RecordSlice]:
-        parts, self._parts, self._bytes = self._parts, [], 0
+        parts, self._parts, self._bytes, self.size_bytes = self._parts, [], 0, 0
         return parts

@@ -106,6 +106,7 @@ def assemble(
         fetch_bytes=appliance.replicator.fetch_mib * MIB,
         pipeline_bytes_max=sink.partition_bytes_max,
         pipelines_bytes_max=settings.memory_mib * MIB,
+        bytes_min=sink.fetch_bytes_min,
     )
     region = appliance.region(feed.region)
     return LoaderSession(

@@ -119,6 +119,7 @@ class Reader(Generic[P]):
             fetched, and no pipeline is once all of them together have.
         response_bytes_max, responses_bytes_max: limits of one response, and of all brokers'
             responses together.
+        bytes_min: a response waits for so many, but never longer than WAIT_MS.
         clock: unix seconds.
     """
 
@@ -132,6 +133,7 @@ class Reader(Generic[P]):
     pipelines_bytes_max: int = PIPELINES_BYTES_MAX
     response_bytes_max: int = RESPONSE_BYTES_MAX
     responses_bytes_max: int = RESPONSES_BYTES_MAX
+    bytes_min: int = 1
     clock: Callable[[], float] = lambda: time.time()  # looked up when called: it may be simulated
     changed: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     """Set when pipelines were added, so that they do not wait for the next round."""
@@ -188,6 +190,7 @@ class Reader(Generic[P]):
                 session=(changes.session_id, changes.epoch),
                 forgotten=changes.forgotten,
                 wait_ms=WAIT_MS if is_all else SHORT_WAIT_MS,
+                bytes_min=self.bytes_min,
                 bytes_max=min(
                     self.response_bytes_max, self.responses_bytes_max // len(self._brokers)
                 ),

@@ -113,6 +113,7 @@ class FetchRequest(Request[FetchStruct]):
     Args:
         session: its id and epoch; (0, -1) for a Fetch without a session.
         forgotten: partitions that the session leaves out from now on.
+        bytes_min: the answer waits until there are so many, or `wait_ms` are over.
     """
 
     API_KEY = 1
@@ -126,6 +127,7 @@ class FetchRequest(Request[FetchStruct]):
         wait_ms: int,
         bytes_max: int,
         read_committed: bool,
+        bytes_min: int = 1,
     ):
         topics: dict[UUID, list[Any]] = {}
         for at in positions:
@@ -136,13 +138,14 @@ class FetchRequest(Request[FetchStruct]):
         self._forgotten: list[Any] = [(topic, [number], {}) for topic, number in forgotten]
         self._wait_ms = wait_ms
         self._bytes_max = bytes_max
+        self._bytes_min = bytes_min
         self._isolation = 1 if read_committed else 0
 
     def build(self, request_struct_class: type[FetchStruct]) -> FetchStruct:
         return request_struct_class(
             -1,
             self._wait_ms,
-            1,
+            self._bytes_min,
             self._bytes_max,
             self._isolation,
             *self._session,
