@@ -55,10 +55,14 @@ def turned_back(
     if published.losses < entry.losses or is_explained or entry.custody is Custody.VIRGIN:
         return None
     later = _landed_behind(landed, last) if lacks_gap else 0
+    if later:
+        # What has landed behind the last run lies behind what was left out there. Otherwise that is
+        # read again: replicas compact on their own.
+        later += last.left_out
     return Loss(
         LossKind.LEDGER_TURNED_BACK,
         position,
-        max(position, last.source_end + last.left_out + later),
+        max(position, last.source_end + later),
         "the runs topic shows these as mirrored, so the committed offsets were restored or "
         "truncated; accept-loss continues after them",
     )

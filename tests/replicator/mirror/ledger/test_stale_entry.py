@@ -77,6 +77,11 @@ def test_offsets_left_out_behind_the_last_run_show_an_entry_that_goes_on_with_th
     assert turned_back(ENTRY, 106, 2000, PublishedRun(of_four, 2), knowing) is None
 
 
+def test_offsets_left_out_behind_the_last_run_are_read_again_where_nothing_landed_behind_it():
+    last = LastRun(500, 1500, left_out=5)
+    assert turned_back(ENTRY, 120, 2000, PublishedRun(last, 2)).end == 500
+
+
 def test_offsets_left_out_before_the_entry_may_have_records_for_its_writer():
     """An earlier carrier found none in a replica that was compacted, and died before its entry."""
     earlier = LastRun(100, 1000, left_out=5)
