@@ -26,6 +26,8 @@ AVRO = "flink-sql-avro-2"
 CLIENT = "org.apache.flink.table.client.SqlClient"
 MEMORY = "2g"
 SLOTS = 2
+CHECKPOINT_SECONDS_MAX = 10.0
+"""A file of rows lives through checkpoints; it becomes visible with the next one after its end."""
 CONFIGURATION = {
     "execution.target": "local",
     "execution.checkpointing.mode": "EXACTLY_ONCE",
@@ -71,9 +73,10 @@ class FlinkSink:
         if self._order.has_schema and self._process is None:
             # Flink reads values with Confluent's header by a registry only.
             self._registry.start()
+        checkpoint_seconds = min(self._order.close_seconds, CHECKPOINT_SECONDS_MAX)
         settings = {
             **CONFIGURATION,
-            "execution.checkpointing.interval": f"{round(self._order.close_seconds * 1000)} ms",
+            "execution.checkpointing.interval": f"{round(1000 * checkpoint_seconds)} ms",
             "execution.checkpointing.dir": (folder / "checkpoints").as_uri(),
             "s3.endpoint": self._bucket.server.url,
         }

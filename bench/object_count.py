@@ -46,7 +46,8 @@ class BucketCount:
 
     def __init__(self, bucket: Bucket, order: ObjectOrder) -> None:
         self._bucket, self._count = bucket, COUNTS[order.file]
-        # The last objects end by their age.
+        # Objects end by their age at the latest: also the first ones, and the last ones.
+        self._start_seconds_max = order.close_seconds + START_SECONDS_MAX
         self._silence_seconds_max = order.close_seconds + SILENCE_SECONDS_MAX
         self.by_key: dict[str, int] = {}
         self.records = 0
@@ -68,7 +69,7 @@ class BucketCount:
         if not process.is_running():
             raise NothingArrives(str(process.failure("has ended")))
         new = self.look()
-        patience = self._silence_seconds_max if self.records else START_SECONDS_MAX
+        patience = self._silence_seconds_max if self.records else self._start_seconds_max
         if time.monotonic() - self._moved_at > patience:
             text = f"has written nothing for {patience:.0f} s, after {self.records:,} records"
             raise NothingArrives(str(process.failure(text)))

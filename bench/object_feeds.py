@@ -265,33 +265,38 @@ def _throughput(
     case: str, system: str, bucket: Bucket, writer: ObjectSystem, order: ObjectOrder
 ) -> Measured:
     window, found = object_throughput.measured(bucket, writer, order)
-    cpu, store_cpu, brokers_cpu = map(
-        window.per_million,
-        (window.cpu_seconds, window.store_cpu_seconds, window.brokers_cpu_seconds),
-    )
-    say(
-        f"  {window.records_per_second:,.0f} records/s, {cpu:.2f} CPU s per million"
-        f" (store {store_cpu:.2f}, broker {brokers_cpu:.2f}), {window.seconds:.1f} s,"
-        f" {window.peak_rss_mb:.0f} MB, {found.objects} objects of at least"
-        f" {found.objects_least}, {found.requests / found.objects:.1f} requests each"
-    )
     result = ObjectResult(
         case=case,
         system=system,
-        records_per_second=window.records_per_second,
-        cpu_seconds_per_million=cpu,
-        store_cpu_seconds_per_million=store_cpu,
-        peak_rss_mb=window.peak_rss_mb,
         objects=found.objects,
         objects_least=found.objects_least,
         requests_per_object=found.requests / found.objects,
+    )
+    if window:
+        result = replace(
+            result,
+            records_per_second=window.records_per_second,
+            cpu_seconds_per_million=window.per_million(window.cpu_seconds),
+            store_cpu_seconds_per_million=window.per_million(window.store_cpu_seconds),
+            peak_rss_mb=window.peak_rss_mb,
+        )
+        say(
+            f"  {result.records_per_second:,.0f} records/s,"
+            f" {result.cpu_seconds_per_million:.2f} CPU s per million"
+            f" (store {result.store_cpu_seconds_per_million:.2f},"
+            f" broker {window.per_million(window.brokers_cpu_seconds):.2f}),"
+            f" {window.seconds:.1f} s, {window.peak_rss_mb:.0f} MB"
+        )
+    say(
+        f"  {found.objects} objects of at least {found.objects_least},"
+        f" {result.requests_per_object:.1f} requests each"
     )
     if order.has_schema:
         # Nothing is written while the objects are read.
         writer.stop()
         checked = object_check.checked(bucket, order)
         result = replace(result, duplicates=checked.duplicates, lost=checked.lost)
-    return result, {**asdict(window), **asdict(found)}
+    return result, (asdict(window) if window else {}) | asdict(found)
 
 
 def _visible(

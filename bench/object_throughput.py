@@ -21,6 +21,9 @@ LOOK_SECONDS = 0.1
 BURST_GAP_SECONDS = 0.8
 """Time without new objects after which a burst is over."""
 BURSTS_MIN = 3
+WINDOW_SHARE_MIN = 0.05
+"""Part of a run that a window lasts at least. Where all objects become visible at once, the records
+that do in a second tell nothing of the rate of the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +95,10 @@ class Cost:
 
 def measured(
     bucket: Bucket, system: ObjectSystem, order: ObjectOrder
-) -> tuple[ObjectWindow, ObjectsFound]:
+) -> tuple[ObjectWindow | None, ObjectsFound]:
     """Returns the steady window of a started system, and what it has written in the end.
+
+    There is no window of a system that shows all its objects at once.
 
     Objects become visible in bursts, and both ends of the window are ends of bursts. It begins with
     the first one after a fifth of the records, or 12 s after the first objects. It ends with the
@@ -115,7 +120,10 @@ def measured(
     if window is None:
         raise NothingArrives("too few objects to measure anything: load more")
     found = ObjectsFound(len(count.by_key), least_objects(order), bucket.requests())
-    return cost.since(*window), found
+    begin, end = window
+    if end.seconds - begin.seconds < WINDOW_SHARE_MIN * (end.seconds - began_at):
+        return None, found
+    return cost.since(begin, end), found
 
 
 def steady(
