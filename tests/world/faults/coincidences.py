@@ -15,6 +15,7 @@ from replicator.mirror.ledger.entry import Custody
 from tests.world.faults.carriers import cut_off
 from tests.world.faults.fault import Fault
 from tests.world.faults.logs import entries
+from tests.world.faults.losses import delete_tail_of
 from tests.world.kafka.coordinator_log import move_coordinators
 from tests.world.kafka.in_sync import shrink_to_leader
 from tests.world.kafka.kafka_cluster import TRANSACTIONS
@@ -32,6 +33,7 @@ PATIENCE_SECONDS = 5.0
 """Longest wait for the moment of a fault."""
 TAKEOVER_SECONDS = 0.02
 """Time between the last look at an entry and the commit of the next one."""
+SETTLED_SECONDS = 0.05
 FLICKERS = 400
 """Moments within a second at which an in-sync set shrinks to its leader."""
 LOAD_SECONDS = (1.0, 4.0)
@@ -155,6 +157,32 @@ async def kill_as_markers_are_left_out(scene: Scene) -> None:
     await scene.plan()
 
 
+async def delete_tails_as_carriers_die(scene: Scene) -> None:
+    """Kills carriers, and deletes what they landed behind their entries: only the leaders remember
+    how much it was. In some of the takeovers others lead, between the question and the marker."""
+    target, place = scene.mirroring.target, scene.dice.choice(scene.places)
+    partition = target.partition(*place)
+    assert partition is not None
+    await _appended([partition], _has_records)
+    await asyncio.sleep(scene.dice.uniform(0.0, 0.2))
+    _kill_some(scene)
+    # What was sent arrives, and is in all logs that are in sync.
+    await asyncio.sleep(SETTLED_SECONDS)
+    delete_tail_of(scene, place)
+    await scene.plan()
+
+    def is_fence(batch: Batch) -> bool:
+        # A carrier's own transactions are about entries; a fence alone has records' partitions.
+        found = batch.value
+        is_open = isinstance(found, Transaction) and found.state is State.ONGOING
+        return is_open and tuple(place) in found.partitions
+
+    transactions = target.topics[TRANSACTIONS].partitions
+    if scene.dice.random() < 0.5 and await _appended(transactions, is_fence):
+        scene.tell(f"{target.name} has another leader of {place.topic}-{place.partition}")
+        target.elect_another(partition)
+
+
 class _NextAppend(Observer):
     """Calls `act` once, with the broker that appends the next batch that is wanted."""
 
@@ -231,4 +259,5 @@ COINCIDENCES = (
     Fault("forget producers that are not answered", forget_what_is_not_answered),
     Fault("kill carriers after an election", kill_after_election),
     Fault("kill carriers as markers are left out", kill_as_markers_are_left_out),
+    Fault("delete tails as carriers die", delete_tails_as_carriers_die),
 )

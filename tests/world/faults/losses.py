@@ -6,6 +6,7 @@ A history has them only in a course that loses (`Course.loses`): then a partitio
 
 from __future__ import annotations
 
+from balancer.plan import TopicPartition
 from replicator.mirror.ledger.entry import Custody
 from tests.world.faults.fault import Fault
 from tests.world.faults.logs import entries
@@ -50,10 +51,15 @@ async def delete_unread(scene: Scene) -> None:
 
 async def delete_tail(scene: Scene) -> None:
     """Retention of the target deletes records that a takeover would read."""
+    delete_tail_of(scene, scene.dice.choice(scene.places))
+
+
+def delete_tail_of(scene: Scene, place: TopicPartition) -> None:
+    """Deletes what one partition has behind its entry."""
     target = scene.mirroring.target
-    partition = _any_partition(scene, target)
-    leader, known = partition.decided.leader, entries(scene)
-    entry = known.get(next(it for it in scene.places if it.partition == partition.number))
+    partition = target.partition(*place)
+    assert partition is not None
+    leader, entry = partition.decided.leader, entries(scene).get(place)
     if leader != NOBODY and entry:
         end = partition.logs[leader].high_watermark
         scene.tell(f"{target.name} deletes {partition.topic}-{partition.number} before {end}")

@@ -42,6 +42,12 @@ COURSES: Mapping[str, Course] = {
         only=("forget an entry", "turn back to a former entry", "kill a carrier", "new epoch"),
         forgets=False,
     ),
+    "tails": Course(
+        fault_seconds=4.0,
+        loses=True,
+        only=("delete tails as carriers die", "new epoch"),
+        forgets=False,
+    ),
     "zombies": Course(
         seconds=90.0,
         fault_seconds=4.0,

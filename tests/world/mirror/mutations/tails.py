@@ -103,7 +103,7 @@ class AnyProducer(FencedTails):
 MUTATIONS = (
     Mutation(2, "a tail is read to the watermark only", _taking(ToTheWatermark)),
     Mutation(2, "only the leader's memory counts", _taking(OnlyWhatIsRemembered)),
-    Mutation(3, "a deleted part of a tail counts as empty", _taking(ReadsOnly), "losses"),
-    Mutation(3, "what cannot be known counts as not landed", _taking(TakesItForNothing), "losses"),
+    Mutation(3, "a deleted part of a tail counts as empty", _taking(ReadsOnly), "tails"),
+    Mutation(3, "what cannot be known counts as not landed", _taking(TakesItForNothing), "tails"),
     Mutation(10, "any producer counts as fenced", _taking(AnyProducer), "ids"),
 )
