@@ -34,6 +34,9 @@ from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.reader import Reader
 from replicator.kafka.client.source_checks import SourceChecks
 
+FETCH_BYTES_MIN = 64 << 10
+"""Bytes that a fetch waits for, a tenth of a second at most. Blocks and objects are older than that
+when they end, and a fetch for each record would keep a core busy."""
 RENEWED_PART = 0.3
 """Part of the time after which the verifier reports an intent as stale, to its renewal."""
 
@@ -106,7 +109,7 @@ def assemble(
         fetch_bytes=appliance.replicator.fetch_mib * MIB,
         pipeline_bytes_max=sink.partition_bytes_max,
         pipelines_bytes_max=settings.memory_mib * MIB,
-        bytes_min=sink.fetch_bytes_min,
+        bytes_min=FETCH_BYTES_MIN,
     )
     region = appliance.region(feed.region)
     return LoaderSession(

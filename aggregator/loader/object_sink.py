@@ -29,8 +29,6 @@ from balancer.plan import TopicPartition
 from replicator.config.object_feed import OPEN_PART, ObjectFeed
 from replicator.kafka.client.loss import Loss, LossKind
 
-FETCH_BYTES_MIN = 64 << 10
-"""Objects are seconds old when they end: a fetch for each record would keep a core busy."""
 MIB = 1 << 20
 
 
@@ -68,7 +66,6 @@ def object_sink(
         clock=time.time,
         tables=_NoTables(),
         partition_bytes_max=int((1 - OPEN_PART) * memory_mib * MIB),
-        fetch_bytes_min=FETCH_BYTES_MIN,
         flush_seconds=0.0,
         close=forming.close,
     )

@@ -37,7 +37,6 @@ class Sink:
         clock: of buffers' ages.
         tables: of the reports.
         partition_bytes_max: memory of one partition's buffers, above which it is not fetched.
-        fetch_bytes_min: bytes that a fetch waits for, a tenth of a second at most.
         flush_seconds: interval of the forced flushes of partitions that have any.
         close: ends the connections to the store.
     """
@@ -48,6 +47,5 @@ class Sink:
     clock: Callable[[], float]
     tables: Tables
     partition_bytes_max: int
-    fetch_bytes_min: int
     flush_seconds: float
     close: Callable[[], Awaitable[None]]

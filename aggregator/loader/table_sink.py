@@ -44,7 +44,6 @@ def table_sink(
         clock=time.monotonic,
         tables=tables,
         partition_bytes_max=PARTITION_BLOCKS * rule.bytes_max,
-        fetch_bytes_min=1,
         flush_seconds=feed.reference_seconds,
         close=tables.close,
     )
