@@ -277,10 +277,15 @@ def load(lab: Lab, wanted: int, recording: Recording) -> bool:
                 wait_for_rows(daemons, replicas, wanted * KILL_AT_PART)
             cut = flight_objects.almost_through(in_order)
             flight_objects.send_flights(aggregate, in_order[:cut])
+            # Objects of earlier months are between two parts too, but only for a moment.
+            earlier = len(flight_objects.months(in_order[:cut])) - 1
             wait_until(
                 daemons,
-                lambda: bool(flight_objects.visible(store) and flight_objects.between_parts(store)),
-                "no object is between two parts",
+                lambda: (
+                    len(flight_objects.visible_months(store)) == earlier
+                    and flight_objects.between_parts(store) > 0
+                ),
+                "the object of the last month is not between two parts",
             )
             daemons.kill("east", "aggregate")
             open_objects = flight_objects.between_parts(store)

@@ -127,6 +127,12 @@ def send_flights(cluster: KafkaCluster, flights: list[TrafficRecord]) -> None:
     send(cluster, TOPIC, flights, Shape(codec="lz4"))
 
 
+def months(flights: list[TrafficRecord]) -> set[tuple[int, int]]:
+    """Returns the months of the flights, and their years."""
+    times = (datetime.fromtimestamp((each.timestamp_ms or 0) / 1000, UTC) for each in flights)
+    return {(each.year, each.month) for each in times}
+
+
 def almost_through(flights: list[TrafficRecord]) -> int:
     """Returns the number of flights up to the end of a month, without the last ones: the first part
     of its object is full, and the object has not ended."""
@@ -146,6 +152,12 @@ def between_parts(server: ObjectServer) -> int:
 def visible(server: ObjectServer) -> list[Path]:
     """Returns the objects that a reader of the bucket sees."""
     return sorted(bucket_of(server).glob(f"topics/{TOPIC}/*/*/*.parquet"))
+
+
+def visible_months(server: ObjectServer) -> set[tuple[int, int]]:
+    """Returns the months, and their years, of which a reader of the bucket sees an object."""
+    folders = {path.parts[-3:-1] for path in visible(server)}
+    return {(int(year[-4:]), int(month[-2:])) for year, month in folders}
 
 
 def count_records(server: ObjectServer) -> int:

@@ -10,7 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from aggregator.files.record_columns import SCHEMA
-from deploy.lab.flight_objects import TOPIC, almost_through, between_parts, compare_objects
+from deploy.lab.flight_objects import (
+    TOPIC,
+    almost_through,
+    between_parts,
+    compare_objects,
+    months,
+    visible_months,
+)
 from deploy.lab.traffic import TrafficRecord
 
 JULY = int(datetime(2013, 7, 1, tzinfo=UTC).timestamp() * 1000)
@@ -84,3 +91,15 @@ def test_an_upload_is_between_its_parts_while_it_has_only_the_first(server):
         for part in parts:
             (folder / part).touch()
     assert between_parts(server) == 1
+
+
+def test_two_objects_of_a_month_are_one_month_of_flights(server):
+    write(server, 0, row(0))
+    write(server, 1, row(1))
+    write(server, 2, row(2), month="08")
+    assert visible_months(server) == {(2013, 7), (2013, 8)}
+    times = JULY, JULY + 1, JULY + 40 * DAY
+    assert months([TrafficRecord(0, None, b"", None, time) for time in times]) == {
+        (2013, 7),
+        (2013, 8),
+    }
