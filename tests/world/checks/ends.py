@@ -5,6 +5,7 @@ Ranges that an operator has rewound stand there once more.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from balancer.plan import TopicPartition
@@ -29,6 +30,17 @@ def differences(scene: Scene) -> list[str]:
             if sent != seen:
                 found.append(_difference(place, isolation, sent, seen))
     return found
+
+
+def has_surplus(scene: Scene) -> bool:
+    """Returns True if the target has a record more often than operators have had it carried."""
+    if scene.acceptances:
+        return False
+    for place in scene.places:
+        counts = Counter(all_values(scene.mirroring.target, place))
+        if max(counts.values(), default=0) > 1 + len(scene.rewinds.done(place)):
+            return True
+    return False
 
 
 def source_records(scene: Scene, place: TopicPartition) -> list[tuple[int, bytes]]:

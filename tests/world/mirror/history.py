@@ -28,6 +28,8 @@ LOAD_SECONDS = 60.0
 """Bound of virtual time for the load to end once nothing fails any more."""
 QUIET_SECONDS = 180.0
 """Bound for the end: virtual time within which everything has to be carried without faults."""
+HOPELESS_LOOKS = 5
+"""Looks at records that stand twice until nobody waits any more: they stay there."""
 
 
 class History:
@@ -89,8 +91,10 @@ class History:
             # What the target loses behind the last record is seen by the next takeover.
             give_up_at += scene.mirroring.appliance.replicator.epoch_seconds
         differences = (losses if scene.course.loses else ends).differences
+        hopeless = 0
         while differing := differences(scene):
-            if scene.loop.time() > give_up_at:
+            hopeless = hopeless + 1 if ends.has_surplus(scene) else 0
+            if scene.loop.time() > give_up_at or hopeless > HOPELESS_LOOKS:
                 entries = await scene.mirroring.entries()
                 differing += [f"{place}: {it.parked}" for place, it in entries.items() if it.parked]
                 raise Wrong("; ".join(differing))
