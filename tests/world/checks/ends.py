@@ -33,7 +33,8 @@ def differences(scene: Scene) -> list[str]:
 
 
 def has_surplus(scene: Scene) -> bool:
-    """Returns True if the target has a record more often than operators have had it carried."""
+    """Returns True if the target has a record more often than operators have had it carried: it
+    stays there."""
     if scene.acceptances:
         return False
     for place in scene.places:

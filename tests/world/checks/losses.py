@@ -60,6 +60,14 @@ def differences(scene: Scene) -> list[str]:
     return found
 
 
+def is_parked_wrongly(scene: Scene) -> bool:
+    """Returns True if a parked partition differs: it is carried no further."""
+    if scene.acceptances:
+        return False
+    parked = [(place, it) for place, it in entries(scene).items() if it.parked]
+    return any(_difference(scene, place, entry) for place, entry in parked)
+
+
 def _difference(scene: Scene, place: TopicPartition, entry: Entry | None) -> str | None:
     source, target = scene.clusters
     seen = all_values(target, place)

@@ -29,7 +29,7 @@ LOAD_SECONDS = 60.0
 QUIET_SECONDS = 180.0
 """Bound for the end: virtual time within which everything has to be carried without faults."""
 HOPELESS_LOOKS = 5
-"""Looks at records that stand twice until nobody waits any more: they stay there."""
+"""Looks at what stays wrong until nobody waits any more."""
 
 
 class History:
@@ -93,7 +93,8 @@ class History:
         differences = (losses if scene.course.loses else ends).differences
         hopeless = 0
         while differing := differences(scene):
-            hopeless = hopeless + 1 if ends.has_surplus(scene) else 0
+            is_hopeless = ends.has_surplus(scene) or losses.is_parked_wrongly(scene)
+            hopeless = hopeless + 1 if is_hopeless else 0
             if scene.loop.time() > give_up_at or hopeless > HOPELESS_LOOKS:
                 entries = await scene.mirroring.entries()
                 differing += [f"{place}: {it.parked}" for place, it in entries.items() if it.parked]
