@@ -40,11 +40,7 @@ def _assert_table(feed: FeedGround, table: str) -> None:
         for each in (json.loads(message.value()),)
     ]
     wanted.sort(key=lambda row: (row.partition, row.offset))
-    feed.wait_count(len(wanted), table)
-    for replica in range(len(feed.database.replicas)):
-        found = feed.rows(table, replica)
-        assert len(found) == len({(row.partition, row.offset, row.row) for row in found}), table
-        assert found == wanted, f"{table} on replica {replica}"
+    feed.assert_rows(wanted, table)
 
 
 def findings(feed: FeedGround) -> list[str]:
