@@ -6,8 +6,6 @@ carrier is held before a named request while another one acts.
 
 from __future__ import annotations
 
-import asyncio
-import random
 from functools import partial
 
 import pytest
@@ -21,7 +19,6 @@ from aiokafka.protocol.types import (
     Int64,
     Schema,
 )
-from confluent_kafka import Producer
 
 from deploy.lab.traffic import Shape
 from replicator.batches import records
@@ -31,7 +28,6 @@ from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.protocol.fields import TAGS
 from replicator.mirror.carrier.assembly import MAKERS, Makers
 from replicator.mirror.carrier.command_follower import CommandFollower
-from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.carrier.sender import Sender
 from replicator.mirror.carrier.source_gaps import SourceGaps
 from replicator.mirror.ledger.entry import Custody
@@ -309,75 +305,6 @@ def test_a_transaction_leaves_the_producers_epoch_alone(make_stage, in_force):
         end_by_version_5(hand)
         stage.send(100)
         assert isinstance(hand.failure(), Fenced)
-
-
-# -- losses
-
-
-def keep_loss(pipeline):
-    """Lets a pipeline keep the loss that lies behind the batches it drops."""
-    settle = pipeline.settle
-
-    def keeping():
-        loss = pipeline.loss_to_park
-        settle()
-        pipeline.loss_to_park = loss
-
-    pipeline.settle = keeping
-
-
-class ReleasesLate(ProgressCommitter):
-    """Delays the release until the commit schedule has parked, as a slower pipeline does."""
-
-    async def release(self, transactional_id):
-        while any(pipeline.loss_to_park for pipeline in self.pipelines.values()):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        return await super().release(transactional_id)
-
-
-@IN_FORCE
-def test_a_pipeline_that_ends_names_no_loss_behind_records_that_it_drops(make_stage, in_force):
-    """An operator who accepts the loss gives up the named records, and none before them."""
-    stage = make_stage()
-    end = stage.send(400, Shape(batch_records=20))
-    producer = Producer(stage.source.librdkafka_options())
-    producer.produce(stage.topic, random.randbytes(30_000), partition=0)
-    assert producer.flush(60) == 0
-
-    def end_early(pipeline):
-        """Ends the epoch as soon as the first batch before the large record is sent."""
-        take = pipeline.take
-
-        def ending():
-            if pipeline.loss_to_park:
-                hand.session.ending.set()
-            return take()
-
-        pipeline.take = ending
-        if not in_force:
-            keep_loss(pipeline)
-
-    limits = {stage.topic: 20_000}
-    hand = stage.hand(
-        0,
-        makers=Makers(progress_committer=ReleasesLate),
-        adapt=end_early,
-        max_message_bytes=limits,
-    )
-    hand.start()
-    assert hand.failure() is None
-    if in_force:
-        assert stage.entry.custody is Custody.RELEASED
-        assert 0 < stage.entry.source_offset < end
-        other = stage.hand(1, max_message_bytes=limits).start()
-        assert f"[{end}, {end + 1})" in other.reason_of(stage.place)
-        other.finish()
-        assert stage.entry.source_offset == end
-    assert stage.carrying.accept(stage.place).source_offset == end + 1
-    stage.send(100)
-    stage.to_the_end(2)
-    lost = stage.seen().lost
-    assert lost == 1 if in_force else lost > 1
 
 
 # -- terms
