@@ -76,8 +76,11 @@ def _mirror(name: str, course: Course) -> Family:
     mutations = {it.name: it for it in _MIRROR if it.family == name}
 
     def play(asked: Asked) -> Result:
-        makers = mutations[asked.mutation].makers if asked.mutation else history.MAKERS
-        return history.play(asked.seed, course, makers, left_out=asked.left_out, logs=asked.logs)
+        told = {"left_out": asked.left_out, "logs": asked.logs}
+        if asked.mutation is None:
+            return history.play(asked.seed, course, **told)
+        mutation = mutations[asked.mutation]
+        return history.play(asked.seed, course, mutation.makers, rewind=mutation.rewind, **told)
 
     return Family(play, {it.name: it.rule for it in mutations.values()}, is_numbered=True)
 

@@ -7,7 +7,7 @@ records before the first refused one are sent alone and arrive. The refused reco
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -45,6 +45,10 @@ class Repacked:
 
     replaced: int
     batches: tuple[OutgoingBatch, ...]
+
+
+NextStep = Callable[[Sequence[OutgoingBatch], Refusal, float], Repacked | Loss]
+"""Decision about a refused batch, such as `next_step`."""
 
 
 def next_step(

@@ -13,7 +13,7 @@ from replicator.kafka.client.cluster import ProducerStateLost
 from replicator.kafka.client.loss import Loss
 from replicator.kafka.protocol.error_codes import named
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
-from replicator.mirror.carrier.refusals import BY_SIZE, next_step
+from replicator.mirror.carrier.refusals import BY_SIZE, NextStep, next_step
 
 REMEMBERED_SECONDS = 3600.0
 """Age up to which a broker surely remembers a batch. It forgets a producer only once the newest of
@@ -28,11 +28,13 @@ class Retransmission:
         target_name: name of the cluster, for error texts.
         park: called with a pipeline whose next records the target refuses.
         remembered_seconds: age up to which batches in doubt are sent again.
+        next_step: decides what follows a refused batch.
     """
 
     target_name: str
     park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
     remembered_seconds: float = REMEMBERED_SECONDS
+    next_step: NextStep = next_step
 
     async def prepare(self, pipeline: PartitionPipeline, now: float) -> None:
         """Queues the batches in flight again; repacks a refused batch, or parks the pipeline.
@@ -79,7 +81,9 @@ class Retransmission:
             )
         if refusal.code in BY_SIZE:
             pipeline.refused_bytes = min(pipeline.refused_bytes, batches[0].size_bytes)
-        step = next_step([batch.outgoing for batch in batches], refusal, pipeline.refused_bytes)
+        step = self.next_step(
+            [batch.outgoing for batch in batches], refusal, pipeline.refused_bytes
+        )
         if isinstance(step, Loss):
             await self.park(pipeline, step)
         else:

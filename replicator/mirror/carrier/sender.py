@@ -62,6 +62,7 @@ class Sender:
         silence_seconds_max: longest silence before `confirm_unfenced` is required again.
         inspect: inspects a partition's target log.
         stamped_times: returns the loss of timestamps that an acknowledgement reveals.
+        may_have_appended: returns True for an error code after which the batch may have landed.
     """
 
     node: int
@@ -78,6 +79,7 @@ class Sender:
     silence_seconds_max: float = SILENCE_SECONDS_MAX
     inspect: Inspect = inspect_target
     stamped_times: Callable[[PartitionPipeline, SequencedBatch, int], Loss | None] = stamped_times
+    may_have_appended: Callable[[int], bool] = may_have_appended
     wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     """Set when there may be batches to send."""
     _connection: Connection | None = field(init=False, default=None)
@@ -248,11 +250,11 @@ class Sender:
         elif decision is Verdict.AGAIN or code == Code.UNKNOWN_TOPIC_ID:
             self._must_rewind = self._must_reconnect = True
             pipeline.target_leader, pipeline.refused = -1, named(code)
-            batch.is_in_doubt |= may_have_appended(code)
+            batch.is_in_doubt |= self.may_have_appended(code)
         elif decision is Verdict.POISON:
             # Handled in `_recover`, once all requests in flight are answered.
             self._must_rewind = True
-            batch.is_in_doubt |= may_have_appended(code)
+            batch.is_in_doubt |= self.may_have_appended(code)
             batch.refusal = Refusal(code, outcome.refused_records, outcome.message)
         else:
             raised = {Verdict.FENCED: Fenced, Verdict.START_OVER: ProducerStateLost}.get(decision)

@@ -8,12 +8,12 @@ the pause releases nothing: an operator may have its partitions taken over first
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, Route
-from replicator.kafka.client.cluster import Fenced
+from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.mirror.carrier.assembly import clusters_of
 from replicator.mirror.ledger.entry import Custody, Entry
@@ -51,14 +51,22 @@ class Rewind:
 
     Args:
         takes_over: True takes over partitions that are held. A carrier that still runs is fenced.
+        ledger: makes the ledger of the target.
     """
 
-    def __init__(self, appliance: Appliance, route: Route, *, takes_over: bool = False):
+    def __init__(
+        self,
+        appliance: Appliance,
+        route: Route,
+        *,
+        takes_over: bool = False,
+        ledger: Callable[[Cluster, Route], Ledger] = Ledger,
+    ):
         self._appliance = appliance
         self._takes_over = takes_over
         self._timeout_ms = appliance.replicator.transaction_timeout_ms
         self.source, self.target = clusters_of(appliance, route)
-        self._ledger = Ledger(self.target, route)
+        self._ledger = ledger(self.target, route)
 
     async def open(self, topic: str) -> None:
         """Connects to both clusters.

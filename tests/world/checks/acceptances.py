@@ -2,7 +2,8 @@
 
 - Behind the offset at which a partition went on last, every record of the source stands in the
   target, in order, and nothing else.
-- Before it, nothing is missing but what the source lost in accepted ranges, or the target lost.
+- Before it, nothing is missing but what the source lost, or the target refused, in accepted
+  ranges, and what the target lost.
 - Nothing stands twice.
 """
 
@@ -40,10 +41,13 @@ def difference(
     deleted = max(
         (it.end for it in _of(scene.mirroring.source, place) if _is_deleted(it)), default=0
     )
+    partition = scene.mirroring.target.partition(*place)
+    refused = partition.refused if partition else set()
     missing = [
         (offset, value)
         for offset, value in sent
-        if value not in found | lost and not any(it.gives_up(offset, deleted) for it in done)
+        if value not in found | lost
+        and not any(it.gives_up(offset, deleted, is_refused=value in refused) for it in done)
     ]
     return f"{missing[:3]} are missing, and were not given up: {done}" if missing else None
 

@@ -6,10 +6,11 @@ Ranges that an operator has rewound stand there once more.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from balancer.plan import TopicPartition
-from tests.replicator.batches.source_batches import decoded
+from tests.replicator.batches.source_batches import Record, decoded
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.kafka.log_batch import Batch
 from tests.world.mirror.scene import Scene
@@ -29,7 +30,22 @@ def differences(scene: Scene) -> list[str]:
             sent = scene.rewinds.expected(place, left)
             if sent != seen:
                 found.append(_difference(place, isolation, sent, seen))
-    return found
+    return found or [text for place in scene.places if (text := changed(scene, place))]
+
+
+def changed(scene: Scene, place: TopicPartition) -> str | None:
+    """Returns a text if records of a partition have another key, time or headers in the target."""
+    found = changed_offsets(scene, place)
+    which = f"{place.topic}-{place.partition}: {len(found)} records"
+    return f"{which} are not as they were sent, such as {found[:3]}" if found else None
+
+
+def changed_offsets(scene: Scene, place: TopicPartition) -> list[int]:
+    """Returns the source offsets of records whose key, time or headers differ in the target."""
+    sent = {it.value: it for it in _committed(_source_batches(scene, place))}
+    seen = _records(scene.mirroring.target, place)
+    pairs = ((it, sent[it.value]) for it in seen if it.value in sent)
+    return [ours.offset for it, ours in pairs if replace(it, offset=ours.offset) != ours]
 
 
 def has_surplus(scene: Scene) -> bool:
@@ -47,12 +63,16 @@ def has_surplus(scene: Scene) -> bool:
 def source_records(scene: Scene, place: TopicPartition) -> list[tuple[int, bytes]]:
     """Returns offsets and values of a partition's committed records at the source, also of those
     that compaction has removed from some or all of its replicas."""
+    return committed_records(_source_batches(scene, place))
+
+
+def _source_batches(scene: Scene, place: TopicPartition) -> list[Batch]:
     partition = scene.mirroring.source.partition(*place)
     assert partition is not None
     found = {it.base_offset: it for it in partition.logs[partition.decided.leader].everything}
     for log in partition.logs.values():
         found |= log.removed
-    return committed_records([found[at] for at in sorted(found)])
+    return [found[at] for at in sorted(found)]
 
 
 def committed_values(cluster: KafkaCluster, place: TopicPartition) -> list[bytes]:
@@ -65,6 +85,10 @@ def committed_values(cluster: KafkaCluster, place: TopicPartition) -> list[bytes
 
 def committed_records(batches: Sequence[Batch]) -> list[tuple[int, bytes]]:
     """Returns offsets and values of the records without those of aborted transactions."""
+    return [(record.offset, record.value or b"") for record in _committed(batches)]
+
+
+def _committed(batches: Sequence[Batch]) -> Iterator[Record]:
     ends: dict[int, bool] = {}
     kept = []
     for batch in reversed(batches):
@@ -72,17 +96,20 @@ def committed_records(batches: Sequence[Batch]) -> list[tuple[int, bytes]]:
             ends[batch.producer_id] = bool(batch.is_commit)
         elif not batch.is_transactional or ends.get(batch.producer_id, False):
             kept.append(batch)
-    records = (record for batch in reversed(kept) for record in decoded(batch.data))
-    return [(record.offset, record.value or b"") for record in records]
+    return (record for batch in reversed(kept) for record in decoded(batch.data))
 
 
 def all_values(cluster: KafkaCluster, place: TopicPartition) -> list[bytes]:
     """Returns the values of all records of a partition."""
+    return [record.value or b"" for record in _records(cluster, place)]
+
+
+def _records(cluster: KafkaCluster, place: TopicPartition) -> list[Record]:
     partition = cluster.partition(*place)
     assert partition is not None
     batches = partition.logs[partition.decided.leader].everything
     data = [batch.data for batch in batches if not batch.is_marker]
-    return [record.value or b"" for batch in data for record in decoded(batch)]
+    return [record for batch in data for record in decoded(batch)]
 
 
 def _difference(place: TopicPartition, isolation: str, sent: list[bytes], seen: list[bytes]) -> str:

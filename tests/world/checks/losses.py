@@ -13,9 +13,16 @@ from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Entry
 from tests.world.checks import acceptances
-from tests.world.checks.ends import all_values, committed_records, committed_values
+from tests.world.checks.ends import (
+    all_values,
+    changed,
+    changed_offsets,
+    committed_records,
+    committed_values,
+)
 from tests.world.faults.logs import entries
 from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.kafka.log_batch import Batch
 from tests.world.kafka.log_losses import LossCause, LostRange
 from tests.world.mirror.scene import Scene
 
@@ -60,12 +67,15 @@ def differences(scene: Scene) -> list[str]:
     return found
 
 
-def is_parked_wrongly(scene: Scene) -> bool:
-    """Returns True if a parked partition differs: it is carried no further."""
+def is_wrong_for_good(scene: Scene) -> bool:
+    """Returns True if a parked partition differs, which is carried no further, or if records of
+    another one are not as they were sent."""
     if scene.acceptances:
         return False
-    parked = [(place, it) for place, it in entries(scene).items() if it.parked]
-    return any(_difference(scene, place, entry) for place, entry in parked)
+    return any(
+        _difference(scene, place, entry) if entry.parked else changed_offsets(scene, place)
+        for place, entry in entries(scene).items()
+    )
 
 
 def _difference(scene: Scene, place: TopicPartition, entry: Entry | None) -> str | None:
@@ -79,12 +89,13 @@ def _difference(scene: Scene, place: TopicPartition, entry: Entry | None) -> str
         return None if is_deleted and not seen else "no entry"
     if entry.parked is None:
         sent = committed_values(source, place)
-        return None if sent == seen else f"not parked, {len(sent)} sent, {len(seen)} seen"
+        differing = f"not parked, {len(sent)} sent, {len(seen)} seen"
+        return changed(scene, place) if sent == seen else differing
     loss = entry.parked
     if loss.kind is LossKind.LEDGER_TURNED_BACK and place in target.restored_commits:
         return _unlike(committed_values(source, place), seen)
-    if loss.kind is LossKind.WRITER_FORGOTTEN:
-        return _forgotten(scene, place, entry)
+    if loss.kind in TOLD:
+        return TOLD[loss.kind](scene, place, entry)
     ranges = _of(source if loss.kind.at_source else target, place)
     case = Case(entry, loss, seen, _gone(target, place))
     explains = EXPLAINS.get(loss.kind)
@@ -115,6 +126,37 @@ def _forgotten(scene: Scene, place: TopicPartition, entry: Entry) -> str | None:
     return _missing(source, place, case)
 
 
+def _overtaken(scene: Scene, place: TopicPartition, entry: Entry) -> str | None:
+    """Returns a text unless what the target has left out, and nothing else, is named."""
+    sent = committed_records(_log(scene.mirroring.source, place))
+    seen = all_values(scene.mirroring.target, place)
+    known = set(seen)
+    carried = [value for _, value in sent if value in known]
+    last = max((at for at, (_, value) in enumerate(sent) if value in known), default=0)
+    left_out = [offset for offset, value in sent[:last] if value not in known]
+    named = (left_out[0], left_out[-1] + 1) if left_out else None
+    loss = entry.parked
+    if loss and seen == carried and named == (loss.begin, loss.end):
+        return None
+    return f"parked for {loss}, and left out were {named}; {len(seen)} are in the target"
+
+
+def _stamped(scene: Scene, place: TopicPartition, entry: Entry) -> str | None:
+    """Returns a text unless all records that have other times now are named."""
+    loss, times = entry.parked, changed_offsets(scene, place)
+    assert loss is not None and loss.end is not None
+    if not times or not loss.begin <= times[0] <= times[-1] < loss.end:
+        return f"parked for {loss}, and {times} have other times"
+    sent = committed_values(scene.mirroring.source, place)
+    return _unlike(sent, all_values(scene.mirroring.target, place))
+
+
+def _log(cluster: KafkaCluster, place: TopicPartition) -> list[Batch]:
+    partition = cluster.partition(*place)
+    assert partition is not None
+    return partition.logs[partition.decided.leader].everything
+
+
 def _of(cluster: KafkaCluster, place: TopicPartition) -> list[LostRange]:
     return [it for it in cluster.lost if it.place == tuple(place)]
 
@@ -131,9 +173,7 @@ def _gone(target: KafkaCluster, place: TopicPartition) -> frozenset[bytes]:
 
 def _missing(source: KafkaCluster, place: TopicPartition, case: Case) -> str | None:
     """Returns a text if the target lacks a record before the entry that it did not lose."""
-    partition = source.partition(*place)
-    assert partition is not None
-    logs = [partition.logs[partition.decided.leader].everything]
+    logs = [_log(source, place)]
     logs += [list(it.log) for it in _of(source, place)]
     found = set(case.seen)
     # The log that was read is one of these: the source may have lost something later on.
@@ -183,6 +223,17 @@ def _recreated(case: Case, lost: LostRange) -> bool:
     )
 
 
+def _went_back(case: Case, lost: LostRange) -> bool:
+    """Everything before the position was carried, as it stood before the restoration."""
+    loss = case.loss
+    position = loss.begin if loss.end is None else loss.end
+    return (
+        lost.cause is LossCause.RESTORATION
+        and lost.begin <= loss.begin <= position <= lost.end
+        and case.has_carried(lost, position)
+    )
+
+
 def _target_truncated(case: Case, lost: LostRange) -> bool:
     """Every record that is gone before the acknowledged end lies in the range that is named."""
     loss = case.loss
@@ -214,9 +265,17 @@ def _tail_deleted(case: Case, lost: LostRange) -> bool:
     )
 
 
+TOLD: dict[LossKind, Callable[[Scene, TopicPartition, Entry], str | None]] = {
+    LossKind.WRITER_FORGOTTEN: _forgotten,
+    LossKind.BATCH_MISSING: _overtaken,
+    LossKind.TIMES_CHANGED: _stamped,
+}
+"""Checks of losses that are no ranges of a log."""
+
 EXPLAINS: dict[LossKind, Callable[[Case, LostRange], bool]] = {
     LossKind.SOURCE_TRUNCATED: _truncated,
     LossKind.RETENTION_PASSED: _passed,
+    LossKind.SOURCE_WENT_BACK: _went_back,
     LossKind.SOURCE_RECREATED: _recreated,
     LossKind.TARGET_TRUNCATED: _target_truncated,
     LossKind.TARGET_TAIL_DELETED: _tail_deleted,

@@ -7,6 +7,10 @@ import asyncio
 from tests.world.faults.fault import Fault
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.mirror.scene import Scene
+from tests.world.process import Process
+
+LATE_SECONDS = 0.05
+"""Time for requests of killed carriers to arrive; Spark starts others later than that."""
 
 
 async def kill_carrier(scene: Scene) -> None:
@@ -71,8 +75,37 @@ async def kill_while_taking(scene: Scene) -> None:
     await scene.plan()
 
 
+async def kill_all(scene: Scene) -> None:
+    """Kills all carriers; what they sent arrives meanwhile."""
+    while victims := scene.running():
+        for victim in victims:
+            scene.tell(f"kill {victim.name}")
+            victim.kill()
+        await asyncio.sleep(LATE_SECONDS)
+
+
 async def new_epoch(scene: Scene) -> None:
     await scene.plan()
+
+
+def kill_some(scene: Scene) -> None:
+    """Kills some of the carriers that run, or all."""
+    for victim in some_of(scene):
+        scene.tell(f"kill {victim.name}")
+        victim.kill()
+
+
+def some_of(scene: Scene) -> list[Process]:
+    """Returns some carriers that run, or all."""
+    running = scene.running()
+    return scene.dice.sample(running, scene.dice.randint(1, len(running))) if running else []
+
+
+def stop_for(scene: Scene, victim: Process, seconds: float) -> None:
+    """Stops a process for some seconds."""
+    scene.tell(f"stop {victim.name} for {seconds:.1f} s")
+    victim.stop()
+    scene.loop.call_later(seconds, victim.resume)
 
 
 FAULTS = (

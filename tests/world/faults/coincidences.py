@@ -7,20 +7,19 @@ By chance they happen too seldom to show that the rule is missing. Courses that 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from replicator.config.names import driver_id
 from replicator.mirror.ledger.entry import Custody
-from tests.world.faults.carriers import cut_off
+from tests.world.faults.carriers import cut_off, kill_some, some_of, stop_for
 from tests.world.faults.fault import Fault
 from tests.world.faults.logs import entries
 from tests.world.faults.losses import delete_tail_of
+from tests.world.faults.moments import PATIENCE_SECONDS, NextAppend, appended, has_records
 from tests.world.kafka.coordinator_log import move_coordinators
 from tests.world.kafka.in_sync import shrink_to_leader
 from tests.world.kafka.kafka_cluster import TRANSACTIONS
 from tests.world.kafka.log_batch import Batch
-from tests.world.kafka.partition import Observer, Partition
 from tests.world.kafka.transaction_requests import State, Transaction
 from tests.world.kafka.transactional_ids import forget_ids
 from tests.world.mirror.driving import REGION
@@ -29,8 +28,6 @@ from tests.world.mirror.played_spark import SILENT_SECONDS
 from tests.world.mirror.scene import Scene
 from tests.world.process import Process
 
-PATIENCE_SECONDS = 5.0
-"""Longest wait for the moment of a fault."""
 TAKEOVER_SECONDS = 0.02
 """Time between the last look at an entry and the commit of the next one."""
 SETTLED_SECONDS = 0.05
@@ -68,7 +65,7 @@ async def exchange_amid_takeover(scene: Scene) -> None:
         seconds = scene.dice.uniform(6.0, SILENT_SECONDS - 1.0)
         running = scene.running()
         for victim in scene.dice.sample(running, min(1, len(running))):
-            _stop(scene, victim, seconds)
+            stop_for(scene, victim, seconds)
         numbers, exchanged = [*scene.loads], [*reversed(scene.loads.values())]
         await scene.place(dict(zip(numbers, exchanged, strict=True)))
         # A further plan would end the epoch, and the takeovers with it.
@@ -88,7 +85,7 @@ async def _looked_at(scene: Scene) -> bool:
             for it in entries(scene).values()
         )
 
-    return await _appended(scene.mirroring.target.topics[TRANSACTIONS].partitions, is_look)
+    return await appended(scene.mirroring.target.topics[TRANSACTIONS].partitions, is_look)
 
 
 async def flicker_as_carriers_begin(scene: Scene) -> None:
@@ -127,7 +124,7 @@ async def forget_what_is_not_answered(scene: Scene) -> None:
         target.network.part([target.brokers[node].address], lambda: 0.0)
         target.later(forgotten_after, target.forget_producers)
 
-    _NextAppend([partition], _has_records, lose)
+    NextAppend([partition], has_records, lose)
 
 
 async def kill_after_election(scene: Scene) -> None:
@@ -141,9 +138,9 @@ async def kill_after_election(scene: Scene) -> None:
     await asyncio.sleep(scene.dice.uniform(0.0, 0.5))
     carried = target.partition(*scene.dice.choice(scene.places))
     assert carried is not None
-    await _appended([carried], _has_records)
+    await appended([carried], has_records)
     await asyncio.sleep(scene.dice.uniform(0.0, 0.2))
-    _kill_some(scene)
+    kill_some(scene)
     await scene.plan()
 
 
@@ -152,7 +149,7 @@ async def kill_as_markers_are_left_out(scene: Scene) -> None:
     target = scene.mirroring.target
     target.left_out_share = 0.8
     await asyncio.sleep(scene.dice.uniform(1.0, 3.0))
-    _kill_some(scene)
+    kill_some(scene)
     target.left_out_share = 0.0
     await scene.plan()
 
@@ -163,9 +160,9 @@ async def delete_tails_as_carriers_die(scene: Scene) -> None:
     target, place = scene.mirroring.target, scene.dice.choice(scene.places)
     partition = target.partition(*place)
     assert partition is not None
-    await _appended([partition], _has_records)
+    await appended([partition], has_records)
     await asyncio.sleep(scene.dice.uniform(0.0, 0.2))
-    _kill_some(scene)
+    kill_some(scene)
     # What was sent arrives, and is in all logs that are in sync.
     await asyncio.sleep(SETTLED_SECONDS)
     delete_tail_of(scene, place)
@@ -178,77 +175,19 @@ async def delete_tails_as_carriers_die(scene: Scene) -> None:
         return is_open and tuple(place) in found.partitions
 
     transactions = target.topics[TRANSACTIONS].partitions
-    if scene.dice.random() < 0.5 and await _appended(transactions, is_fence):
+    if scene.dice.random() < 0.5 and await appended(transactions, is_fence):
         scene.tell(f"{target.name} has another leader of {place.topic}-{place.partition}")
         target.elect_another(partition)
-
-
-class _NextAppend(Observer):
-    """Calls `act` once, with the broker that appends the next batch that is wanted."""
-
-    def __init__(
-        self,
-        partitions: Iterable[Partition],
-        is_wanted: Callable[[Batch], bool],
-        act: Callable[[int], object],
-    ) -> None:
-        self._partitions, self._is_wanted, self._act = list(partitions), is_wanted, act
-        for partition in self._partitions:
-            partition.observers.append(self)
-
-    def appended(self, partition: Partition, broker: int, batch: Batch) -> None:
-        if self._is_wanted(batch):
-            self.end()
-            self._act(broker)
-
-    def end(self) -> None:
-        for partition in self._partitions:
-            partition.observers.remove(self)
-        self._partitions = []
-
-
-async def _appended(partitions: Iterable[Partition], is_wanted: Callable[[Batch], bool]) -> bool:
-    """Awaits the next batch that is wanted; returns False if none came in time."""
-    is_appended = asyncio.Event()
-    awaited = _NextAppend(partitions, is_wanted, lambda _: is_appended.set())
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await is_appended.wait()
-    except TimeoutError:
-        awaited.end()
-    return is_appended.is_set()
-
-
-def _has_records(batch: Batch) -> bool:
-    return not batch.is_marker
 
 
 def _stop_some(scene: Scene, seconds: float) -> None:
     """Stops some carriers. When they wake, the target's coordinators load for a while."""
     target, load_seconds = scene.mirroring.target, scene.dice.uniform(*LOAD_SECONDS)
-    for victim in _some(scene):
-        _stop(scene, victim, seconds)
+    for victim in some_of(scene):
+        stop_for(scene, victim, seconds)
     scene.tell(f"then the coordinators of {target.name} load for {load_seconds:.1f} s")
     begin = seconds - scene.dice.uniform(0.0, 0.3)
     target.later(begin, move_coordinators, target, load_seconds)
-
-
-def _kill_some(scene: Scene) -> None:
-    for victim in _some(scene):
-        scene.tell(f"kill {victim.name}")
-        victim.kill()
-
-
-def _some(scene: Scene) -> list[Process]:
-    """Returns some carriers that run, or all."""
-    running = scene.running()
-    return scene.dice.sample(running, scene.dice.randint(1, len(running))) if running else []
-
-
-def _stop(scene: Scene, victim: Process, seconds: float) -> None:
-    scene.tell(f"stop {victim.name} for {seconds:.1f} s")
-    victim.stop()
-    scene.loop.call_later(seconds, victim.resume)
 
 
 COINCIDENCES = (

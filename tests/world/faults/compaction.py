@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from tests.replicator.batches.source_batches import decoded
+from tests.world.faults.carriers import kill_all
 from tests.world.faults.fault import Fault
 from tests.world.faults.logs import entries
 from tests.world.kafka.replica_log import ReplicaLog
 from tests.world.mirror.scene import Scene
+
+BACKLOG_BATCHES, BACKLOG_RECORDS = (2, 5), (300, 600)
 
 
 async def compact_unread(scene: Scene) -> None:
@@ -36,9 +39,31 @@ async def compact_unread(scene: Scene) -> None:
             scene.compactions.note(place, (before[at] for at in gone if at >= sure))
 
 
+async def compact_backlog(scene: Scene) -> None:
+    """Lets records pile up while no carrier runs, and removes all but every second or third."""
+    source, place = scene.mirroring.source, scene.dice.choice(scene.places)
+    partition = source.partition(*place)
+    assert partition is not None
+    await kill_all(scene)
+    begin = max(log.end for log in partition.logs.values())
+    sender = next(it for it in scene.senders if it.place == place)
+    for _ in range(scene.dice.randint(*BACKLOG_BATCHES)):
+        await sender.send(scene.dice.randint(*BACKLOG_RECORDS))
+    step = scene.dice.choice([2, 3])
+    scene.tell(f"{source.name} compacts {place.topic}-{place.partition} from {begin} on")
+    for log in partition.logs.values():
+        before = _records(log)
+        log.compact(begin, log.stable_offset, lambda at: at % step == 0)
+        scene.compactions.note(place, (before[at] for at in before.keys() - _records(log).keys()))
+    await scene.plan()
+
+
 def _records(log: ReplicaLog) -> dict[int, bytes]:
     batches = [batch for batch in log.batches if not batch.is_marker]
     return {it.offset: it.value or b"" for batch in batches for it in decoded(batch.data)}
 
 
-COMPACTION = (Fault("compact what is not carried", compact_unread),)
+COMPACTION = (
+    Fault("compact what is not carried", compact_unread),
+    Fault("compact a backlog", compact_backlog),
+)

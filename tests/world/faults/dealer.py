@@ -18,11 +18,13 @@ from tests.world.faults import (
     compaction,
     connections,
     drivers,
+    ids,
     ledger,
     logs,
     losses,
     operators,
     redis,
+    target_answers,
 )
 from tests.world.faults.fault import Fault
 from tests.world.mirror.scene import Course, Scene
@@ -43,9 +45,13 @@ def faults_of(course: Course) -> Sequence[Fault]:
     if course.only:
         rare = (
             *losses.LOSSES,
+            *losses.RESTORES,
             *coincidences.COINCIDENCES,
             *ledger.LEDGER,
             *compaction.COMPACTION,
+            *target_answers.TARGET_ANSWERS,
+            *operators.RARE,
+            *ids.IDS,
         )
         by_name = {it.name: it for it in (*FAULTS, *rare)}
         return [replace(by_name[name], weight=1, share=1.0) for name in course.only]

@@ -5,20 +5,16 @@ Carriers are killed first: one that runs commits again within a second, and noth
 
 from __future__ import annotations
 
-import asyncio
-
 from balancer.plan import TopicPartition
 from replicator.mirror.ledger.entry import Custody, Entry, encode
 from replicator.mirror.ledger.ledger import group_of
 from tests.world.checks.entry_view import EntryView
+from tests.world.faults.carriers import kill_all
 from tests.world.faults.fault import Fault
 from tests.world.kafka.group_requests import CommitsExpired, OffsetCommit, write_commits
 from tests.world.kafka.kafka_cluster import GROUPS
 from tests.world.mirror.mirroring import ROUTE
 from tests.world.mirror.scene import Scene
-
-LATE_SECONDS = 0.05
-"""Time for requests of killed carriers to arrive; Spark starts others later than that."""
 
 
 async def forget_entry(scene: Scene) -> None:
@@ -26,7 +22,7 @@ async def forget_entry(scene: Scene) -> None:
     target, place = scene.mirroring.target, scene.dice.choice(scene.places)
     if not any(entry.custody is not Custody.VIRGIN for entry in committed(scene, place)):
         return
-    await _kill_all(scene)
+    await kill_all(scene)
     group = group_of(ROUTE, place)
     if await write_commits(target, group, CommitsExpired(group, place)):
         scene.tell(f"{target.name} forgets the entry of {place.topic}-{place.partition}")
@@ -39,7 +35,7 @@ async def turn_back(scene: Scene) -> None:
     target, place = scene.mirroring.target, scene.dice.choice(scene.places)
     if place in target.restored_commits:
         return  # its log no longer tells which entry came last
-    await _kill_all(scene)
+    await kill_all(scene)
     former = provable(committed(scene, place))
     if former:
         entry, group = scene.dice.choice(former), group_of(ROUTE, place)
@@ -81,14 +77,6 @@ def provable(entries: list[Entry]) -> list[Entry]:
 
 def _writer(entry: Entry) -> tuple[int, int]:
     return entry.producer_id, entry.epoch
-
-
-async def _kill_all(scene: Scene) -> None:
-    while victims := scene.running():
-        for victim in victims:
-            scene.tell(f"kill {victim.name}")
-            victim.kill()
-        await asyncio.sleep(LATE_SECONDS)
 
 
 LEDGER = (

@@ -6,6 +6,8 @@ A history has them only in a course that loses (`Course.loses`): then a partitio
 
 from __future__ import annotations
 
+import asyncio
+
 from balancer.plan import TopicPartition
 from replicator.mirror.ledger.entry import Custody
 from tests.world.faults.fault import Fault
@@ -16,6 +18,8 @@ from tests.world.kafka.partition import NOBODY, Partition
 from tests.world.mirror.scene import Scene
 
 BATCHES_LOST_MAX = 12
+RESTORE_SECONDS = (0.2, 4.0)
+"""Time for records of the newer leader epoch to be carried."""
 
 
 async def unclean_election(scene: Scene) -> None:
@@ -67,6 +71,22 @@ def delete_tail_of(scene: Scene, place: TopicPartition) -> None:
             log_losses.delete_unread(target, partition, end)
 
 
+async def restore_source(scene: Scene) -> None:
+    """Has another leader of a source partition elected, and puts the disks of all brokers back to
+    what they had before: the older leader epoch is the newest one again."""
+    source = scene.mirroring.source
+    partition = _any_partition(scene, source)
+    epoch = partition.decided.epoch
+    source.elect_another(partition)
+    await asyncio.sleep(scene.dice.uniform(*RESTORE_SECONDS))
+    leader = partition.decided.leader
+    if leader == NOBODY or partition.decided.epoch == epoch:
+        return
+    end = partition.epoch_began[leader]
+    scene.tell(f"{source.name} restores {partition.topic}-{partition.number} up to {end}")
+    log_losses.restore(source, partition, epoch, end)
+
+
 async def forget_ids(scene: Scene) -> None:
     """Transactional ids expire, those of stopped carriers with them."""
     idle = scene.dice.choice([2.0, 8.0])
@@ -95,3 +115,4 @@ LOSSES = (
     Fault("recreate a topic", recreate, 2, SHARE),
     Fault("forget transactional ids", forget_ids, 8, SHARE),
 )
+RESTORES = (Fault("restore the source", restore_source),)

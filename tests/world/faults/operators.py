@@ -9,7 +9,8 @@ import asyncio
 import random
 
 from balancer.plan import TopicPartition
-from replicator.mirror.repair.rewind import CannotRewind, Rewind
+from replicator.mirror.ledger.entry import Custody
+from replicator.mirror.repair.rewind import CannotRewind
 from replicator.orders.order_records import Pause, key_of
 from tests.world.faults.fault import Fault
 from tests.world.faults.logs import entries
@@ -23,6 +24,10 @@ ATTEMPTS_MAX = 30
 PAUSED_AGAIN = 5
 """Attempts after which a partition is resumed and paused again."""
 COMMAND_SECONDS = 20.0
+RELEASE_SECONDS = (1.0, 4.0)
+"""Time for a partition to be released, or to be taken."""
+LOOK_SECONDS = (0.005, 0.04)
+"""Time until a rewind has looked at the entry, and not replaced it."""
 BACK_MAX = 40
 """Most offsets that a rewind goes back."""
 
@@ -71,7 +76,7 @@ async def _rewound(
         offset = max(start, entry.source_offset - dice.randint(0, BACK_MAX))
         scene.rewinds.ask(place, offset)
         process = Process(f"rewind of {place.topic}-{place.partition}")
-        process.start(_run(mirroring, place, offset))
+        process.start(_run(scene, place, offset))
         kill_after = dice.choice([0.002, 0.02, 0.1, COMMAND_SECONDS, COMMAND_SECONDS])
         outcome = await _outcome(process, kill_after)
         scene.tell(f"{process.name} to {offset}: {outcome}")
@@ -81,11 +86,33 @@ async def _rewound(
     scene.is_rewinding = False
 
 
+async def resume_amid_rewind(scene: Scene) -> None:
+    """Pauses a partition, and resumes it while the command that rewinds it stands still."""
+    mirroring, place = scene.mirroring, scene.dice.choice(scene.places)
+    order = _pause(*place)
+    await mirroring.order([order])
+    await asyncio.sleep(scene.dice.uniform(*RELEASE_SECONDS))
+    entry = entries(scene).get(place)
+    if entry is not None and entry.custody is Custody.RELEASED:
+        start = mirroring.source.log_start(place)
+        offset = max(start, entry.source_offset - scene.dice.randint(0, BACK_MAX))
+        scene.rewinds.ask(place, offset)
+        process = Process(f"rewind of {place.topic}-{place.partition}")
+        process.start(_run(scene, place, offset))
+        await asyncio.sleep(scene.dice.uniform(*LOOK_SECONDS))
+        process.stop()
+        await mirroring.order(tombstones=[key_of(order)])
+        await asyncio.sleep(scene.dice.uniform(*RELEASE_SECONDS))
+        process.resume()
+        scene.tell(f"{process.name} to {offset}: {await _outcome(process, COMMAND_SECONDS)}")
+    await mirroring.order(tombstones=[key_of(order)])
+
+
 DONE = "done"
 
 
-async def _run(mirroring: DrivenMirroring, place: TopicPartition, offset: int) -> str:
-    command = Rewind(mirroring.appliance, ROUTE)
+async def _run(scene: Scene, place: TopicPartition, offset: int) -> str:
+    command = scene.rewind(scene.mirroring.appliance, ROUTE)
     try:
         await command.open(place.topic)
         found = await command.partitions(place.topic, [place.partition])
@@ -117,3 +144,6 @@ FAULTS = (
     Fault("pause and resume", pause, 2),
     Fault("rewind", rewind, 1),
 )
+
+"""Faults that all courses may deal."""
+RARE = (Fault("resume amid a rewind", resume_amid_rewind),)

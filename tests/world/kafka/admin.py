@@ -117,6 +117,8 @@ def _described(topic: kafka_cluster.Topic) -> Topic:
     }
     if first.is_compacted:
         values["cleanup.policy"] = "compact"
+    if first.stamps_append_time:
+        values["message.timestamp.type"] = "LogAppendTime"
     changed = frozenset({"cleanup.policy"} if first.is_compacted else ())
     configs = Configs(values, changed)
     return Topic(topic.name, topic.id, len(topic.partitions), configs, topic.name.startswith("__"))

@@ -24,6 +24,9 @@ from tests.world.kafka.requests import Asked
 from tests.world.kafka.transaction_requests import takes_part
 
 Place = tuple[str, int]
+METADATA_MAX = 4096
+"""Kafka's default of offset.metadata.max.bytes. The broker counts characters: isMetadataInvalid of
+OffsetMetadataManager."""
 ALL_OF_GROUPS = Schema(
     ("throttle_time_ms", Int32),
     rows(
@@ -176,16 +179,23 @@ def _many(broker: Broker, groups: Any) -> bytes:
 
 async def offset_commit(broker: Broker, asked: Asked) -> Any:
     body = asked.body
-    taken = [
-        ((topic, row[0]), (row[1], row[-1] or "")) for topic, some in body.topics for row in some
-    ]
-    code = Code.NONE
+    codes: dict[Place, int] = {}
+    taken = []
+    for topic, some in body.topics:
+        for row in some:
+            if len(row[-1] or "") > METADATA_MAX:
+                codes[topic, row[0]] = Code.OFFSET_METADATA_TOO_LARGE
+            else:
+                taken.append(((topic, row[0]), (row[1], row[-1] or "")))
     try:
         partition = coordinator(broker, GROUPS, body.consumer_group)
         await write(broker, partition, value=OffsetCommit(body.consumer_group, tuple(taken)))
     except Refused as refused:
-        code = Code(refused.code)
-    answer = [(topic, [(row[0], code) for row in some]) for topic, some in body.topics]
+        codes |= {place: refused.code for place, _ in taken}
+    answer = [
+        (topic, [(row[0], codes.get((topic, row[0]), 0)) for row in some])
+        for topic, some in body.topics
+    ]
     return (0, answer) if asked.version >= 3 else (answer,)
 
 
@@ -198,6 +208,8 @@ async def transactional_commit(broker: Broker, asked: Asked) -> Any:
         for number, offset, text in some:
             if known is None or number >= len(known.partitions):
                 codes[topic, number] = Code.UNKNOWN_TOPIC_OR_PARTITION
+            elif len(text or "") > METADATA_MAX:
+                codes[topic, number] = Code.OFFSET_METADATA_TOO_LARGE
             else:
                 taken.append(((topic, number), (offset, text or "")))
     if taken:

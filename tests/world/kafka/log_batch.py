@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,16 +22,21 @@ LEADER_EPOCH_AT, ATTRIBUTES_AT, PRODUCER_ID_AT, PRODUCER_EPOCH_AT, BASE_SEQUENCE
     51,
     53,
 )
-CODECS, TRANSACTIONAL, CONTROL = 0x07, 0x10, 0x20
+MAX_TIMESTAMP_AT = 35
+CODECS, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL = 0x07, 0x08, 0x10, 0x20
 MAX_SEQUENCE = 0x7FFFFFFF
 
 
 class Refused(Exception):
-    """A broker refuses a request for one partition."""
+    """A broker refuses a request for one partition.
 
-    def __init__(self, code: int) -> None:
+    Args:
+        records: indexes of the records for which it refuses a batch, if it names them.
+    """
+
+    def __init__(self, code: int, records: Sequence[int] = ()) -> None:
         super().__init__(code)
-        self.code = int(code)
+        self.code, self.records = int(code), tuple(records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +133,15 @@ def marker_of(
         coordinator_epoch=coordinator_epoch,
         max_timestamp=at_ms,
     )
+
+
+def stamped(batch: Batch, at_ms: int) -> Batch:
+    """Returns a batch as a topic with LogAppendTime keeps it: all records have this time."""
+    data = bytearray(batch.data)
+    (attributes,) = struct.unpack_from(">h", data, ATTRIBUTES_AT)
+    struct.pack_into(">h", data, ATTRIBUTES_AT, attributes | LOG_APPEND_TIME)
+    struct.pack_into(">q", data, MAX_TIMESTAMP_AT, at_ms)
+    return replace(batch, data=bytes(with_crc(data)), max_timestamp=at_ms)
 
 
 def thinned(batch: Batch, keeps: Callable[[int], bool], *, stays: bool) -> Batch | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ class LossCause(StrEnum):
     UNCLEAN_ELECTION = "unclean election"
     RETENTION = "retention"
     RECREATION = "recreation"
+    RESTORATION = "restoration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,31 @@ def elect_unclean(cluster: KafkaCluster, partition: Partition, node: int, kept: 
     left.truncate(kept)
     partition.decide(node, [node])
     cluster.tell_at_once(partition)
-    for producer_id, producer in list(left.producers.items()):
+    _abort_open(partition, node)
+    cluster.replicate(partition)
+
+
+def restore(cluster: KafkaCluster, partition: Partition, epoch: int, end: int) -> None:
+    """Puts the disks of all replicas back to the end of a leader epoch, metadata included.
+
+    Transactions that would be open for ever are aborted.
+
+    Args:
+        end: offset behind the last batch of that epoch.
+    """
+    leader = partition.decided.leader
+    log = partition.logs[leader]
+    _note(cluster, partition, LossCause.RESTORATION, (end, log.end), log)
+    for each in partition.logs.values():
+        each.truncate(end)
+    partition.decided = replace(partition.decided, epoch=epoch)
+    cluster.tell_at_once(partition)
+    _abort_open(partition, leader)
+    cluster.replicate(partition)
+
+
+def _abort_open(partition: Partition, leader: int) -> None:
+    for producer_id, producer in list(partition.logs[leader].producers.items()):
         if producer.transaction_start >= 0:
             marker = marker_of(
                 producer_id,
@@ -61,8 +86,7 @@ def elect_unclean(cluster: KafkaCluster, partition: Partition, node: int, kept: 
                 is_commit=False,
                 coordinator_epoch=NEWEST_COORDINATOR,
             )
-            partition.append(node, marker, all_acks=False)
-    cluster.replicate(partition)
+            partition.append(leader, marker, all_acks=False)
 
 
 def delete_unread(cluster: KafkaCluster, partition: Partition, end: int) -> None:

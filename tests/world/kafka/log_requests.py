@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -85,26 +87,37 @@ async def produce(broker: Broker, asked: Asked) -> Any:
     if request.acks == 0:
         return None
     by_topic: dict[Any, list[Any]] = {}
-    for (topic, number, _), (code, offset) in zip(request.batches, outcomes, strict=True):
-        by_topic.setdefault(topic, []).append((number, code, offset))
-    if asked.version >= 9:
-        return (
-            [
-                (topic, [(n, code, at, -1, 0, [], None, {}) for n, code, at in rows], {})
-                for topic, rows in by_topic.items()
-            ],
-            broker.throttle_ms,
-            {},
-        )
+    is_tagged = asked.version >= 9
+    for (topic, number, _), outcome in zip(request.batches, outcomes, strict=True):
+        by_topic.setdefault(topic, []).append((number, *outcome.fields(is_tagged=is_tagged)))
+    if is_tagged:
+        answers = [(topic, [(*row, {}) for row in rows], {}) for topic, rows in by_topic.items()]
+        return (answers, broker.throttle_ms, {})
     # The log's start came with version 5, the refused records with version 8.
     width = 7 if asked.version >= 8 else 5 if asked.version >= 5 else 4
-    return (
-        [
-            (topic, [(n, code, at, -1, 0, [], None)[:width] for n, code, at in rows])
-            for topic, rows in by_topic.items()
-        ],
-        broker.throttle_ms,
-    )
+    rows = [(topic, [row[:width] for row in some]) for topic, some in by_topic.items()]
+    return (rows, broker.throttle_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """Answer to one batch.
+
+    Args:
+        refused: indexes of the records for which the batch is refused.
+    """
+
+    code: int
+    base_offset: int = -1
+    append_time_ms: int = -1
+    refused: Sequence[int] = ()
+
+    def fields(self, *, is_tagged: bool) -> tuple[Any, ...]:
+        tags: tuple[Any, ...] = ({},) if is_tagged else ()
+        errors = [
+            (at, "Compacted topic cannot accept message without key", *tags) for at in self.refused
+        ]
+        return (self.code, self.base_offset, self.append_time_ms, 0, errors, None)
 
 
 def _old_produced(body: Any) -> Produced:
@@ -114,22 +127,27 @@ def _old_produced(body: Any) -> Produced:
 
 async def _produce_one(
     broker: Broker, request: Produced, topic: str | UUID, number: int, data: bytes
-) -> tuple[int, int]:
-    """Returns the error code and the base offset of one batch."""
+) -> _Outcome:
     partition = broker.cluster.partition(topic, number)
     if partition is None:
         is_other = isinstance(topic, UUID) and not broker.cluster.knows(topic)
-        return Code.UNKNOWN_TOPIC_ID if is_other else Code.UNKNOWN_TOPIC_OR_PARTITION, -1
+        return _Outcome(Code.UNKNOWN_TOPIC_ID if is_other else Code.UNKNOWN_TOPIC_OR_PARTITION)
     try:
-        placed = partition.append(broker.node, batch_of(data), all_acks=request.acks == ALL_ACKS)
+        batch = batch_of(data)
+        placed = partition.append(broker.node, batch, all_acks=request.acks == ALL_ACKS)
     except Refused as refused:
-        return refused.code, -1
+        return _Outcome(refused.code, refused=refused.records)
+    base_offset, end, is_duplicate = placed
+    # For a duplicate the largest time of its records, whatever the topic's timestamp type.
+    has_time = is_duplicate or partition.stamps_append_time
+    log = partition.logs[broker.node]
+    append_time_ms = log.time_of(batch.producer_id, base_offset) if has_time else -1
     broker.cluster.replicate(partition)
     if request.acks == ALL_ACKS:
-        code = await replicated(broker, partition, placed[1], request.timeout_ms / 1000)
+        code = await replicated(broker, partition, end, request.timeout_ms / 1000)
         if code:
-            return code, -1
-    return Code.NONE, placed[0]
+            return _Outcome(code)
+    return _Outcome(Code.NONE, base_offset, append_time_ms)
 
 
 async def replicated(broker: Broker, partition: Partition, end: int, timeout_seconds: float) -> int:

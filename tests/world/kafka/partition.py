@@ -8,12 +8,14 @@ Source: kafka.cluster.Partition, AbstractFetcherThread.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
 from replicator.kafka.protocol.error_codes import Code
-from tests.world.kafka.log_batch import Batch, Refused
+from tests.replicator.batches.source_batches import decoded
+from tests.world.kafka.log_batch import Batch, Refused, stamped
 from tests.world.kafka.replica_log import ReplicaLog
 
 NOBODY = -1
@@ -65,6 +67,11 @@ class Partition:
         self.replicas = list(replicas)
         self.min_in_sync, self.max_message_bytes = min_in_sync, max_message_bytes
         self.is_compacted = is_compacted
+        """cleanup.policy=compact: a record without a key is refused."""
+        self.refused: set[bytes] = set()
+        """Values of records that were refused. No broker knows them, checks do."""
+        self.stamps_append_time = False
+        """message.timestamp.type=LogAppendTime."""
         self.logs = {broker: ReplicaLog() for broker in self.replicas}
         self.decided = Leadership(self.replicas[0], 0, frozenset(self.replicas))
         self.told = dict.fromkeys(self.replicas, self.decided)
@@ -112,13 +119,25 @@ class Partition:
         duplicate = log.duplicate_of(batch)
         if duplicate is not None:
             return duplicate, duplicate + batch.count, True
+        self._validate(batch)
         log.check(batch)
+        if self.stamps_append_time and not batch.is_marker:
+            batch = stamped(batch, int(time.time() * 1000))
         placed = log.append(batch, known.epoch)
         for observer in [*self.observers]:
             observer.appended(self, broker, placed)
         self._advance(broker)
         self.tell()
         return placed.base_offset, placed.end, False
+
+    def _validate(self, batch: Batch) -> None:
+        """Raises Refused for records that the topic does not take (LogValidator)."""
+        if self.is_compacted and batch.data and not batch.is_marker:
+            records = list(enumerate(decoded(batch.data)))
+            keyless = {at: record.value or b"" for at, record in records if record.key is None}
+            if keyless:
+                self.refused.update(keyless.values())
+                raise Refused(Code.INVALID_RECORD, list(keyless))
 
     def tell(self) -> None:
         """Wakes up those who wait for a change of this partition."""

@@ -106,6 +106,12 @@ class ReplicaLog:
                 return base_offset
         return None
 
+    def time_of(self, producer_id: int, base_offset: int) -> int:
+        """Returns the latest time of a batch that its producer is remembered by; -1: unknown."""
+        memory = self.producers.get(producer_id)
+        known = memory.batches if memory else ()
+        return next((time for _, _, at, time in known if at == base_offset), -1)
+
     def check(self, batch: Batch) -> None:
         """Raises Refused for a batch of a producer that is not the one to follow."""
         if batch.producer_id < 0:

@@ -9,7 +9,7 @@ from typing import Any
 from typing_extensions import override
 
 from balancer.plan import TopicPartition
-from replicator.kafka.client.loss import Loss
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Entry
 from tests.world.checks.entry_view import EntryView
 from tests.world.kafka.kafka_cluster import KafkaCluster
@@ -32,18 +32,21 @@ class Accepted:
     goes_on_at: int
     begins_anew: bool
 
-    def gives_up(self, source_offset: int, deleted: int) -> bool:
+    def gives_up(self, source_offset: int, deleted: int, *, is_refused: bool) -> bool:
         """Returns True for a record of the source that is not carried any more.
 
         Args:
             deleted: offset before which retention has deleted the source's records.
+            is_refused: the target has refused the record.
         """
         if not source_offset < self.goes_on_at:
             return False
         if self.begins_anew or self.was_at <= source_offset < deleted:
             return True
         loss = self.loss
-        return loss is not None and loss.kind.at_source and loss.begin <= source_offset
+        if loss is None or not loss.kind.at_source or source_offset < loss.begin:
+            return False
+        return is_refused or loss.kind is not LossKind.RECORDS_REFUSED
 
 
 class Acceptances(EntryView):

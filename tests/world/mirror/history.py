@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import nullcontext
 
 from replicator.mirror.carrier.assembly import MAKERS, Makers
+from replicator.mirror.repair.rewind import Rewind
 from tests.world.checks import ends, losses
 from tests.world.checks.maps import Maps
 from tests.world.checks.sequences import Sequences
@@ -93,7 +94,7 @@ class History:
         differences = (losses if scene.course.loses else ends).differences
         hopeless = 0
         while differing := differences(scene):
-            is_hopeless = ends.has_surplus(scene) or losses.is_parked_wrongly(scene)
+            is_hopeless = ends.has_surplus(scene) or losses.is_wrong_for_good(scene)
             hopeless = hopeless + 1 if is_hopeless else 0
             if scene.loop.time() > give_up_at or hopeless > HOPELESS_LOOKS:
                 entries = await scene.mirroring.entries()
@@ -107,6 +108,7 @@ def play(
     course: Course | None = None,
     makers: Makers = MAKERS,
     *,
+    rewind: Callable[..., Rewind] = Rewind,
     left_out: Collection[int] = (),
     logs: bool = False,
 ) -> Outcome:
@@ -114,6 +116,7 @@ def play(
 
     Args:
         makers: of the carriers' parts; a mutation has others.
+        rewind: makes the command of operators that rewind; a mutation has another.
         left_out: numbers of the deals that are left out.
         logs: True takes the log lines of carriers and drivers into the history's log.
 
@@ -124,7 +127,7 @@ def play(
     histories: list[History] = []
 
     async def main(loop: VirtualLoop) -> Outcome:
-        scene = Scene(loop, seed, course or Course(), makers)
+        scene = Scene(loop, seed, course or Course(), makers, rewind)
         histories.append(History(scene, left_out))
         with told_logs(scene.tell) if logs else nullcontext():
             return await histories[0].run()

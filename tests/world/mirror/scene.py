@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.mirror.carrier.assembly import MAKERS, Makers
+from replicator.mirror.repair.rewind import Rewind
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.mirror.acceptances import Acceptances
 from tests.world.mirror.compactions import Compactions
@@ -38,6 +39,7 @@ class Course:
         only: names of the faults that are dealt; empty: some of all, by the dice.
         forgets: True lets the target forget producers within seconds; None: in some seeds.
         old_shares: shares of batches with old records, of which each source partition has one.
+        keyless_share: share of the records that have no key.
         has_gaps: False lets the source have neither transactions nor compaction: no record waits
             for an entry that covers a gap.
     """
@@ -53,6 +55,7 @@ class Course:
     forgets: bool | None = None
     old_shares: tuple[float, ...] = (0.0, 0.0, 0.3)
     has_gaps: bool = True
+    keyless_share: float = 0.0
 
 
 class Scene:
@@ -60,11 +63,18 @@ class Scene:
 
     Args:
         makers: of the carriers' parts.
+        rewind: makes the command of operators that rewind.
     """
 
     def __init__(
-        self, loop: VirtualLoop, seed: int, course: Course, makers: Makers = MAKERS
+        self,
+        loop: VirtualLoop,
+        seed: int,
+        course: Course,
+        makers: Makers = MAKERS,
+        rewind: Callable[..., Rewind] = Rewind,
     ) -> None:
+        self.rewind = rewind
         self.world = World(loop, seed)
         is_hasty = random.Random(f"{seed} expiry").random() < HASTY_SHARE
         expires_soon = is_hasty if course.forgets is None else course.forgets
@@ -93,6 +103,7 @@ class Scene:
                 old_share=self.dice.choice(course.old_shares),
                 sparse_share=self.dice.choice([0.0, 0.0, 0.3]) if course.has_gaps else 0.0,
                 transactional_share=0.3 if course.has_gaps else 0.0,
+                keyless_share=course.keyless_share,
             )
             for place in self.places
         ]

@@ -45,6 +45,8 @@ class Sender:
     """Share of batches that compaction has thinned: offsets are missing within them."""
     transactional_share: float = 0.3
     """Share of sends that are transactions, whose markers leave gaps between records."""
+    keyless_share: float = 0.0
+    """Share of records without a key."""
     producer_id: int = 0
     sequence: int = 0
     sent: int = 0
@@ -53,6 +55,8 @@ class Sender:
     aborted: int = 0
     is_behind: bool = False
     """True once the log is found to have lost records of this producer."""
+    _sending: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held for each send: sequences go on only once the batches before them are acknowledged."""
 
     def __post_init__(self) -> None:
         self.cluster.next_producer_id += 1
@@ -76,14 +80,15 @@ class Sender:
     ) -> None:
         """Sends records as one batch or, in a transaction, as some batches and a marker."""
         values = []
-        while count:
-            size = self.dice.randint(1, count) if is_transactional else count
-            values += await self._batch(size, is_transactional)
-            count -= size
-        if not is_transactional or await self._end(commits):
-            self.acknowledged += values
-        else:
-            self.aborted += len(values)
+        async with self._sending:
+            while count:
+                size = self.dice.randint(1, count) if is_transactional else count
+                values += await self._batch(size, is_transactional)
+                count -= size
+            if not is_transactional or await self._end(commits):
+                self.acknowledged += values
+            else:
+                self.aborted += len(values)
 
     async def _batch(self, count: int, is_transactional: bool) -> list[bytes]:
         now = int(time.time() * 1000) - (OLD_MS if self.dice.random() < self.old_share else 0)
@@ -135,7 +140,8 @@ class Sender:
     def _record(self, at: int, now: int) -> Record:
         """Returns the next record but `at`, as the record at `at` of a batch."""
         value = b"%s-%d-%d" % (self.place.topic.encode(), self.place.partition, self.sent + at)
-        return Record(at, now, b"k%d" % at, value)
+        is_keyless = self.keyless_share and self.dice.random() < self.keyless_share
+        return Record(at, now, None if is_keyless else b"k%d" % at, value)
 
     async def _land(self, batch: Batch) -> None:
         # A marker that was appended and not acknowledged would stand twice, which is harmless.

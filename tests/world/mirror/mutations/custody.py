@@ -9,7 +9,7 @@ from typing import Any
 from balancer.plan import TopicPartition
 from replicator.config.names import driver_id
 from replicator.kafka.client.cluster import Cluster
-from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.fenced_committer import Effects, FencedCommitter, OffsetRows, WasThere
 from replicator.mirror.carrier.assembly import Makers
 from replicator.mirror.carrier.command_follower import CommandFollower
 from replicator.mirror.ledger.entry import Entry
@@ -17,6 +17,7 @@ from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.mirror.ledger.takeover import Takeover
 from replicator.mirror.offset_map.runs_tail import LastRun, Positions, RunsTail
 from replicator.mirror.offset_map.runs_topic import RunsKey
+from replicator.mirror.repair.rewind import Rewind
 from replicator.spark.driver_command import read_command
 from tests.world.mirror.mutations.mutation import Mutation
 
@@ -104,6 +105,38 @@ class BelievesInCommits(FencedCommitter):
         return {}
 
 
+class DoesNotRepeat(FencedCommitter):
+    """Reads commits back, and leaves those hidden that are not shown."""
+
+    async def still_hidden(self, groups: Any) -> Any:
+        await super().still_hidden(groups)
+        return {}
+
+
+class RepeatsAll(FencedCommitter):
+    """Repeats a hidden commit, whatever is shown in its place."""
+
+    async def commit(
+        self,
+        groups: Mapping[str, OffsetRows],
+        was_there: WasThere,
+        effects: Effects | None = None,
+    ) -> None:
+        await super().commit(groups, lambda *_: True, effects)
+
+
+class NeverRotated(FencedCommitter):
+    """Opens its id until its epochs begin anew."""
+
+    def rotated(self) -> FencedCommitter:
+        return self
+
+
+def _rewinding_at_once(*args: Any) -> Rewind:
+    """Returns a rewind that does not read an entry again before it replaces it."""
+    return Rewind(*args, ledger=ReadOnce)
+
+
 class GoesOn(CommandFollower):
     """Takes the commands of another driver for those of its own."""
 
@@ -124,6 +157,13 @@ MUTATIONS = (
         Makers(takeover=_committing_itself),
         "takeovers",
     ),
+    Mutation(
+        1,
+        "a rewind does not read the entry again",
+        Makers(),
+        "releases",
+        rewind=_rewinding_at_once,
+    ),
     Mutation(8, "each partition begins at sequence 0", Makers(fenced_committer=BeginsAgain)),
     Mutation(9, "a missing entry begins anew", Makers(takeover=_beginning_anew), "ledgers"),
     Mutation(9, "published runs are not read", Makers(takeover=_believing), "ledgers"),
@@ -131,4 +171,14 @@ MUTATIONS = (
     Mutation(
         12, "commits are not read back", Makers(fenced_committer=BelievesInCommits), "takeovers"
     ),
+    Mutation(
+        12, "a hidden commit is not repeated", Makers(fenced_committer=DoesNotRepeat), "takeovers"
+    ),
+    Mutation(
+        12,
+        "a hidden commit is repeated over a later one",
+        Makers(fenced_committer=RepeatsAll),
+        "releases",
+    ),
+    Mutation(10, "ids are not rotated", Makers(fenced_committer=NeverRotated), "epochs"),
 )

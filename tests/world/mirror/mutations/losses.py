@@ -7,10 +7,11 @@ from functools import partial
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Cluster
-from replicator.kafka.client.epoch_regress import CheckedPartition
+from replicator.kafka.client.epoch_regress import CheckedPartition, EpochRegress
 from replicator.kafka.client.loss import Loss
 from replicator.kafka.client.source_checks import SourceChecks
 from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.sender import Sender
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.fenced_tails import FencedTails
@@ -44,6 +45,24 @@ class CredulousChecks(SourceChecks):
             pipeline.leader_epoch = leader.epoch
 
 
+class Believing(EpochRegress):
+    """Takes an older leader epoch of the source for its newest one."""
+
+    def __init__(self, source: Cluster) -> None:
+        super().__init__(source)
+        self.source = source
+
+    async def must_wait(self, pipeline: CheckedPartition) -> bool:
+        reported = self.source.reported_leader(*pipeline.partition)
+        if reported is not None:
+            self.source.accept_leader(*pipeline.partition, reported)
+        return False
+
+
+def _believing(source: Cluster, pipelines: Pipelines, _: EpochRegress) -> SourceChecks:
+    return SourceChecks(source, pipelines, Believing(source))
+
+
 def _inspecting(inspect: object) -> Makers:
     tails = partial(FencedTails, inspect=inspect)
     return Makers(
@@ -60,5 +79,11 @@ MUTATIONS = (
         "new leaders of the source are not checked",
         Makers(source_checks=CredulousChecks),
         "losses",
+    ),
+    Mutation(
+        34,
+        "older leader epochs of the source are believed",
+        Makers(source_checks=_believing),
+        "restores",
     ),
 )

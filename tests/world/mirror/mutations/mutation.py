@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from replicator.mirror.carrier.assembly import Makers
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.repair.rewind import Rewind
 from tests.replicator.mirror.carrier.adapted_pipelines import AdaptedPipelines
 
 
@@ -19,12 +20,14 @@ class Mutation:
         name: of the mutation.
         makers: of the carriers that break it.
         family: of the histories that find it.
+        rewind: makes the command of an operator that breaks it.
     """
 
     rule: int
     name: str
     makers: Makers
     family: str = "mirror"
+    rewind: Callable[..., Rewind] = Rewind
 
 
 def adapted(adapt: Callable[[PartitionPipeline], None]) -> Makers:

@@ -1,15 +1,19 @@
-"""Mutations of what a carrier does around its batches: rules 6, 7, 14, 29 and 30."""
+"""Mutations of what a carrier does around its batches: rules 6, 7, 14 and 29 to 32."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from math import inf
 from typing import Any
 
+from replicator.batches.outgoing_batch import OutgoingBatch
+from replicator.kafka.client.loss import Loss
 from replicator.mirror.carrier.assembly import Makers
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
+from replicator.mirror.carrier.refusals import Refusal
 from replicator.mirror.carrier.retransmission import Retransmission
 from replicator.mirror.carrier.sender import Sender
 from tests.world.mirror.mutations.mutation import Mutation, adapted
@@ -56,6 +60,19 @@ def _leaves_in_flight(pipeline: PartitionPipeline) -> None:
     pipeline.__class__ = LeavesInFlight
 
 
+def _believes_errors(_: int) -> bool:
+    return False
+
+
+def _whole_batch(batches: Sequence[OutgoingBatch], refusal: Refusal, _: float) -> Loss:
+    """Gives up all records of a refused batch."""
+    return refusal.loss(batches[0].first_offset, batches[0].next_offset)
+
+
+def _any_times(*_: object) -> None:
+    """Sees no loss in other timestamps."""
+
+
 MUTATIONS = (
     Mutation(6, "the first batch is not alone", adapted(_never_alone), "expiry"),
     Mutation(
@@ -68,5 +85,23 @@ MUTATIONS = (
         "old batches in doubt are sent again",
         Makers(retransmission=partial(Retransmission, remembered_seconds=inf)),
         "expiry",
+    ),
+    Mutation(
+        30,
+        "a batch that is answered with an error counts as not appended",
+        Makers(sender=partial(Sender, may_have_appended=_believes_errors)),
+        "elections",
+    ),
+    Mutation(
+        31,
+        "all records of a refused batch are left out",
+        Makers(retransmission=partial(Retransmission, next_step=_whole_batch)),
+        "refusals",
+    ),
+    Mutation(
+        32,
+        "replaced timestamps are not noticed",
+        Makers(sender=partial(Sender, stamped_times=_any_times)),
+        "times",
     ),
 )

@@ -91,6 +91,21 @@ class TakesItForNothing(FencedTails):
         return Tail(0, found.end, entry.mark, ()) if isinstance(tail, Loss) else tail
 
 
+class CountsOnly(FencedTails):
+    """Counts by the last sequence, whatever is missing before it."""
+
+    async def read(
+        self,
+        partition: TopicPartition,
+        entry: Entry,
+        found: TargetFindings,
+        memory: Memory,
+        marker: tuple[int, int],
+    ) -> Tail | Loss:
+        tail = await super().read(partition, entry, found, memory, marker)
+        return tail if isinstance(tail, Loss) else replace(tail, missing=None)
+
+
 class AnyProducer(FencedTails):
     """Takes the producer of an entry for fenced, whichever id was opened."""
 
@@ -103,6 +118,7 @@ class AnyProducer(FencedTails):
 MUTATIONS = (
     Mutation(2, "a tail is read to the watermark only", _taking(ToTheWatermark)),
     Mutation(2, "only the leader's memory counts", _taking(OnlyWhatIsRemembered)),
+    Mutation(2, "what was never taken counts as landed", _taking(CountsOnly), "overtaken"),
     Mutation(3, "a deleted part of a tail counts as empty", _taking(ReadsOnly), "tails"),
     Mutation(3, "what cannot be known counts as not landed", _taking(TakesItForNothing), "tails"),
     Mutation(10, "any producer counts as fenced", _taking(AnyProducer), "ids"),
