@@ -3,7 +3,7 @@ and of objects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,6 +23,7 @@ from tests.world.mirror.scene import Course
 from tests.world.objects import history as object_history
 from tests.world.objects import mutations as of_objects
 from tests.world.objects.scene import Course as ObjectCourse
+from tests.world.replay import WHOLE, Replay
 from tests.world.sinks import history as sink_history
 from tests.world.sinks import mutations as of_sinks
 
@@ -46,15 +47,12 @@ class Asked:
 
     Args:
         mutation: name of a mutation; None: all rules hold.
-        left_out: numbers of the deals that are left out.
-        logs: True takes the log lines of the simulated processes into the history's log.
     """
 
     family: str
     seed: int
     mutation: str | None = None
-    left_out: Collection[int] = ()
-    logs: bool = False
+    replay: Replay = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +62,10 @@ class Family:
     Args:
         play: plays a history; raises Wrong.
         mutations: by name, the number of the rule that each takes out.
-        is_numbered: deals have numbers, by which they can be left out.
     """
 
     play: Callable[[Asked], Result]
     mutations: Mapping[str, int]
-    is_numbered: bool = False
 
 
 def _mirror(name: str, course: Course) -> Family:
@@ -77,9 +73,9 @@ def _mirror(name: str, course: Course) -> Family:
 
     def play(asked: Asked) -> Result:
         makers = mutations[asked.mutation].makers if asked.mutation else history.MAKERS
-        return history.play(asked.seed, course, makers, left_out=asked.left_out, logs=asked.logs)
+        return history.play(asked.seed, course, makers, asked.replay)
 
-    return Family(play, {it.name: it.rule for it in mutations.values()}, is_numbered=True)
+    return Family(play, {it.name: it.rule for it in mutations.values()})
 
 
 def _groups(asked: Asked) -> Result:
@@ -87,22 +83,22 @@ def _groups(asked: Asked) -> Result:
     if asked.mutation and asked.mutation not in _taken_out:
         _GROUPS[asked.mutation].take_out()
         _taken_out.add(asked.mutation)
-    return group_history.play_groups(asked.seed)
+    return group_history.play_groups(asked.seed, replay=asked.replay)
 
 
 def _sinks(asked: Asked) -> Result:
     if asked.mutation is None:
-        return sink_history.play(asked.seed)
+        return sink_history.play(asked.seed, replay=asked.replay)
     mutation = _SINKS[asked.mutation]
-    return sink_history.play(asked.seed, mutation.course, mutation.makers)
+    return sink_history.play(asked.seed, mutation.course, mutation.makers, asked.replay)
 
 
 def _objects(asked: Asked) -> Result:
     if asked.mutation is None:
         loses = asked.family == "object_losses"
-        return object_history.play(asked.seed, ObjectCourse(loses=loses))
+        return object_history.play(asked.seed, ObjectCourse(loses=loses), replay=asked.replay)
     mutation = _OBJECTS[asked.mutation]
-    return object_history.play(asked.seed, mutation.course, mutation.makers)
+    return object_history.play(asked.seed, mutation.course, mutation.makers, asked.replay)
 
 
 _MIRROR = [

@@ -4,7 +4,7 @@ and somebody who writes to Redis."""
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from fakeredis import FakeRedis
 
@@ -72,21 +72,18 @@ async def forge_commit(scene: GroupScene) -> None:
 
 def mend(scene: GroupScene) -> None:
     """Starts what is away, and lets go on what is stopped."""
-    redis.mend(cast(Any, scene))
+    redis.mend(scene)
     for cluster in scene.regions.clusters:
         cluster.mend()
 
 
-_OWN = (
-    ("kill a carrier", kill_carrier, 4),
-    ("new epoch", new_epoch, 2),
-    ("kill a consumer", kill_consumer, 2),
-    ("kill the copiers", kill_copiers, 2),
-    ("stop an offset sync", stop_sync, 3),
-    ("forge a commit", forge_commit, 4),
-)
 FAULTS = (
-    *(Fault(name, cast(Any, act), weight) for name, act, weight in _OWN),
+    Fault("kill a carrier", kill_carrier, 4),
+    Fault("new epoch", new_epoch, 2),
+    Fault("kill a consumer", kill_consumer, 2),
+    Fault("kill the copiers", kill_copiers, 2),
+    Fault("stop an offset sync", stop_sync, 3),
+    Fault("forge a commit", forge_commit, 4),
     *brokers.FAULTS,
-    *(fault for fault in redis.FAULTS if fault.act is not redis.kill_keeper),
+    *redis.SERVERS,
 )

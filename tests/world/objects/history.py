@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from aggregator.loader import loss_acceptance
 from aggregator.loader.assembly import MAKERS, Makers
@@ -21,8 +22,10 @@ from tests.world.objects.losses import LOSSES
 from tests.world.objects.scene import Course, ObjectLoop, Scene
 from tests.world.objects.step_checks import FOREIGN
 from tests.world.outcome import Outcome
-from tests.world.sinks.feed_history import FeedHistory, played
+from tests.world.replay import WHOLE, Replay, replayed
+from tests.world.sinks.feed_history import FeedHistory
 from tests.world.sinks.loaded_feed import FEED
+from tests.world.sinks.sink_loop import run
 
 
 class History(FeedHistory[Scene]):
@@ -67,14 +70,15 @@ def _tokens(seed: int) -> Iterator[None]:
         open_object.secrets.token_hex = before
 
 
-def play(seed: int, course: Course | None = None, makers: Makers = MAKERS) -> Outcome:
+def play(
+    seed: int, course: Course | None = None, makers: Makers = MAKERS, replay: Replay = WHOLE
+) -> Outcome:
     """Plays the history of a seed; raises Wrong with the history's log."""
     course = course or Course()
     faults = (*FAULTS, *(LOSSES if course.loses else ()))
+
+    def make(loop: ObjectLoop) -> History:
+        return History(Scene(loop, seed, course, makers), faults, replay)
+
     with _tokens(seed):
-        return played(
-            seed,
-            lambda loop: Scene(loop, seed, course, makers),
-            lambda scene: History(scene, faults),
-            ObjectLoop,
-        )
+        return replayed(seed, make, replay, partial(run, make_loop=ObjectLoop))
