@@ -3,7 +3,7 @@ and of objects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,11 +21,14 @@ from tests.world.mirror.mutations import (
 )
 from tests.world.mirror.scene import Course
 from tests.world.objects import history as object_history
+from tests.world.objects import loss_mutations, sweep_mutations
 from tests.world.objects import mutations as of_objects
+from tests.world.objects.scene import SWEEPS
 from tests.world.objects.scene import Course as ObjectCourse
 from tests.world.replay import WHOLE, Replay
 from tests.world.sinks import history as sink_history
 from tests.world.sinks import mutations as of_sinks
+from tests.world.sinks.mutation import Mutation as FeedMutation
 
 
 class Result(Protocol):
@@ -86,19 +89,28 @@ def _groups(asked: Asked) -> Result:
     return group_history.play_groups(asked.seed, replay=asked.replay)
 
 
-def _sinks(asked: Asked) -> Result:
-    if asked.mutation is None:
-        return sink_history.play(asked.seed, replay=asked.replay)
-    mutation = _SINKS[asked.mutation]
-    return sink_history.play(asked.seed, mutation.course, mutation.makers, asked.replay)
+def _sinks() -> Family:
+    mutations = {it.name: it for it in of_sinks.MUTATIONS}
+
+    def play(asked: Asked) -> Result:
+        if asked.mutation is None:
+            return sink_history.play(asked.seed, replay=asked.replay)
+        it = mutations[asked.mutation]
+        return sink_history.play(asked.seed, it.course, it.makers, asked.replay)
+
+    return Family(play, {it.name: it.rule for it in mutations.values()})
 
 
-def _objects(asked: Asked) -> Result:
-    if asked.mutation is None:
-        loses = asked.family == "object_losses"
-        return object_history.play(asked.seed, ObjectCourse(loses=loses), replay=asked.replay)
-    mutation = _OBJECTS[asked.mutation]
-    return object_history.play(asked.seed, mutation.course, mutation.makers, asked.replay)
+def _objects(course: ObjectCourse, of_course: Iterable[FeedMutation[ObjectCourse]]) -> Family:
+    mutations = {it.name: it for it in of_course}
+
+    def play(asked: Asked) -> Result:
+        if asked.mutation is None:
+            return object_history.play(asked.seed, course, replay=asked.replay)
+        it = mutations[asked.mutation]
+        return object_history.play(asked.seed, it.course, it.makers, asked.replay)
+
+    return Family(play, {it.name: it.rule for it in mutations.values()})
 
 
 _MIRROR = [
@@ -107,14 +119,13 @@ _MIRROR = [
     for it in each.MUTATIONS
 ]
 _GROUPS = {it.name: it for it in of_groups.MUTATIONS}
-_SINKS = {it.name: it for it in of_sinks.MUTATIONS}
-_OBJECTS = {it.name: it for it in of_objects.MUTATIONS}
 _taken_out: set[str] = set()
 
 FAMILIES: Mapping[str, Family] = {
     **{name: _mirror(name, course) for name, course in COURSES.items()},
     "groups": Family(_groups, {it.name: it.rule for it in _GROUPS.values()}),
-    "sinks": Family(_sinks, {it.name: it.rule for it in _SINKS.values()}),
-    "objects": Family(_objects, {it.name: it.rule for it in _OBJECTS.values()}),
-    "object_losses": Family(_objects, {}),
+    "sinks": _sinks(),
+    "objects": _objects(ObjectCourse(), of_objects.MUTATIONS),
+    "object_losses": _objects(loss_mutations.LOSSES, loss_mutations.MUTATIONS),
+    "sweeps": _objects(SWEEPS, sweep_mutations.MUTATIONS),
 }

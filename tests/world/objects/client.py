@@ -81,10 +81,10 @@ class _Uploads:
         self._client = client
 
     def paginate(self, **asked: Any) -> Iterator[Any]:
-        begun = datetime.fromtimestamp(0, UTC)
         found = self._client.uploads(asked["Prefix"])
         yield {
             "Uploads": [
-                {"Key": key, "UploadId": upload_id, "Initiated": begun} for key, upload_id in found
+                {"Key": key, "UploadId": it, "Initiated": datetime.fromtimestamp(begun_at, UTC)}
+                for key, it, begun_at in found
             ]
         }

@@ -21,6 +21,7 @@ from tests.world.objects.faults import FAULTS
 from tests.world.objects.losses import LOSSES
 from tests.world.objects.scene import Course, ObjectLoop, Scene
 from tests.world.objects.step_checks import FOREIGN
+from tests.world.objects.sweeping import SWEEPING
 from tests.world.outcome import Outcome
 from tests.world.replay import WHOLE, Replay, replayed
 from tests.world.sinks.feed_history import FeedHistory
@@ -75,7 +76,7 @@ def play(
 ) -> Outcome:
     """Plays the history of a seed; raises Wrong with the history's log."""
     course = course or Course()
-    faults = (*FAULTS, *(LOSSES if course.loses else ()))
+    faults = (*FAULTS, *(LOSSES if course.loses else ()), *(SWEEPING if course.only else ()))
 
     def make(loop: ObjectLoop) -> History:
         return History(Scene(loop, seed, course, makers), faults, replay)

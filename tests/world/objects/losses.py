@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.intents.intent import Intent
 from balancer.plan import TopicPartition
-from replicator.kafka.client.loss import LossKind
+from replicator.kafka.client.loss import Loss, LossKind
 from tests.replicator.batches.source_batches import Record, decoded
 from tests.world.faults.fault import Fault
 from tests.world.faults.losses import any_partition, recreate_topic, unclean_election
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from tests.world.objects.step_checks import StepChecks
 
 EVERYTHING = 1 << 60
-EXPLAINED_BY = {
-    LossKind.SOURCE_TRUNCATED: LossCause.UNCLEAN_ELECTION,
-    LossKind.RETENTION_PASSED: LossCause.RETENTION,
-    LossKind.SOURCE_RECREATED: LossCause.RECREATION,
-    LossKind.SOURCE_DELETED: LossCause.RECREATION,
-}
 
 # -- faults
 
@@ -68,11 +62,20 @@ def intact_to(cluster: KafkaCluster, place: TopicPartition) -> int:
 
 
 def explain(cluster: KafkaCluster, place: TopicPartition, intent: Intent) -> bool:
-    """Returns True if an intent is parked for a loss that the log had."""
+    """Returns True if an intent is parked for a loss that the log had, and names all of it."""
     loss = intent.parked
-    return loss is not None and any(
-        EXPLAINED_BY.get(loss.kind) is it.cause for it in of_place(cluster, place)
-    )
+    return loss is not None and any(_explains(it, loss) for it in of_place(cluster, place))
+
+
+def _explains(lost: LostRange, loss: Loss) -> bool:
+    match loss.kind, lost.cause:
+        case LossKind.SOURCE_TRUNCATED, LossCause.UNCLEAN_ELECTION:
+            return loss.end is not None and loss.begin == lost.begin < loss.end <= lost.end
+        case LossKind.RETENTION_PASSED, LossCause.RETENTION:
+            return loss.end is not None and loss.begin < loss.end == lost.end
+        case LossKind.SOURCE_RECREATED | LossKind.SOURCE_DELETED, LossCause.RECREATION:
+            return loss.begin <= lost.end
+    return False
 
 
 def is_of_other_log(cluster: KafkaCluster, place: TopicPartition, intent: Intent) -> bool:

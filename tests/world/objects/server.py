@@ -79,6 +79,7 @@ ANSWERS = {
     Fate.ERROR_BEHIND: ("InternalError", 200),
 }
 COMPLETE = "CompleteMultipartUpload"
+PART = "UploadPart"
 PUT = "PutObject"
 WRITES = (PUT, COMPLETE)
 """Operations that show an object."""
@@ -99,10 +100,15 @@ class Stored:
 
 @dataclass(slots=True)
 class LiveUpload:
-    """Upload that is not completed."""
+    """Upload that is not completed.
+
+    Args:
+        begun_at: Unix time.
+    """
 
     key: str
     metadata: Mapping[str, str]
+    begun_at: float
     parts: dict[int, bytes] = field(default_factory=dict)
 
 
@@ -309,13 +315,13 @@ class ObjectServer:
     async def begin(self, key: str, metadata: Mapping[str, str]) -> str:
         self._begun += 1
         upload_id = f"upload-{self._begun}"
-        self.uploads[upload_id] = LiveUpload(key, metadata)
+        self.uploads[upload_id] = LiveUpload(key, metadata, EPOCH + self.loop.time())
         return upload_id
 
     async def put_part(self, upload_id: str, number: int, data: bytes, crc: str) -> str:
         if text_of(crc32c(data)) != crc:
-            raise error("UploadPart", "BadDigest", 400)
-        self._upload("UploadPart", upload_id).parts[number] = data
+            raise error(PART, "BadDigest", 400)
+        self._upload(PART, upload_id).parts[number] = data
         return etag_of(data)
 
     async def complete(
@@ -338,9 +344,9 @@ class ObjectServer:
         del self.uploads[upload_id]
         return {}
 
-    async def list_uploads(self, prefix: str) -> list[tuple[str, str]]:
-        """Returns key and id of each upload below a prefix."""
-        found = [(each.key, upload_id) for upload_id, each in self.uploads.items()]
+    async def list_uploads(self, prefix: str) -> list[tuple[str, str, float]]:
+        """Returns key, id and begin of each upload below a prefix."""
+        found = [(each.key, upload_id, each.begun_at) for upload_id, each in self.uploads.items()]
         return sorted(each for each in found if each[0].startswith(prefix))
 
     def _upload(self, operation: str, upload_id: str) -> LiveUpload:
