@@ -21,9 +21,9 @@ from tests.world.mirror.mutations import (
 )
 from tests.world.mirror.scene import Course
 from tests.world.objects import history as object_history
-from tests.world.objects import loss_mutations, sweep_mutations
+from tests.world.objects import loss_mutations, operator_mutations
 from tests.world.objects import mutations as of_objects
-from tests.world.objects.scene import SWEEPS
+from tests.world.objects.scene import OVERWRITES, SWEEPS
 from tests.world.objects.scene import Course as ObjectCourse
 from tests.world.replay import WHOLE, Replay
 from tests.world.sinks import history as sink_history
@@ -127,5 +127,6 @@ FAMILIES: Mapping[str, Family] = {
     "sinks": _sinks(),
     "objects": _objects(ObjectCourse(), of_objects.MUTATIONS),
     "object_losses": _objects(loss_mutations.LOSSES, loss_mutations.MUTATIONS),
-    "sweeps": _objects(SWEEPS, sweep_mutations.MUTATIONS),
+    "overwrites": _objects(OVERWRITES, operator_mutations.OF_OVERWRITING),
+    "sweeps": _objects(SWEEPS, operator_mutations.OF_SWEEPS),
 }

@@ -6,6 +6,7 @@ left out, within a bound of virtual time.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from replicator.kafka.client.loss import LossKind
 from tests.world.objects.end_checks import differences
 from tests.world.objects.faults import FAULTS
 from tests.world.objects.losses import LOSSES
+from tests.world.objects.overwriting import keep_overwriting
 from tests.world.objects.scene import Course, ObjectLoop, Scene
 from tests.world.objects.step_checks import FOREIGN
 from tests.world.objects.sweeping import SWEEPING
@@ -31,6 +33,11 @@ from tests.world.sinks.sink_loop import run
 
 class History(FeedHistory[Scene]):
     """History of one scene."""
+
+    async def before_faults(self) -> None:
+        """Lets an operator look after parked partitions, where the course has one."""
+        if self.scene.course.overwrites:
+            self._overwriting = asyncio.create_task(keep_overwriting(self.scene))
 
     def mend_store(self) -> None:
         server = self.scene.server
@@ -45,7 +52,7 @@ class History(FeedHistory[Scene]):
         scene, checks = self.scene, self.scene.checks
         assert checks is not None
         for key, stored in list(scene.server.objects.items()):
-            if stored.data == FOREIGN:
+            if stored.data.startswith(FOREIGN):
                 del scene.server.objects[key]
         parked = [
             place

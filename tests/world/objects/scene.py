@@ -40,6 +40,7 @@ class Course:
             dice.
         partition_by: folders of the objects; None: by the dice.
         part_bytes: of uploads; None: about as many as a few records have.
+        overwrites: with an operator who has objects overwrite what has their names.
         sweep: of operators; a mutation has another one.
     """
 
@@ -55,6 +56,7 @@ class Course:
     by_log: bool | None = None
     partition_by: str | None = None
     part_bytes: int | None = None
+    overwrites: bool = False
     sweep: type[UploadSweep] = UploadSweep
 
 
@@ -71,6 +73,21 @@ SWEEPS = Course(
     fault_seconds=0.7,
 )
 """Course of operators who sweep uploads of objects that take long to complete."""
+
+
+OVERWRITES = Course(
+    partitions=2,
+    part_bytes=30,
+    kind=StoreKind(),
+    only=(
+        "take a name",
+        "kill a loader soon",
+        "new epoch",
+    ),
+    fault_seconds=0.7,
+    overwrites=True,
+)
+"""Course of operators who have objects overwrite what somebody wrote under their names."""
 
 
 class ObjectLoop(SinkLoop):

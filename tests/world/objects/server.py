@@ -30,7 +30,7 @@ LATE_SECONDS = (0.5, 12.0, 45.0)
 
 
 class Condition(StrEnum):
-    """Way of a store with If-None-Match."""
+    """Way of a store with If-None-Match and If-Match."""
 
     KEPT = "kept"
     LOOKED_AT = "looked at before the object is assembled: of two writers both may win"
@@ -96,6 +96,19 @@ class Stored:
     data: bytes
     metadata: Mapping[str, str]
     shown_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """Condition of a request that writes an object.
+
+    Args:
+        is_new: its name has to be free (If-None-Match).
+        over: ETag of the content that has to be there (If-Match); empty: whatever is there.
+    """
+
+    is_new: bool = False
+    over: str = ""
 
 
 @dataclass(slots=True)
@@ -275,11 +288,11 @@ class ObjectServer:
         return found.data
 
     async def put(
-        self, key: str, data: bytes, crc: str, metadata: Mapping[str, str], is_new: bool
+        self, key: str, data: bytes, crc: str, metadata: Mapping[str, str], only: Only
     ) -> dict[str, Any]:
         if text_of(crc32c(data)) != crc:
             raise error(PUT, "BadDigest", 400)
-        await self._write(PUT, key, data, metadata, is_new)
+        await self._write(PUT, key, data, metadata, only)
         return {}
 
     def write(self, key: str, data: bytes, metadata: Mapping[str, str]) -> None:
@@ -292,18 +305,21 @@ class ObjectServer:
         self.written(key, self.objects[key], before)
 
     async def _write(
-        self, operation: str, key: str, data: bytes, metadata: Mapping[str, str], is_new: bool
+        self, operation: str, key: str, data: bytes, metadata: Mapping[str, str], only: Only
     ) -> None:
-        condition = self.kind.condition if is_new else Condition.IGNORED
-        if condition is Condition.LOOKED_AT:
-            self._check_new(operation, key)
+        if self.kind.condition is Condition.LOOKED_AT:
+            self._check(operation, key, only)
         await asyncio.sleep(self._delay())
-        if condition is Condition.KEPT:
-            self._check_new(operation, key)
+        if self.kind.condition is Condition.KEPT:
+            self._check(operation, key, only)
         self.write(key, data, metadata)
 
-    def _check_new(self, operation: str, key: str) -> None:
-        if key in self.objects:
+    def _check(self, operation: str, key: str, only: Only) -> None:
+        found = self.objects.get(key)
+        if only.over and found is None:
+            raise error(operation, "NoSuchKey", 404)
+        is_other = found is not None and only.over and etag_of(found.data) != only.over
+        if is_other or (only.is_new and found is not None):
             raise error(operation, "PreconditionFailed", 412)
 
     def _shown(self, key: str) -> Stored | None:
@@ -325,7 +341,7 @@ class ObjectServer:
         return etag_of(data)
 
     async def complete(
-        self, key: str, upload_id: str, parts: Sequence[tuple[int, str]], crc: str, is_new: bool
+        self, key: str, upload_id: str, parts: Sequence[tuple[int, str]], crc: str, only: Only
     ) -> dict[str, Any]:
         if upload_id not in self.uploads and self.kind.forgives and key in self.objects:
             return {}
@@ -335,7 +351,7 @@ class ObjectServer:
         data = b"".join(upload.parts[at] for at, _ in parts)
         if text_of(crc32c(data)) != crc:
             raise error(COMPLETE, "BadDigest", 400)
-        await self._write(COMPLETE, key, data, upload.metadata, is_new)
+        await self._write(COMPLETE, key, data, upload.metadata, only)
         self.uploads.pop(upload_id, None)
         return {}
 
