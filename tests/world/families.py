@@ -9,6 +9,7 @@ from typing import Protocol
 
 from tests.world.groups import group_history
 from tests.world.groups import mutations as of_groups
+from tests.world.groups.scene import DECISIONS, GroupCourse
 from tests.world.mirror import history
 from tests.world.mirror.courses import COURSES
 from tests.world.mirror.mutations import (
@@ -81,12 +82,17 @@ def _mirror(name: str, course: Course) -> Family:
     return Family(play, {it.name: it.rule for it in mutations.values()})
 
 
-def _groups(asked: Asked) -> Result:
-    # A rule is taken out of the whole process, for good.
-    if asked.mutation and asked.mutation not in _taken_out:
-        _GROUPS[asked.mutation].take_out()
-        _taken_out.add(asked.mutation)
-    return group_history.play_groups(asked.seed, replay=asked.replay)
+def _groups(name: str, course: GroupCourse) -> Family:
+    mutations = {it.name: it for it in of_groups.MUTATIONS if it.family == name}
+
+    def play(asked: Asked) -> Result:
+        # A rule is taken out of the whole process, for good.
+        if asked.mutation and asked.mutation not in _taken_out:
+            mutations[asked.mutation].take_out()
+            _taken_out.add(asked.mutation)
+        return group_history.play_groups(asked.seed, course, asked.replay)
+
+    return Family(play, {it.name: it.rule for it in mutations.values()})
 
 
 def _sinks() -> Family:
@@ -118,12 +124,12 @@ _MIRROR = [
     for each in (custody, tails, source_order, producing, offset_maps, losses)
     for it in each.MUTATIONS
 ]
-_GROUPS = {it.name: it for it in of_groups.MUTATIONS}
 _taken_out: set[str] = set()
 
 FAMILIES: Mapping[str, Family] = {
     **{name: _mirror(name, course) for name, course in COURSES.items()},
-    "groups": Family(_groups, {it.name: it.rule for it in _GROUPS.values()}),
+    "groups": _groups("groups", GroupCourse()),
+    "decisions": _groups("decisions", DECISIONS),
     "sinks": _sinks(),
     "objects": _objects(ObjectCourse(), of_objects.MUTATIONS),
     "object_losses": _objects(loss_mutations.LOSSES, loss_mutations.MUTATIONS),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tests.world.checks.wrong import Wrong
 from tests.world.faults import groups as group_faults
-from tests.world.faults.dealer import BURSTS, Dealer, OwnDice, some_of
+from tests.world.faults.dealer import BURSTS, Dealer, OwnDice
 from tests.world.groups.knowing import NOTHING, Lacks
 from tests.world.groups.moving import Move, set_primary
 from tests.world.groups.reader import Group
@@ -64,7 +64,7 @@ class GroupHistory:
 
     def __init__(self, scene: GroupScene, left_out: Collection[int] = ()) -> None:
         self.scene = scene
-        kinds = some_of(group_faults.FAULTS, random.Random(f"{scene.seed} kinds"))
+        kinds = group_faults.kinds_of(scene.course, random.Random(f"{scene.seed} kinds"))
         self.dealer = Dealer(kinds, OwnDice(scene.seed), left_out, BURSTS)
         self.is_loaded = True
 

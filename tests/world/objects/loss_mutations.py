@@ -20,6 +20,12 @@ from tests.world.objects.scene import Course
 from tests.world.sinks.mutation import Mutation
 
 LOSSES = Course(loses=True)
+FEW_KINDS = Course(
+    loses=True,
+    only=("unclean election", "delete what is not passed", "stop a loader", "kill a loader"),
+    fault_seconds=3.0,
+)
+"""Course in which little else happens, so that most partitions lose something once."""
 
 
 def _one_less(loss: Loss | None) -> Loss | None:
@@ -35,6 +41,21 @@ class NamesOneLessAtTakeover(Acquisition):
     async def _looked(self, *intents: Any) -> dict[Any, SourceFindings]:
         found = await super()._looked(*intents)
         return {place: replace(each, loss=_one_less(each.loss)) for place, each in found.items()}
+
+
+class PassesDeletedAtTakeover(Acquisition):
+    """Takes partitions over whose next records retention took."""
+
+    async def _looked(self, *intents: Any) -> dict[Any, SourceFindings]:
+        found = await super()._looked(*intents)
+        return {
+            place: replace(each, loss=None) if _is_deletion(each.loss) else each
+            for place, each in found.items()
+        }
+
+
+def _is_deletion(loss: Loss | None) -> bool:
+    return loss is not None and loss.kind is LossKind.RETENTION_PASSED
 
 
 class FindingChecks(SourceChecks):
@@ -61,7 +82,7 @@ def _name_one_less(_: FindingChecks, partition: HeldPartition) -> None:
 def _pass_deleted(_: FindingChecks, partition: HeldPartition) -> None:
     """Goes on at the log's begin, as behind what compaction took."""
     loss = partition.loss_to_park
-    if loss and loss.kind is LossKind.RETENTION_PASSED and loss.end is not None:
+    if loss and loss.end is not None and _is_deletion(loss):
         partition.loss_to_park = None
         partition.progress.add(np.empty(0, np.int64), loss.end, {}, time.time())
 
@@ -77,14 +98,22 @@ def _finding(act: Callable[[FindingChecks, Any], object], **others: Any) -> Make
 
 MUTATIONS = (
     Mutation(
-        43, "new leaders of the log are not checked", Makers(source_checks=CredulousChecks), LOSSES
+        43,
+        "new leaders of the log are not checked",
+        Makers(source_checks=CredulousChecks),
+        FEW_KINDS,
     ),
     Mutation(
         43,
         "one lost record of the log is not named",
         _finding(_name_one_less, acquisition=NamesOneLessAtTakeover),
-        LOSSES,
+        FEW_KINDS,
     ),
-    Mutation(43, "what retention took is passed", _finding(_pass_deleted), LOSSES),
-    Mutation(43, "a loss stops all partitions", _finding(_park_all), LOSSES),
+    Mutation(
+        43,
+        "what retention took is passed",
+        _finding(_pass_deleted, acquisition=PassesDeletedAtTakeover),
+        FEW_KINDS,
+    ),
+    Mutation(43, "a loss stops all partitions", _finding(_park_all), FEW_KINDS),
 )
