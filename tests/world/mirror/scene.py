@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.mirror.carrier.assembly import MAKERS, Makers
+from replicator.orders.order_records import DEFAULT_STREAM
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.mirror.acceptances import Acceptances
 from tests.world.mirror.compactions import Compactions
 from tests.world.mirror.driving import DrivenMirroring
 from tests.world.mirror.hasty_expiry import CHECK_SECONDS, EXPIRY_SECONDS, hastened
 from tests.world.mirror.mirroring import ROUTE
+from tests.world.mirror.parts import PARTS, Parts
 from tests.world.mirror.redis_keeper import keeper
 from tests.world.mirror.rewinds import Rewinds
 from tests.world.mirror.source_load import Sender
@@ -40,8 +42,11 @@ class Course:
         old_shares: shares of batches with old records, of which each source partition has one.
         has_gaps: False lets the source have neither transactions nor compaction: no record waits
             for an entry that covers a gap.
+        topics: of the route, each with as many partitions.
+        has_streams: with operators who divide the topics among streams.
     """
 
+    topics: tuple[str, ...] = ("orders",)
     partitions: int = 3
     carriers: int = 2
     brokers: int = 3
@@ -53,6 +58,7 @@ class Course:
     forgets: bool | None = None
     old_shares: tuple[float, ...] = (0.0, 0.0, 0.3)
     has_gaps: bool = True
+    has_streams: bool = False
 
 
 class Scene:
@@ -60,16 +66,23 @@ class Scene:
 
     Args:
         makers: of the carriers' parts.
+        parts: of drivers.
     """
 
     def __init__(
-        self, loop: VirtualLoop, seed: int, course: Course, makers: Makers = MAKERS
+        self,
+        loop: VirtualLoop,
+        seed: int,
+        course: Course,
+        makers: Makers = MAKERS,
+        parts: Parts = PARTS,
     ) -> None:
         self.world = World(loop, seed)
         is_hasty = random.Random(f"{seed} expiry").random() < HASTY_SHARE
         expires_soon = is_hasty if course.forgets is None else course.forgets
         makers = hastened(makers) if expires_soon else makers
         self.loop, self.seed, self.course, self.makers = loop, seed, course, makers
+        self.parts = parts
         self.dice = random.Random(seed)
         self.log: list[str] = []
         self.loads: dict[int, tuple[TopicPartition, ...]] = {}
@@ -118,10 +131,11 @@ class Scene:
     def _mirroring(self) -> DrivenMirroring:
         return DrivenMirroring(
             self.world,
-            ["orders"],
+            self.course.topics,
             self.course.partitions,
             self.course.brokers,
             makers=self.makers,
+            parts=self.parts,
             tell=self.tell,
             dice=random.Random(f"{self.seed} driving"),
             carriers_per_route=self.course.carriers,
@@ -131,16 +145,23 @@ class Scene:
 
     async def plan(self) -> None:
         """Places all partitions anew; where other carriers get some, a new epoch begins."""
-        places = list(self.places)
-        self.dice.shuffle(places)
-        count = self.course.carriers
-        numbers = self.dice.sample(range(count + 1), count)
-        await self.place({number: places[at::count] for at, number in enumerate(numbers)})
+        standing, count = self.mirroring.standing(), self.course.carriers
+        loads: dict[int, list[TopicPartition]] = {}
+        for stream in (DEFAULT_STREAM, *standing.streams):
+            places = [it for it in self.places if standing.stream_of(it.topic) == stream]
+            self.dice.shuffle(places)
+            first = standing.first_carrier(stream)
+            numbers = self.dice.sample(range(first, first + count + 1), count)
+            loads |= {number: places[at::count] for at, number in enumerate(numbers)}
+        await self.place(loads)
 
     async def place(self, loads: Mapping[int, Sequence[TopicPartition]]) -> None:
         """Gives carriers these partitions, by their numbers."""
         self.loads = {number: tuple(some) for number, some in loads.items()}
-        told = {number: [it.partition for it in some] for number, some in self.loads.items()}
+        told = {
+            number: [f"{it.topic}-{it.partition}" for it in some]
+            for number, some in self.loads.items()
+        }
         self.tell(f"place {told}")
         await self.mirroring.place(self.loads, self.makers)
 
