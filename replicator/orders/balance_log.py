@@ -7,7 +7,8 @@ older one. No balancer can place upon a placement that it has not seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -103,11 +104,18 @@ class Publisher:
     Args:
         name: of the cluster, shown to people.
         region: the region of this balancer.
+        open_producer: makes a producer of confluent_kafka's options.
     """
 
-    def __init__(self, name: str, cluster: KafkaCluster, region: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        cluster: KafkaCluster,
+        region: str,
+        open_producer: Callable[[dict[str, Any]], Producer] = Producer,
+    ) -> None:
         self._name, self._cluster = name, cluster
-        self._producer = Producer(
+        self._producer = open_producer(
             {
                 **producer_options(cluster, TRANSACTION_SECONDS),
                 "client.id": BALANCE_TOPIC,

@@ -15,10 +15,12 @@ from tests.world.mirror.mutations import (
     custody,
     losses,
     offset_maps,
+    orders,
     producing,
     source_order,
     tails,
 )
+from tests.world.mirror.mutations.mutation import RULES_HOLD
 from tests.world.mirror.scene import Course
 from tests.world.objects import history as object_history
 from tests.world.objects import mutations as of_objects
@@ -76,8 +78,15 @@ def _mirror(name: str, course: Course) -> Family:
     mutations = {it.name: it for it in _MIRROR if it.family == name}
 
     def play(asked: Asked) -> Result:
-        makers = mutations[asked.mutation].makers if asked.mutation else history.MAKERS
-        return history.play(asked.seed, course, makers, left_out=asked.left_out, logs=asked.logs)
+        found = mutations.get(asked.mutation or "", RULES_HOLD)
+        return history.play(
+            asked.seed,
+            course,
+            found.makers,
+            found.parts,
+            left_out=asked.left_out,
+            logs=asked.logs,
+        )
 
     return Family(play, {it.name: it.rule for it in mutations.values()}, is_numbered=True)
 
@@ -107,7 +116,7 @@ def _objects(asked: Asked) -> Result:
 
 _MIRROR = [
     it
-    for each in (custody, tails, source_order, producing, offset_maps, losses)
+    for each in (custody, tails, source_order, producing, offset_maps, losses, orders)
     for it in each.MUTATIONS
 ]
 _GROUPS = {it.name: it for it in of_groups.MUTATIONS}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_error import AdminError
@@ -33,11 +33,23 @@ class BalancerLeadership:
         name: of the cluster, shown to people.
         region: the region of this balancer.
         who: unique name of this process, in the records that it writes.
+        log: of the region; None: the one in the cluster.
+        make_publisher: takes the name, the cluster and the region.
     """
 
-    def __init__(self, name: str, cluster: KafkaCluster, region: str, who: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        cluster: KafkaCluster,
+        region: str,
+        who: str,
+        *,
+        log: BalanceLog | None = None,
+        make_publisher: Callable[[str, KafkaCluster, str], Publisher] = Publisher,
+    ) -> None:
         self._name, self._cluster, self._region, self._who = name, cluster, region, who
-        self._log = BalanceLog(name, cluster)
+        self._log = log or BalanceLog(name, cluster)
+        self._make_publisher = make_publisher
         self._publisher: Publisher | None = None
         self._since_ms = _now_ms()
         self._writing = asyncio.Lock()
@@ -129,7 +141,7 @@ class BalancerLeadership:
 
         Raises AdminError.
         """
-        publisher = Publisher(self._name, self._cluster, self._region)
+        publisher = self._make_publisher(self._name, self._cluster, self._region)
         reports = ReportOnce()
         while True:
             try:

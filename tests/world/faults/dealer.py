@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tests.world.faults import (
+    balancers,
     brokers,
     carriers,
     coincidences,
@@ -23,6 +24,7 @@ from tests.world.faults import (
     losses,
     operators,
     redis,
+    streams,
 )
 from tests.world.faults.fault import Fault
 from tests.world.mirror.scene import Course, Scene
@@ -49,6 +51,10 @@ def faults_of(course: Course) -> Sequence[Fault]:
         )
         by_name = {it.name: it for it in (*FAULTS, *rare)}
         return [replace(by_name[name], weight=1, share=1.0) for name in course.only]
+    if course.has_balancers:
+        return (*FAULTS, *balancers.BALANCERS)
+    if course.has_streams:
+        return (*FAULTS, *streams.STREAMS)
     return (*FAULTS, *losses.LOSSES) if course.loses else FAULTS
 
 

@@ -31,12 +31,16 @@ from replicator.orders.order_records import (
     Placed,
     by_carrier,
 )
+from replicator.orders.status_board import StatusBoard
 from replicator.runtime.exit_codes import decisive
 from replicator.spark.driver_command import Term, TermSuperseded
 from replicator.spark.posting import Posting
+from tests.world.blocking import HAS_THREADS
 from tests.world.checks.log_reading import LogReading
 from tests.world.checks.wrong import Wrong
 from tests.world.kafka.admin import ends_of
+from tests.world.mirror.balancing import SETTINGS as BALANCE
+from tests.world.mirror.balancing import Balancing
 from tests.world.mirror.mirroring import ROUTE, Mirroring
 from tests.world.mirror.order_topic import OrderTopic, Pairs, WorldFollower, pairs_of
 from tests.world.mirror.parts import PARTS, Parts
@@ -67,6 +71,7 @@ class DriverRun:
     Args:
         parts: of the driver.
         orders: topic of the orders that it follows.
+        shows_plans: in the region's Redis, which takes time.
         spark: takes the run's postings.
         posted: called with the run and each plan that it posts.
         tell: takes lines for the log of the history.
@@ -80,6 +85,7 @@ class DriverRun:
         ends: Callable[..., Any],
         parts: Parts,
         orders: OrderTopic,
+        shows_plans: bool,
         spark: Callable[[Postings], PlayedSpark],
         posted: Callable[[DriverRun, Posting], object],
         tell: Callable[[str], object],
@@ -96,8 +102,13 @@ class DriverRun:
             parts.planner(appliance.replicator.carriers_per_route),
             self.postings,
             Conditions(name),
-            driver_leadership.Makers(ends=ends, follower=self._follow, board=lambda *_: NoBoard()),
+            driver_leadership.Makers(
+                ends=ends,
+                follower=self._follow,
+                board=StatusBoard if shows_plans else lambda *_: NoBoard(),
+            ),
         )
+        self._shows_plans = shows_plans
         self.process = Process(name)
         self._orders, self._parts = orders, parts
         self._follower: WorldFollower | None = None
@@ -125,6 +136,7 @@ class DriverRun:
         return not (self.process.is_dead or self.process.has_ended)
 
     async def _main(self) -> None:
+        HAS_THREADS.set(self._shows_plans)
         working = asyncio.ensure_future(self._work())
         stopping = asyncio.ensure_future(self._stop.wait())
         try:
@@ -172,6 +184,7 @@ class DrivenMirroring(Mirroring):
         parts: of drivers.
         tell: takes lines for the log of the history.
         dice: decides when things happen.
+        has_balancers: True lets balancers place partitions, and nobody else.
     """
 
     def __init__(
@@ -185,11 +198,16 @@ class DrivenMirroring(Mirroring):
         parts: Parts = PARTS,
         tell: Callable[[str], object],
         dice: random.Random,
+        has_balancers: bool = False,
         **settings: Any,
     ) -> None:
-        super().__init__(world, topics, partitions, brokers, **settings)
+        balance = BALANCE if has_balancers else {}
+        super().__init__(world, topics, partitions, brokers, balance, **settings)
         self._makers, self._parts, self._tell, self._dice = makers, parts, tell, dice
         self.orders = OrderTopic(self.target, dice)
+        self.balancing: Balancing | None = None
+        if has_balancers:
+            self.balancing = Balancing(self.appliance, self.orders, parts, world.loop, dice, tell)
         self._orders_read = LogReading(self.orders.partition, is_stable=True)
         self._standing = StandingOrders()
         self.on_post: list[Callable[[DriverRun, Posting], object]] = []
@@ -209,6 +227,8 @@ class DrivenMirroring(Mirroring):
         keepers = (self._keep_driver(), self._keep_writing())
         for each in keepers:
             self.background(each)
+        if self.balancing:
+            self.background(self.balancing.keep())
         async with asyncio.timeout(FIRST_PLAN_SECONDS):
             await self._first_started.wait()
 
@@ -221,6 +241,7 @@ class DrivenMirroring(Mirroring):
             partial(ends_of, self.world),
             self._parts,
             self.orders,
+            self.balancing is not None,
             self._spark,
             self._posted,
             self._tell,
@@ -303,6 +324,8 @@ class DrivenMirroring(Mirroring):
 
     def mend(self) -> None:
         super().mend()
+        if self.balancing:
+            self.balancing.mend()
         for run in self.drivers():
             if run.process.is_stopped:
                 run.process.resume()
@@ -310,6 +333,8 @@ class DrivenMirroring(Mirroring):
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
+        if self.balancing:
+            await self.balancing.close()
         for run in self.drivers():
             run.process.kill()
         mains = [run.process.main for run in self.runs if run.process.main]

@@ -13,12 +13,16 @@ from contextlib import nullcontext
 from replicator.mirror.carrier.assembly import MAKERS, Makers
 from tests.world.checks import ends, losses
 from tests.world.checks.maps import Maps
+from tests.world.checks.pauses import paused_stream_rests
+from tests.world.checks.placements import PlacementChecks
+from tests.world.checks.postings import PostingChecks
 from tests.world.checks.sequences import Sequences
 from tests.world.checks.steps import StepChecks
 from tests.world.checks.wrong import Wrong, shown
 from tests.world.faults import redis as redis_faults
 from tests.world.faults.acceptances import accept_losses
 from tests.world.faults.dealer import Dealer, faults_of
+from tests.world.mirror.parts import PARTS, Parts
 from tests.world.mirror.scene import Course, Scene
 from tests.world.outcome import Outcome
 from tests.world.told_logs import told_logs
@@ -53,6 +57,10 @@ class History:
             StepChecks(scene)
             Sequences(scene)
             watching = asyncio.create_task(maps.watch())
+        if scene.course.has_streams or scene.course.has_balancers:
+            PostingChecks(scene)
+        if scene.course.has_balancers:
+            PlacementChecks(scene)
         await scene.mirroring.begin()
         await scene.plan()
         if scene.course.accepts:
@@ -67,6 +75,8 @@ class History:
         self._mend()
         async with asyncio.timeout(LOAD_SECONDS):
             await asyncio.gather(*load)
+        if scene.course.has_streams:
+            await paused_stream_rests(scene)
         await self._settle()
         if maps and watching:
             await maps.settle()
@@ -106,6 +116,7 @@ def play(
     seed: int,
     course: Course | None = None,
     makers: Makers = MAKERS,
+    parts: Parts = PARTS,
     *,
     left_out: Collection[int] = (),
     logs: bool = False,
@@ -114,6 +125,7 @@ def play(
 
     Args:
         makers: of the carriers' parts; a mutation has others.
+        parts: of drivers, likewise.
         left_out: numbers of the deals that are left out.
         logs: True takes the log lines of carriers and drivers into the history's log.
 
@@ -124,7 +136,7 @@ def play(
     histories: list[History] = []
 
     async def main(loop: VirtualLoop) -> Outcome:
-        scene = Scene(loop, seed, course or Course(), makers)
+        scene = Scene(loop, seed, course or Course(), makers, parts)
         histories.append(History(scene, left_out))
         with told_logs(scene.tell) if logs else nullcontext():
             return await histories[0].run()

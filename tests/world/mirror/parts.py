@@ -1,12 +1,15 @@
-"""Parts of drivers that a mutation replaces."""
+"""Parts of drivers and balancers that a mutation replaces."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from replicator.config.topology import Appliance
 from replicator.mirror.driver.planner import Planner
 from replicator.orders.order_reader import OrderReader
+from replicator.placement.rounds.balancer_leadership import BalancerLeadership
+from replicator.placement.rounds.rounds import Rounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +18,15 @@ class Parts:
 
     Args:
         planner: takes the number of carriers where nothing is placed.
-        reader: of the orders that a driver follows.
+        reader: of the orders that drivers and balancers follow.
+        balancer_leadership: takes what BalancerLeadership takes.
+        rounds: takes the appliance, the region, and the balancer's name.
     """
 
     planner: Callable[[int], Planner] = Planner
     reader: Callable[[], OrderReader] = OrderReader
+    balancer_leadership: Callable[..., BalancerLeadership] = BalancerLeadership
+    rounds: Callable[[Appliance, str, str], Rounds] = Rounds
 
 
 PARTS = Parts()

@@ -44,6 +44,7 @@ class Course:
             for an entry that covers a gap.
         topics: of the route, each with as many partitions.
         has_streams: with operators who divide the topics among streams.
+        has_balancers: with balancers, which place the partitions.
     """
 
     topics: tuple[str, ...] = ("orders",)
@@ -59,6 +60,7 @@ class Course:
     old_shares: tuple[float, ...] = (0.0, 0.0, 0.3)
     has_gaps: bool = True
     has_streams: bool = False
+    has_balancers: bool = False
 
 
 class Scene:
@@ -138,6 +140,7 @@ class Scene:
             parts=self.parts,
             tell=self.tell,
             dice=random.Random(f"{self.seed} driving"),
+            has_balancers=self.course.has_balancers,
             carriers_per_route=self.course.carriers,
             ledger_seconds=1.0,
             request_timeout_ms=5000,
@@ -156,7 +159,9 @@ class Scene:
         await self.place(loads)
 
     async def place(self, loads: Mapping[int, Sequence[TopicPartition]]) -> None:
-        """Gives carriers these partitions, by their numbers."""
+        """Gives carriers these partitions, by their numbers; balancers do that themselves."""
+        if self.course.has_balancers:
+            return
         self.loads = {number: tuple(some) for number, some in loads.items()}
         told = {
             number: [f"{it.topic}-{it.partition}" for it in some]

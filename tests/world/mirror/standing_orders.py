@@ -1,5 +1,4 @@
-"""Orders of operators that stand after some records of the topic, read without the product's code.
-"""
+"""Orders of operators that stand in the topic, read without the product's code."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ class StandingOrders:
             value = _parsed(each.value)
             if each.value is None:
                 records.pop(each.key or b"", None)
-            elif value is not None and value["who"] != STRANGER:
+            elif value.get("who", STRANGER) != STRANGER:
                 records[each.key or b""] = value
         return StandingOrders(records)
 
@@ -52,6 +51,11 @@ class StandingOrders:
         """Returns the number of a stream's first carrier."""
         return 0 if stream == DEFAULT_STREAM else int(self.streams[stream]["first_carrier"])
 
+    def placed(self, stream: str) -> Mapping[str, Any] | None:
+        """Returns the last placement of a stream."""
+        found = (it for it in self.records.values() if it["kind"] == "placed")
+        return next((it for it in found if it["stream"] == stream), None)
+
     def is_paused(self, place: TopicPartition) -> bool:
         """Returns True if an operator has paused a partition, its topic or its stream."""
         stream = self.streams.get(self.stream_of(place.topic))
@@ -65,9 +69,9 @@ class StandingOrders:
         )
 
 
-def _parsed(value: bytes | None) -> Mapping[str, Any] | None:
+def _parsed(value: bytes | None) -> Mapping[str, Any]:
     try:
-        found: Mapping[str, Any] = json.loads(value or b"null")
+        found: Mapping[str, Any] = json.loads(value or b"{}")
     except ValueError:
-        return None
+        return {}
     return found

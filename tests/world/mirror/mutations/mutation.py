@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.assembly import MAKERS, Makers
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from tests.replicator.mirror.carrier.adapted_pipelines import AdaptedPipelines
+from tests.world.mirror.parts import PARTS, Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +20,17 @@ class Mutation:
         name: of the mutation.
         makers: of the carriers that break it.
         family: of the histories that find it.
+        parts: of the drivers that break it.
     """
 
     rule: int
     name: str
-    makers: Makers
+    makers: Makers = MAKERS
     family: str = "mirror"
+    parts: Parts = PARTS
+
+
+RULES_HOLD = Mutation(0, "none")
 
 
 def adapted(adapt: Callable[[PartitionPipeline], None]) -> Makers:
