@@ -16,6 +16,7 @@ from tests.world.mirror.mutations import (
     losses,
     offset_maps,
     orders,
+    placements,
     producing,
     source_order,
     tails,
@@ -116,7 +117,16 @@ def _objects(asked: Asked) -> Result:
 
 _MIRROR = [
     it
-    for each in (custody, tails, source_order, producing, offset_maps, losses, orders)
+    for each in (
+        custody,
+        tails,
+        source_order,
+        producing,
+        offset_maps,
+        losses,
+        orders,
+        placements,
+    )
     for it in each.MUTATIONS
 ]
 _GROUPS = {it.name: it for it in of_groups.MUTATIONS}
