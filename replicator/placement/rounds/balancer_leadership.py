@@ -11,7 +11,8 @@ from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.orders.balance_log import BalanceLog, NotYet, Publisher, Superseded
-from replicator.orders.order_records import AnyRecord, Lease
+from replicator.orders.order_log import OrderLog
+from replicator.orders.order_records import AnyRecord, Lease, Placed
 from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
 
@@ -24,6 +25,10 @@ SUCCESSOR_READS, SUCCESSOR_READ_SECONDS = 10, 1.0
 
 class TimedOut(AdminError):
     """Our transaction timed out and nothing was written. Read the log before trying again."""
+
+
+class Outdated(AdminError):
+    """A write whose outcome was unknown has succeeded after all. Decide anew from the log."""
 
 
 class BalancerLeadership:
@@ -78,12 +83,13 @@ class BalancerLeadership:
             ) from None
 
     async def _write(self, records: Iterable[AnyRecord], tombstones: Iterable[bytes]) -> None:
+        records = tuple(records)
         async with self._writing:
             if self._publisher is None:
-                await self._reacquire()
+                _check_bases(self._name, records, await self._reacquire())
             assert self._publisher
             # A canceled publish would leave its transaction open until the timeout.
-            writing = run_in_thread(self._publisher.publish, tuple(records), tuple(tombstones))
+            writing = run_in_thread(self._publisher.publish, records, tuple(tombstones))
             try:
                 await asyncio.shield(writing)
             except (AdminError, Superseded):
@@ -112,11 +118,20 @@ class BalancerLeadership:
         lease = Lease(route=self._region, at_ms=_now_ms(), who=self._who, since_ms=self._since_ms)
         await self.write((lease,))
 
-    async def _reacquire(self) -> None:
-        """Reopens the producer, unless a newer balancer has published its lease meanwhile."""
-        if successor := await self._successor():
+    async def _reacquire(self) -> OrderLog:
+        """Reopens the producer, unless a newer balancer has published its lease meanwhile.
+
+        Returns the order log as it is from then on, until this balancer writes.
+        """
+        if successor := self._successor(await self._read()):
             raise Superseded(successor)
         await self.open_producer()
+        # Only now nobody else can write: a balancer that came after the first look is found.
+        order_log = await self._read()
+        if successor := self._successor(order_log):
+            self._publisher = None
+            raise Superseded(successor)
+        return order_log
 
     async def _confirm_successor(self) -> None:
         """Raises Superseded once the lease of a newer balancer is read; returns if none appears.
@@ -124,13 +139,15 @@ class BalancerLeadership:
         A newer balancer publishes its lease as soon as it has started.
         """
         for _ in range(SUCCESSOR_READS):
-            if successor := await self._successor():
+            if successor := self._successor(await self._read()):
                 raise Superseded(successor)
             await asyncio.sleep(SUCCESSOR_READ_SECONDS)
 
-    async def _successor(self) -> str | None:
+    async def _read(self) -> OrderLog:
+        return await run_in_thread(self._log.read)
+
+    def _successor(self, order_log: OrderLog) -> str | None:
         """Returns a description of the newest lease if it is not ours, or None."""
-        order_log = await run_in_thread(self._log.read)
         lease = order_log.lease(self._region)
         if lease is None or lease.who == self._who:
             return None
@@ -152,6 +169,24 @@ class BalancerLeadership:
                     log.warning("event=lease-awaited %s; retrying", reason)
                 await asyncio.sleep(RETRY_SECONDS)
         self._publisher = publisher
+
+
+def _check_bases(name: str, records: Iterable[AnyRecord], order_log: OrderLog) -> None:
+    """Raises Outdated if a placement is not based on the last one in the order log.
+
+    Args:
+        name: of the cluster, shown to people.
+    """
+    for placed in records:
+        if not isinstance(placed, Placed):
+            continue
+        last = order_log.placed(placed.route, placed.stream)
+        if last is not None and placed.generation != last.generation + 1:
+            raise Outdated(
+                name,
+                f"generation {placed.generation} of stream {placed.stream} is not written: "
+                f"generation {last.generation} holds",
+            )
 
 
 def _now_ms() -> int:

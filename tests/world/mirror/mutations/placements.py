@@ -1,4 +1,4 @@
-"""Mutations of balancers: upon which placement they place, and whether they may write."""
+"""Mutations of balancers: on which placement they place, and whether they may write."""
 
 from __future__ import annotations
 
