@@ -146,9 +146,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def _in_thread(self, function: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         working = self.create_task(in_thread(function, *args))
-        if process := CURRENT.get():
+        process = CURRENT.get()
+        if process is not None:
             process.at_kill.append(working.cancel)
-            working.add_done_callback(lambda _: process.at_kill.remove(working.cancel))
+
+        def ended(task: asyncio.Task[Any]) -> None:
+            if process is not None:
+                process.at_kill.remove(task.cancel)
+            if not task.cancelled():
+                task.exception()  # it may be that nobody waits for it
+
+        working.add_done_callback(ended)
         # A thread goes on when nobody waits for it any more.
         return asyncio.shield(working)
 

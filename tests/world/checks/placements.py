@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from typing import Any
 
 from tests.replicator.batches.source_batches import decoded
@@ -14,6 +14,7 @@ from tests.world.checks.log_reading import LogReading
 from tests.world.checks.wrong import Wrong
 from tests.world.kafka.partition import Observer, Partition
 from tests.world.mirror.scene import Scene
+from tests.world.mirror.standing_orders import STRANGER, parsed
 
 
 class PlacementChecks(Observer):
@@ -23,7 +24,7 @@ class PlacementChecks(Observer):
         self._scene = scene
         partition = scene.mirroring.orders.partition
         self._reading = LogReading(partition, is_stable=True)
-        self._placed: dict[bytes, dict[str, Any]] = {}
+        self._placed: dict[bytes, Mapping[str, Any]] = {}
         self._leader = "nobody"
         self.moves = 0
         """Partitions that placements have moved so far."""
@@ -32,19 +33,21 @@ class PlacementChecks(Observer):
     def advanced(self, partition: Partition) -> None:
         for batch in self._reading.batches():
             for record in [] if batch.is_marker else decoded(batch.data):
-                value = json.loads(record.value) if record.value else None
-                self._seen(record.key or b"", value)
+                if record.value is None:
+                    self._placed.pop(record.key or b"", None)
+                else:
+                    self._seen(record.key or b"", parsed(record.value))
 
-    def _seen(self, key: bytes, value: dict[str, Any] | None) -> None:
-        if value is None:
-            self._placed.pop(key, None)
-        elif value["kind"] == "lease":
+    def _seen(self, key: bytes, value: Mapping[str, Any]) -> None:
+        if value.get("who", STRANGER) == STRANGER:
+            return
+        if value["kind"] == "lease":
             self._leader = value["who"]
         elif value["kind"] == "placed":
             self._compare(self._placed.get(key), value)
             self._placed[key] = value
 
-    def _compare(self, before: dict[str, Any] | None, after: dict[str, Any]) -> None:
+    def _compare(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
         about = f"generation {after['generation']} of {after['stream']}, by {after['who']}"
         self._scene.tell(f"placed {about}: {after['topics']}")
         if before and after["generation"] != before["generation"] + 1:
@@ -59,7 +62,7 @@ class PlacementChecks(Observer):
         self._scene.loop.fail(Wrong(text))
 
 
-def _where(placed: dict[str, Any]) -> dict[tuple[str, int], str]:
+def _where(placed: Mapping[str, Any]) -> dict[tuple[str, int], str]:
     """Returns the carrier of each partition."""
     return {
         (topic, number): carrier

@@ -51,11 +51,12 @@ def faults_of(course: Course) -> Sequence[Fault]:
         )
         by_name = {it.name: it for it in (*FAULTS, *rare)}
         return [replace(by_name[name], weight=1, share=1.0) for name in course.only]
-    if course.has_balancers:
-        return (*FAULTS, *balancers.BALANCERS)
-    if course.has_streams:
-        return (*FAULTS, *streams.STREAMS)
-    return (*FAULTS, *losses.LOSSES) if course.loses else FAULTS
+    more = [
+        (course.loses, losses.LOSSES),
+        (course.has_streams, streams.STREAMS),
+        (course.has_balancers, balancers.BALANCERS),
+    ]
+    return (*FAULTS, *(fault for is_dealt, some in more if is_dealt for fault in some))
 
 
 class Dealer:

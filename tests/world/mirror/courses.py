@@ -20,6 +20,7 @@ COURSES: Mapping[str, Course] = {
         partitions=2,
         seconds=45.0,
         fault_seconds=1.0,
+        has_streams=True,
         has_balancers=True,
     ),
     "losses": Course(loses=True),

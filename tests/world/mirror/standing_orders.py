@@ -27,7 +27,7 @@ class StandingOrders:
         """Returns the orders after more records of the topic."""
         records = dict(self.records)
         for each in more:
-            value = _parsed(each.value)
+            value = parsed(each.value)
             if each.value is None:
                 records.pop(each.key or b"", None)
             elif value.get("who", STRANGER) != STRANGER:
@@ -69,7 +69,8 @@ class StandingOrders:
         )
 
 
-def _parsed(value: bytes | None) -> Mapping[str, Any]:
+def parsed(value: bytes | None) -> Mapping[str, Any]:
+    """Returns a record's fields; none for what is no record of Sluice."""
     try:
         found: Mapping[str, Any] = json.loads(value or b"{}")
     except ValueError:
