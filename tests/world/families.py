@@ -16,10 +16,13 @@ from tests.world.mirror.mutations import (
     custody,
     losses,
     offset_maps,
+    orders,
+    placements,
     producing,
     source_order,
     tails,
 )
+from tests.world.mirror.mutations.mutation import RULES_HOLD
 from tests.world.mirror.scene import Course
 from tests.world.objects import history as object_history
 from tests.world.objects import loss_mutations, operator_mutations
@@ -76,10 +79,8 @@ def _mirror(name: str, course: Course) -> Family:
     mutations = {it.name: it for it in _MIRROR if it.family == name}
 
     def play(asked: Asked) -> Result:
-        if asked.mutation is None:
-            return history.play(asked.seed, course, replay=asked.replay)
-        it = mutations[asked.mutation]
-        return history.play(asked.seed, course, it.makers, asked.replay, rewind=it.rewind)
+        found = mutations.get(asked.mutation or "", RULES_HOLD)
+        return history.play(asked.seed, course, found.makers, found.parts, asked.replay)
 
     return Family(play, {it.name: it.rule for it in mutations.values()})
 
@@ -123,7 +124,16 @@ def _objects(course: ObjectCourse, of_course: Iterable[FeedMutation[ObjectCourse
 
 _MIRROR = [
     it
-    for each in (custody, tails, source_order, producing, offset_maps, losses)
+    for each in (
+        custody,
+        tails,
+        source_order,
+        producing,
+        offset_maps,
+        losses,
+        orders,
+        placements,
+    )
     for it in each.MUTATIONS
 ]
 _taken_out: set[str] = set()

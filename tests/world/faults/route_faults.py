@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tests.world.faults import (
+    balancers,
     brokers,
     carriers,
     coincidences,
@@ -18,6 +19,7 @@ from tests.world.faults import (
     losses,
     operators,
     redis,
+    streams,
     target_answers,
 )
 from tests.world.faults.fault import Fault
@@ -49,4 +51,9 @@ def faults_of(course: Course) -> Sequence[Fault[Scene]]:
         )
         by_name = {it.name: it for it in (*FAULTS, *rare)}
         return [replace(by_name[name], weight=1, share=1.0) for name in course.only]
-    return (*FAULTS, *losses.LOSSES) if course.loses else FAULTS
+    more: list[tuple[bool, Sequence[Fault[Scene]]]] = [
+        (course.loses, losses.LOSSES),
+        (course.has_streams, streams.STREAMS),
+        (course.has_balancers, balancers.BALANCERS),
+    ]
+    return (*FAULTS, *(fault for is_dealt, some in more if is_dealt for fault in some))

@@ -217,6 +217,8 @@ class ReplicaLog:
         """
         end = min(end, self.high_watermark)
         last = {it.batches[-1][2] for it in self.producers.values() if it.batches}
+        # The last segment is not cleaned, so the end of the log stays.
+        last |= {it.base_offset for it in self.batches[-1:]}
         cleaned: list[Batch] = []
         for batch in self.batches:
             if begin <= batch.base_offset and batch.end <= end and not batch.is_marker:

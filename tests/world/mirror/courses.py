@@ -8,6 +8,21 @@ from tests.world.mirror.scene import Course
 
 COURSES: Mapping[str, Course] = {
     "mirror": Course(),
+    "streams": Course(
+        topics=("clicks", "orders", "payments"),
+        partitions=1,
+        seconds=45.0,
+        fault_seconds=1.0,
+        has_streams=True,
+    ),
+    "balance": Course(
+        topics=("clicks", "orders"),
+        partitions=2,
+        seconds=45.0,
+        fault_seconds=1.0,
+        has_streams=True,
+        has_balancers=True,
+    ),
     "losses": Course(loses=True),
     "acceptances": Course(
         loses=True,

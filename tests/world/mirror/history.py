@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from replicator.mirror.carrier.assembly import MAKERS, Makers
-from replicator.mirror.repair.rewind import Rewind
 from tests.world.checks import ends, losses
 from tests.world.checks.maps import Maps
+from tests.world.checks.pauses import paused_stream_rests
+from tests.world.checks.placements import PlacementChecks
+from tests.world.checks.postings import PostingChecks
 from tests.world.checks.sequences import Sequences
 from tests.world.checks.steps import StepChecks
 from tests.world.checks.wrong import Wrong
@@ -20,6 +22,7 @@ from tests.world.faults import redis as redis_faults
 from tests.world.faults.acceptances import accept_losses
 from tests.world.faults.dealer import BURSTS, Dealer, OwnDice, some_of
 from tests.world.faults.route_faults import faults_of
+from tests.world.mirror.parts import PARTS, Parts
 from tests.world.mirror.scene import Course, Scene
 from tests.world.outcome import Outcome
 from tests.world.replay import WHOLE, Replay, replayed
@@ -55,6 +58,10 @@ class History:
             StepChecks(scene)
             Sequences(scene)
             watching = asyncio.create_task(maps.watch())
+        if scene.course.has_streams or scene.course.has_balancers:
+            PostingChecks(scene)
+        if scene.course.has_balancers:
+            PlacementChecks(scene)
         await scene.mirroring.begin()
         await scene.plan()
         if scene.course.accepts:
@@ -69,6 +76,8 @@ class History:
         self._mend()
         async with asyncio.timeout(LOAD_SECONDS):
             await asyncio.gather(*load)
+        if scene.course.has_streams:
+            await paused_stream_rests(scene)
         await self._settle()
         if maps and watching:
             await maps.settle()
@@ -108,18 +117,17 @@ def play(
     seed: int,
     course: Course | None = None,
     makers: Makers = MAKERS,
+    parts: Parts = PARTS,
     replay: Replay = WHOLE,
-    *,
-    rewind: Callable[..., Rewind] = Rewind,
 ) -> Outcome:
     """Plays the history of a seed; raises Wrong with the history's log.
 
     Args:
         makers: of the carriers' parts; a mutation has others.
-        rewind: makes the command of operators that rewind; a mutation has another.
+        parts: of drivers, balancers and commands, likewise.
     """
 
     def make(loop: VirtualLoop) -> History:
-        return History(Scene(loop, seed, course or Course(), makers, rewind), replay.left_out)
+        return History(Scene(loop, seed, course or Course(), makers, parts), replay.left_out)
 
     return replayed(seed, make, replay)
