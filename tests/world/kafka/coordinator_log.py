@@ -52,15 +52,24 @@ class Fold(Generic[S]):
 
 def coordinator(broker: Broker, topic: str, key: str) -> Partition:
     """Returns the partition that keeps a key; raises Refused if the broker does not lead it."""
-    partition = broker.cluster.internal(topic, key)
+    return loaded(broker, broker.cluster.internal(topic, key))
+
+
+def loaded(broker: Broker, partition: Partition) -> Partition:
+    """Returns a coordinator's partition; raises Refused before the broker leads and has loaded
+    it."""
     try:
         partition.leadership_of(broker.node)
     except Refused:
         raise Refused(Code.NOT_COORDINATOR) from None
-    loaded = ("loaded", partition.topic, partition.number, epoch_of(broker, partition))
-    if loaded not in broker.memory:
+    if _load(broker, partition) not in broker.memory:
         raise Refused(Code.COORDINATOR_LOAD_IN_PROGRESS)
     return partition
+
+
+def _load(broker: Broker, partition: Partition) -> tuple[str, str, int, int]:
+    """Returns the key under which a broker notes that it has loaded a partition in this epoch."""
+    return ("loaded", partition.topic, partition.number, epoch_of(broker, partition))
 
 
 def epoch_of(broker: Broker, partition: Partition) -> int:
@@ -71,15 +80,15 @@ def load_soon(broker: Broker, partition: Partition) -> None:
     """Loads a coordinator's partition some time after the broker began to lead it."""
     if partition.topic not in (GROUPS, TRANSACTIONS):
         return
-    epoch, life = epoch_of(broker, partition), broker.life
+    load, life = _load(broker, partition), broker.life
 
-    def loaded() -> None:
+    def note() -> None:
         if broker.is_up and broker.life == life:
-            broker.memory[("loaded", partition.topic, partition.number, epoch)] = True
+            broker.memory[load] = True
             for act in broker.cluster.on_loaded:
                 act(broker, partition)
 
-    broker.cluster.later(broker.cluster.dice.uniform(*broker.cluster.load_seconds), loaded)
+    broker.cluster.later(broker.cluster.dice.uniform(*broker.cluster.load_seconds), note)
 
 
 def move_coordinators(cluster: KafkaCluster, seconds: float) -> None:

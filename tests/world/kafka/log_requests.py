@@ -195,8 +195,9 @@ def _listed(broker: Broker, topic: str, number: int, timestamp: int, read_commit
         return end
     for batch in log.from_offset(log.start, end):
         if batch.max_timestamp >= timestamp and not batch.is_marker:
-            late = (it for it in decoded(batch.data) if it.timestamp >= timestamp)
-            return next((it.offset for it in late if it.offset >= log.start), batch.base_offset)
+            for record in decoded(batch.data):
+                if record.timestamp >= timestamp and record.offset >= log.start:
+                    return record.offset
     return -1
 
 
@@ -217,13 +218,14 @@ async def leader_epochs(broker: Broker, asked: Asked) -> Any:
 
 
 async def describe_producers(broker: Broker, asked: Asked) -> Any:
+    """Describes producers as any replica remembers them (Partition.activeProducerState)."""
     topics = []
     for topic, numbers, _ in asked.body.topics:
         rows = []
         for number in numbers:
             try:
                 partition = _partition(broker, topic, number)
-                partition.leadership_of(broker.node)
+                partition.checked_epoch(broker.node, -1, leads=False)
             except Refused as refused:
                 rows.append((number, refused.code, None, [], {}))
                 continue

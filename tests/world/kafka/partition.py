@@ -89,13 +89,20 @@ class Partition:
             raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
         return known
 
-    def checked_epoch(self, broker: int, epoch: int) -> Leadership:
-        """Returns the leadership of a leader that is asked for in an epoch (-1: in any)."""
+    def checked_epoch(self, broker: int, epoch: int, *, leads: bool = True) -> None:
+        """Raises Refused unless a broker may answer a request in an epoch (-1: in any).
+
+        Source: Partition.getLocalLog. A consumer's Fetch is answered by followers too (KIP-392).
+
+        Args:
+            leads: only the leader may answer.
+        """
         known = self.told.get(broker)
         if known is not None and epoch >= 0 and epoch != known.epoch:
             older = epoch < known.epoch
             raise Refused(Code.FENCED_LEADER_EPOCH if older else Code.UNKNOWN_LEADER_EPOCH)
-        return self.leadership_of(broker)
+        if leads or known in (None, NOT_TOLD):
+            self.leadership_of(broker)
 
     def append(self, broker: int, batch: Batch, *, all_acks: bool = True) -> tuple[int, int, bool]:
         """Appends as the leader.

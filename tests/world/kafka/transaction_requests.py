@@ -32,14 +32,14 @@ Place = tuple[str, int]
 
 
 class State(StrEnum):
-    """State of a transactional id."""
+    """State of a transactional id, by its name in the protocol."""
 
-    EMPTY = "empty"
-    ONGOING = "ongoing"
-    PREPARE_COMMIT = "prepare commit"
-    PREPARE_ABORT = "prepare abort"
-    COMMITTED = "complete commit"
-    ABORTED = "complete abort"
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
+    COMMITTED = "CompleteCommit"
+    ABORTED = "CompleteAbort"
 
     @property
     def is_ending(self) -> bool:
