@@ -28,6 +28,7 @@ from replicator.kafka.protocol.produce import ProduceRequest, outcomes
 from replicator.kafka.protocol.producers import DescribeProducersRequest
 from tests.replicator.batches.source_batches import encoded, one_record, with_crc
 from tests.world.contracts.operator import ClusterOperator
+from tests.world.contracts.steps import Steps
 from tests.world.kafka.log_batch import (
     BASE_SEQUENCE_AT,
     PRODUCER_EPOCH_AT,
@@ -72,7 +73,7 @@ class Read:
         return (self.code, *stable, list(self.aborted), len(self.batches))
 
 
-class Dialogue:
+class Dialogue(Steps):
     """Requests about one topic, which is empty and has one partition.
 
     Args:
@@ -80,14 +81,8 @@ class Dialogue:
     """
 
     def __init__(self, client: Cluster, topic: str, operator: ClusterOperator) -> None:
+        super().__init__()
         self.client, self.topic, self.operator = client, topic, operator
-        self.differences: list[str] = []
-        """Answers that were not as expected."""
-
-    def step(self, text: str, expected: object, answer: object) -> None:
-        """Compares one answer of the cluster with the contract."""
-        if answer != expected:
-            self.differences.append(f"{text}: {answer}, not {expected}")
 
     async def until(self, is_done: Callable[[], Awaitable[bool]]) -> None:
         """Waits for a condition; raises TimeoutError."""
