@@ -17,6 +17,7 @@ from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.metadata import MetadataRequest
 from tests.live.deposed_leader import ElectRequest
 from tests.live.quotas import AlterClientQuotasRequest
+from tests.live.topics import create, new_name
 from tests.world.contracts.dialogue import PATIENCE_SECONDS, Dialogue
 from tests.world.contracts.operator import ClusterOperator
 
@@ -60,7 +61,7 @@ class LabOperator(ClusterOperator):
     async def stop(self, topic: str, node: int) -> None:
         self._cluster.kill(node)
         await self._until(lambda: self._is_in_sync(topic, node, False))
-        await self._client.refresh()
+        await self._until_applied(self._leader(topic))
 
     async def start(self, topic: str, node: int) -> None:
         self._cluster.restart(node)
@@ -94,12 +95,27 @@ class LabOperator(ClusterOperator):
             leaders = await self._client.leader_by_each(topic, 0)
             if not all(it and it.node == node for it in leaders):
                 return False
-            # Metadata are shown a moment before the replicas are changed.
+            # Replicas know a moment after their metadata show it.
             talk = Dialogue(self._client, topic, self)
             found = {it: (await talk.listed(LATEST, node=it))[0] for it in self._client.nodes}
             return found.pop(node) == "NONE" and REFUSED.issuperset(found.values())
 
         await self._until(is_known)
+
+    async def _until_applied(self, node: int) -> None:
+        """Waits until a broker has applied all that its metadata show.
+
+        It shows changes a moment before its replicas know them, and applies them in order: a topic
+        that is created now comes last.
+        """
+        last = new_name("last")
+        create(self._cluster, last, replicas=[[node]])
+        talk = Dialogue(self._client, last, self)
+
+        async def is_applied() -> bool:
+            return (await talk.listed(LATEST, node=node))[0] == "NONE"
+
+        await self._until(is_applied)
 
     async def delete_before(self, topic: str, offset: int) -> None:
         request = DeleteRecordsRequest([(topic, [(0, offset)])], 30_000)

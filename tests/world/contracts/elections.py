@@ -6,12 +6,16 @@ The world does as Partition.getLocalLog: its own metadata decide.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from aiokafka.protocol.commit import OffsetCommitRequest
 from aiokafka.protocol.coordination import FindCoordinatorRequest
 from aiokafka.protocol.transaction import InitProducerIdRequest
 
 from replicator.kafka.client.cluster import LATEST, TRANSACTION
 from replicator.kafka.client.fenced_committer import FencedCommitter
-from replicator.kafka.protocol.error_codes import named
+from replicator.kafka.protocol.error_codes import Code, named
 from tests.world.contracts.dialogue import Dialogue, stamped
 
 NOT_LEADER, FENCED, UNKNOWN = (
@@ -119,7 +123,33 @@ async def _lack_replicas(talk: Dialogue, writer: FencedCommitter) -> None:
     text = "a batch with the leader alone in sync"
     talk.step(text, ("NOT_ENOUGH_REPLICAS", -1), await talk.produce(stamped(writer, 6)))
     talk.step("the log's end after that", 6, await talk.client.log_end(talk.topic, 0))
+    await _ask_lonely_coordinators(talk)
     for node in followers:
         await talk.operator.start(talk.topic, node)
     text = "the batch once all are in sync"
     talk.step(text, ("NONE", 6), await talk.produce(stamped(writer, 6)))
+
+
+async def _ask_lonely_coordinators(talk: Dialogue) -> None:
+    """Asks coordinators that are alone in sync: they can change nothing."""
+    name, group = f"{talk.topic}.id", f"{talk.topic}.group"
+    opening = InitProducerIdRequest(name, 30_000)
+    rows = [(talk.topic, [(0, 7, "seven")])]
+    offsets = OffsetCommitRequest(group, -1, "", -1, rows)
+    refused = "COORDINATOR_NOT_AVAILABLE"
+    text = "opening an id with one replica in sync"
+    talk.step(text, refused, await _loaded(talk, opening, lambda it: it.error_code))
+    text = "offsets with one replica in sync"
+    talk.step(text, refused, await _loaded(talk, offsets, lambda it: it.topics[0][1][0][1]))
+
+
+async def _loaded(talk: Dialogue, request: Any, code: Callable[[Any], int]) -> str:
+    """Returns the error of the only broker that runs, once it coordinates everything."""
+    found: list[int] = []
+
+    async def is_loaded() -> bool:
+        found.append(code(await talk.client.send(talk.leader, request)))
+        return found[-1] not in (Code.NOT_COORDINATOR, Code.COORDINATOR_LOAD_IN_PROGRESS)
+
+    await talk.until(is_loaded)
+    return named(found[-1])

@@ -1,6 +1,7 @@
 """Log of a coordinator: what an internal partition's leader wrote, and the state that follows.
 
 A broker that is cut off keeps its state, and can change nothing: its writes are not replicated.
+Source: TransactionStateManager for transactions, CoordinatorRuntime for groups.
 """
 
 from __future__ import annotations
@@ -77,7 +78,11 @@ def epoch_of(broker: Broker, partition: Partition) -> int:
 
 
 def load_soon(broker: Broker, partition: Partition) -> None:
-    """Loads a coordinator's partition some time after the broker began to lead it."""
+    """Loads a coordinator's partition some time after the broker began to lead it.
+
+    Source: TransactionStateManager.loadTransactionsForTxnTopicPartition,
+    CoordinatorRuntime.scheduleLoadOperation.
+    """
     if partition.topic not in (GROUPS, TRANSACTIONS):
         return
     load, life = _load(broker, partition), broker.life
@@ -101,7 +106,11 @@ def move_coordinators(cluster: KafkaCluster, seconds: float) -> None:
 
 
 async def write(broker: Broker, partition: Partition, **batch: Any) -> None:
-    """Writes a batch and waits until it is replicated; raises Refused if it may not be there."""
+    """Writes a batch and waits until it is replicated; raises Refused if it may not be there.
+
+    Source: TransactionStateManager.appendTransactionToLog, which answers that too few replicas are
+    in sync with COORDINATOR_NOT_AVAILABLE.
+    """
     try:
         _, end, _ = partition.append(broker.node, Batch(0, 1, -1, **batch))
     except Refused as refused:

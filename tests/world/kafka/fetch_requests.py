@@ -1,6 +1,7 @@
 """Fetch: batches up to the high watermark or the last stable offset, with and without a session.
 
-Source: kafka.server.FetchSession (KIP-227), ReplicaManager.fetchMessages.
+Source: FetchSession, FetchManager and FetchContext (KIP-227), ReplicaManager.fetchMessages. Our
+requests name no last fetched epoch, so no answer names a diverging one (Partition.readRecords).
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ async def fetch(broker: Broker, asked: Asked) -> Any:
     except Refused as refused:
         return _encoded(refused.code, 0, {})
     if broker.throttle_ms:
-        # A quota that is used up: nothing is read, and no session begins.
+        # A quota that is used up: nothing is read, and no session begins (getThrottledResponse).
         session_id = session.id if body.session_epoch > 0 else 0
         return _encoded(Code.NONE, session_id, {}, broker.throttle_ms)
     is_new, is_kept, epoch = body.session_epoch == 0, session.id > 0, session.epoch

@@ -1,7 +1,7 @@
 """Answers of a group coordinator: committed offsets, plain and in transactions.
 
 Offsets of a transaction are pending until its marker is in the group's partition. Readers see what
-is replicated.
+is replicated. Source: org.apache.kafka.coordinator.group.OffsetMetadataManager.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class TopicDeletion:
 
 @dataclass(frozen=True, slots=True)
 class CommitsExpired:
-    """Expiry of a group's committed offset of a partition."""
+    """Expiry of a group's committed offset of a partition (cleanupExpiredOffsets)."""
 
     group: str
     place: Place
@@ -84,6 +84,7 @@ class Groups:
 
 
 def _step(groups: Groups, batch: Batch) -> None:
+    """Applies a batch (OffsetMetadataManager.replay, replayEndTransactionMarker)."""
     if batch.is_marker:
         for commit in groups.pending.pop(batch.producer_id, []):
             if batch.is_commit:
@@ -110,7 +111,10 @@ def committed(broker: Broker, partition: Partition) -> Groups:
 
 
 def forget_topic(cluster: KafkaCluster, topic: str) -> None:
-    """Lets coordinators delete the committed offsets of a topic that was deleted."""
+    """Lets coordinators delete the committed offsets of a topic that was deleted.
+
+    Source: OffsetMetadataManager.onTopicsDeleted.
+    """
     for partition in cluster.topics[GROUPS].partitions:
         leader = cluster.brokers.get(partition.decided.leader)
         if leader is not None and cluster.is_connected(leader.node):

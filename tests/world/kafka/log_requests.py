@@ -1,4 +1,8 @@
-"""Answers of a broker about logs: Metadata, Produce, ListOffsets, leader epochs and producers."""
+"""Answers of a broker about logs: Metadata, Produce, ListOffsets, leader epochs and producers.
+
+Source: kafka.server.KafkaApis and ReplicaManager. A batch that the in-sync replicas get too late,
+or under another leader, cannot be provoked in time: see `replicated`.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +137,10 @@ async def _produce_one(
 
 
 async def replicated(broker: Broker, partition: Partition, end: int, timeout_seconds: float) -> int:
-    """Waits until all in-sync replicas have everything below an offset; returns an error code."""
+    """Waits until all in-sync replicas have everything below an offset; returns an error code.
+
+    Source: DelayedProduce, Partition.checkEnoughReplicasReachOffset.
+    """
     began = partition.told.get(broker.node)
     give_up_at = broker.cluster.network.loop.time() + timeout_seconds
     while True:
@@ -167,6 +174,7 @@ async def changed(partition: Partition, seconds: float) -> None:
 
 
 async def list_offsets(broker: Broker, asked: Asked) -> Any:
+    """Lists offsets by time (UnifiedLog.fetchOffsetByTimestamp)."""
     read_committed = bool(getattr(asked.body, "isolation_level", 0))
     topics = []
     for topic, rows in asked.body.topics:
@@ -202,6 +210,7 @@ def _listed(broker: Broker, topic: str, number: int, timestamp: int, read_commit
 
 
 async def leader_epochs(broker: Broker, asked: Asked) -> Any:
+    """Tells ends of epochs (LeaderEpochFileCache.endOffsetFor)."""
     topics = []
     for topic, rows in asked.body.topics:
         found = []
