@@ -23,6 +23,7 @@ from tests.world.faults import (
     losses,
     operators,
     redis,
+    strikes,
 )
 from tests.world.faults.fault import Fault
 from tests.world.mirror.scene import Course, Scene
@@ -46,6 +47,7 @@ def faults_of(course: Course) -> Sequence[Fault]:
             *coincidences.COINCIDENCES,
             *ledger.LEDGER,
             *compaction.COMPACTION,
+            *strikes.STRIKES,
         )
         by_name = {it.name: it for it in (*FAULTS, *rare)}
         return [replace(by_name[name], weight=1, share=1.0) for name in course.only]

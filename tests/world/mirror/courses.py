@@ -75,6 +75,14 @@ COURSES: Mapping[str, Course] = {
         old_shares=(0.0, 0.5),
         has_gaps=False,
     ),
+    "kills": Course(
+        fault_seconds=1.0,
+        only=(
+            "strike a process after some turns",
+            "strike a process at its request",
+            "leave markers out",
+        ),
+    ),
     "takeovers": Course(
         seconds=90.0,
         only=(
