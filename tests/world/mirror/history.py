@@ -15,6 +15,7 @@ from tests.world.checks import ends, losses
 from tests.world.checks.maps import Maps
 from tests.world.checks.sequences import Sequences
 from tests.world.checks.steps import StepChecks
+from tests.world.checks.writers import Writers
 from tests.world.checks.wrong import Wrong, shown
 from tests.world.faults import redis as redis_faults
 from tests.world.faults.acceptances import accept_losses
@@ -49,6 +50,7 @@ class History:
         scene.tell("deals " + ", ".join(fault.name for fault, _ in self.dealer.dealt))
         maps = None if scene.course.loses else Maps(scene)
         watching = None
+        Writers(scene)
         if maps:
             StepChecks(scene)
             Sequences(scene)
