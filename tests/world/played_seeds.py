@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -25,10 +26,10 @@ class PlayedSeeds:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Takes down the histories of a test."""
-        for name, value in report.user_properties if report.when == "call" else ():
-            if name == PROPERTY:
-                family, seconds = value
-                self._seconds.setdefault(family, {}).update(seconds)
+        properties: dict[str, Any] = dict(report.user_properties)
+        if report.when == "call" and PROPERTY in properties:
+            family, seconds = properties[PROPERTY]
+            self._seconds.setdefault(family, {}).update(seconds)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Prints the line, if there were histories."""

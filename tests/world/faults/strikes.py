@@ -6,6 +6,7 @@ none: it is struck by the count of the process's own turns.
 
 from __future__ import annotations
 
+import random
 import struct
 from collections.abc import Callable
 
@@ -35,12 +36,12 @@ DRIVER_SHARE = 0.15
 KILL_SHARE = 0.7
 STOP_SECONDS = (0.02, 0.3, 3.0, 20.0)
 PLAN_SHARE = 0.4
-"""Share of the strikes before which a new epoch begins, so that takeovers are struck too."""
+"""Share of the strikes before which a new epoch begins, and of those after which one does."""
 
 
 async def strike_anywhere(scene: Scene) -> None:
     """Strikes a process that runs, after some of its turns."""
-    await _maybe_plan(scene)
+    await _plan_before(scene)
     victims = _victims(scene)()
     if victims:
         victim, turns = scene.dice.choice(victims), _turns(scene, FAR_TURNS)
@@ -50,7 +51,7 @@ async def strike_anywhere(scene: Scene) -> None:
 
 async def strike_at_request(scene: Scene) -> None:
     """Strikes the next process that sends a request of some API, or that gets its answer."""
-    await _maybe_plan(scene)
+    await _plan_before(scene)
     scene.world.network.watchers.append(_AtRequest(scene))
 
 
@@ -96,8 +97,9 @@ def api_key(data: bytes) -> int | None:
 
 
 def _strike(scene: Scene) -> Callable[[Process, str], None]:
-    """Returns a function that kills a process, or stops it for some time."""
+    """Returns a function that kills a process, or stops it for some time; others may take over."""
     kills, seconds = scene.dice.random() < KILL_SHARE, scene.dice.choice(STOP_SECONDS)
+    plans, dice = scene.dice.random() < PLAN_SHARE, random.Random(scene.dice.random())
 
     def act(victim: Process, when: str) -> None:
         has_ended = victim.is_dead or victim.is_stopped or victim.has_ended
@@ -109,6 +111,8 @@ def _strike(scene: Scene) -> Callable[[Process, str], None]:
         else:
             victim.stop()
             scene.loop.call_later(seconds, victim.resume)
+        if plans:
+            scene.mirroring.background(scene.plan(dice))
 
     return act
 
@@ -125,7 +129,7 @@ def _turns(scene: Scene, turns_max: int) -> int:
     return int(turns_max ** scene.dice.random()) - 1
 
 
-async def _maybe_plan(scene: Scene) -> None:
+async def _plan_before(scene: Scene) -> None:
     if scene.dice.random() < PLAN_SHARE:
         await scene.plan()
 

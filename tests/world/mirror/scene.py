@@ -129,12 +129,16 @@ class Scene:
             request_timeout_ms=5000,
         )
 
-    async def plan(self) -> None:
-        """Places all partitions anew; where other carriers get some, a new epoch begins."""
-        places = list(self.places)
-        self.dice.shuffle(places)
+    async def plan(self, dice: random.Random | None = None) -> None:
+        """Places all partitions anew; where other carriers get some, a new epoch begins.
+
+        Args:
+            dice: of a fault that goes on while others are dealt; None: those of the deal.
+        """
+        dice, places = dice or self.dice, list(self.places)
+        dice.shuffle(places)
         count = self.course.carriers
-        numbers = self.dice.sample(range(count + 1), count)
+        numbers = dice.sample(range(count + 1), count)
         await self.place({number: places[at::count] for at, number in enumerate(numbers)})
 
     async def place(self, loads: Mapping[int, Sequence[TopicPartition]]) -> None:
