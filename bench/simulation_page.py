@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from bench.mutations import SEEDS_MAX, Mutation, mutations
-from bench.simulation_results import read_results
+from bench.simulation_results import Results, read_results
 
 PAGE = Path(__file__).parents[1] / "docs" / "simulation.md"
-BEGIN, END = "<!-- mutations -->\n", "<!-- /mutations -->"
 RULES = "ARCHITECTURE.md#invariants"
 HEADER = f"""\
 | [rule]({RULES}) | what is taken out | family | starts that find it | median seeds | most seeds | \
 simulated hours |
 |---|---|---|---|---|---|---|
 """
-Row = Mapping[str, Any]
 
 
-def table(rows: Iterable[Row]) -> str:
+def table(rows: Iterable[Results]) -> str:
     """Returns the measured mutations as a table."""
     return HEADER + "".join(
         f"| {row['rule']} | {row['name']} | {row['family']} | {row['found']} of {row['starts']} | "
@@ -38,7 +35,7 @@ all starts that were right.
 """
 
 
-def unmeasured(rows: Iterable[Row], known: Sequence[Mutation]) -> str:
+def unmeasured(rows: Iterable[Results], known: Sequence[Mutation]) -> str:
     """Returns the mutations that are not in the table; an empty text if there are none."""
     measured = {(row["family"], row["name"]) for row in rows}
     left = [each for each in known if (each.family, each.name) not in measured]
@@ -53,12 +50,31 @@ def unmeasured(rows: Iterable[Row], known: Sequence[Mutation]) -> str:
     return "\nNot measured:\n\n" + "".join(f"{line}\n" for line in lines)
 
 
-def with_tables(page: str, rows: Sequence[Row], known: Sequence[Mutation]) -> str:
-    """Returns a page with the tables in their place."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    tables = f"{legend()}\n{table(rows)}{unmeasured(rows, known)}"
-    return f"{before}{BEGIN}{tables}{END}{after}"
+def runs_played(results: Results) -> str:
+    """Returns what all runs together have played."""
+    played, turns = results["runs"], results["steps_of_all_runs"] / 1e6
+    histories = sum(sum(run["histories"].values()) for run in played)
+    last = max(run["last_seed"] for run in played)
+    return (
+        f"{len(played)} runs of `python -m bench.simulation` have played {histories} histories, of "
+        f"seeds 1 to {last}:\n{turns:.0f} million turns in "
+        f"{results['virtual_hours_of_all_runs']:.1f} hours of virtual time.\n"
+    )
+
+
+def with_results(page: str, results: Results, known: Sequence[Mutation]) -> str:
+    """Returns a page with the results in their places."""
+    rows = results["mutations"]
+    page = _with(page, "runs", runs_played(results))
+    return _with(page, "mutations", f"{legend()}\n{table(rows)}{unmeasured(rows, known)}")
+
+
+def _with(page: str, name: str, text: str) -> str:
+    """Returns a page with a text between the comments of a name."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}{text}{end}{after}"
 
 
 def _seeds(median: float | None) -> str:
@@ -66,8 +82,7 @@ def _seeds(median: float | None) -> str:
 
 
 def main() -> None:
-    rows = read_results().get("mutations", [])
-    PAGE.write_text(with_tables(PAGE.read_text(), rows, mutations()))
+    PAGE.write_text(with_results(PAGE.read_text(), read_results(), mutations()))
 
 
 if __name__ == "__main__":
