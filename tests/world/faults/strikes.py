@@ -34,9 +34,9 @@ NEAR_TURNS, FAR_TURNS = 200, 5000
 DRIVER_SHARE = 0.15
 """Share of the strikes that are for drivers. Without one, carriers soon do nothing more."""
 KILL_SHARE = 0.7
-STOP_SECONDS = (0.02, 0.3, 3.0, 20.0)
-PLAN_SHARE = 0.4
-"""Share of the strikes before which a new epoch begins, and of those after which one does."""
+STOP_SECONDS = (0.02, 0.3, 3.0, 8.0, 20.0)
+PLANNED_SHARE, TAKEN_SHARE = 0.4, 0.7
+"""Share of the strikes before which a new epoch begins, and of the stops after which one does."""
 
 
 async def strike_anywhere(scene: Scene) -> None:
@@ -99,7 +99,8 @@ def api_key(data: bytes) -> int | None:
 def _strike(scene: Scene) -> Callable[[Process, str], None]:
     """Returns a function that kills a process, or stops it for some time; others may take over."""
     kills, seconds = scene.dice.random() < KILL_SHARE, scene.dice.choice(STOP_SECONDS)
-    plans, dice = scene.dice.random() < PLAN_SHARE, random.Random(scene.dice.random())
+    plans = not kills and scene.dice.random() < TAKEN_SHARE
+    dice = random.Random(scene.dice.random())
 
     def act(victim: Process, when: str) -> None:
         has_ended = victim.is_dead or victim.is_stopped or victim.has_ended
@@ -130,7 +131,7 @@ def _turns(scene: Scene, turns_max: int) -> int:
 
 
 async def _plan_before(scene: Scene) -> None:
-    if scene.dice.random() < PLAN_SHARE:
+    if scene.dice.random() < PLANNED_SHARE:
         await scene.plan()
 
 
