@@ -1,4 +1,5 @@
-"""Settings for all tests: examples limited by number instead of time, and a run's progress."""
+"""Settings for all tests: examples limited by number instead of time, a run's progress, and the
+seeds that it has played."""
 
 import gc
 import os
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.run_progress import RunProgress, is_worker, stored_durations
+from tests.world.played_seeds import PlayedSeeds
 
 settings.register_profile(
     "sluice",
@@ -57,6 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if not is_worker():
         config.pluginmanager.register(RunProgress(config, stored_durations()))
+        config.pluginmanager.register(PlayedSeeds())
 
 
 @pytest.hookimpl(trylast=True)

@@ -20,6 +20,7 @@ from tests.world.faults import (
     operators,
     redis,
     streams,
+    strikes,
     target_answers,
 )
 from tests.world.faults.fault import Fault
@@ -48,6 +49,7 @@ def faults_of(course: Course) -> Sequence[Fault[Scene]]:
             *target_answers.TARGET_ANSWERS,
             *operators.RARE,
             *ids.IDS,
+            *strikes.STRIKES,
         )
         by_name = {it.name: it for it in (*FAULTS, *rare)}
         return [replace(by_name[name], weight=1, share=1.0) for name in course.only]

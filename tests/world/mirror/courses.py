@@ -143,6 +143,14 @@ COURSES: Mapping[str, Course] = {
         only=("restore the source", "kill a carrier", "new epoch"),
         forgets=False,
     ),
+    "kills": Course(
+        fault_seconds=1.0,
+        only=(
+            "strike a process after some turns",
+            "strike a process at its request",
+            "leave markers out",
+        ),
+    ),
     "takeovers": Course(
         seconds=90.0,
         only=(

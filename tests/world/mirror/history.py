@@ -17,6 +17,7 @@ from tests.world.checks.placements import PlacementChecks
 from tests.world.checks.postings import PostingChecks
 from tests.world.checks.sequences import Sequences
 from tests.world.checks.steps import StepChecks
+from tests.world.checks.writers import Writers
 from tests.world.checks.wrong import Wrong
 from tests.world.faults import redis as redis_faults
 from tests.world.faults.acceptances import accept_losses
@@ -54,6 +55,7 @@ class History:
         self.dealer.tell(scene)
         maps = None if scene.course.loses else Maps(scene)
         watching = None
+        Writers(scene)
         if maps:
             StepChecks(scene)
             Sequences(scene)

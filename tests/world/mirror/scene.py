@@ -149,15 +149,20 @@ class Scene:
             request_timeout_ms=5000,
         )
 
-    async def plan(self) -> None:
-        """Places all partitions anew; where other carriers get some, a new epoch begins."""
+    async def plan(self, dice: random.Random | None = None) -> None:
+        """Places all partitions anew; where other carriers get some, a new epoch begins.
+
+        Args:
+            dice: of a fault that goes on while others are dealt; None: those of the deal.
+        """
+        dice = dice or self.dice
         standing, count = self.mirroring.standing(), self.course.carriers
         loads: dict[int, list[TopicPartition]] = {}
         for stream in (DEFAULT_STREAM, *standing.streams):
             places = [it for it in self.places if standing.stream_of(it.topic) == stream]
-            self.dice.shuffle(places)
+            dice.shuffle(places)
             first = standing.first_carrier(stream)
-            numbers = self.dice.sample(range(first, first + count + 1), count)
+            numbers = dice.sample(range(first, first + count + 1), count)
             loads |= {number: places[at::count] for at, number in enumerate(numbers)}
         await self.place(loads)
 
