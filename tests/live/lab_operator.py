@@ -40,6 +40,12 @@ class LabOperator(ClusterOperator):
     def __init__(self, cluster: KafkaCluster, client: Cluster, client_id: str) -> None:
         self._cluster, self._client, self._client_id = cluster, client, client_id
 
+    async def until_in_sync(self, topic: str) -> None:
+        """Waits until all replicas of a new topic are in sync, as every broker sees it."""
+        _, replicas, _ = await self._partition(topic, self._leader(topic))
+        for node in replicas:
+            await self._until(lambda node=node: self._is_in_sync(topic, node, True))
+
     async def elect_another(self, topic: str) -> None:
         former = self._leader(topic)
         await self._until(lambda: self._has_others_in_sync(topic))

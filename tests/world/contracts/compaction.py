@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from replicator.kafka.client.fenced_committer import FencedCommitter
 from tests.world.contracts.dialogue import Dialogue, stamped
 
 SEGMENT_MS = 600_000
@@ -15,17 +16,18 @@ LEFT = ((2, 3, 0), (5, 6, 1), (7, 7, 1), (8, 8, 1))
 async def play(talk: Dialogue) -> None:
     one, two = await talk.open("one"), await talk.open("two")
     first_ms = int(time.time() * 1000)
-    for sequence, of in ((0, one), (2, one)):
-        await talk.produce(stamped(of, sequence, first_ms=first_ms))
-    await talk.produce(stamped(two, 0, 1, first_ms=first_ms))
-    await talk.produce(stamped(two, 1, 2, first_ms=first_ms))
-    await talk.produce(stamped(two, 3, 1, first_ms=first_ms))
+    for of, sequence, count in ((one, 0, 2), (one, 2, 2), (two, 0, 1), (two, 1, 2), (two, 3, 1)):
+        await talk.produce(stamped(of, sequence, count, first_ms=first_ms))
     # The cleaner leaves the last segment alone.
     closes = stamped(two, 4, 1, first_ms=first_ms + 2 * SEGMENT_MS)
     talk.step("a batch in the next segment", ("NONE", 8), await talk.produce(closes))
     await talk.operator.compact(talk.topic)
     talk.step("batches that are left", LEFT, await _compacted(talk))
+    await _read(talk, first_ms)
+    await _go_on(talk, one, two, first_ms)
 
+
+async def _read(talk: Dialogue, first_ms: int) -> None:
     talk.step("begin, end, end of what is committed", (0, 9, 9), await talk.ends())
     text = "records of the middle of a batch without any"
     talk.step(text, LEFT, await talk.batches(3))
@@ -36,6 +38,10 @@ async def play(talk: Dialogue) -> None:
     talk.step("a time before all", ("NONE", 6), await talk.listed(first_ms))
     epoch = talk.epoch
     talk.step("end of the epoch", ("NONE", epoch, 9), await talk.epoch_end(epoch))
+
+
+async def _go_on(talk: Dialogue, one: FencedCommitter, two: FencedCommitter, first_ms: int) -> None:
+    """Asks for the memory of two producers, and sends what the first one had sent."""
     for of, last in ((one, 3), (two, 4)):
         state = await talk.memory(of)
         talk.step("last sequence of a producer", last, state and state.last_sequence)

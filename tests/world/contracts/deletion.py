@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import time
 
+from replicator.kafka.client.fenced_committer import FencedCommitter
 from tests.world.contracts.dialogue import Dialogue, stamped
 
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 
 
 async def play(talk: Dialogue) -> None:
-    writer, epoch = await talk.open(), talk.epoch
+    writer = await talk.open()
     first_ms = int(time.time() * 1000)
     for sequence in (0, 2, 4):
         await talk.produce(stamped(writer, sequence, first_ms=first_ms + sequence))
+    await _delete_some(talk, writer, first_ms)
+    await _delete_all(talk, writer, first_ms)
 
+
+async def _delete_some(talk: Dialogue, writer: FencedCommitter, first_ms: int) -> None:
+    """Deletes up to the middle of the second of three batches."""
+    epoch = talk.epoch
     await talk.operator.delete_before(talk.topic, 3)
     talk.step("begin, end, end of what is committed", (3, 6, 6), await talk.ends())
     talk.step("records before the begin", OUT_OF_RANGE, (await talk.read(2)).code)
@@ -29,6 +36,9 @@ async def play(talk: Dialogue) -> None:
     text = "a deleted batch again"
     talk.step(text, ("NONE", 0), await talk.produce(stamped(writer, 0, first_ms=first_ms)))
 
+
+async def _delete_all(talk: Dialogue, writer: FencedCommitter, first_ms: int) -> None:
+    epoch = talk.epoch
     await talk.operator.delete_before(talk.topic, 6)
     talk.step("an empty log: begin, end, end of what is committed", (6, 6, 6), await talk.ends())
     talk.step("the last record", OUT_OF_RANGE, (await talk.read(5)).code)

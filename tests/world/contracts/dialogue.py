@@ -38,6 +38,7 @@ from tests.world.kafka.log_batch import (
 
 FIRST_MS = 1_700_000_000_000
 PATIENCE_SECONDS = 60.0
+PAUSE_SECONDS = 0.01
 BUSY = frozenset(
     {
         Code.COORDINATOR_LOAD_IN_PROGRESS,
@@ -85,12 +86,16 @@ class Dialogue(Steps):
         self.client, self.topic, self.operator = client, topic, operator
 
     async def until(self, is_done: Callable[[], Awaitable[bool]]) -> None:
-        """Waits for a condition; raises TimeoutError."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while True:
-                if await is_done():
-                    return
-                await asyncio.sleep(0.01)
+        """Waits for a condition; raises TimeoutError, with the differences so far."""
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while True:
+                    if await is_done():
+                        return
+                    await asyncio.sleep(PAUSE_SECONDS)
+        except TimeoutError as error:
+            error.add_note("\n".join(self.differences))
+            raise
 
     # -- the topic
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from aiokafka.protocol.commit import OffsetCommitRequest
+from aiokafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 from aiokafka.protocol.coordination import FindCoordinatorRequest
 from aiokafka.protocol.transaction import InitProducerIdRequest
 
-from replicator.kafka.client.cluster import LATEST, TRANSACTION
+from replicator.kafka.client.cluster import GROUP, LATEST, TRANSACTION
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.protocol.error_codes import Code, named
 from tests.world.contracts.dialogue import Dialogue, stamped
@@ -50,21 +50,31 @@ async def _until_followed(talk: Dialogue, node: int, end: int) -> None:
 
 
 async def _ask_coordinators(talk: Dialogue) -> None:
-    """Asks each broker about a transactional id that one of them coordinates."""
-    name, nodes = f"{talk.topic}.id", talk.client.nodes
-    found = set()
-    for node in nodes:
-        answer = await talk.client.send(node, FindCoordinatorRequest(name, TRANSACTION))
-        found.add((named(answer.error_code), answer.coordinator_id))
-    codes = {code for code, _ in found}
-    talk.step("the coordinator of an id: errors, answers", ({"NONE"}, 1), (codes, len(found)))
-    (_, coordinator), *_ = found
-    for node in nodes:
-        if node != coordinator:
-            request = InitProducerIdRequest(name, 30_000)
-            answer = await talk.client.send(node, request)
-            text = "opening an id at another broker"
-            talk.step(text, "NOT_COORDINATOR", named(answer.error_code))
+    """Asks each broker about a transactional id and a group that one of them coordinates."""
+    name, group = f"{talk.topic}.id", f"{talk.topic}.group"
+    rows = [(talk.topic, [0])]
+    await talk.client.commits(group, rows)  # the first question creates the topic of groups
+    opening = InitProducerIdRequest(name, 30_000)
+    refused = await _refusals(talk, TRANSACTION, name, opening, lambda it: it.error_code)
+    talk.step("opening an id at other brokers", {"NOT_COORDINATOR"}, refused)
+    asking = OffsetFetchRequest(group, rows)
+    refused = await _refusals(talk, GROUP, group, asking, lambda it: it.error_code)
+    talk.step("offsets of a group, asked from others", {"NOT_COORDINATOR"}, refused)
+
+
+async def _refusals(
+    talk: Dialogue, kind: int, key: str, request: Any, code: Callable[[Any], int]
+) -> set[str]:
+    """Returns the errors of the brokers that do not coordinate a key; all name the same one."""
+    nodes = talk.client.nodes
+    asked = [await talk.client.send(node, FindCoordinatorRequest(key, kind)) for node in nodes]
+    found = {(named(it.error_code), it.coordinator_id) for it in asked}
+    talk.step(
+        "errors and number of coordinators", ({"NONE"}, 1), ({c for c, _ in found}, len(found))
+    )
+    ((_, coordinator), *_) = found
+    others = [node for node in nodes if node != coordinator]
+    return {named(code(await talk.client.send(node, request))) for node in others}
 
 
 async def _ask_follower(talk: Dialogue, who: str, node: int, writer: FencedCommitter) -> None:

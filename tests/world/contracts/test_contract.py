@@ -14,12 +14,18 @@ from tests.world.contracts.dialogue import Dialogue
 from tests.world.contracts.parts import PARTS, Part
 from tests.world.contracts.world_operator import WorldOperator
 from tests.world.kafka import kafka_cluster
+from tests.world.kafka.requests import SERVED
 from tests.world.kafka.transactional_ids import forget_ids
 from tests.world.virtual_loop import VirtualLoop, run
 
 TOPIC = "contract"
 PRODUCER_EXPIRY_SECONDS, ID_EXPIRY_SECONDS = 1.5, 6.0
+API_VERSIONS = 18
 PLAYED = [(name, brokers) for name, part in PARTS.items() for brokers in part.brokers]
+
+
+def test_each_api_that_a_broker_lists_has_a_handler() -> None:
+    assert {*world.HANDLERS, API_VERSIONS} == SERVED
 
 
 @pytest.mark.parametrize(("name", "brokers"), PLAYED)
