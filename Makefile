@@ -56,12 +56,12 @@ drills: setup ## Lose whole regions under load, fail over and back, and account 
 
 .PHONY: soak
 soak: setup ## Kill and pause everything for hours, and count the records afterwards
+	$(BIN)/python -m bench.simulation --minutes 60
 	$(BIN)/pytest -q -n 2 --ignore=tests/live --hypothesis-profile thorough
 	$(BIN)/pytest -q -m soak tests/live
 	$(BIN)/python -m bench.campaign --min-isr 2
 	$(BIN)/python -m bench.campaign --min-isr 1
 	$(BIN)/python -m bench.feed_campaign
-	$(BIN)/python -m bench.simulation --minutes 60
 
 .PHONY: bench
 bench: setup ## Measure Sluice and its rivals: mirroring, failover, ClickHouse, objects

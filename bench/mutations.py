@@ -1,6 +1,6 @@
 """Proof that the simulated cluster proves: seeds until each mutation is found.
 
-    .venv/bin/python -m bench.mutations [NAME ...] [--starts 20] [--seeds-max 60] [--jobs 2]
+    .venv/bin/python -m bench.mutations [NAME ...] [--starts 20] [--seeds-max 20] [--jobs 2]
 
 A start plays seeds of its own, one after the other, until a history is wrong. The median of all
 starts goes into bench/results/simulation.json, from which docs/simulation.md has its table.
@@ -10,18 +10,34 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import click
 
-from bench.simulation import keep, kept
+from bench.simulation_results import read_results, with_mutation, write_results
 from tests.world.families import FAMILIES, Asked
 from tests.world.pool import Pool
 
 BETWEEN_STARTS = 10_000
 """Distance of the first seeds of two starts."""
+SEEDS_MAX = 20
+"""Seeds after which a start gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """Mutation of a family of histories.
+
+    Args:
+        rule: number of the rule that it takes out.
+    """
+
+    rule: int
+    name: str
+    family: str
 
 
 @dataclass(slots=True)
@@ -31,7 +47,7 @@ class Start:
     Args:
         first: seed.
         played: number of seeds so far.
-        seconds: virtual time so far, without the history that is wrong.
+        seconds: virtual time of their histories that were right.
     """
 
     first: int
@@ -40,13 +56,32 @@ class Start:
     is_found: bool = False
 
 
-def search(family: str, name: str, pool: Pool, count: int, seeds_max: int) -> list[Start]:
+def mutations() -> list[Mutation]:
+    """Returns the mutations of all families, by rule."""
+    found = [
+        Mutation(rule, name, key)
+        for key, family in FAMILIES.items()
+        for name, rule in family.mutations.items()
+    ]
+    return sorted(found, key=lambda each: (each.rule, each.name))
+
+
+def selected(names: Collection[str]) -> list[Mutation]:
+    """Returns the mutations with these names, or all; raises BadParameter for an unknown name."""
+    known = mutations()
+    if unknown := {*names} - {each.name for each in known}:
+        raise click.BadParameter(f"there is no mutation {', '.join(sorted(unknown))}")
+    return [each for each in known if not names or each.name in names]
+
+
+def search(mutation: Mutation, pool: Pool, count: int, seeds_max: int) -> list[Start]:
     """Plays seeds of all starts until each has found the mutation, or has played enough."""
     starts = [Start(number * BETWEEN_STARTS + 1) for number in range(count)]
-    while left := [it for it in starts if not it.is_found and it.played < seeds_max]:
+    while left := [each for each in starts if not each.is_found and each.played < seeds_max]:
         # One seed of each start at a time: the pool is full, and no start waits for another.
-        by_seed = {it.first + it.played: it for it in left}
-        for played in pool.play(Asked(family, seed, name) for seed in by_seed):
+        by_seed = {start.first + start.played: start for start in left}
+        histories = (Asked(mutation.family, seed, mutation.name) for seed in by_seed)
+        for played in pool.play(histories):
             start = by_seed[played.asked.seed]
             start.played += 1
             start.seconds += played.seconds
@@ -54,37 +89,33 @@ def search(family: str, name: str, pool: Pool, count: int, seeds_max: int) -> li
     return starts
 
 
-def summary(starts: list[Start]) -> dict[str, Any]:
+def summary(mutation: Mutation, starts: list[Start]) -> dict[str, Any]:
     """Returns the figures of a mutation; a start that found nothing counts as endless."""
-    middle = median(it.played if it.is_found else math.inf for it in starts)
+    seeds = median(start.played if start.is_found else math.inf for start in starts)
     return {
+        "rule": mutation.rule,
+        "family": mutation.family,
+        "name": mutation.name,
         "starts": len(starts),
-        "found": sum(it.is_found for it in starts),
-        "median_seeds": None if middle == math.inf else middle,
-        "seeds_max": max(it.played for it in starts),
-        "virtual_hours": round(sum(it.seconds for it in starts) / 3600, 2),
+        "found": sum(start.is_found for start in starts),
+        "median_seeds": None if seeds == math.inf else seeds,
+        "seeds_max": max(start.played for start in starts),
+        "virtual_hours": round(sum(start.seconds for start in starts) / 3600, 2),
     }
 
 
 @click.command()
 @click.argument("names", nargs=-1)
 @click.option("--starts", "count", default=20, show_default=True)
-@click.option("--seeds-max", default=60, show_default=True, help="Seeds of a start at most.")
+@click.option("--seeds-max", default=SEEDS_MAX, show_default=True, help="Seeds of a start at most.")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes.")
 def main(names: tuple[str, ...], count: int, seeds_max: int, jobs: int) -> None:
     """Play histories with a rule taken out until they are wrong."""
-    for family, each in FAMILIES.items():
-        for name, rule in each.mutations.items():
-            if names and name not in names:
-                continue
-            with Pool(jobs) as pool:
-                starts = search(family, name, pool, count, seeds_max)
-            row = {"rule": rule, "family": family, "name": name, **summary(starts)}
-            click.echo(f"{row}")
-            whole = kept()
-            rows = [it for it in whole.get("mutations", []) if it["name"] != name]
-            whole["mutations"] = sorted([*rows, row], key=lambda it: (it["rule"], it["name"]))
-            keep(whole)
+    for mutation in selected(names):
+        with Pool(jobs) as pool:
+            row = summary(mutation, search(mutation, pool, count, seeds_max))
+        click.echo(f"{row}")
+        write_results(with_mutation(read_results(), row))
 
 
 if __name__ == "__main__":

@@ -15,36 +15,17 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 
-from bench.machine import described, load_average
+from bench.machine import load_average
+from bench.simulation_results import read_results, with_run, write_results
 from tests.world.families import FAMILIES, Asked
 from tests.world.pool import Played, Pool
 
-FILE = Path(__file__).parent / "results" / "simulation.json"
 
-
-def kept() -> dict[str, Any]:
-    """Returns what is kept of earlier runs."""
-    found: dict[str, Any] = json.loads(FILE.read_text()) if FILE.exists() else {}
-    return found
-
-
-def keep(whole: dict[str, Any]) -> None:
-    """Keeps the results, and the sums over all runs."""
-    runs = whole.get("runs", [])
-    whole |= {
-        "machine": described(),
-        "steps_of_all_runs": sum(run["steps"] for run in runs),
-        "virtual_hours_of_all_runs": round(sum(run["virtual_hours"] for run in runs), 2),
-    }
-    FILE.write_text(json.dumps(whole, indent=2) + "\n")
-
-
-def asked_until(give_up_at: float, first_seed: int) -> Iterator[Asked]:
+def histories_until(give_up_at: float, first_seed: int) -> Iterator[Asked]:
     """Yields histories of all families in turn, until a time of the clock."""
     seed = first_seed
     while True:
@@ -57,19 +38,19 @@ def asked_until(give_up_at: float, first_seed: int) -> Iterator[Asked]:
 
 def figures(results: list[Played], seconds: float) -> dict[str, Any]:
     """Returns the figures of histories that took some seconds."""
-    steps = sum(it.steps for it in results)
-    virtual = sum(it.seconds for it in results)
+    steps = sum(each.steps for each in results)
+    virtual = sum(each.seconds for each in results)
     return {
         "histories": {
-            family: sum(it.asked.family == family for it in results) for family in FAMILIES
+            family: sum(each.asked.family == family for each in results) for family in FAMILIES
         },
         "wrong": [
-            {"family": it.asked.family, "seed": it.asked.seed, "text": it.wrong}
-            for it in results
-            if it.wrong
+            {"family": each.asked.family, "seed": each.asked.seed, "text": each.wrong}
+            for each in results
+            if each.wrong
         ],
         "steps": steps,
-        "records": sum(it.records for it in results),
+        "records": sum(each.records for each in results),
         "virtual_hours": round(virtual / 3600, 2),
         "minutes": round(seconds / 60, 2),
         "steps_per_second": round(steps / seconds),
@@ -77,36 +58,41 @@ def figures(results: list[Played], seconds: float) -> dict[str, Any]:
     }
 
 
+def play(minutes: float, jobs: int, first_seed: int) -> list[Played]:
+    """Plays histories for some minutes, with a progress bar; tells those that are wrong."""
+    began = time.monotonic()
+    results: list[Played] = []
+    bar = click.progressbar(length=int(60 * minutes), file=sys.stderr, show_pos=False)
+    with Pool(jobs) as pool, bar:
+        for played in pool.play(histories_until(began + 60 * minutes, first_seed)):
+            results.append(played)
+            if played.wrong:
+                click.echo(f"{played.asked.family}: {played.wrong}")
+            steps = sum(each.steps for each in results)
+            bar.label = f"seed {played.asked.seed}, {steps / 1e6:.1f} million steps"
+            bar.update(int(time.monotonic() - began) - bar.pos)
+    return results
+
+
 @click.command()
 @click.option("--minutes", default=60.0, show_default=True, help="How long histories are begun.")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes.")
 def main(minutes: float, jobs: int) -> None:
     """Play histories of the simulated cluster, seed after seed."""
-    whole = kept()
-    runs: list[dict[str, Any]] = whole.setdefault("runs", [])
-    first = max((run["last_seed"] for run in runs), default=0) + 1
+    earlier = read_results().get("runs", [])
+    first = max((run["last_seed"] for run in earlier), default=0) + 1
     load, began = load_average(), time.monotonic()
-    results: list[Played] = []
-    bar = click.progressbar(length=int(60 * minutes), file=sys.stderr, show_pos=False)
-    with Pool(jobs) as pool, bar:
-        for played in pool.play(asked_until(began + 60 * minutes, first)):
-            results.append(played)
-            if played.wrong:
-                click.echo(f"{played.asked.family}: {played.wrong}")
-            steps = sum(it.steps for it in results)
-            bar.label = f"seed {played.asked.seed}, {steps / 1e6:.1f} million steps"
-            bar.update(int(time.monotonic() - began) - bar.pos)
+    results = play(minutes, jobs, first)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     run = {
         "first_seed": first,
-        "last_seed": max((it.asked.seed for it in results), default=first),
+        "last_seed": max((each.asked.seed for each in results), default=first),
         "jobs": jobs,
         "load_before": load,
         "cpu_seconds": round(used.ru_utime + used.ru_stime, 1),
         **figures(results, time.monotonic() - began),
     }
-    runs.append(run)
-    keep(whole)
+    write_results(with_run(read_results(), run))
     click.echo(json.dumps(run, indent=2))
     sys.exit(bool(run["wrong"]))
 

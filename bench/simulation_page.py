@@ -1,39 +1,88 @@
-"""Table of docs/simulation.md, from the results of `python -m bench.mutations`."""
+"""Tables of docs/simulation.md, from the results of `python -m bench.mutations`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-from bench.simulation import kept
+from bench.mutations import SEEDS_MAX, Mutation, mutations
+from bench.simulation_results import Results, read_results
 
 PAGE = Path(__file__).parents[1] / "docs" / "simulation.md"
-BEGIN, END = "<!-- mutations -->\n", "<!-- /mutations -->"
+RULES = "ARCHITECTURE.md#invariants"
+HEADER = f"""\
+| [rule]({RULES}) | what is taken out | family | starts that find it | median seeds | most seeds | \
+simulated hours |
+|---|---|---|---|---|---|---|
+"""
 
 
-def table(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Returns the mutations as a table."""
-    lines = ["| rule | mutation | family | found | seeds | at most |", "|---|---|---|---|---|---|"]
-    for row in rows:
-        median = row["median_seeds"]
-        seeds = "-" if median is None else f"{median:g}"
-        lines.append(
-            f"| {row['rule']} | {row['name']} | {row['family']} | "
-            f"{row['found']} of {row['starts']} | {seeds} | {row['seeds_max']} |"
-        )
-    return "\n".join(lines) + "\n"
+def table(rows: Iterable[Results]) -> str:
+    """Returns the measured mutations as a table."""
+    return HEADER + "".join(
+        f"| {row['rule']} | {row['name']} | {row['family']} | {row['found']} of {row['starts']} | "
+        f"{_seeds(row['median_seeds'])} | {row['seeds_max']} | {row['virtual_hours']:.2f} |\n"
+        for row in rows
+    )
 
 
-def with_table(page: str, rows: Iterable[Mapping[str, Any]]) -> str:
-    """Returns a page with the table in its place."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{table(rows)}{END}{after}"
+def legend() -> str:
+    """Returns the meaning of the columns."""
+    return f"""\
+A start plays seeds of its own until a history is wrong, {SEEDS_MAX} at most. *Seeds* count that
+history too, and the median is that of all starts. *Hours* are the virtual time of the histories of
+all starts that were right.
+"""
+
+
+def unmeasured(rows: Iterable[Results], known: Sequence[Mutation]) -> str:
+    """Returns the mutations that are not in the table; an empty text if there are none."""
+    measured = {(row["family"], row["name"]) for row in rows}
+    left = [each for each in known if (each.family, each.name) not in measured]
+    if not left:
+        return ""
+    rules = sorted({(each.rule, each.family) for each in left})
+    lines = (
+        f"- rule {rule}, `{family}`: "
+        + "; ".join(each.name for each in left if (each.rule, each.family) == (rule, family))
+        for rule, family in rules
+    )
+    return "\nNot measured:\n\n" + "".join(f"{line}\n" for line in lines)
+
+
+def runs_played(results: Results) -> str:
+    """Returns what all runs together have played."""
+    played, turns = results["runs"], results["steps_of_all_runs"] / 1e6
+    histories = sum(sum(run["histories"].values()) for run in played)
+    last = max(run["last_seed"] for run in played)
+    return (
+        f"{len(played)} runs of `python -m bench.simulation` have played {histories} histories, of "
+        f"seeds 1 to {last}:\n{turns:.0f} million turns in "
+        f"{results['virtual_hours_of_all_runs']:.1f} hours of virtual time.\n"
+    )
+
+
+def with_results(page: str, results: Results, known: Sequence[Mutation]) -> str:
+    """Returns a page with the results in their places."""
+    rows = results["mutations"]
+    page = _with(page, "runs", runs_played(results))
+    return _with(page, "mutations", f"{legend()}\n{table(rows)}{unmeasured(rows, known)}")
+
+
+def _with(page: str, name: str, text: str) -> str:
+    """Returns a page with a text between the comments of a name."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}{text}{end}{after}"
+
+
+def _seeds(median: float | None) -> str:
+    return "-" if median is None else f"{median:g}"
 
 
 def main() -> None:
-    PAGE.write_text(with_table(PAGE.read_text(), kept().get("mutations", [])))
+    PAGE.write_text(with_results(PAGE.read_text(), read_results(), mutations()))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
-"""Settings for all tests: examples limited by number instead of time, and a run's progress."""
+"""Settings for all tests: examples limited by number instead of time, a run's progress, and the
+seeds that it has played."""
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.run_progress import RunProgress, is_worker, stored_durations
+from tests.world.played_seeds import PlayedSeeds
 
 settings.register_profile(
     "sluice",
@@ -56,3 +59,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if not is_worker():
         config.pluginmanager.register(RunProgress(config, stored_durations()))
+        config.pluginmanager.register(PlayedSeeds())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Leaves all modules and tests out of later garbage collections, which they only slow down."""
+    gc.collect()
+    gc.freeze()

@@ -43,7 +43,7 @@ ONLY_LIVE = """
     replicator/mirror/repair/: accept_loss operator_takeover
     replicator/notices/: notice_store noting
     replicator/orders/: balance_log order_follower status_board
-    replicator/placement/rounds/: balancer_leadership connections daemon
+    replicator/placement/rounds/: connections daemon
     replicator/runtime/: redis_store
     replicator/spark/: epoch_source stream
     tui/actions/: audit_keeping map_rebuild plan_applying plan_making primary_regions

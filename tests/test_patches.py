@@ -2,6 +2,7 @@
 
 import ast
 from collections import Counter
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
@@ -35,41 +36,56 @@ TAKES_APART = {
 """Tests that put something else in place of a loader's inner parts. No further ones."""
 
 
-@cache
-def trees() -> list[tuple[Path, ast.Module]]:
-    return [(path, ast.parse(path.read_text())) for path in TESTS.rglob("*.py")]
+@dataclass(frozen=True, slots=True)
+class FileUses:
+    """A test file's uses of what is not its own.
+
+    Args:
+        patched: first argument of each call of monkeypatch.setattr, if it is a name.
+        reached: private attributes of other objects.
+    """
+
+    patched: list[str | None]
+    reached: list[str]
 
 
 @cache
-def nodes(tree: ast.Module) -> list[ast.Call | ast.Attribute]:
-    """Returns the calls and attributes of a test file."""
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Call | ast.Attribute)]
+def files() -> dict[str, FileUses]:
+    """Returns all test files by their paths.
+
+    Their trees are dropped one by one: kept, they slow all garbage collections that follow.
+    """
+    return {
+        str(path.relative_to(TESTS)): read(ast.parse(path.read_text()))
+        for path in TESTS.rglob("*.py")
+    }
 
 
-def patches(tree: ast.Module) -> list[ast.Call]:
-    """Returns the calls of monkeypatch.setattr in a test file."""
-    calls = [node for node in nodes(tree) if isinstance(node, ast.Call)]
-    return [each for each in calls if getattr(each.func, "attr", "") == "setattr"]
+def read(tree: ast.Module) -> FileUses:
+    """Returns what a test file patches and reaches."""
+    nodes = list(ast.walk(tree))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    return FileUses(
+        [_first_name(call) for call in calls if getattr(call.func, "attr", "") == "setattr"],
+        [node.attr for node in attributes if _is_private(node.attr) and not _is_own(node.value)],
+    )
 
 
-def patched(tree: ast.Module) -> list[str]:
-    """Returns the dotted names that a test file passes to monkeypatch.setattr."""
-    names = [call.args[0] for call in patches(tree)]
-    return [name.value for name in names if isinstance(name, ast.Constant)]
+def _first_name(call: ast.Call) -> str | None:
+    match call.args[0]:
+        case ast.Constant(value=str(name)):
+            return name
+    return None
 
 
-def reaches(tree: ast.Module) -> list[str]:
-    """Returns the private attributes of other objects that a test file uses."""
-    return [
-        node.attr
-        for node in nodes(tree)
-        if isinstance(node, ast.Attribute)
-        and node.attr.startswith("_")
-        and not node.attr.startswith("__")
-        and not node.attr.isupper()  # librdkafka's own error codes are constants of that form
-        and not _is_own(node.value)
-        and node.attr not in PUBLIC | UNAVOIDABLE
-    ]
+def _is_private(name: str) -> bool:
+    return (
+        name.startswith("_")
+        and not name.startswith("__")
+        and not name.isupper()  # librdkafka's own error codes are constants of that form
+        and name not in PUBLIC | UNAVOIDABLE
+    )
 
 
 def _is_own(node: ast.expr) -> bool:
@@ -80,18 +96,18 @@ def _is_own(node: ast.expr) -> bool:
 
 
 def test_the_names_that_tests_replace_exist() -> None:
-    names = {name for _, tree in trees() for name in patched(tree)}
+    names = {name for file in files().values() for name in file.patched if name}
     assert "replicator.config.topology.load" in names
     for name in names:
         resolve_name(name)
 
 
 def test_few_attributes_are_replaced() -> None:
-    count = Counter({str(path.relative_to(TESTS)): len(patches(tree)) for path, tree in trees()})
+    count = Counter({path: len(file.patched) for path, file in files().items()})
     assert count.total() <= PATCHES_MAX, count.most_common(20)
 
 
 def test_no_test_reaches_through_private_attributes() -> None:
-    found = {str(path.relative_to(TESTS)): reaches(tree) for path, tree in trees()}
+    found = {path: file.reached for path, file in files().items()}
     assert set(found.pop("tui/console/running.py")) == DRAWN
     assert {path: names for path, names in found.items() if names}.keys() <= TAKES_APART

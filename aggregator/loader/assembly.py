@@ -54,6 +54,7 @@ class Makers:
     object_store: Callable[[StoreAddress], ObjectStore] = ObjectStore
     object_forming: Callable[..., ObjectForming] = ObjectForming
     report_store: Callable[[str], ReportStore] = ReportStore
+    source_checks: Callable[..., SourceChecks] = SourceChecks
 
 
 MAKERS = Makers()
@@ -104,7 +105,7 @@ def assemble(
     reader = Reader(
         source=source,
         pipelines=partitions,
-        checks=SourceChecks(source, partitions, EpochRegress(source)),
+        checks=makers.source_checks(source, partitions, EpochRegress(source)),
         intake=intake,
         fetch_bytes=appliance.replicator.fetch_mib * MIB,
         pipeline_bytes_max=sink.partition_bytes_max,

@@ -7,8 +7,8 @@ older one. No balancer can place upon a placement that it has not seen.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -17,12 +17,9 @@ from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_error import AdminError, kafka_error, translated
 from replicator.kafka.tail.compacted_topic import TIMEOUT_SECONDS, CompactedTopic, producer_options
 from replicator.kafka.tail.topic_tailer import TopicTailer
-from replicator.orders.flaws import flaw
 from replicator.orders.order_log import KeyedRecord, OrderLog
-from replicator.orders.order_records import AnyRecord, UnreadableRecord, decode, encode, key_of
-from replicator.runtime.report_once import ReportOnce
-
-logger = logging.getLogger(__name__)
+from replicator.orders.order_reader import OrderReader, checked
+from replicator.orders.order_records import AnyRecord, encode, key_of
 
 TRANSACTION_SECONDS = 10.0
 # A placement of 100 000 partitions takes megabytes. It is compressed to less than the size limit of
@@ -52,10 +49,6 @@ class NotYet(AdminError):
     """The coordinator of the balancer's transactional id is not ready. Retry."""
 
 
-class FlawedRecord(ValueError):
-    """The driver or the balancer could not apply the record. Correct it as the text says."""
-
-
 class BalanceLog:
     """Access of operators to the topic. Blocking; creates a missing topic."""
 
@@ -78,7 +71,7 @@ class BalanceLog:
             WriteUnknown: all, some or none of it may be written.
         """
         wanted: list[tuple[bytes, bytes | None]] = [
-            (key_of(each), encode(_checked(key_of(each), each))) for each in records
+            (key_of(each), encode(checked(key_of(each), each))) for each in records
         ]
         wanted += [(key, None) for key in tombstones]
         self._topic.write(wanted, look_with="sluice balance show")
@@ -98,33 +91,11 @@ class BalanceTailer(TopicTailer[KeyedRecord]):
     def __init__(self, name: str, cluster: KafkaCluster) -> None:
         """`name` is shown to people, for example "west aggregate"."""
         super().__init__(name, cluster, BALANCE_TOPIC, BALANCE_TOPIC, self._decoded)
-        self._reports = ReportOnce()
+        self._reader = OrderReader()
 
     def _decoded(self, message: Message) -> KeyedRecord | None:
-        key, value = message.key(), message.value()
-        if not isinstance(key, bytes):
-            return None
-        if value is None:
-            return key, None
         where = f"{self.name}-{message.partition()} at {message.offset()}"
-        try:
-            return key, _checked(key, decode(value))
-        except UnreadableRecord as unreadable:
-            if self._reports.is_news(str(unreadable)):
-                logger.warning("event=order-unreadable %s: %s; it is left out", where, unreadable)
-        except FlawedRecord as flawed:
-            if self._reports.is_news(str(flawed)):
-                logger.warning("event=order-flawed %s: %s; it is left out", where, flawed)
-        return None
-
-
-def _checked(key: bytes, record: AnyRecord) -> AnyRecord:
-    """Returns the record. Raises FlawedRecord if it has a flaw."""
-    own = key_of(record)
-    wrong = flaw(record) if key == own else "its key belongs to another record"
-    if wrong:
-        raise FlawedRecord(f"{own.decode()} written by {record.who!r}: {wrong}")
-    return record
+        return self._reader.read(message.key(), message.value(), where)
 
 
 class Publisher:
@@ -133,11 +104,18 @@ class Publisher:
     Args:
         name: of the cluster, shown to people.
         region: the region of this balancer.
+        open_producer: makes a producer of confluent_kafka's options.
     """
 
-    def __init__(self, name: str, cluster: KafkaCluster, region: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        cluster: KafkaCluster,
+        region: str,
+        open_producer: Callable[[dict[str, Any]], Producer] = Producer,
+    ) -> None:
         self._name, self._cluster = name, cluster
-        self._producer = Producer(
+        self._producer = open_producer(
             {
                 **producer_options(cluster, TRANSACTION_SECONDS),
                 "client.id": BALANCE_TOPIC,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_error import AdminError
@@ -18,6 +19,14 @@ from replicator.runtime.report_once import ReportOnce
 logger = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 1.0
+
+
+class Follower(Protocol):
+    """Follower of orders; it runs between `start` and `stop`, which return at once."""
+
+    def start(self) -> object: ...
+
+    def stop(self) -> object: ...
 
 
 class OrderFollower:

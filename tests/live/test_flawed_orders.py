@@ -13,9 +13,9 @@ from balancer.plan import Plan
 from deploy.lab.kafka import KafkaCluster
 from replicator.config.names import BALANCE_TOPIC
 from replicator.mirror.driver.planner import Planner
-from replicator.orders.balance_log import FlawedRecord
 from replicator.orders.order_follower import OrderFollower
 from replicator.orders.order_log import OrderLog
+from replicator.orders.order_reader import FlawedRecord
 from replicator.orders.order_records import Pin, Placed, Stream, encode, key_of
 from tests.live.played_balance import (  # noqa: F401
     ORDERS,

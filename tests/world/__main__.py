@@ -16,6 +16,7 @@ import click
 
 from tests.world.checks.wrong import Wrong
 from tests.world.families import FAMILIES, Asked
+from tests.world.replay import Replay
 from tests.world.shrinking import shrunk
 
 
@@ -34,14 +35,12 @@ def main(
     names = [*found.mutations]
     if mutation and mutation not in names:
         raise click.BadParameter(f"{mutation!r} is none of: {', '.join(names)}")
-    if (shrink or logs) and not found.is_numbered:
-        raise click.BadParameter(f"--shrink and --logs are for mirrors, not for {family}")
     if os.environ.get("PYTHONHASHSEED") != "0":
         # Sets of text have another order in each process otherwise.
         os.execve(sys.executable, sys.orig_argv, {**os.environ, "PYTHONHASHSEED": "0"})
     logging.disable(logging.CRITICAL)
     for seed in range(first, first + count):
-        asked = Asked(family, seed, mutation, logs=logs)
+        asked = Asked(family, seed, mutation, Replay(logs=logs))
         try:
             result = found.play(asked)
         except Wrong as wrong:
@@ -64,8 +63,9 @@ def _shrunk(asked: Asked, wrong: Wrong) -> Wrong:
     def is_wrong(kept: Sequence[int]) -> bool:
         nonlocal last
         click.echo(f"deals {list(kept)}", err=True)
+        again = replace(asked.replay, left_out={*numbers} - {*kept}, dice=wrong.dice)
         try:
-            FAMILIES[asked.family].play(replace(asked, left_out={*numbers} - {*kept}))
+            FAMILIES[asked.family].play(replace(asked, replay=again))
         except Wrong as found:
             last = found
             return True

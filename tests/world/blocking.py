@@ -12,7 +12,7 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import cache
 from typing import Any, TypeVar
 
@@ -21,6 +21,8 @@ import redis.utils
 
 Result = TypeVar("Result")
 _HERE = threading.local()
+HAS_THREADS: ContextVar[bool] = ContextVar("has threads", default=False)
+"""True in processes of which work for other threads takes virtual time."""
 CHUNK_BYTES = 1 << 16
 
 

@@ -3,28 +3,36 @@ and of objects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from tests.world.groups import group_history
 from tests.world.groups import mutations as of_groups
+from tests.world.groups.scene import DECISIONS, GroupCourse
 from tests.world.mirror import history
 from tests.world.mirror.courses import COURSES
 from tests.world.mirror.mutations import (
     custody,
     losses,
     offset_maps,
+    orders,
+    placements,
     producing,
     source_order,
     tails,
 )
+from tests.world.mirror.mutations.mutation import RULES_HOLD
 from tests.world.mirror.scene import Course
 from tests.world.objects import history as object_history
+from tests.world.objects import loss_mutations, operator_mutations
 from tests.world.objects import mutations as of_objects
+from tests.world.objects.scene import OVERWRITES, SWEEPS
 from tests.world.objects.scene import Course as ObjectCourse
+from tests.world.replay import WHOLE, Replay
 from tests.world.sinks import history as sink_history
 from tests.world.sinks import mutations as of_sinks
+from tests.world.sinks.mutation import Mutation as FeedMutation
 
 
 class Result(Protocol):
@@ -46,15 +54,12 @@ class Asked:
 
     Args:
         mutation: name of a mutation; None: all rules hold.
-        left_out: numbers of the deals that are left out.
-        logs: True takes the log lines of the simulated processes into the history's log.
     """
 
     family: str
     seed: int
     mutation: str | None = None
-    left_out: Collection[int] = ()
-    logs: bool = False
+    replay: Replay = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,64 +69,82 @@ class Family:
     Args:
         play: plays a history; raises Wrong.
         mutations: by name, the number of the rule that each takes out.
-        is_numbered: deals have numbers, by which they can be left out.
     """
 
     play: Callable[[Asked], Result]
     mutations: Mapping[str, int]
-    is_numbered: bool = False
 
 
 def _mirror(name: str, course: Course) -> Family:
     mutations = {it.name: it for it in _MIRROR if it.family == name}
 
     def play(asked: Asked) -> Result:
-        told = {"left_out": asked.left_out, "logs": asked.logs}
+        found = mutations.get(asked.mutation or "", RULES_HOLD)
+        return history.play(asked.seed, course, found.makers, found.parts, asked.replay)
+
+    return Family(play, {it.name: it.rule for it in mutations.values()})
+
+
+def _groups(name: str, course: GroupCourse) -> Family:
+    mutations = {it.name: it for it in of_groups.MUTATIONS if it.family == name}
+
+    def play(asked: Asked) -> Result:
+        # A rule is taken out of the whole process, for good.
+        if asked.mutation and asked.mutation not in _taken_out:
+            mutations[asked.mutation].take_out()
+            _taken_out.add(asked.mutation)
+        return group_history.play_groups(asked.seed, course, asked.replay)
+
+    return Family(play, {it.name: it.rule for it in mutations.values()})
+
+
+def _sinks() -> Family:
+    mutations = {it.name: it for it in of_sinks.MUTATIONS}
+
+    def play(asked: Asked) -> Result:
         if asked.mutation is None:
-            return history.play(asked.seed, course, **told)
-        mutation = mutations[asked.mutation]
-        return history.play(asked.seed, course, mutation.makers, rewind=mutation.rewind, **told)
+            return sink_history.play(asked.seed, replay=asked.replay)
+        it = mutations[asked.mutation]
+        return sink_history.play(asked.seed, it.course, it.makers, asked.replay)
 
-    return Family(play, {it.name: it.rule for it in mutations.values()}, is_numbered=True)
-
-
-def _groups(asked: Asked) -> Result:
-    # A rule is taken out of the whole process, for good.
-    if asked.mutation and asked.mutation not in _taken_out:
-        _GROUPS[asked.mutation].take_out()
-        _taken_out.add(asked.mutation)
-    return group_history.play_groups(asked.seed)
+    return Family(play, {it.name: it.rule for it in mutations.values()})
 
 
-def _sinks(asked: Asked) -> Result:
-    if asked.mutation is None:
-        return sink_history.play(asked.seed)
-    mutation = _SINKS[asked.mutation]
-    return sink_history.play(asked.seed, mutation.course, mutation.makers)
+def _objects(course: ObjectCourse, of_course: Iterable[FeedMutation[ObjectCourse]]) -> Family:
+    mutations = {it.name: it for it in of_course}
 
+    def play(asked: Asked) -> Result:
+        if asked.mutation is None:
+            return object_history.play(asked.seed, course, replay=asked.replay)
+        it = mutations[asked.mutation]
+        return object_history.play(asked.seed, it.course, it.makers, asked.replay)
 
-def _objects(asked: Asked) -> Result:
-    if asked.mutation is None:
-        loses = asked.family == "object_losses"
-        return object_history.play(asked.seed, ObjectCourse(loses=loses))
-    mutation = _OBJECTS[asked.mutation]
-    return object_history.play(asked.seed, mutation.course, mutation.makers)
+    return Family(play, {it.name: it.rule for it in mutations.values()})
 
 
 _MIRROR = [
     it
-    for each in (custody, tails, source_order, producing, offset_maps, losses)
+    for each in (
+        custody,
+        tails,
+        source_order,
+        producing,
+        offset_maps,
+        losses,
+        orders,
+        placements,
+    )
     for it in each.MUTATIONS
 ]
-_GROUPS = {it.name: it for it in of_groups.MUTATIONS}
-_SINKS = {it.name: it for it in of_sinks.MUTATIONS}
-_OBJECTS = {it.name: it for it in of_objects.MUTATIONS}
 _taken_out: set[str] = set()
 
 FAMILIES: Mapping[str, Family] = {
     **{name: _mirror(name, course) for name, course in COURSES.items()},
-    "groups": Family(_groups, {it.name: it.rule for it in _GROUPS.values()}),
-    "sinks": Family(_sinks, {it.name: it.rule for it in _SINKS.values()}),
-    "objects": Family(_objects, {it.name: it.rule for it in _OBJECTS.values()}),
-    "object_losses": Family(_objects, {}),
+    "groups": _groups("groups", GroupCourse()),
+    "decisions": _groups("decisions", DECISIONS),
+    "sinks": _sinks(),
+    "objects": _objects(ObjectCourse(), of_objects.MUTATIONS),
+    "object_losses": _objects(loss_mutations.LOSSES, loss_mutations.MUTATIONS),
+    "overwrites": _objects(OVERWRITES, operator_mutations.OF_OVERWRITING),
+    "sweeps": _objects(SWEEPS, operator_mutations.OF_SWEEPS),
 }

@@ -12,9 +12,9 @@ import random
 from collections.abc import Callable, Iterable
 from contextvars import Context
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from tests.world.process import CURRENT
+from tests.world.process import CURRENT, Process
 from tests.world.virtual_loop import VirtualLoop
 
 Address = tuple[str, int]
@@ -37,6 +37,13 @@ class Delays:
         return dice.uniform(self.shortest, self.usual)
 
 
+class Watcher(Protocol):
+    """Watcher of what processes write to servers, and of what they read from them."""
+
+    def written(self, process: Process, data: bytes) -> None: ...
+    def read(self, process: Process) -> None: ...
+
+
 @dataclass(slots=True)
 class Network:
     """Network that connects clients with the addresses that listen.
@@ -52,6 +59,7 @@ class Network:
     wires: list[Wire] = field(default_factory=list)
     requests: int = 0
     """Requests that brokers have read so far."""
+    watchers: list[Watcher] = field(default_factory=list)
     _held: dict[Address, list[tuple[End, bytes | None]]] = field(default_factory=dict)
 
     async def dial(
@@ -183,6 +191,9 @@ class End(asyncio.Transport):
         # The loop does not keep the order of timers of one moment.
         self.arrives_at = max(self.arrives_at + 1e-9, now + network.delays.drawn(network.dice))
         network.outside(self.arrives_at, self.peer.arrived, bytes(data))
+        if self._owner and not self.is_server:
+            for watcher in [*network.watchers]:
+                watcher.written(self._owner, data)
 
     def writelines(self, list_of_data: Iterable[Any]) -> None:
         self.write(b"".join(list_of_data))
@@ -220,6 +231,9 @@ class End(asyncio.Transport):
     def _receive(self, data: bytes) -> None:
         if self.is_deaf:
             return
+        if self._owner and not self.is_server:
+            for watcher in [*self._wire.network.watchers]:
+                watcher.read(self._owner)
         protocol = self.protocol
         if not isinstance(protocol, asyncio.BufferedProtocol):
             protocol.data_received(data)

@@ -34,6 +34,9 @@ class Process:
         self.is_dead = False
         self.is_stopped = False
         self.main: asyncio.Task[Any] | None = None
+        self.turns = 0
+        """Callbacks that it has run so far: steps of its tasks, timers, and what has arrived."""
+        self._strikes: list[tuple[int, Callable[[], object]]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._parked: list[_Parked] = []
         self._is_resuming = False
@@ -59,10 +62,32 @@ class Process:
         Args:
             is_cancelled: returns True if the callback is not to be run any more.
         """
-        if self.is_stopped:
-            self._parked.append(_Parked(copy_context(), callback, args, is_cancelled))
-        else:
+        if self._begins_turn():
             callback(*args)
+        else:
+            self._parked.append(_Parked(copy_context(), callback, args, is_cancelled))
+
+    def strike(self, turns: int, act: Callable[[], object]) -> None:
+        """Calls `act` once the process has taken some more turns, and before the next one.
+
+        Between two awaits there may be no virtual time at all, but there is always a turn.
+        """
+        self._strikes.append((self.turns + turns, act))
+
+    def _begins_turn(self) -> bool:
+        """Counts a turn; returns False if the process is stopped, perhaps just now."""
+        if self._strikes:
+            self._strike_what_is_due()
+        if not self.is_stopped:
+            self.turns += 1
+        return not self.is_stopped
+
+    def _strike_what_is_due(self) -> None:
+        due = [act for turn, act in self._strikes if turn <= self.turns]
+        self._strikes = [each for each in self._strikes if each[0] > self.turns]
+        for act in due:
+            # Nothing that begins now belongs to the process.
+            Context().run(act)
 
     def stop(self) -> None:
         self.is_stopped, self._is_resuming = True, False
@@ -82,13 +107,14 @@ class Process:
         self.is_stopped = self._is_resuming = False
         parked, self._parked = self._parked, []
         for at, each in enumerate(parked):
-            if self.is_stopped:
+            # A step before may have cancelled a timer whose time had come.
+            if each.is_cancelled():
+                continue
+            if not self._begins_turn():
                 self._parked = parked[at:] + self._parked
                 return
-            # A step before may have cancelled a timer whose time had come.
-            if not each.is_cancelled():
-                # In its own context, by which all that it begins belongs to this process.
-                each.context.run(each.callback, *each.args)
+            # In its own context, by which all that it begins belongs to this process.
+            each.context.run(each.callback, *each.args)
 
     def kill(self) -> None:
         """Ends the process at once. What it wrote before is still under way."""

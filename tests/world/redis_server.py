@@ -126,7 +126,11 @@ class Connection(FakeSocket):
         return self._answered
 
     def put_response(self, msg: Any) -> None:
-        self._answered += encode_reply(msg, self._resp_version)
+        answer = encode_reply(msg, self._resp_version)
+        if isinstance(msg, Exception):
+            # fakeredis answers a Lua error with its traceback. An error is one line.
+            answer = answer.removesuffix(END).replace(b"\n", b" ") + END
+        self._answered += answer
 
 
 class _Served(asyncio.Protocol):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.world.families import FAMILIES
 from tests.world.played import played
+from tests.world.played_seeds import record_seeds
 from tests.world.sinks.history import play as play_sinks
 from tests.world.sinks.mutations import COMMITS
 
@@ -46,8 +49,11 @@ FOUND_AT = {
     ("family", "first"),
     [(family, first) for family, count in SEEDS.items() for first in range(1, count + 1, CHUNK)],
 )
-def test_whatever_fails_nothing_is_lost_repeated_or_wrongly_told(family: str, first: int) -> None:
+def test_whatever_fails_nothing_is_lost_repeated_or_wrongly_told(
+    family: str, first: int, record_property: Callable[[str, object], None]
+) -> None:
     found = played(family, first, min(CHUNK, SEEDS[family] + 1 - first))
+    record_seeds(record_property, family, found.stdout)
     assert found.returncode == 0, found.stdout + found.stderr
 
 

@@ -12,6 +12,7 @@ import redis.asyncio
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.runtime import expiring_values
 from tests.world import blocking
+from tests.world.contracts import redis_commands
 from tests.world.redis_server import RedisServer
 from tests.world.virtual_loop import VirtualLoop, run
 from tests.world.world import World
@@ -44,6 +45,13 @@ def test_scripts_and_pipelines_are_carried_out_and_values_expire_in_virtual_time
 
         assert await blocking.in_thread(read) == ([{"member": b"value"}], [{}])
         assert 6.0 < loop.time() < 7.0
+
+    play(part)
+
+
+def test_it_answers_as_the_contract_says() -> None:
+    async def part(server: RedisServer, _: VirtualLoop) -> None:
+        (await blocking.in_thread(redis_commands.play, server.url)).assert_none()
 
     play(part)
 

@@ -10,6 +10,8 @@ from typing_extensions import override
 
 from tests.world.process import CURRENT
 
+PACKAGES = ("aggregator", "replicator")
+
 
 class _Teller(logging.Handler):
     def __init__(self, tell: Callable[[str], None]) -> None:
@@ -26,14 +28,16 @@ class _Teller(logging.Handler):
 @contextmanager
 def told_logs(tell: Callable[[str], None]) -> Iterator[None]:
     """Tells each line that the product logs from INFO on, with the name of its process."""
-    product, before = logging.getLogger("replicator"), logging.root.manager.disable
-    level, teller = product.level, _Teller(tell)
+    loggers, before = [*map(logging.getLogger, PACKAGES)], logging.root.manager.disable
+    levels, teller = [it.level for it in loggers], _Teller(tell)
     logging.disable(logging.NOTSET)
-    product.setLevel(logging.INFO)
-    product.addHandler(teller)
+    for product in loggers:
+        product.setLevel(logging.INFO)
+        product.addHandler(teller)
     try:
         yield
     finally:
-        product.removeHandler(teller)
-        product.setLevel(level)
+        for product, level in zip(loggers, levels, strict=True):
+            product.removeHandler(teller)
+            product.setLevel(level)
         logging.disable(before)

@@ -1,7 +1,7 @@
 """Event loop on virtual time: nobody waits, the clock jumps to the next timer.
 
-Code of asyncio runs on it unchanged. Connections lead into the world's network, and work for other
-threads is done at once, in the loop.
+Code of asyncio runs on it unchanged. Connections lead into the world's network. Work for other
+threads is done at once, in the loop, but for processes in which it takes time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextvars import Context
 from math import inf, nextafter
 from typing import Any, Protocol
 
-from tests.world.blocking import blocking_redis, pause
+from tests.world.blocking import HAS_THREADS, blocking_redis, in_thread, pause
 from tests.world.process import CURRENT
 
 EPOCH = 1_700_000_000.0
@@ -135,12 +135,30 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: object, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
+        if HAS_THREADS.get():
+            return self._in_thread(func, *args)
         future = self.create_future()
         try:
             future.set_result(func(*args))
         except Exception as error:
             future.set_exception(error)
         return future
+
+    def _in_thread(self, function: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        working = self.create_task(in_thread(function, *args))
+        process = CURRENT.get()
+        if process is not None:
+            process.at_kill.append(working.cancel)
+
+        def ended(task: asyncio.Task[Any]) -> None:
+            if process is not None:
+                process.at_kill.remove(task.cancel)
+            if not task.cancelled():
+                task.exception()  # it may be that nobody waits for it
+
+        working.add_done_callback(ended)
+        # A thread goes on when nobody waits for it any more.
+        return asyncio.shield(working)
 
 
 class _Owned:

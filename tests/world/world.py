@@ -11,6 +11,7 @@ from tests.world.kafka import (
     group_requests,
     log_requests,
     transaction_requests,
+    transactional_ids,
 )
 from tests.world.kafka.broker import Handler
 from tests.world.kafka.kafka_cluster import KafkaCluster
@@ -24,6 +25,7 @@ HANDLERS: dict[int, Handler] = {
     **coordinator_log.HANDLERS,
     **group_requests.HANDLERS,
     **transaction_requests.HANDLERS,
+    **transactional_ids.HANDLERS,
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 
 from aggregator.intents.intent import Intent
 from aggregator.loader.accepted_intents import overwriting, taken_object
@@ -80,11 +80,11 @@ def _of_cluster(
     if not partitions:
         return Overwrites()
     intents = read_intents(name, settings, feed, partitions, timeout_seconds)
-    taken = tuple(_taken(feed, name, intents.items()))
+    store, layout = ObjectStore(address_of(feed)), ObjectLayout(feed, str(name))
+    taken = tuple(taken_objects(store, layout, intents))
     if not is_confirmed:
         return Overwrites(taken)
     left: dict[FeedPartition, str] = {}
-    layout = ObjectLayout(feed, str(name))
     for each in taken:
         if each.manifest.fingerprint != layout.fingerprint:
             left[each.partition] = OTHER_SETTINGS
@@ -99,7 +99,7 @@ def _of_cluster(
         return Overwrites(left=left)
     try:
         cluster = Cluster(name, settings, client_id="sluice-overwrite")
-        result = asyncio.run(_let_go_on(cluster, feed.name, wanted, timeout_seconds))
+        result = asyncio.run(let_go_on(cluster, feed.name, wanted, timeout_seconds))
     except Fenced:
         return Overwrites(left={each.partition: FASTER for each in taken})
     except TimeoutError:
@@ -109,11 +109,11 @@ def _of_cluster(
     return Overwrites(continued=tuple(wanted[each] for each in result.continued), left=left)
 
 
-def _taken(
-    feed: ObjectFeed, cluster: ClusterName, intents: Iterable[tuple[FeedPartition, Intent]]
+def taken_objects(
+    store: ObjectStore, layout: ObjectLayout, intents: Mapping[FeedPartition, Intent]
 ) -> Iterator[TakenObject]:
-    store, layout = ObjectStore(address_of(feed)), ObjectLayout(feed, str(cluster))
-    for partition, intent in sorted(intents, key=lambda each: each[0]):
+    """Yields the objects whose names are taken, with what is there now. Blocking."""
+    for partition, intent in sorted(intents.items(), key=lambda each: each[0]):
         if taken := taken_object(intent):
             name, manifest = taken
             place = TopicPartition(partition.topic, partition.partition)
@@ -121,9 +121,18 @@ def _taken(
             yield TakenObject(partition, key, manifest, store.head(key))
 
 
-async def _let_go_on(
+async def let_go_on(
     cluster: Cluster, feed: str, wanted: dict[TopicPartition, TakenObject], timeout_seconds: float
 ) -> AcceptedLosses:
+    """Lets partitions go on, whose loaders write over what the operator was shown.
+
+    Args:
+        cluster: not opened yet; closed at the end.
+
+    Raises:
+        Fenced: a loader was faster; look again.
+    """
+
     def changed(place: TopicPartition, intent: Intent) -> Intent:
         each = wanted[place]
         assert each.there is not None

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from aggregator.intents.intent import Intent
 from aggregator.loader.object_sink import address_of
 from aggregator.loader.reports import FeedPartition
 from aggregator.objects.prefix_claim import CLAIM, PrefixClaim, UnreadableClaim, below
 from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.upload_sweep import Fate, JudgedUpload, ObjectPlace, judged, places
+from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance
@@ -50,10 +55,48 @@ def sweep_uploads(
         for each in _of_cluster(appliance, feed, name, scope, store, begun_before, timeout_seconds)
     ]
     if not is_dry:
-        for each in found:
-            if each.fate is Fate.STALE:
-                store.abort(each.upload.key, each.upload.upload_id)
+        abort_stale(store, found)
     return Sweep(tuple(found), is_dry)
+
+
+@dataclass(frozen=True)
+class UploadSweep:
+    """Sweep of the uploads of a feed in one cluster. Blocking.
+
+    Args:
+        prefix: of the feed's objects in this cluster.
+        partitions: whose uploads the feed may have begun.
+        read_intents: returns the intents of these partitions as they are now.
+        begun_before: Unix time; younger uploads are left.
+    """
+
+    store: ObjectStore
+    prefix: str
+    partitions: Collection[TopicPartition]
+    read_intents: Callable[[], Mapping[TopicPartition, Intent]]
+    begun_before: float
+
+    def judged(self) -> list[JudgedUpload]:
+        """Returns all uploads below the prefix, with what becomes of them."""
+        # Listed before the intents are read: what is sealed meanwhile is not aborted.
+        uploads = list(self.store.uploads(below(self.prefix, "")))
+        topics = {each.topic for each in self.partitions}
+        known = {
+            upload: place
+            for upload, place in places(uploads, self.prefix, topics).items()
+            if TopicPartition(place.topic, place.partition) in self.partitions
+        }
+        needed: set[ObjectPlace] = set()
+        for partition, intent in self.read_intents().items() if known else ():
+            needed |= ObjectPlace.named(*partition, intent)
+        return list(judged(uploads, self.prefix, known, needed, self.begun_before))
+
+
+def abort_stale(store: ObjectStore, uploads: Iterable[JudgedUpload]) -> None:
+    """Aborts the uploads that nothing needs."""
+    for each in uploads:
+        if each.fate is Fate.STALE:
+            store.abort(each.upload.key, each.upload.upload_id)
 
 
 def _of_cluster(
@@ -69,18 +112,16 @@ def _of_cluster(
     admin = Admin(name, settings, timeout_seconds)
     _raise_unless_claimed(store, prefix, PrefixClaim(feed.name, str(name), admin.cluster_id()))
     partitions = [each for each in loaded_partitions(feed, name, admin.topics()) if scope.has(each)]
-    # Listed before the intents are read: what is sealed meanwhile is not aborted.
-    uploads = list(store.uploads(below(prefix, "")))
-    known = {
-        upload: place
-        for upload, place in places(uploads, prefix, {each.topic for each in partitions}).items()
-        if FeedPartition(str(name), place.topic, place.partition) in partitions
-    }
-    intents = read_intents(name, settings, feed, partitions, timeout_seconds) if known else {}
-    needed: set[ObjectPlace] = set()
-    for partition, intent in intents.items():
-        needed |= ObjectPlace.named(partition.topic, partition.partition, intent)
-    return list(judged(uploads, prefix, known, needed, begun_before))
+
+    def intents() -> dict[TopicPartition, Intent]:
+        found = read_intents(name, settings, feed, partitions, timeout_seconds)
+        return {_place(each): intent for each, intent in found.items()}
+
+    return UploadSweep(store, prefix, {*map(_place, partitions)}, intents, begun_before).judged()
+
+
+def _place(partition: FeedPartition) -> TopicPartition:
+    return TopicPartition(partition.topic, partition.partition)
 
 
 def _raise_unless_claimed(store: ObjectStore, prefix: str, claim: PrefixClaim) -> None:

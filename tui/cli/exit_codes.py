@@ -43,7 +43,7 @@ EXIT_CODES = {
     "tui.actions.previews.NotCarried": ExitCode.REFUSED,
     "tui.actions.stream_terms.StreamExists": ExitCode.REFUSED,
     "replicator.orders.balance_log.Superseded": ExitCode.FENCED,
-    "replicator.orders.balance_log.FlawedRecord": ExitCode.USAGE,
+    "replicator.orders.order_reader.FlawedRecord": ExitCode.USAGE,
     "replicator.kafka.tail.compacted_topic.WriteUnknown": ExitCode.RESULT_UNKNOWN,
     "replicator.kafka.admin.admin_error.AdminError": ExitCode.FAILED,
 }

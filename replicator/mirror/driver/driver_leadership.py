@@ -27,7 +27,7 @@ from replicator.mirror.topics.topic_plan import Carried
 from replicator.mirror.topics.topic_sync import Ends, TopicSync, by_route
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
-from replicator.orders.order_follower import OrderFollower
+from replicator.orders.order_follower import Follower, OrderFollower
 from replicator.orders.order_log import OrderLog
 from replicator.orders.status_board import StatusBoard
 from replicator.runtime.run_in_thread import run_in_thread
@@ -44,14 +44,6 @@ class Postings(Protocol):
     """Place in which postings are left."""
 
     def write(self, posting: Posting, /) -> None: ...
-
-
-class Follower(Protocol):
-    """Follower of orders; it runs between `start` and `stop`, which return at once."""
-
-    def start(self) -> object: ...
-
-    def stop(self) -> object: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Publisher of a carrier's runs to the runs topic; all are on disk before flush() returns."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -110,7 +111,10 @@ class RunsPublisher:
         for key, value in messages:
             if refusal is None:
                 try:
-                    future = await self._producer.send(self.topic, value=value, key=key)
+                    # aiokafka's own clock cannot be replaced: a seed would differ in these times.
+                    future = await self._producer.send(
+                        self.topic, value=value, key=key, timestamp_ms=int(1000 * time.time())
+                    )
                     # A flush that is cancelled retrieves none of their results.
                     future.add_done_callback(_consume)
                     sent.append(future)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.orders.balance_log import BalanceLog, NotYet, Publisher, Superseded
-from replicator.orders.order_records import AnyRecord, Lease
+from replicator.orders.order_log import OrderLog
+from replicator.orders.order_records import AnyRecord, Lease, Placed
 from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
 
@@ -26,6 +27,10 @@ class TimedOut(AdminError):
     """Our transaction timed out and nothing was written. Read the log before trying again."""
 
 
+class Outdated(AdminError):
+    """A write whose outcome was unknown has succeeded after all. Decide anew from the log."""
+
+
 class BalancerLeadership:
     """Leadership of this balancer: acquired once, held until superseded.
 
@@ -33,11 +38,23 @@ class BalancerLeadership:
         name: of the cluster, shown to people.
         region: the region of this balancer.
         who: unique name of this process, in the records that it writes.
+        log: of the region; None: the one in the cluster.
+        make_publisher: takes the name, the cluster and the region.
     """
 
-    def __init__(self, name: str, cluster: KafkaCluster, region: str, who: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        cluster: KafkaCluster,
+        region: str,
+        who: str,
+        *,
+        log: BalanceLog | None = None,
+        make_publisher: Callable[[str, KafkaCluster, str], Publisher] = Publisher,
+    ) -> None:
         self._name, self._cluster, self._region, self._who = name, cluster, region, who
-        self._log = BalanceLog(name, cluster)
+        self._log = log or BalanceLog(name, cluster)
+        self._make_publisher = make_publisher
         self._publisher: Publisher | None = None
         self._since_ms = _now_ms()
         self._writing = asyncio.Lock()
@@ -66,12 +83,13 @@ class BalancerLeadership:
             ) from None
 
     async def _write(self, records: Iterable[AnyRecord], tombstones: Iterable[bytes]) -> None:
+        records = tuple(records)
         async with self._writing:
             if self._publisher is None:
-                await self._reacquire()
+                _check_bases(self._name, records, await self._reacquire())
             assert self._publisher
             # A canceled publish would leave its transaction open until the timeout.
-            writing = run_in_thread(self._publisher.publish, tuple(records), tuple(tombstones))
+            writing = run_in_thread(self._publisher.publish, records, tuple(tombstones))
             try:
                 await asyncio.shield(writing)
             except (AdminError, Superseded):
@@ -100,11 +118,20 @@ class BalancerLeadership:
         lease = Lease(route=self._region, at_ms=_now_ms(), who=self._who, since_ms=self._since_ms)
         await self.write((lease,))
 
-    async def _reacquire(self) -> None:
-        """Reopens the producer, unless a newer balancer has published its lease meanwhile."""
-        if successor := await self._successor():
+    async def _reacquire(self) -> OrderLog:
+        """Reopens the producer, unless a newer balancer has published its lease meanwhile.
+
+        Returns the order log as it is from then on, until this balancer writes.
+        """
+        if successor := self._successor(await self._read()):
             raise Superseded(successor)
         await self.open_producer()
+        # Only now nobody else can write: a balancer that came after the first look is found.
+        order_log = await self._read()
+        if successor := self._successor(order_log):
+            self._publisher = None
+            raise Superseded(successor)
+        return order_log
 
     async def _confirm_successor(self) -> None:
         """Raises Superseded once the lease of a newer balancer is read; returns if none appears.
@@ -112,13 +139,15 @@ class BalancerLeadership:
         A newer balancer publishes its lease as soon as it has started.
         """
         for _ in range(SUCCESSOR_READS):
-            if successor := await self._successor():
+            if successor := self._successor(await self._read()):
                 raise Superseded(successor)
             await asyncio.sleep(SUCCESSOR_READ_SECONDS)
 
-    async def _successor(self) -> str | None:
+    async def _read(self) -> OrderLog:
+        return await run_in_thread(self._log.read)
+
+    def _successor(self, order_log: OrderLog) -> str | None:
         """Returns a description of the newest lease if it is not ours, or None."""
-        order_log = await run_in_thread(self._log.read)
         lease = order_log.lease(self._region)
         if lease is None or lease.who == self._who:
             return None
@@ -129,7 +158,7 @@ class BalancerLeadership:
 
         Raises AdminError.
         """
-        publisher = Publisher(self._name, self._cluster, self._region)
+        publisher = self._make_publisher(self._name, self._cluster, self._region)
         reports = ReportOnce()
         while True:
             try:
@@ -140,6 +169,24 @@ class BalancerLeadership:
                     log.warning("event=lease-awaited %s; retrying", reason)
                 await asyncio.sleep(RETRY_SECONDS)
         self._publisher = publisher
+
+
+def _check_bases(name: str, records: Iterable[AnyRecord], order_log: OrderLog) -> None:
+    """Raises Outdated if a placement is not based on the last one in the order log.
+
+    Args:
+        name: of the cluster, shown to people.
+    """
+    for placed in records:
+        if not isinstance(placed, Placed):
+            continue
+        last = order_log.placed(placed.route, placed.stream)
+        if last is not None and placed.generation != last.generation + 1:
+            raise Outdated(
+                name,
+                f"generation {placed.generation} of stream {placed.stream} is not written: "
+                f"generation {last.generation} holds",
+            )
 
 
 def _now_ms() -> int:

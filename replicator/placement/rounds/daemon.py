@@ -13,8 +13,9 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,13 +23,13 @@ from prometheus_client import CollectorRegistry
 from typing_extensions import override
 
 from replicator.config.cluster_name import ClusterName
-from replicator.config.topology import Appliance, UnknownRegion, load
+from replicator.config.topology import Appliance, KafkaCluster, UnknownRegion, load
 from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable
 from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
 from replicator.notices.notice_writer import notices
 from replicator.notices.own_card import own_card
 from replicator.orders.balance_log import Superseded
-from replicator.orders.order_follower import OrderFollower
+from replicator.orders.order_follower import Follower, OrderFollower
 from replicator.orders.order_log import OrderLog
 from replicator.placement.rounds.balancer_leadership import BalancerLeadership
 from replicator.placement.rounds.metrics import BalanceCollector
@@ -62,21 +63,50 @@ def run(config: str | Path, region: str) -> int:
         "balance", region, f"balances {', '.join(map(str, appliance.routes_into(region)))}"
     )
     with notices(appliance.region(region), f"balance {region}", card=card):
-        daemon = Daemon(appliance, region)
+        daemon = Daemon(appliance, region, own_name())
         return asyncio.run(run_until_stopped(daemon, region, logs_seconds=False))
 
 
-class Daemon(Work):
-    """Process of one balancer."""
+def own_name() -> str:
+    """Returns a name that no other balancer has or had."""
+    since = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return f"{socket.gethostname()} pid {os.getpid()} since {since}"
 
-    def __init__(self, appliance: Appliance, region: str) -> None:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Makers:
+    """Makers of a balancer's parts.
+
+    Args:
+        leadership: takes the cluster's name, its settings, the region, and the balancer's name.
+        rounds: takes the appliance, the region, and the balancer's name.
+        follower: takes a cluster's name, its settings, and what to call with each order log.
+    """
+
+    leadership: Callable[[str, KafkaCluster, str, str], BalancerLeadership] = BalancerLeadership
+    rounds: Callable[[Appliance, str, str], Rounds] = Rounds
+    follower: Callable[[str, KafkaCluster, Callable[[OrderLog], None]], Follower] = OrderFollower
+
+
+MAKERS = Makers()
+
+
+class Daemon(Work):
+    """Process of one balancer.
+
+    Args:
+        who: unique name of this balancer.
+    """
+
+    def __init__(
+        self, appliance: Appliance, region: str, who: str, makers: Makers = MAKERS
+    ) -> None:
         self._appliance, self._region = appliance, region
         self._cluster = appliance.region(region).aggregate
         self._name = ClusterName.aggregate(region)
-        since = datetime.now(UTC).isoformat(timespec="milliseconds")
-        who = f"{socket.gethostname()} pid {os.getpid()} since {since}"
-        self._leadership = BalancerLeadership(self._name, self._cluster, region, who)
-        self._rounds = Rounds(appliance, region, who)
+        self._leadership = makers.leadership(self._name, self._cluster, region, who)
+        self._rounds = makers.rounds(appliance, region, who)
+        self._make_follower = makers.follower
         self._cluster_ids = ClusterIds(appliance)
         self._stop_metrics = not_served
 
@@ -115,14 +145,14 @@ class Daemon(Work):
         port = self._appliance.balance.metrics_port
         self._stop_metrics = serve(port, self._appliance.metrics.address, registry)
 
-    def _follow_orders(self) -> OrderFollower:
+    def _follow_orders(self) -> Follower:
         loop = asyncio.get_running_loop()
 
         def on_change(order_log: OrderLog) -> None:
             with suppress(RuntimeError):  # the event loop is closed: the daemon has ended
                 loop.call_soon_threadsafe(self._rounds.update_orders, order_log)
 
-        follower = OrderFollower(self._name, self._cluster, on_change)
+        follower = self._make_follower(self._name, self._cluster, on_change)
         follower.start()
         return follower
 

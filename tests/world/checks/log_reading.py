@@ -56,8 +56,9 @@ class LogReading:
 
 def _is_committed(log: ReplicaLog, batch: Batch) -> bool:
     """Returns True for a batch of a transaction that ended by a commit."""
-    begin = log.producers[batch.producer_id].transaction_start
-    if 0 <= begin <= batch.base_offset:
+    # A leader forgets idle producers, none of which has an open transaction.
+    known = log.producers.get(batch.producer_id)
+    if known is not None and 0 <= known.transaction_start <= batch.base_offset:
         return False
     return not any(
         it.producer_id == batch.producer_id and it.first_offset <= batch.base_offset <= it.marker

@@ -57,25 +57,23 @@ class Maps:
         """Compares what Redis has with the truth, again and again."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            if self._scene.rewinds:
-                return  # a value that stands twice has no single place
             try:
-                for place in self._scene.places:
+                for place in self._places():
                     self._compare(place, self._map(place), every=LOOK_EVERY)
             except Wrong as wrong:
                 self._scene.loop.fail(wrong)
 
     async def settle(self) -> None:
-        """Waits until the keeper has mended every map; raises Wrong if it does not.
-
-        Maps of rewound partitions are not compared.
-        """
-        if self._scene.rewinds:
-            return
+        """Waits until the keeper has mended every map; raises Wrong if it does not."""
         await self._until(self._has_no_holes)
         # Runs behind the last hole are missed by nobody until a read-back: now somebody does.
         self._client().set(WholeMark.name(ROUTE.key), WholeMark.MISSED)
         await self._until(self._has_everything)
+
+    def _places(self) -> list[TopicPartition]:
+        """Returns the partitions whose maps are compared: a value that a rewind has repeated has
+        no single place."""
+        return [it for it in self._scene.places if not self._scene.rewinds.are_asked(it)]
 
     async def _until(self, is_done: object) -> None:
         assert callable(is_done)
@@ -86,7 +84,7 @@ class Maps:
             await asyncio.sleep(1.0)
 
     def _has_no_holes(self) -> str | None:
-        for place in self._scene.places:
+        for place in self._places():
             found = self._map(place)
             self._compare(place, found)
             if len(found.missing):
@@ -94,7 +92,7 @@ class Maps:
         return self._fault()
 
     def _has_everything(self) -> str | None:
-        for place in self._scene.places:
+        for place in self._places():
             found = self._map(place)
             self._compare(place, found)
             for pair in self._kept(place, self._pairs(place)):

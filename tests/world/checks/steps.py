@@ -1,4 +1,4 @@
-"""Checks at each step of a history: one writer for each partition, true entries, true runs."""
+"""Checks at each step of a history: true entries, true runs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from tests.world.mirror.mirroring import ROUTE
 from tests.world.mirror.scene import Scene
 
 
-class StepChecks(Observer):
+class StepChecks:
     """Checks of one route. Whatever they find ends the history at that moment.
 
-    - Only the producer that a partition's entry names appends to the target.
     - Every record before an entry's source offset stands before its target offset, once.
     - The runs of all these records are on disk by then.
     - Each run joins a source record with the same record in the target.
@@ -44,8 +43,7 @@ class StepChecks(Observer):
             self._sent[place] = RecordsOfLog(ours, is_stable=True)
             self._landed[place] = RecordsOfLog(theirs, is_stable=False)
             self._runs[place] = {}
-            theirs.observers.append(self)
-        self.ledger = EntryView(target, ROUTE, self._entry_seen)
+        EntryView(target, ROUTE, self._entry_seen)
         self._readings: dict[int, LogReading] = {}
         for partition in target.topics[runs_topic_name(ROUTE.key)].partitions:
             self._readings[partition.number] = LogReading(partition)
@@ -53,21 +51,6 @@ class StepChecks(Observer):
 
     def _wrong(self, place: TopicPartition, text: str) -> None:
         self._loop.fail(Wrong(f"{place.topic}-{place.partition}: {text}"))
-
-    # -- one writer
-
-    def appended(self, partition: Partition, broker: int, batch: Batch) -> None:
-        # What a former leader appends in its old belief never counts.
-        if broker != partition.decided.leader or batch.is_marker:
-            return
-        place = TopicPartition(partition.topic, partition.number)
-        entry = self.ledger.entries.get(place)
-        if entry is None or not entry.is_held_by(batch.producer_id, batch.producer_epoch):
-            self._wrong(
-                place,
-                f"producer {batch.producer_id}/{batch.producer_epoch} appended at "
-                f"{batch.base_offset}, and the entry names another one: {entry}",
-            )
 
     # -- entries
 

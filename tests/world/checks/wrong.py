@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
 
 class Wrong(AssertionError):
@@ -12,11 +13,14 @@ class Wrong(AssertionError):
     Args:
         log: of the history.
         deals: number of deals up to then.
+        dice: their states at each of these deals; empty if each deal has dice of its own.
     """
 
-    def __init__(self, text: str, log: Sequence[str] = (), deals: int = 0) -> None:
+    def __init__(
+        self, text: str, log: Sequence[str] = (), deals: int = 0, dice: Sequence[Any] = ()
+    ) -> None:
         super().__init__(text)
-        self.log, self.deals = log, deals
+        self.log, self.deals, self.dice = log, deals, dice
 
 
 def shown(error: Exception) -> str:

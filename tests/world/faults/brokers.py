@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from tests.world.faults.fault import Fault
+from tests.world.faults.scenes import ClusterScene
 from tests.world.kafka.kafka_cluster import KafkaCluster
-from tests.world.mirror.scene import Scene
 
 
-async def cut_connections(scene: Scene) -> None:
+async def cut_connections(scene: ClusterScene) -> None:
     cluster = scene.any_cluster()
     broker = scene.dice.choice(list(cluster.brokers.values()))
     scene.tell(f"cut connections of {cluster.name} {broker.node}")
     cluster.network.cut([broker.address])
 
 
-async def kill_broker(scene: Scene) -> None:
+async def kill_broker(scene: ClusterScene) -> None:
     cluster, node = victim(scene)
     if node:
         scene.tell(f"kill {cluster.name} {node}")
@@ -22,13 +22,13 @@ async def kill_broker(scene: Scene) -> None:
         cluster.later(scene.dice.uniform(0.5, 15.0), _restart, scene, cluster, node)
 
 
-def _restart(scene: Scene, cluster: KafkaCluster, node: int) -> None:
+def _restart(scene: ClusterScene, cluster: KafkaCluster, node: int) -> None:
     if not cluster.brokers[node].is_up:
         scene.tell(f"start {cluster.name} {node}")
         cluster.start(node)
 
 
-async def stop_broker(scene: Scene) -> None:
+async def stop_broker(scene: ClusterScene) -> None:
     cluster, node = victim(scene)
     if node:
         scene.tell(f"stop {cluster.name} {node}")
@@ -36,7 +36,7 @@ async def stop_broker(scene: Scene) -> None:
         cluster.later(scene.dice.uniform(0.5, 15.0), cluster.resume, node)
 
 
-async def isolate_broker(scene: Scene) -> None:
+async def isolate_broker(scene: ClusterScene) -> None:
     cluster, node = victim(scene)
     if node:
         scene.tell(f"isolate {cluster.name} {node}")
@@ -44,7 +44,7 @@ async def isolate_broker(scene: Scene) -> None:
         cluster.later(scene.dice.uniform(0.5, 15.0), cluster.rejoin, node)
 
 
-async def prefer(scene: Scene) -> None:
+async def prefer(scene: ClusterScene) -> None:
     cluster = scene.any_cluster()
     scene.tell(f"preferred election in {cluster.name}")
     for partition in cluster.partitions():
@@ -54,7 +54,7 @@ async def prefer(scene: Scene) -> None:
             cluster.elect(partition, preferred)
 
 
-def victim(scene: Scene) -> tuple[KafkaCluster, int]:
+def victim(scene: ClusterScene) -> tuple[KafkaCluster, int]:
     """Returns a broker whose loss leaves the cluster a majority; 0 for none."""
     cluster = scene.any_cluster()
     well = [node for node in cluster.brokers if cluster.is_connected(node)]

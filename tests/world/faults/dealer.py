@@ -8,89 +8,119 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
-from tests.world.faults import (
-    brokers,
-    carriers,
-    coincidences,
-    compaction,
-    connections,
-    drivers,
-    ids,
-    ledger,
-    logs,
-    losses,
-    operators,
-    redis,
-    target_answers,
-)
 from tests.world.faults.fault import Fault
-from tests.world.mirror.scene import Course, Scene
+from tests.world.faults.scenes import DealtScene
 
-FAULTS: Sequence[Fault] = (
-    *carriers.FAULTS,
-    *drivers.FAULTS,
-    *operators.FAULTS,
-    *brokers.FAULTS,
-    *logs.FAULTS,
-    *connections.FAULTS,
-    *redis.FAULTS,
-)
+S = TypeVar("S", bound=DealtScene)
+Kind = tuple[Fault[S], int]
+"""Kind of fault, and its weight in one history."""
 
 
-def faults_of(course: Course) -> Sequence[Fault]:
-    """Returns the faults of a course; each seed deals all that the course names."""
-    if course.only:
-        rare = (
-            *losses.LOSSES,
-            *losses.RESTORES,
-            *coincidences.COINCIDENCES,
-            *ledger.LEDGER,
-            *compaction.COMPACTION,
-            *target_answers.TARGET_ANSWERS,
-            *operators.RARE,
-            *ids.IDS,
-        )
-        by_name = {it.name: it for it in (*FAULTS, *rare)}
-        return [replace(by_name[name], weight=1, share=1.0) for name in course.only]
-    return (*FAULTS, *losses.LOSSES) if course.loses else FAULTS
+def some_of(faults: Iterable[Fault[S]], dice: random.Random) -> list[Kind[S]]:
+    """Returns the kinds that a seed deals, by the share of each."""
+    return [_weighed(it, dice) for it in faults if dice.random() < it.share]
 
 
-class Dealer:
-    """Dealer of one history. A deal has dice of its own, so that leaving one out changes no other.
+def all_of(faults: Iterable[Fault[S]], dice: random.Random) -> list[Kind[S]]:
+    """Returns all kinds."""
+    return [_weighed(it, dice) for it in faults]
+
+
+def _weighed(fault: Fault[S], dice: random.Random) -> Kind[S]:
+    return fault, fault.weight * dice.choice([1, 2, 4])
+
+
+class DealDice(Protocol):
+    """Dice of deals, such that leaving a deal out changes no other."""
+
+    @property
+    def states(self) -> Sequence[Any]:
+        """States at each deal so far, if another play of the history needs them."""
+
+    def at(self, deal: int, dice: random.Random) -> random.Random:
+        """Returns the dice of a deal.
+
+        Args:
+            deal: number, from 1 on.
+            dice: that the scene has had up to now.
+        """
+
+
+class OwnDice:
+    """Dice of each deal by its number.
 
     Args:
         seed: of the history.
+    """
+
+    states: Sequence[Any] = ()
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def at(self, deal: int, dice: random.Random) -> random.Random:
+        return random.Random(f"{self._seed} deal {deal}")
+
+
+class SharedDice:
+    """Dice that all deals share with the rest of the scene.
+
+    Args:
+        states: at the first deals; in another play of the history these have the same dice again.
+    """
+
+    def __init__(self, states: Sequence[Any] = ()) -> None:
+        self.states = [*states]
+
+    def at(self, deal: int, dice: random.Random) -> random.Random:
+        if deal > len(self.states):
+            self.states.append(dice.getstate())
+        dice.setstate(self.states[deal - 1])
+        return dice
+
+
+class Dealer(Generic[S]):
+    """Dealer of one history.
+
+    Args:
+        kinds: that this seed deals.
         left_out: numbers of deals that are left out, to find those that matter.
+        bursts: factors of the mean time between two deals, of which each deal draws one.
     """
 
     def __init__(
         self,
-        seed: int,
-        faults: Sequence[Fault] = FAULTS,
+        kinds: Sequence[Kind[S]],
+        dice: DealDice,
         left_out: Collection[int] = (),
+        bursts: Sequence[float] = (),
     ) -> None:
-        dice = random.Random(f"{seed} kinds")
-        self.dealt = [
-            (fault, fault.weight * dice.choice([1, 2, 4]))
-            for fault in faults
-            if dice.random() < fault.share
-        ]
+        self.kinds, self.dice = kinds, dice
         self.count = 0
         """Deals so far, those left out included."""
-        self._seed, self._left_out = seed, left_out
+        self._left_out, self._bursts = left_out, bursts
 
-    async def deal(self, scene: Scene) -> None:
+    async def deal(self, scene: S) -> None:
         """Waits some time, then deals the next fault; none if this seed has no kind."""
         self.count += 1
-        scene.dice = random.Random(f"{self._seed} deal {self.count}")
-        # Some faults come at once after the one before: together they do what neither does alone.
-        pause = scene.course.fault_seconds * scene.dice.choice([0.05, 1.0, 2.0])
+        scene.dice = self.dice.at(self.count, scene.dice)
+        pause = scene.course.fault_seconds
+        if self._bursts:
+            pause *= scene.dice.choice(self._bursts)
         await asyncio.sleep(scene.dice.expovariate(1 / pause))
-        if self.dealt and self.count not in self._left_out:
-            kinds, weights = zip(*self.dealt, strict=True)
+        if self.kinds and self.count not in self._left_out:
+            kinds, weights = zip(*self.kinds, strict=True)
             kind = scene.dice.choices(kinds, weights)[0]
             scene.tell(f"deal {self.count}: {kind.name}")
             await kind.act(scene)
+
+    def tell(self, scene: S) -> None:
+        """Adds the kinds to the log of the history."""
+        scene.tell("deals " + ", ".join(fault.name for fault, _ in self.kinds))
+
+
+BURSTS = (0.05, 1.0, 2.0)
+"""Some faults come at once after the one before: together they do what neither does alone."""

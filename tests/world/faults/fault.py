@@ -1,15 +1,16 @@
-"""Fault: something that goes wrong, or that an operator does, while a route is mirrored."""
+"""Fault: something that goes wrong, or that an operator does, while records are on their way."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from tests.world.mirror.scene import Scene
+Scene_contra = TypeVar("Scene_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Generic[Scene_contra]):
     """A kind of fault.
 
     Args:
@@ -21,6 +22,6 @@ class Fault:
     """
 
     name: str
-    act: Callable[[Scene], Awaitable[None]]
+    act: Callable[[Scene_contra], Awaitable[None]]
     weight: int = 1
     share: float = 0.7

@@ -4,18 +4,21 @@ and somebody who writes to Redis."""
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+import random
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from fakeredis import FakeRedis
 
 from replicator.groups.progress.vector_metadata import encode
 from replicator.kafka.tail.stored_positions import text
 from tests.world.faults import brokers, redis
+from tests.world.faults.dealer import Kind, all_of, some_of
 from tests.world.faults.fault import Fault
 from tests.world.groups.two_regions import REGIONS
 
 if TYPE_CHECKING:
-    from tests.world.groups.scene import GroupScene
+    from tests.world.groups.scene import GroupCourse, GroupScene
 
 
 async def kill_carrier(scene: GroupScene) -> None:
@@ -51,6 +54,20 @@ async def stop_sync(scene: GroupScene) -> None:
     scene.world.network.outside(scene.loop.time() + seconds, process.resume)
 
 
+async def forget_own_decisions(scene: GroupScene) -> None:
+    """Empties a Redis while the copier of its own region's decisions stands still: it has those of
+    the other region first, by which groups that are stopped here still live there."""
+    name, seconds = scene.dice.choice(REGIONS), scene.dice.uniform(4.0, 10.0)
+    copier, server = scene.decision_copiers[name], scene.regions.redis[name]
+    stopped = [it for it in scene.movable if it.region == name and it.consumer]
+    scene.tell(f"flush {server.name}; its own decisions come {seconds:.1f} s later")
+    copier.stop()
+    scene.world.network.outside(scene.loop.time() + seconds, copier.resume)
+    server.flush()
+    for group in stopped:
+        scene.pause_consumer(group, seconds)
+
+
 async def forge_commit(scene: GroupScene) -> None:
     """Somebody tells a Redis that a group has read more than it has, by a commit that stays for a
     while."""
@@ -72,21 +89,30 @@ async def forge_commit(scene: GroupScene) -> None:
 
 def mend(scene: GroupScene) -> None:
     """Starts what is away, and lets go on what is stopped."""
-    redis.mend(cast(Any, scene))
+    redis.mend(scene)
     for cluster in scene.regions.clusters:
         cluster.mend()
 
 
-_OWN = (
-    ("kill a carrier", kill_carrier, 4),
-    ("new epoch", new_epoch, 2),
-    ("kill a consumer", kill_consumer, 2),
-    ("kill the copiers", kill_copiers, 2),
-    ("stop an offset sync", stop_sync, 3),
-    ("forge a commit", forge_commit, 4),
-)
 FAULTS = (
-    *(Fault(name, cast(Any, act), weight) for name, act, weight in _OWN),
+    Fault("kill a carrier", kill_carrier, 4),
+    Fault("new epoch", new_epoch, 2),
+    Fault("kill a consumer", kill_consumer, 2),
+    Fault("kill the copiers", kill_copiers, 2),
+    Fault("stop an offset sync", stop_sync, 3),
+    Fault("forge a commit", forge_commit, 4),
     *brokers.FAULTS,
-    *(fault for fault in redis.FAULTS if fault.act is not redis.kill_keeper),
+    *redis.SERVERS,
 )
+NAMED: Sequence[Fault[GroupScene]] = (
+    *FAULTS,
+    Fault("forget a region's own decisions", forget_own_decisions, 2),
+)
+"""Faults with those that only courses deal that name them."""
+
+
+def kinds_of(course: GroupCourse, dice: random.Random) -> list[Kind[GroupScene]]:
+    """Returns the faults that a seed deals; all that the course names."""
+    if course.only:
+        return all_of((it for it in NAMED if it.name in course.only), dice)
+    return some_of(FAULTS, dice)

@@ -12,6 +12,7 @@ from balancer.plan import TopicPartition
 from replicator.mirror.ledger.entry import Custody
 from tests.world.faults.fault import Fault
 from tests.world.faults.logs import entries
+from tests.world.faults.scenes import LogScene
 from tests.world.kafka import log_losses, transactional_ids
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.kafka.partition import NOBODY, Partition
@@ -22,9 +23,9 @@ RESTORE_SECONDS = (0.2, 4.0)
 """Time for records of the newer leader epoch to be carried."""
 
 
-async def unclean_election(scene: Scene) -> None:
+async def unclean_election(scene: LogScene) -> None:
     cluster = scene.any_cluster()
-    partition = _any_partition(scene, cluster)
+    partition = any_partition(scene, cluster)
     leader = partition.decided.leader
     others = [it for it in partition.replicas if it != leader and cluster.is_connected(it)]
     if leader == NOBODY or not others:
@@ -43,7 +44,7 @@ async def unclean_election(scene: Scene) -> None:
 async def delete_unread(scene: Scene) -> None:
     """Retention of the source deletes records that are not carried yet."""
     source = scene.mirroring.source
-    partition = _any_partition(scene, source)
+    partition = any_partition(scene, source)
     leader, known = partition.decided.leader, entries(scene)
     entry = known.get(next(it for it in scene.places if it.partition == partition.number))
     # A partition that was never carried begins where the log begins: it loses nothing.
@@ -79,7 +80,7 @@ async def restore_source(scene: Scene) -> None:
     tell the two logs apart.
     """
     source = scene.mirroring.source
-    partition = _any_partition(scene, source)
+    partition = any_partition(scene, source)
     epoch = partition.decided.epoch
     if any(it.place == (partition.topic, partition.number) for it in source.lost):
         return
@@ -101,12 +102,15 @@ async def forget_ids(scene: Scene) -> None:
 
 
 async def recreate(scene: Scene) -> None:
-    cluster, topic = scene.any_cluster(), scene.places[0].topic
+    recreate_topic(scene, scene.any_cluster(), scene.places[0].topic)
+
+
+def recreate_topic(scene: LogScene, cluster: KafkaCluster, topic: str) -> None:
     scene.tell(f"{cluster.name} has another topic under the name of {topic}")
     log_losses.recreate(cluster, topic)
 
 
-def _any_partition(scene: Scene, cluster: KafkaCluster) -> Partition:
+def any_partition(scene: LogScene, cluster: KafkaCluster) -> Partition:
     partition = cluster.partition(*scene.dice.choice(scene.places))
     assert partition is not None
     return partition

@@ -112,7 +112,7 @@ DONE = "done"
 
 
 async def _run(scene: Scene, place: TopicPartition, offset: int) -> str:
-    command = scene.rewind(scene.mirroring.appliance, ROUTE)
+    command = scene.parts.rewind(scene.mirroring.appliance, ROUTE)
     try:
         await command.open(place.topic)
         found = await command.partitions(place.topic, [place.partition])

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, cast
 
-from tests.world.checks.wrong import Wrong, shown
+from tests.world.checks.wrong import Wrong
 from tests.world.faults import groups as group_faults
-from tests.world.faults.dealer import Dealer
+from tests.world.faults.dealer import BURSTS, Dealer, OwnDice
 from tests.world.groups.knowing import NOTHING, Lacks
 from tests.world.groups.moving import Move, set_primary
 from tests.world.groups.reader import Group
 from tests.world.groups.scene import GroupCourse, GroupScene
 from tests.world.groups.two_regions import REGIONS
-from tests.world.virtual_loop import VirtualLoop, run
+from tests.world.replay import WHOLE, Replay, replayed
+from tests.world.virtual_loop import VirtualLoop
 
 QUIET_SECONDS = 180.0
 FOLLOW_SECONDS = 10.0
@@ -56,15 +56,21 @@ class GroupOutcome:
 
 
 class GroupHistory:
-    """History of one scene."""
+    """History of one scene.
 
-    def __init__(self, scene: GroupScene) -> None:
+    Args:
+        left_out: numbers of the deals that are left out.
+    """
+
+    def __init__(self, scene: GroupScene, left_out: Collection[int] = ()) -> None:
         self.scene = scene
-        self.dealer = Dealer(scene.seed, group_faults.FAULTS)
+        kinds = group_faults.kinds_of(scene.course, random.Random(f"{scene.seed} kinds"))
+        self.dealer = Dealer(kinds, OwnDice(scene.seed), left_out, BURSTS)
         self.is_loaded = True
 
     async def run(self) -> GroupOutcome:
         scene, loop = self.scene, self.scene.loop
+        self.dealer.tell(scene)
         for side in scene.regions.sides.values():
             await side.begin()
         load = [
@@ -77,7 +83,7 @@ class GroupHistory:
         probing = asyncio.create_task(self._probe())
         moving = asyncio.create_task(self._move())
         while loop.time() < scene.course.seconds:
-            await self.dealer.deal(cast(Any, scene))
+            await self.dealer.deal(scene)
         self.is_loaded = False
         scene.tell("all is mended")
         group_faults.mend(scene)
@@ -196,18 +202,12 @@ class GroupHistory:
             await side.close()
 
 
-def play_groups(seed: int, course: GroupCourse | None = None) -> GroupOutcome:
+def play_groups(
+    seed: int, course: GroupCourse | None = None, replay: Replay = WHOLE
+) -> GroupOutcome:
     """Plays the history of a seed; raises Wrong with the history's log."""
-    random.seed(seed)
-    scenes: list[GroupScene] = []
 
-    async def main(loop: VirtualLoop) -> GroupOutcome:
-        scenes.append(GroupScene(loop, seed, course or GroupCourse()))
-        return await GroupHistory(scenes[0]).run()
+    def make(loop: VirtualLoop) -> GroupHistory:
+        return GroupHistory(GroupScene(loop, seed, course or GroupCourse()), replay.left_out)
 
-    try:
-        found: GroupOutcome = run(main)
-    except Exception as wrong:
-        log: Sequence[str] = scenes[0].log if scenes else []
-        raise Wrong(f"seed {seed}: {shown(wrong)}", log) from wrong
-    return found
+    return replayed(seed, make, replay)

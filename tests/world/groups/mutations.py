@@ -31,11 +31,13 @@ class GroupMutation:
     Args:
         rule: number in ARCHITECTURE.md.
         take_out: replaces the part that keeps the rule.
+        family: of the histories that find it.
     """
 
     rule: int
     name: str
     take_out: Callable[[], None]
+    family: str = "groups"
 
 
 def _missing_run_raises() -> None:
@@ -240,7 +242,7 @@ MUTATIONS = (
     GroupMutation(21, "the generation is not compared", _generation_is_not_compared),
     GroupMutation(21, "the decision is not read again", _decision_is_not_read_again),
     GroupMutation(22, "progress of members counts as written", _progress_of_members_counts),
-    GroupMutation(23, "decisions may be old", _old_decisions_count),
+    GroupMutation(23, "decisions may be old", _old_decisions_count, "decisions"),
     GroupMutation(23, "the decision of the pass's beginning counts", _first_decision_counts),
     GroupMutation(23, "Kafka does not overrule Redis", _kafka_does_not_overrule),
     GroupMutation(24, "a copy takes what does not continue it", _copies_take_everything),

@@ -45,12 +45,20 @@ class GroupCourse:
         seconds: virtual time with load and faults.
         fault_seconds: mean time between two faults.
         move_seconds: mean time between two moves of groups.
+        only: names of the faults that are dealt; empty: some of all, by the dice.
     """
 
     partitions: int = 2
     seconds: float = 32.0
     fault_seconds: float = 2.5
     move_seconds: float = 4.0
+    only: tuple[str, ...] = ()
+
+
+DECISIONS = GroupCourse(
+    seconds=60.0, fault_seconds=6.0, move_seconds=5.0, only=("forget a region's own decisions",)
+)
+"""Course in which a Redis has the decisions of another region before those of its own."""
 
 
 class GroupScene:
@@ -94,6 +102,8 @@ class GroupScene:
         self.plan_count = 0
         self.copiers: list[Process] = []
         """Copiers, keepers and offset syncs."""
+        self.decision_copiers: dict[str, Process] = {}
+        """Copiers of each region's own decisions into its own Redis."""
         self.sync_processes: dict[str, Process] = {}
 
     def tell(self, text: str) -> None:
@@ -122,6 +132,17 @@ class GroupScene:
         consumer = Consumer(group, self.regions, self.truth, self.pasts, dice)
         group.consumer = Process(group.name).start(self._guarded(consumer))
 
+    def pause_consumer(self, group: Group, seconds: float) -> None:
+        """Ends the group's consumer for a while, in which nobody moves the group."""
+        self.stop_consumer(group, is_killed=False)
+        group.is_moving = True
+
+        def start() -> None:
+            group.is_moving = False
+            self.start_consumer(group)
+
+        self.world.network.outside(self.loop.time() + seconds, start)
+
     def stop_consumer(self, group: Group, *, is_killed: bool) -> None:
         """Ends the group's consumer; one that is killed stays a member for some time."""
         if group.consumer:
@@ -147,8 +168,10 @@ class GroupScene:
             url = regions.redis[_other(name)].url
             cluster = regions.aggregate[name]
             self.copiers.append(copy_commits(cluster, name, url, dice))
-            for server in regions.redis.values():
+            for region, server in regions.redis.items():
                 self.copiers.append(copy_decisions(cluster, name, server.url, dice))
+                if region == name:
+                    self.decision_copiers[name] = self.copiers[-1]
             for route in past.runs:
                 self.copiers.append(copy_runs(cluster, route, url, dice))
                 self.copiers.append(keeper(regions.appliance, route, cluster, dice))

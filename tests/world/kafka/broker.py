@@ -1,7 +1,7 @@
 """Broker of a world's cluster: reads requests from its connections and answers them in order.
 
-A broker handles one request of a connection at a time, as Kafka does. `handlers` name the answer to
-each API; the coordinators' ones are in modules of their own.
+A broker handles one request of a connection at a time, as Kafka's SocketServer does. `handlers`
+name the answer to each API; the coordinators' ones are in modules of their own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Log of a coordinator: what an internal partition's leader wrote, and the state that follows.
 
 A broker that is cut off keeps its state, and can change nothing: its writes are not replicated.
+Source: TransactionStateManager for transactions, CoordinatorRuntime for groups.
 """
 
 from __future__ import annotations
@@ -52,15 +53,24 @@ class Fold(Generic[S]):
 
 def coordinator(broker: Broker, topic: str, key: str) -> Partition:
     """Returns the partition that keeps a key; raises Refused if the broker does not lead it."""
-    partition = broker.cluster.internal(topic, key)
+    return loaded(broker, broker.cluster.internal(topic, key))
+
+
+def loaded(broker: Broker, partition: Partition) -> Partition:
+    """Returns a coordinator's partition; raises Refused before the broker leads and has loaded
+    it."""
     try:
         partition.leadership_of(broker.node)
     except Refused:
         raise Refused(Code.NOT_COORDINATOR) from None
-    loaded = ("loaded", partition.topic, partition.number, epoch_of(broker, partition))
-    if loaded not in broker.memory:
+    if _load(broker, partition) not in broker.memory:
         raise Refused(Code.COORDINATOR_LOAD_IN_PROGRESS)
     return partition
+
+
+def _load(broker: Broker, partition: Partition) -> tuple[str, str, int, int]:
+    """Returns the key under which a broker notes that it has loaded a partition in this epoch."""
+    return ("loaded", partition.topic, partition.number, epoch_of(broker, partition))
 
 
 def epoch_of(broker: Broker, partition: Partition) -> int:
@@ -68,18 +78,22 @@ def epoch_of(broker: Broker, partition: Partition) -> int:
 
 
 def load_soon(broker: Broker, partition: Partition) -> None:
-    """Loads a coordinator's partition some time after the broker began to lead it."""
+    """Loads a coordinator's partition some time after the broker began to lead it.
+
+    Source: TransactionStateManager.loadTransactionsForTxnTopicPartition,
+    CoordinatorRuntime.scheduleLoadOperation.
+    """
     if partition.topic not in (GROUPS, TRANSACTIONS):
         return
-    epoch, life = epoch_of(broker, partition), broker.life
+    load, life = _load(broker, partition), broker.life
 
-    def loaded() -> None:
+    def note() -> None:
         if broker.is_up and broker.life == life:
-            broker.memory[("loaded", partition.topic, partition.number, epoch)] = True
+            broker.memory[load] = True
             for act in broker.cluster.on_loaded:
                 act(broker, partition)
 
-    broker.cluster.later(broker.cluster.dice.uniform(*broker.cluster.load_seconds), loaded)
+    broker.cluster.later(broker.cluster.dice.uniform(*broker.cluster.load_seconds), note)
 
 
 def move_coordinators(cluster: KafkaCluster, seconds: float) -> None:
@@ -92,7 +106,11 @@ def move_coordinators(cluster: KafkaCluster, seconds: float) -> None:
 
 
 async def write(broker: Broker, partition: Partition, **batch: Any) -> None:
-    """Writes a batch and waits until it is replicated; raises Refused if it may not be there."""
+    """Writes a batch and waits until it is replicated; raises Refused if it may not be there.
+
+    Source: TransactionStateManager.appendTransactionToLog, which answers that too few replicas are
+    in sync with COORDINATOR_NOT_AVAILABLE.
+    """
     try:
         _, end, _ = partition.append(broker.node, Batch(0, 1, -1, **batch))
     except Refused as refused:

@@ -1,13 +1,15 @@
 """Fetch: batches up to the high watermark or the last stable offset, with and without a session.
 
-Source: kafka.server.FetchSession (KIP-227), ReplicaManager.fetchMessages.
+Source: FetchSession, FetchManager and FetchContext (KIP-227), ReplicaManager.fetchMessages. Our
+requests name no last fetched epoch, so no answer names a diverging one (Partition.readRecords).
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from aiokafka.protocol.types import Int16, Int32, Int64, UnsignedVarInt32
@@ -15,7 +17,7 @@ from aiokafka.protocol.types import Int16, Int32, Int64, UnsignedVarInt32
 from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.fetch import FetchResponse
 from tests.world.kafka.broker import Broker
-from tests.world.kafka.log_batch import Refused
+from tests.world.kafka.log_batch import Batch, Refused
 from tests.world.kafka.partition import Partition
 from tests.world.kafka.requests import Asked
 
@@ -65,15 +67,14 @@ async def fetch(broker: Broker, asked: Asked) -> Any:
     except Refused as refused:
         return _encoded(refused.code, 0, {})
     if broker.throttle_ms:
-        # A quota that is used up: nothing is read, and no session begins.
+        # A quota that is used up: nothing is read, and no session begins (getThrottledResponse).
         session_id = session.id if body.session_epoch > 0 else 0
         return _encoded(Code.NONE, session_id, {}, broker.throttle_ms)
     is_new, is_kept, epoch = body.session_epoch == 0, session.id > 0, session.epoch
     loop = broker.cluster.network.loop
     give_up_at = loop.time() + body.max_wait_ms / 1000
     while True:
-        rows = {place: _read(broker, place, it, body) for place, it in session.wanted.items()}
-        _limit(rows, body.max_bytes)
+        rows = _read(broker, session, body)
         has_news = any(row.code or row.records for row in rows.values())
         left = give_up_at - loop.time()
         if has_news or left <= 0 or not session.wanted:
@@ -129,47 +130,72 @@ def _session(broker: Broker, body: Any) -> Session:
     return found
 
 
-def _read(broker: Broker, place: Place, wanted: Wanted, body: Any) -> Row:
+def _read(broker: Broker, session: Session, body: Any) -> dict[Place, Row]:
+    """Reads all partitions of a session within the limit of an answer."""
+    rows: dict[Place, Row] = {}
+    left, is_first = body.max_bytes, True
+    for place, wanted in session.wanted.items():
+        limit = min(wanted.bytes_max, broker.cluster.fetch_bytes_max, left)
+        read_committed = body.isolation_level == 1
+        row = _read_one(broker, place, wanted, read_committed, _Room(limit, is_first))
+        rows[place] = row
+        left = max(0, left - len(row.records))
+        is_first = is_first and not row.records
+    return rows
+
+
+class _Room(NamedTuple):
+    """Room for a partition's records in an answer, in bytes (ReplicaManager.readFromLog).
+
+    Args:
+        is_first: no other partition has records in it. Then a first batch may be larger.
+    """
+
+    size: int
+    is_first: bool
+
+    def filled(self, batches: Iterable[Batch]) -> list[Batch]:
+        """Returns the batches that begin within the room; the last one may be cut."""
+        found: list[Batch] = []
+        size = 0
+        for batch in batches:
+            is_kept = size < self.size if found else self.is_first or len(batch.data) <= self.size
+            if not is_kept:
+                break
+            found.append(batch)
+            size += len(batch.data)
+        return found
+
+    def cut(self, batches: list[Batch]) -> bytes:
+        """Returns the bytes of these batches that an answer has."""
+        return b"".join(it.data for it in batches)[: max(self.size, len(batches[0].data))]
+
+
+def _read_one(
+    broker: Broker, place: Place, wanted: Wanted, read_committed: bool, room: _Room
+) -> Row:
     topic, number = place
     partition = broker.cluster.partition(topic, number)
     if partition is None:
         is_known = broker.cluster.knows(topic)
         return Row(number, Code.UNKNOWN_TOPIC_OR_PARTITION if is_known else Code.UNKNOWN_TOPIC_ID)
     try:
-        partition.checked_epoch(broker.node, wanted.epoch)
+        partition.checked_epoch(broker.node, wanted.epoch, leads=False)
     except Refused as refused:
         return Row(number, refused.code)
     log = partition.logs[broker.node]
     row = Row(number, Code.NONE, log.high_watermark, log.stable_offset, log.start)
-    read_committed = body.isolation_level == 1
     limit = log.stable_offset if read_committed else log.high_watermark
     if not log.start <= wanted.offset <= log.end:
         return Row(number, Code.OFFSET_OUT_OF_RANGE)
-    batches = []
-    size, bytes_max = 0, min(wanted.bytes_max, broker.cluster.fetch_bytes_max)
-    for batch in log.from_offset(wanted.offset, limit):
-        if batches and size + len(batch.data) > bytes_max:
-            break
-        batches.append(batch)
-        size += len(batch.data)
+    batches = room.filled(log.from_offset(wanted.offset, limit))
     if batches:
-        row.records = b"".join(batch.data for batch in batches)
+        row.records = room.cut(batches)
         if read_committed:
             row.aborted = log.aborted_between(wanted.offset, batches[-1].end)
     elif read_committed:
         row.aborted = []
     return row
-
-
-def _limit(rows: dict[Place, Row], bytes_max: int) -> None:
-    """Leaves out the records of partitions that no longer fit into an answer."""
-    left, is_first = bytes_max, True
-    for row in rows.values():
-        if row.records and not is_first and len(row.records) > left:
-            row.records = b""
-        if row.records:
-            left -= len(row.records)
-            is_first = False
 
 
 async def _any_change(broker: Broker, places: dict[Place, Wanted], seconds: float) -> None:

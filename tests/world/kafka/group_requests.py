@@ -1,7 +1,7 @@
 """Answers of a group coordinator: committed offsets, plain and in transactions.
 
 Offsets of a transaction are pending until its marker is in the group's partition. Readers see what
-is replicated.
+is replicated. Source: org.apache.kafka.coordinator.group.OffsetMetadataManager.
 """
 
 from __future__ import annotations
@@ -24,9 +24,6 @@ from tests.world.kafka.requests import Asked
 from tests.world.kafka.transaction_requests import takes_part
 
 Place = tuple[str, int]
-METADATA_MAX = 4096
-"""Kafka's default of offset.metadata.max.bytes. The broker counts characters: isMetadataInvalid of
-OffsetMetadataManager."""
 ALL_OF_GROUPS = Schema(
     ("throttle_time_ms", Int32),
     rows(
@@ -49,6 +46,9 @@ ALL_OF_GROUPS = Schema(
     TAGS,
 )
 """Answer of OffsetFetch v8, which our struct only reads."""
+METADATA_MAX = 4096
+"""Kafka's default of offset.metadata.max.bytes, in characters
+(OffsetMetadataManager.isMetadataInvalid)."""
 Rows = tuple[tuple[Place, tuple[int, str]], ...]
 
 
@@ -69,7 +69,7 @@ class TopicDeletion:
 
 @dataclass(frozen=True, slots=True)
 class CommitsExpired:
-    """Expiry of a group's committed offset of a partition."""
+    """Expiry of a group's committed offset of a partition (cleanupExpiredOffsets)."""
 
     group: str
     place: Place
@@ -84,6 +84,7 @@ class Groups:
 
 
 def _step(groups: Groups, batch: Batch) -> None:
+    """Applies a batch (OffsetMetadataManager.replay, replayEndTransactionMarker)."""
     if batch.is_marker:
         for commit in groups.pending.pop(batch.producer_id, []):
             if batch.is_commit:
@@ -110,7 +111,10 @@ def committed(broker: Broker, partition: Partition) -> Groups:
 
 
 def forget_topic(cluster: KafkaCluster, topic: str) -> None:
-    """Lets coordinators delete the committed offsets of a topic that was deleted."""
+    """Lets coordinators delete the committed offsets of a topic that was deleted.
+
+    Source: OffsetMetadataManager.onTopicsDeleted.
+    """
     for partition in cluster.topics[GROUPS].partitions:
         leader = cluster.brokers.get(partition.decided.leader)
         if leader is not None and cluster.is_connected(leader.node):
@@ -179,19 +183,18 @@ def _many(broker: Broker, groups: Any) -> bytes:
 
 async def offset_commit(broker: Broker, asked: Asked) -> Any:
     body = asked.body
+    rows = [
+        ((topic, row[0]), (row[1], row[-1] or "")) for topic, some in body.topics for row in some
+    ]
     codes: dict[Place, int] = {}
-    taken = []
-    for topic, some in body.topics:
-        for row in some:
-            if len(row[-1] or "") > METADATA_MAX:
-                codes[topic, row[0]] = Code.OFFSET_METADATA_TOO_LARGE
-            else:
-                taken.append(((topic, row[0]), (row[1], row[-1] or "")))
     try:
         partition = coordinator(broker, GROUPS, body.consumer_group)
-        await write(broker, partition, value=OffsetCommit(body.consumer_group, tuple(taken)))
+        codes = _too_long(rows)
+        taken = tuple(row for row in rows if row[0] not in codes)
+        if taken:
+            await write(broker, partition, value=OffsetCommit(body.consumer_group, taken))
     except Refused as refused:
-        codes |= {place: refused.code for place, _ in taken}
+        codes = {place: refused.code for place, _ in rows} | codes
     answer = [
         (topic, [(row[0], codes.get((topic, row[0]), 0)) for row in some])
         for topic, some in body.topics
@@ -199,41 +202,57 @@ async def offset_commit(broker: Broker, asked: Asked) -> Any:
     return (0, answer) if asked.version >= 3 else (answer,)
 
 
+def _too_long(rows: Iterable[tuple[Place, tuple[int, str]]]) -> dict[Place, int]:
+    """Returns the errors of rows whose metadata are too long; a broker commits the others."""
+    return {
+        place: Code.OFFSET_METADATA_TOO_LARGE
+        for place, (_, text) in rows
+        if len(text) > METADATA_MAX
+    }
+
+
 async def transactional_commit(broker: Broker, asked: Asked) -> Any:
     body = asked.body
     codes: dict[Place, int] = {}
-    taken = []
+    known: list[tuple[Place, tuple[int, str]]] = []
     for topic, some in body.topics:
-        known = broker.cluster.topics.get(topic)
         for number, offset, text in some:
-            if known is None or number >= len(known.partitions):
+            if broker.cluster.partition(topic, number) is None:
                 codes[topic, number] = Code.UNKNOWN_TOPIC_OR_PARTITION
-            elif len(text or "") > METADATA_MAX:
-                codes[topic, number] = Code.OFFSET_METADATA_TOO_LARGE
             else:
-                taken.append(((topic, number), (offset, text or "")))
-    if taken:
+                known.append(((topic, number), (offset, text or "")))
+    if known:
         try:
-            partition = coordinator(broker, GROUPS, body.group_id)
-            if not takes_part(
-                broker, body.transactional_id, (body.producer_id, body.producer_epoch), partition
-            ):
-                raise Refused(Code.INVALID_TXN_STATE)
-            await write(
-                broker,
-                partition,
-                producer_id=body.producer_id,
-                producer_epoch=body.producer_epoch,
-                is_transactional=True,
-                value=OffsetCommit(body.group_id, tuple(taken)),
-            )
+            codes |= await _write_in_transaction(broker, body, known)
         except Refused as refused:
-            codes |= {place: refused.code for place, _ in taken}
+            codes |= {place: refused.code for place, _ in known}
     answer = [
         (topic, [(number, codes.get((topic, number), 0)) for number, _, _ in some])
         for topic, some in body.topics
     ]
     return (0, answer)
+
+
+async def _write_in_transaction(
+    broker: Broker, body: Any, rows: list[tuple[Place, tuple[int, str]]]
+) -> dict[Place, int]:
+    """Writes the rows of a transaction; returns the errors of those that are left out."""
+    partition = coordinator(broker, GROUPS, body.group_id)
+    producer = (body.producer_id, body.producer_epoch)
+    if not takes_part(broker, body.transactional_id, producer, partition):
+        raise Refused(Code.INVALID_TXN_STATE)
+    codes = _too_long(rows)
+    taken = tuple(row for row in rows if row[0] not in codes)
+    if taken:
+        await write(
+            broker,
+            partition,
+            producer_id=body.producer_id,
+            producer_epoch=body.producer_epoch,
+            is_transactional=True,
+            value=OffsetCommit(body.group_id, taken),
+        )
+    return codes
 
 
 HANDLERS = {8: offset_commit, 9: offset_fetch, 28: transactional_commit}

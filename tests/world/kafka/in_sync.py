@@ -1,4 +1,7 @@
-"""In-sync sets of a cluster: replicas that fall behind, are taken out of them, and catch up."""
+"""In-sync sets of a cluster: replicas that fall behind, are taken out of them, and catch up.
+
+Source: Partition.maybeShrinkIsr, maybeExpandIsr.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Cluster of a world: brokers, topics, and the controller that elects leaders.
 
-Replication, elections and the spreading of metadata take virtual time, by the world's dice.
+Replication, elections and the spreading of metadata take virtual time, by the world's dice. Source:
+org.apache.kafka.controller.ReplicationControlManager, kafka.server.ReplicaManager.
 """
 
 from __future__ import annotations
@@ -175,7 +176,10 @@ class KafkaCluster:
         return max(log.start for log in partition.logs.values()) if partition else 0
 
     def forget_producers(self) -> None:
-        """Forgets producers that have written nothing for too long (KIP-360)."""
+        """Forgets producers that have written nothing for too long (KIP-360).
+
+        Source: ProducerStateManager.removeExpiredProducers, on each replica by its own clock.
+        """
         before_ms = (time.time() - self.producer_expiry_seconds) * 1000
         for partition in self.partitions():
             for log in partition.logs.values():
@@ -197,6 +201,8 @@ class KafkaCluster:
     # -- brokers
 
     def start(self, node: int) -> None:
+        """Starts a broker: it reads snapshots of producers, or goes through its logs (LogLoader,
+        UnifiedLog.rebuildProducerState)."""
         self._gone(node)  # a new registration ends the one before
         self.brokers[node].start()
         forget_before_ms = (time.time() - self.producer_expiry_seconds) * 1000
@@ -262,13 +268,14 @@ class KafkaCluster:
         self.later(self.dice.uniform(0.3, 1.0) * self.session_seconds, miss)
 
     def _gone(self, node: int) -> None:
-        """Takes a broker for dead, as the controller does."""
+        """Takes a broker for dead, as the controller does (handleBrokerFenced)."""
         if node in self.alive:
             self.alive.discard(node)
             for partition in self.partitions():
                 self._lost(partition, node)
 
     def _registered(self, node: int) -> None:
+        """Takes a broker for alive, as the controller does (handleBrokerUnfenced)."""
         self.alive.add(node)
         for partition in self.partitions():
             if node not in partition.replicas:
@@ -317,6 +324,7 @@ class KafkaCluster:
             self._tell(partition, [decided.leader])
 
     def _elect(self, partition: Partition) -> None:
+        """Elects the first replica in sync that is alive (PartitionChangeBuilder.electLeader)."""
         candidates = [it for it in partition.replicas if it in partition.decided.in_sync]
         alive = [it for it in candidates if it in self.alive]
         if alive:

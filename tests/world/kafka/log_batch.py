@@ -15,6 +15,8 @@ from tests.replicator.batches.source_batches import control, decoded, encoded, w
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES = _HEADER.size
+LENGTH_END = 12
+"""End of the length field, which counts the bytes behind it."""
 LEADER_EPOCH_AT, ATTRIBUTES_AT, PRODUCER_ID_AT, PRODUCER_EPOCH_AT, BASE_SEQUENCE_AT = (
     12,
     21,
@@ -82,7 +84,7 @@ class Batch:
         """Returns the batch as it stands in the log at an offset."""
         data = self.data
         if data:
-            size = len(data) - 12
+            size = len(data) - LENGTH_END
             data = struct.pack(">qii", base_offset, size, leader_epoch) + data[16:]
         return replace(self, base_offset=base_offset, leader_epoch=leader_epoch, data=data)
 
@@ -94,7 +96,7 @@ def batch_of(data: bytes) -> Batch:
     _, size, _, magic, checksum, attributes, last_delta, _, latest, pid, epoch, sequence, _ = (
         _HEADER.unpack_from(data)
     )
-    if magic != 2 or size + 12 != len(data):
+    if magic != 2 or size + LENGTH_END != len(data):
         raise Refused(Code.INVALID_RECORD)
     if crc32c(data[CRC_FROM:]) != checksum:
         raise Refused(Code.CORRUPT_MESSAGE)
@@ -145,13 +147,17 @@ def stamped(batch: Batch, at_ms: int) -> Batch:
 
 
 def thinned(batch: Batch, keeps: Callable[[int], bool], *, stays: bool) -> Batch | None:
-    """Returns a batch without some records; None if nothing is left of it."""
+    """Returns a batch without some records; None if nothing is left of it.
+
+    Args:
+        stays: without any record the batch is kept empty (Cleaner.checkBatchRetention).
+    """
     records = decoded(batch.data)
-    kept = [it for it in records if keeps(it.offset)] or records[:stays]
+    kept = [it for it in records if keeps(it.offset)]
     if len(kept) == len(records):
         return batch
     if not kept:
-        return None
+        return _emptied(batch) if stays else None
     data = bytearray(
         encoded(kept, base_offset=batch.base_offset, next_offset=batch.end, max_timestamp=None)
     )
@@ -159,4 +165,19 @@ def thinned(batch: Batch, keeps: Callable[[int], bool], *, stays: bool) -> Batch
     struct.pack_into(">i", data, LEADER_EPOCH_AT, fields[2])
     struct.pack_into(">h", data, ATTRIBUTES_AT, fields[5] & ~CODECS)
     struct.pack_into(">qhi", data, PRODUCER_ID_AT, *fields[9:12])
+    return replace(batch, data=bytes(with_crc(data)))
+
+
+def _emptied(batch: Batch) -> Batch:
+    """Returns the header of a batch without records (DefaultRecordBatch.writeEmptyHeader)."""
+    base, _, epoch, magic, _, attributes, delta, _, latest, *producer, _ = _HEADER.unpack_from(
+        batch.data
+    )
+    size = HEADER_BYTES - LENGTH_END
+    data = bytearray(
+        _HEADER.pack(
+            *(base, size, epoch, magic, 0, attributes & ~CODECS, delta, latest, latest),
+            *(*producer, 0),
+        )
+    )
     return replace(batch, data=bytes(with_crc(data)))

@@ -47,6 +47,7 @@ def elect_unclean(cluster: KafkaCluster, partition: Partition, node: int, kept: 
     """Elects a replica that stopped to follow at offset `kept`; all brokers learn of it at once.
 
     Batches behind that offset are lost. Transactions that would be open for ever are aborted.
+    Source: PartitionChangeBuilder.electAnyLeader; AbstractFetcherThread.truncateToEpochEndOffsets.
     """
     log = partition.logs[partition.decided.leader]
     _note(cluster, partition, LossCause.UNCLEAN_ELECTION, (kept, log.end), log)

@@ -1,4 +1,8 @@
-"""Answers of a broker about logs: Metadata, Produce, ListOffsets, leader epochs and producers."""
+"""Answers of a broker about logs: Metadata, Produce, ListOffsets, leader epochs and producers.
+
+Source: kafka.server.KafkaApis and ReplicaManager. A batch that the in-sync replicas get too late,
+or under another leader, cannot be provoked in time: see `replicated`.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +155,10 @@ async def _produce_one(
 
 
 async def replicated(broker: Broker, partition: Partition, end: int, timeout_seconds: float) -> int:
-    """Waits until all in-sync replicas have everything below an offset; returns an error code."""
+    """Waits until all in-sync replicas have everything below an offset; returns an error code.
+
+    Source: DelayedProduce, Partition.checkEnoughReplicasReachOffset.
+    """
     began = partition.told.get(broker.node)
     give_up_at = broker.cluster.network.loop.time() + timeout_seconds
     while True:
@@ -185,6 +192,7 @@ async def changed(partition: Partition, seconds: float) -> None:
 
 
 async def list_offsets(broker: Broker, asked: Asked) -> Any:
+    """Lists offsets by time (UnifiedLog.fetchOffsetByTimestamp)."""
     read_committed = bool(getattr(asked.body, "isolation_level", 0))
     topics = []
     for topic, rows in asked.body.topics:
@@ -213,12 +221,14 @@ def _listed(broker: Broker, topic: str, number: int, timestamp: int, read_commit
         return end
     for batch in log.from_offset(log.start, end):
         if batch.max_timestamp >= timestamp and not batch.is_marker:
-            late = (it for it in decoded(batch.data) if it.timestamp >= timestamp)
-            return next((it.offset for it in late if it.offset >= log.start), batch.base_offset)
+            for record in decoded(batch.data):
+                if record.timestamp >= timestamp and record.offset >= log.start:
+                    return record.offset
     return -1
 
 
 async def leader_epochs(broker: Broker, asked: Asked) -> Any:
+    """Tells ends of epochs (LeaderEpochFileCache.endOffsetFor)."""
     topics = []
     for topic, rows in asked.body.topics:
         found = []
@@ -235,13 +245,14 @@ async def leader_epochs(broker: Broker, asked: Asked) -> Any:
 
 
 async def describe_producers(broker: Broker, asked: Asked) -> Any:
+    """Describes producers as any replica remembers them (Partition.activeProducerState)."""
     topics = []
     for topic, numbers, _ in asked.body.topics:
         rows = []
         for number in numbers:
             try:
                 partition = _partition(broker, topic, number)
-                partition.leadership_of(broker.node)
+                partition.checked_epoch(broker.node, -1, leads=False)
             except Refused as refused:
                 rows.append((number, refused.code, None, [], {}))
                 continue

@@ -2,7 +2,8 @@
 
 The controller knows the leader; each broker knows what the controller last told it. So a broker
 that is cut off goes on as a leader of an older epoch: it appends, and nothing of it is replicated.
-Source: kafka.cluster.Partition, AbstractFetcherThread.
+Source: kafka.cluster.Partition, kafka.server.AbstractFetcherThread. A broker that is cut off cannot
+be provoked in time: its answers follow Partition.getLocalLog, which knows only what was told.
 """
 
 from __future__ import annotations
@@ -96,16 +97,23 @@ class Partition:
             raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
         return known
 
-    def checked_epoch(self, broker: int, epoch: int) -> Leadership:
-        """Returns the leadership of a leader that is asked for in an epoch (-1: in any)."""
+    def checked_epoch(self, broker: int, epoch: int, *, leads: bool = True) -> None:
+        """Raises Refused unless a broker may answer a request in an epoch (-1: in any).
+
+        Source: Partition.getLocalLog. A consumer's Fetch is answered by followers too (KIP-392).
+
+        Args:
+            leads: only the leader may answer.
+        """
         known = self.told.get(broker)
         if known is not None and epoch >= 0 and epoch != known.epoch:
             older = epoch < known.epoch
             raise Refused(Code.FENCED_LEADER_EPOCH if older else Code.UNKNOWN_LEADER_EPOCH)
-        return self.leadership_of(broker)
+        if leads or known in (None, NOT_TOLD):
+            self.leadership_of(broker)
 
     def append(self, broker: int, batch: Batch, *, all_acks: bool = True) -> tuple[int, int, bool]:
-        """Appends as the leader.
+        """Appends as the leader (Partition.appendRecordsToLeader).
 
         Returns the base offset, the offset up to which it has to be replicated, and whether the
         batch stood in the log already. Raises Refused.
@@ -150,7 +158,10 @@ class Partition:
 
     def latest(self, broker: int, *, read_committed: bool) -> int:
         """Returns the end of the log for readers; raises Refused after an election, while the high
-        watermark may still be behind what an earlier leader told (KIP-207)."""
+        watermark may still be behind what an earlier leader told (KIP-207).
+
+        Source: Partition.fetchOffsetForTimestamp.
+        """
         self.leadership_of(broker)
         log = self.logs[broker]
         if log.high_watermark < self.epoch_began[broker]:
@@ -162,7 +173,9 @@ class Partition:
     def follow(self, broker: int, is_reachable: bool = True) -> bool:
         """Lets a replica fetch once from the leader that it knows; returns True if it moved on.
 
-        The leader learns up to where the replica has the log, and tells its high watermark.
+        The leader learns up to where the replica has the log, and tells its high watermark. Source:
+        AbstractFetcherThread.processFetchRequest, and fetchOffsetAndTruncate for a log that ends
+        before the leader's begins.
         """
         known = self.told[broker]
         leader = known.leader
@@ -192,7 +205,10 @@ class Partition:
 
     @staticmethod
     def _common_end(log: ReplicaLog, source: ReplicaLog) -> int:
-        """Returns the offset up to which a replica has the leader's log, by leader epochs."""
+        """Returns the offset up to which a replica has the leader's log, by leader epochs.
+
+        Source: AbstractFetcherThread.getOffsetTruncationState.
+        """
         epoch = log.last_epoch
         while epoch >= 0:
             found, end = source.epoch_end(epoch)
@@ -205,6 +221,7 @@ class Partition:
         return min(log.end, source.end)
 
     def _advance(self, leader: int) -> None:
+        """Raises the high watermark to what all in sync have (Partition.maybeIncrementLeaderHW)."""
         known, log = self.told[leader], self.logs[leader]
         if known.leader != leader:
             return
@@ -224,6 +241,7 @@ class Partition:
         """Returns True when a replica has all that its leader has committed.
 
         A new leader's high watermark may be behind; all that is committed lies before its epoch.
+        Source: Partition.isFollowerInSync.
         """
         known = self.told[broker]
         if known.leader == NOBODY:
@@ -239,7 +257,10 @@ class Partition:
         self.decided = Leadership(leader, self.decided.epoch + 1, frozenset(in_sync))
 
     def change_in_sync(self, in_sync: Iterable[int]) -> None:
-        """Changes the in-sync replicas within the epoch; the leader knows at once."""
+        """Changes the in-sync replicas within the epoch; the leader knows at once.
+
+        Source: ReplicationControlManager.alterPartition (KIP-497).
+        """
         self.decided = Leadership(self.decided.leader, self.decided.epoch, frozenset(in_sync))
         leader = self.decided.leader
         if leader != NOBODY and self.told[leader].epoch == self.decided.epoch:
@@ -248,7 +269,7 @@ class Partition:
             self.tell()
 
     def learn(self, broker: int) -> None:
-        """Tells a broker what the controller decided."""
+        """Tells a broker what the controller decided (Partition.makeLeader, makeFollower)."""
         before, now = self.told[broker], self.decided
         self.told[broker] = now
         if now.leader == broker and before.epoch != now.epoch:

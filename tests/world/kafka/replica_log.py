@@ -113,7 +113,10 @@ class ReplicaLog:
         return next((time for _, _, at, time in known if at == base_offset), -1)
 
     def check(self, batch: Batch) -> None:
-        """Raises Refused for a batch of a producer that is not the one to follow."""
+        """Raises Refused for a batch of a producer that is not the one to follow.
+
+        Source: ProducerAppendInfo.checkProducerEpoch, checkSequence, checkCoordinatorEpoch.
+        """
         if batch.producer_id < 0:
             return
         memory = self.producers.get(batch.producer_id)
@@ -173,7 +176,7 @@ class ReplicaLog:
     # -- changes of the whole log
 
     def truncate(self, offset: int) -> None:
-        """Removes all that stands at or after an offset."""
+        """Removes all that stands at or after an offset (UnifiedLog.truncateTo)."""
         if offset >= self.end:
             return
         kept = [it for it in self.batches if it.end <= offset]
@@ -195,7 +198,8 @@ class ReplicaLog:
     def delete_before(self, offset: int) -> None:
         """Removes whole batches before an offset, as retention does; producers stay known.
 
-        What was deleted is known from a snapshot when the log is read again.
+        What was deleted is known from a snapshot when the log is read again. Source:
+        UnifiedLog.maybeIncrementLogStartOffset, LeaderEpochFileCache.truncateFromStart.
         """
         offset = max(self.start, min(offset, self.high_watermark))
         gone = [it for it in self.batches if it.end <= offset]
@@ -209,7 +213,7 @@ class ReplicaLog:
         self.epochs = later if is_begun or not earlier else [(earlier[-1], offset), *later]
 
     def compact(self, begin: int, end: int, keeps: Callable[[int], bool]) -> None:
-        """Removes records of committed batches, as compaction does.
+        """Removes records of committed batches, as compaction does (Cleaner.cleanInto).
 
         Args:
             begin, end: offsets between which whole batches are cleaned.
@@ -217,6 +221,8 @@ class ReplicaLog:
         """
         end = min(end, self.high_watermark)
         last = {it.batches[-1][2] for it in self.producers.values() if it.batches}
+        # The last segment is not cleaned, so the end of the log stays.
+        last |= {it.base_offset for it in self.batches[-1:]}
         cleaned: list[Batch] = []
         for batch in self.batches:
             if begin <= batch.base_offset and batch.end <= end and not batch.is_marker:

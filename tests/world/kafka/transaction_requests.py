@@ -1,7 +1,8 @@
 """Answers of a transaction coordinator: epochs of transactional ids, transactions, markers.
 
-Source: kafka.coordinator.transaction.TransactionCoordinator, TransactionMetadata; clients of the
-protocol's first version (KIP-98, KIP-890 for the checks of partitions).
+Source: TransactionCoordinator, TransactionMetadata; clients of the protocol's first version
+(KIP-98, KIP-890 for the checks of partitions). An id takes 32 766 openings until its epochs are
+used up (TransactionMetadata.isProducerEpochExhausted): that is not provoked.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ Place = tuple[str, int]
 
 
 class State(StrEnum):
-    """State of a transactional id."""
+    """State of a transactional id, by its name in the protocol."""
 
-    EMPTY = "empty"
-    ONGOING = "ongoing"
-    PREPARE_COMMIT = "prepare commit"
-    PREPARE_ABORT = "prepare abort"
-    COMMITTED = "complete commit"
-    ABORTED = "complete abort"
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
+    COMMITTED = "CompleteCommit"
+    ABORTED = "CompleteAbort"
 
     @property
     def is_ending(self) -> bool:
@@ -99,7 +100,8 @@ def takes_part(
 ) -> bool:
     """Returns True if a partition is in the open transaction of an id (KIP-890).
 
-    Raises Refused for another producer, and while the coordinator does not answer.
+    Raises Refused for another producer, and while the coordinator does not answer. Source:
+    AddPartitionsToTxnManager, TransactionCoordinator.handleVerifyPartitionsInTransaction.
     """
     cluster = broker.cluster
     home = cluster.internal(TRANSACTIONS, transactional_id)
@@ -287,7 +289,10 @@ async def _finish(broker: Broker, partition: Partition, prepared: Transaction) -
 async def _mark(
     broker: Broker, home: Partition, prepared: Transaction, epoch: int, place: Place
 ) -> bool:
-    """Writes one marker, however long it takes; returns False if another coordinator has to."""
+    """Writes one marker, however long it takes; returns False if another coordinator has to.
+
+    Source: TransactionMarkerChannelManager.
+    """
     cluster = broker.cluster
     pause = cluster.delay_of_markers
     while True:
@@ -336,7 +341,7 @@ async def _append(
 
 
 def go_on(broker: Broker, partition: Partition) -> None:
-    """Finishes what a former coordinator of a partition prepared."""
+    """Finishes what a former coordinator prepared (loadTransactionsForTxnTopicPartition)."""
     if partition.topic != TRANSACTIONS:
         return
     for found in list(transactions(broker, partition).values()):
@@ -345,7 +350,7 @@ def go_on(broker: Broker, partition: Partition) -> None:
 
 
 async def abort_late(cluster: KafkaCluster, every_seconds: float = 10.0) -> None:
-    """Aborts transactions that are open for longer than their time limit."""
+    """Aborts transactions that are open too long (abortTimedOutTransactions)."""
     while True:
         await asyncio.sleep(every_seconds)
         now = cluster.network.loop.time()

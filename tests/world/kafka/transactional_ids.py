@@ -1,14 +1,21 @@
-"""Transactional ids that expire, or whose epochs are used up, without a client asking for it."""
+"""Transactional ids of a cluster: listed, expired, and with epochs that are used up.
+
+Source: kafka.coordinator.transaction.TransactionStateManager.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
+from replicator.kafka.protocol.error_codes import Code
 from tests.world.kafka.broker import Broker
-from tests.world.kafka.coordinator_log import write
+from tests.world.kafka.coordinator_log import loaded, write
 from tests.world.kafka.kafka_cluster import TRANSACTIONS, KafkaCluster
 from tests.world.kafka.log_batch import Refused
+from tests.world.kafka.log_requests import known_to
+from tests.world.kafka.requests import Asked
 from tests.world.kafka.transaction_requests import (
     Expired,
     State,
@@ -19,10 +26,31 @@ from tests.world.kafka.transaction_requests import (
 )
 
 
+async def list_transactions(broker: Broker, asked: Asked) -> Any:
+    """Lists ids that this broker coordinates (listTransactionStates)."""
+    wanted = set(asked.body.producer_id_filters)
+    led = [
+        partition
+        for partition in broker.cluster.topics[TRANSACTIONS].partitions
+        if known_to(broker, partition).leader == broker.node
+    ]
+    try:
+        homes = [loaded(broker, partition) for partition in led]
+    except Refused as refused:
+        return (0, refused.code, [], [], {})
+    found = [it for home in homes for it in transactions(broker, home).values()]
+    rows = [
+        (it.transactional_id, it.producer_id, it.state.value, {})
+        for it in found
+        if it.producer_id in wanted
+    ]
+    return (0, Code.NONE, [], rows, {})
+
+
 async def forget_ids(
     cluster: KafkaCluster, idle_seconds: float, kept: Collection[str] = ()
 ) -> list[str]:
-    """Forgets ids that were idle for so long (transactional.id.expiration.ms); returns them.
+    """Forgets ids that were idle for so long (removeExpiredTransactionalIds); returns them.
 
     Args:
         kept: ids that are not forgotten.
@@ -70,3 +98,6 @@ async def _raise(broker: Broker, found: Transaction, least: int) -> None:
                 await save(broker, partition, replace(found, epoch=least))
     except Refused:
         pass
+
+
+HANDLERS = {66: list_transactions}

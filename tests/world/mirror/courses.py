@@ -8,6 +8,21 @@ from tests.world.mirror.scene import Course
 
 COURSES: Mapping[str, Course] = {
     "mirror": Course(),
+    "streams": Course(
+        topics=("clicks", "orders", "payments"),
+        partitions=1,
+        seconds=45.0,
+        fault_seconds=1.0,
+        has_streams=True,
+    ),
+    "balance": Course(
+        topics=("clicks", "orders"),
+        partitions=2,
+        seconds=45.0,
+        fault_seconds=1.0,
+        has_streams=True,
+        has_balancers=True,
+    ),
     "losses": Course(loses=True),
     "acceptances": Course(
         loses=True,
@@ -127,6 +142,14 @@ COURSES: Mapping[str, Course] = {
         loses=True,
         only=("restore the source", "kill a carrier", "new epoch"),
         forgets=False,
+    ),
+    "kills": Course(
+        fault_seconds=1.0,
+        only=(
+            "strike a process after some turns",
+            "strike a process at its request",
+            "leave markers out",
+        ),
     ),
     "takeovers": Course(
         seconds=90.0,

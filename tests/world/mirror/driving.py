@@ -21,17 +21,31 @@ from replicator.mirror.carrier.carrier import carry
 from replicator.mirror.carrier.receipts import Receipt
 from replicator.mirror.driver import driver_leadership
 from replicator.mirror.driver.driver_leadership import DriverLeadership
-from replicator.mirror.driver.planner import Planner
 from replicator.notices.conditions import Conditions
 from replicator.orders.active_plan import ActivePlan
-from replicator.orders.order_records import DEFAULT_STREAM, AnyRecord, Placed, by_carrier
+from replicator.orders.order_log import OrderLog
+from replicator.orders.order_records import (
+    CARRIERS_MAX,
+    DEFAULT_STREAM,
+    AnyRecord,
+    Placed,
+    by_carrier,
+)
+from replicator.orders.status_board import StatusBoard
 from replicator.runtime.exit_codes import decisive
 from replicator.spark.driver_command import Term, TermSuperseded
+from replicator.spark.posting import Posting
+from tests.world.blocking import HAS_THREADS
+from tests.world.checks.log_reading import LogReading
 from tests.world.checks.wrong import Wrong
 from tests.world.kafka.admin import ends_of
+from tests.world.mirror.balancing import SETTINGS as BALANCE
+from tests.world.mirror.balancing import Balancing
 from tests.world.mirror.mirroring import ROUTE, Mirroring
-from tests.world.mirror.order_topic import OrderTopic, WorldFollower
+from tests.world.mirror.order_topic import OrderTopic, Pairs, WorldFollower, pairs_of
+from tests.world.mirror.parts import PARTS, Parts
 from tests.world.mirror.played_spark import PlayedSpark, Postings
+from tests.world.mirror.standing_orders import StandingOrders
 from tests.world.process import CURRENT, Process
 from tests.world.world import World
 
@@ -55,8 +69,11 @@ class DriverRun:
     """Run of a driver, from its start to its end.
 
     Args:
-        makers: of the leadership's parts.
+        parts: of the driver.
+        orders: topic of the orders that it follows.
+        shows_plans: in the region's Redis, which takes time.
         spark: takes the run's postings.
+        posted: called with the run and each plan that it posts.
         tell: takes lines for the log of the history.
     """
 
@@ -65,11 +82,15 @@ class DriverRun:
         name: str,
         appliance: Appliance,
         dice: random.Random,
-        makers: driver_leadership.Makers,
+        ends: Callable[..., Any],
+        parts: Parts,
+        orders: OrderTopic,
+        shows_plans: bool,
         spark: Callable[[Postings], PlayedSpark],
+        posted: Callable[[DriverRun, Posting], object],
         tell: Callable[[str], object],
     ) -> None:
-        self.postings = Postings()
+        self.postings = Postings(partial(posted, self))
         self.spark = spark(self.postings)
         self.is_fenced = False
         """True after it has ended because of another driver."""
@@ -78,12 +99,28 @@ class DriverRun:
         self._leadership = DriverLeadership(
             appliance,
             REGION,
-            Planner(appliance.replicator.carriers_per_route),
+            parts.planner(appliance.replicator.carriers_per_route),
             self.postings,
             Conditions(name),
-            makers,
+            driver_leadership.Makers(
+                ends=ends,
+                follower=self._follow,
+                board=StatusBoard if shows_plans else lambda *_: NoBoard(),
+            ),
         )
+        self._shows_plans = shows_plans
         self.process = Process(name)
+        self._orders, self._parts = orders, parts
+        self._follower: WorldFollower | None = None
+
+    @property
+    def heard(self) -> StandingOrders:
+        """Orders that the driver decides by."""
+        return self._follower.told if self._follower else StandingOrders()
+
+    def _follow(self, _: str, __: object, on_change: Callable[[OrderLog], None]) -> WorldFollower:
+        self._follower = WorldFollower(self._orders, on_change, self._parts.reader())
+        return self._follower
 
     def start(self) -> None:
         self.process.start(self._main())
@@ -99,6 +136,7 @@ class DriverRun:
         return not (self.process.is_dead or self.process.has_ended)
 
     async def _main(self) -> None:
+        HAS_THREADS.set(self._shows_plans)
         working = asyncio.ensure_future(self._work())
         stopping = asyncio.ensure_future(self._stop.wait())
         try:
@@ -143,8 +181,10 @@ class DrivenMirroring(Mirroring):
 
     Args:
         makers: of the carriers' parts.
+        parts: of drivers.
         tell: takes lines for the log of the history.
         dice: decides when things happen.
+        has_balancers: True lets balancers place partitions, and nobody else.
     """
 
     def __init__(
@@ -155,13 +195,23 @@ class DrivenMirroring(Mirroring):
         brokers: int,
         *,
         makers: Makers = MAKERS,
+        parts: Parts = PARTS,
         tell: Callable[[str], object],
         dice: random.Random,
+        has_balancers: bool = False,
         **settings: Any,
     ) -> None:
-        super().__init__(world, topics, partitions, brokers, **settings)
-        self._makers, self._tell, self._dice = makers, tell, dice
+        balance = BALANCE if has_balancers else {}
+        super().__init__(world, topics, partitions, brokers, balance, **settings)
+        self._makers, self._parts, self._tell, self._dice = makers, parts, tell, dice
         self.orders = OrderTopic(self.target, dice)
+        self.balancing: Balancing | None = None
+        if has_balancers:
+            self.balancing = Balancing(self.appliance, self.orders, parts, world.loop, dice, tell)
+        self._orders_read = LogReading(self.orders.partition, is_stable=True)
+        self._standing = StandingOrders()
+        self.on_post: list[Callable[[DriverRun, Posting], object]] = []
+        """Called with each plan that a driver posts."""
         self.runs: list[DriverRun] = []
         self._first_started = asyncio.Event()
         self.slots = 8
@@ -169,9 +219,7 @@ class DrivenMirroring(Mirroring):
         self._terms: list[tuple[Process, Term]] = []
         self._generation = 0
         self._tasks: list[asyncio.Task[None]] = []
-        self._unwritten: asyncio.Queue[
-            tuple[tuple[AnyRecord, ...], tuple[bytes, ...], asyncio.Future[None]]
-        ] = asyncio.Queue()
+        self._unwritten: asyncio.Queue[tuple[Pairs, asyncio.Future[None]]] = asyncio.Queue()
 
     async def begin(self) -> None:
         await self.client.open({place.topic for place in self.places})
@@ -179,6 +227,8 @@ class DrivenMirroring(Mirroring):
         keepers = (self._keep_driver(), self._keep_writing())
         for each in keepers:
             self.background(each)
+        if self.balancing:
+            self.background(self.balancing.keep())
         async with asyncio.timeout(FIRST_PLAN_SECONDS):
             await self._first_started.wait()
 
@@ -188,12 +238,12 @@ class DrivenMirroring(Mirroring):
             f"driver {len(self.runs) + 1}",
             self.appliance,
             self._dice,
-            driver_leadership.Makers(
-                ends=partial(ends_of, self.world),
-                follower=lambda _, __, on_change: WorldFollower(self.orders, on_change),
-                board=lambda *_: NoBoard(),
-            ),
+            partial(ends_of, self.world),
+            self._parts,
+            self.orders,
+            self.balancing is not None,
             self._spark,
+            self._posted,
             self._tell,
         )
         self.runs.append(made)
@@ -204,29 +254,47 @@ class DrivenMirroring(Mirroring):
         """Returns the runs that have not ended, stopped ones too."""
         return [run for run in self.runs if run.is_running]
 
+    def standing(self) -> StandingOrders:
+        """Returns the orders that stand in the topic; those known before while it does not
+        answer."""
+        self._standing = self._standing.after(self.orders.read(self._orders_read) or ())
+        return self._standing
+
     async def place(
         self, loads: Mapping[int, Iterable[TopicPartition]], makers: Makers = MAKERS
     ) -> None:
-        """Writes a placement as the balancer does; the driver decides whether an epoch begins."""
+        """Writes placements of all streams that have these carriers, as the balancer does; the
+        driver decides whether an epoch begins."""
         self._generation += 1
+        standing = self.standing()
+        for name in (DEFAULT_STREAM, *standing.streams):
+            first = standing.first_carrier(name)
+            own = {it: loads[it] for it in loads if first <= it < first + CARRIERS_MAX}
+            if own:
+                self.order([self._placed(name, own)])
+
+    def _placed(self, stream: str, loads: Mapping[int, Iterable[TopicPartition]]) -> Placed:
         where = [(place, number) for number, some in loads.items() for place in some]
-        placed = Placed(
+        return Placed(
             route=ROUTE.key,
             at_ms=0,
             who="balancer",
-            stream=DEFAULT_STREAM,
+            stream=stream,
             generation=self._generation,
             carriers=tuple(sorted(loads)),
             topics=by_carrier(where),
         )
-        self.order([placed])
 
     def order(
         self, records: Iterable[AnyRecord] = (), tombstones: Iterable[bytes] = ()
     ) -> asyncio.Future[None]:
         """Writes records and tombstones behind those before; the future ends once they stand."""
+        return self.write(pairs_of(records, tombstones))
+
+    def write(self, pairs: Pairs) -> asyncio.Future[None]:
+        """Writes keys and values in the same way, whether or not anybody can follow them."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._unwritten.put_nowait((tuple(records), tuple(tombstones), done))
+        self._unwritten.put_nowait((pairs, done))
         return done
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
@@ -235,9 +303,13 @@ class DrivenMirroring(Mirroring):
 
     async def _keep_writing(self) -> None:
         while True:
-            records, tombstones, done = await self._unwritten.get()
-            await self.orders.write(records, tombstones)
+            pairs, done = await self._unwritten.get()
+            await self.orders.write(pairs)
             done.set_result(None)
+
+    def _posted(self, run: DriverRun, posting: Posting) -> None:
+        for act in self.on_post:
+            act(run, posting)
 
     def outdated(self) -> list[str]:
         """Returns the carriers that run for a driver that has a successor."""
@@ -252,6 +324,8 @@ class DrivenMirroring(Mirroring):
 
     def mend(self) -> None:
         super().mend()
+        if self.balancing:
+            self.balancing.mend()
         for run in self.drivers():
             if run.process.is_stopped:
                 run.process.resume()
@@ -259,6 +333,8 @@ class DrivenMirroring(Mirroring):
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
+        if self.balancing:
+            await self.balancing.close()
         for run in self.drivers():
             run.process.kill()
         mains = [run.process.main for run in self.runs if run.process.main]

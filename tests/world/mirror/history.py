@@ -7,24 +7,28 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Collection
-from contextlib import nullcontext
+from collections.abc import Collection
 
 from replicator.mirror.carrier.assembly import MAKERS, Makers
-from replicator.mirror.repair.rewind import Rewind
 from tests.world.checks import ends, losses
 from tests.world.checks.maps import Maps
+from tests.world.checks.pauses import paused_stream_rests
+from tests.world.checks.placements import PlacementChecks
+from tests.world.checks.postings import PostingChecks
 from tests.world.checks.sequences import Sequences
 from tests.world.checks.steps import StepChecks
-from tests.world.checks.wrong import Wrong, shown
+from tests.world.checks.writers import Writers
+from tests.world.checks.wrong import Wrong
 from tests.world.faults import redis as redis_faults
 from tests.world.faults.acceptances import accept_losses
-from tests.world.faults.dealer import Dealer, faults_of
+from tests.world.faults.dealer import BURSTS, Dealer, OwnDice, some_of
+from tests.world.faults.route_faults import faults_of
 from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.mirror.parts import PARTS, Parts
 from tests.world.mirror.scene import Course, Scene
 from tests.world.outcome import Outcome
-from tests.world.told_logs import told_logs
-from tests.world.virtual_loop import VirtualLoop, run
+from tests.world.replay import WHOLE, Replay, replayed
+from tests.world.virtual_loop import VirtualLoop
 
 LOAD_SECONDS = 60.0
 """Bound of virtual time for the load to end once nothing fails any more."""
@@ -43,18 +47,24 @@ class History:
 
     def __init__(self, scene: Scene, left_out: Collection[int] = ()) -> None:
         self.scene = scene
-        self.dealer = Dealer(scene.seed, faults_of(scene.course), left_out=left_out)
+        kinds = some_of(faults_of(scene.course), random.Random(f"{scene.seed} kinds"))
+        self.dealer = Dealer(kinds, OwnDice(scene.seed), left_out, BURSTS)
         self.is_loaded = True
 
     async def run(self) -> Outcome:
         scene, loop = self.scene, self.scene.loop
-        scene.tell("deals " + ", ".join(fault.name for fault, _ in self.dealer.dealt))
+        self.dealer.tell(scene)
         maps = None if scene.course.loses else Maps(scene)
         watching = None
+        Writers(scene)
         if maps:
             StepChecks(scene)
             Sequences(scene)
             watching = asyncio.create_task(maps.watch())
+        if scene.course.has_streams or scene.course.has_balancers:
+            PostingChecks(scene)
+        if scene.course.has_balancers:
+            PlacementChecks(scene)
         await scene.mirroring.begin()
         await scene.plan()
         if scene.course.accepts:
@@ -69,6 +79,8 @@ class History:
         self._mend()
         async with asyncio.timeout(LOAD_SECONDS):
             await asyncio.gather(*load)
+        if scene.course.has_streams:
+            await paused_stream_rests(scene)
         await self._settle()
         if maps and watching:
             await maps.settle()
@@ -114,37 +126,17 @@ def play(
     seed: int,
     course: Course | None = None,
     makers: Makers = MAKERS,
-    *,
-    rewind: Callable[..., Rewind] = Rewind,
-    left_out: Collection[int] = (),
-    logs: bool = False,
+    parts: Parts = PARTS,
+    replay: Replay = WHOLE,
 ) -> Outcome:
-    """Plays the history of a seed.
+    """Plays the history of a seed; raises Wrong with the history's log.
 
     Args:
         makers: of the carriers' parts; a mutation has others.
-        rewind: makes the command of operators that rewind; a mutation has another.
-        left_out: numbers of the deals that are left out.
-        logs: True takes the log lines of carriers and drivers into the history's log.
-
-    Raises:
-        Wrong: with the history's log and the number of its deals.
+        parts: of drivers, balancers and commands, likewise.
     """
-    random.seed(seed)
-    histories: list[History] = []
 
-    async def main(loop: VirtualLoop) -> Outcome:
-        scene = Scene(loop, seed, course or Course(), makers, rewind)
-        histories.append(History(scene, left_out))
-        with told_logs(scene.tell) if logs else nullcontext():
-            return await histories[0].run()
+    def make(loop: VirtualLoop) -> History:
+        return History(Scene(loop, seed, course or Course(), makers, parts), replay.left_out)
 
-    try:
-        found: Outcome = run(main)
-    except Exception as wrong:
-        raise Wrong(
-            f"seed {seed}: {shown(wrong)}",
-            histories[0].scene.log if histories else [],
-            histories[0].dealer.count if histories else 0,
-        ) from wrong
-    return found
+    return replayed(seed, make, replay)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from balancer.plan import TopicPartition
@@ -25,6 +25,7 @@ class Mirroring:
 
     Args:
         partitions: of each topic.
+        balance: settings of the [balance] table.
         settings: of the [replicator] table.
     """
 
@@ -34,13 +35,14 @@ class Mirroring:
         topics: Sequence[str],
         partitions: int,
         brokers: int = 3,
+        balance: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
         self.world = world
         self.source = world.cluster("west-regional", brokers)
         self.target = world.cluster("east-aggregate", brokers)
         others = [world.cluster(name, 1) for name in ("west-aggregate", "east-regional")]
-        self.appliance = _appliance(self.source, self.target, *others, settings)
+        self.appliance = _appliance(self.source, self.target, *others, settings, balance or {})
         self.places = [TopicPartition(t, n) for t in topics for n in range(partitions)]
         in_sync = min(2, brokers)
         for topic in topics:
@@ -74,7 +76,8 @@ def _appliance(
     target: KafkaCluster,
     other_aggregate: KafkaCluster,
     other_regional: KafkaCluster,
-    replicator: dict[str, Any],
+    replicator: Mapping[str, Any],
+    balance: Mapping[str, Any],
 ) -> Appliance:
     def region(regional: KafkaCluster, aggregate: KafkaCluster) -> dict[str, Any]:
         return {
@@ -90,5 +93,6 @@ def _appliance(
                 "east": region(other_regional, target),
             },
             "replicator": replicator,
+            "balance": balance,
         }
     )

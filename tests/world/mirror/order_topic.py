@@ -1,7 +1,7 @@
 """Topic sluice.balance in a world: orders of operators and placements, as records of its log.
 
-Writers and followers stand in for librdkafka's clients. A record is read once it is below the high
-watermark of a leader that clients reach.
+Writers and followers stand in for librdkafka's clients. A record is read once it is committed, on a
+leader that clients reach.
 """
 
 from __future__ import annotations
@@ -9,20 +9,29 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from replicator.config.names import BALANCE_TOPIC
 from replicator.kafka.protocol.error_codes import Code
 from replicator.orders.order_log import KeyedRecord, OrderLog
-from replicator.orders.order_records import AnyRecord, decode, encode, key_of
+from replicator.orders.order_reader import OrderReader
+from replicator.orders.order_records import AnyRecord, Lease, encode, key_of
 from tests.replicator.batches.source_batches import Record, decoded, encoded
+from tests.world.checks.log_reading import LogReading
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.kafka.log_batch import Refused, batch_of
 from tests.world.kafka.log_requests import replicated
 from tests.world.kafka.partition import NOBODY, Partition
+from tests.world.mirror.standing_orders import StandingOrders
 from tests.world.process import CURRENT
 
 POLL_SECONDS = (0.02, 0.5)
+Pairs = Sequence[tuple[bytes, bytes | None]]
+
+
+def pairs_of(records: Iterable[AnyRecord] = (), tombstones: Iterable[bytes] = ()) -> Pairs:
+    """Returns keys and values as the topic has them."""
+    return [*((key_of(it), encode(it)) for it in records), *((key, None) for key in tombstones)]
 
 
 class OrderTopic:
@@ -33,24 +42,20 @@ class OrderTopic:
     """
 
     def __init__(self, cluster: KafkaCluster, dice: random.Random) -> None:
-        self._cluster, self._dice = cluster, dice
+        self._cluster, self.dice = cluster, dice
         cluster.create(BALANCE_TOPIC, 1, min_in_sync=min(2, len(cluster.brokers)))
 
-    async def write(
-        self, records: Iterable[AnyRecord] = (), tombstones: Iterable[bytes] = ()
-    ) -> None:
-        """Writes records and tombstones as one batch, again and again until it is acknowledged."""
+    async def write(self, pairs: Pairs) -> None:
+        """Writes keys and values as one batch, again and again until it is acknowledged."""
         now = int(time.time() * 1000)
-        pairs: list[tuple[bytes, bytes | None]] = [(key_of(it), encode(it)) for it in records]
-        pairs += [(key, None) for key in tombstones]
         data = encoded([Record(at, now, key, value) for at, (key, value) in enumerate(pairs)])
         while True:
             if await self._try(data):
                 return
-            await asyncio.sleep(self._dice.uniform(0.05, 0.5))
+            await asyncio.sleep(self.dice.uniform(0.05, 0.5))
 
     async def _try(self, data: bytes) -> bool:
-        partition = self._partition
+        partition = self.partition
         leader = partition.decided.leader
         if not self._is_reached(leader):
             return False
@@ -62,23 +67,32 @@ class OrderTopic:
         code = await replicated(self._cluster.brokers[leader], partition, end, 5.0)
         return code == Code.NONE
 
-    def read(self, begin: int) -> tuple[int, list[KeyedRecord]] | None:
-        """Returns the end of the log, and the records from an offset on; None: no answer."""
-        partition = self._partition
+    def read(self, reading: LogReading) -> list[Record] | None:
+        """Returns the records that are new to a reading of `partition`; None: no answer."""
+        if not self._is_reached(self.partition.decided.leader):
+            return None
+        batches = [it for it in reading.batches() if not it.is_marker]
+        return [record for batch in batches for record in decoded(batch.data)]
+
+    def read_whole(self) -> list[Record] | None:
+        """Returns all records up to the end that a leader tells; None: no answer."""
+        partition = self.partition
         leader = partition.decided.leader
         if not self._is_reached(leader):
             return None
-        log = partition.logs[leader]
-        end = max(begin, log.high_watermark)
-        return end, [
-            _keyed(it) for batch in log.from_offset(begin, end) for it in decoded(batch.data)
-        ]
+        try:
+            end = partition.latest(leader, read_committed=True)
+        except Refused:
+            return None
+        reading = LogReading(partition, is_stable=True)
+        records = self.read(reading)
+        return records if reading.position >= end else None
 
     def poll_seconds(self) -> float:
-        return self._dice.uniform(*POLL_SECONDS)
+        return self.dice.uniform(*POLL_SECONDS)
 
     @property
-    def _partition(self) -> Partition:
+    def partition(self) -> Partition:
         found = self._cluster.partition(BALANCE_TOPIC, 0)
         assert found is not None
         return found
@@ -90,10 +104,22 @@ class OrderTopic:
 
 
 class WorldFollower:
-    """Follower of orders within the process that starts it."""
+    """Follower of orders within the process that starts it.
 
-    def __init__(self, topic: OrderTopic, on_change: Callable[[OrderLog], None]) -> None:
+    Args:
+        reader: of the topic's records.
+    """
+
+    def __init__(
+        self,
+        topic: OrderTopic,
+        on_change: Callable[[OrderLog], None],
+        reader: OrderReader | None = None,
+    ) -> None:
         self._topic, self._on_change = topic, on_change
+        self._reader = reader or OrderReader()
+        self.told = StandingOrders()
+        """Orders that the process has been told of."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -106,18 +132,25 @@ class WorldFollower:
             self._task.cancel()
 
     async def _run(self) -> None:
-        offset, order_log, last = 0, OrderLog(), None
+        reading = LogReading(self._topic.partition, is_stable=True)
+        order_log, last = OrderLog(), None
+        standing = self.told
         while True:
             await asyncio.sleep(self._topic.poll_seconds())
-            found = self._topic.read(offset)
-            if found is None:
+            records = self._topic.read(reading)
+            if records is None:
                 continue
-            offset, records = found
-            order_log = order_log.after(records)
-            if order_log != last:
+            read = keyed(self._reader, records)
+            order_log, standing = order_log.after(read), standing.after(records)
+            has_orders = any(not isinstance(record, Lease) for _, record in read)
+            if last is None or (has_orders and order_log != last):
                 last = order_log
                 self._on_change(order_log)
+                # Behind what on_change hands over to the loop.
+                asyncio.get_running_loop().call_soon(setattr, self, "told", standing)
 
 
-def _keyed(record: Record) -> KeyedRecord:
-    return record.key or b"", None if record.value is None else decode(record.value)
+def keyed(reader: OrderReader, records: Iterable[Record]) -> list[KeyedRecord]:
+    """Returns the records as a follower takes them, without those that are left out."""
+    read = (reader.read(it.key, it.value, f"sluice.balance-0 at {it.offset}") for it in records)
+    return [each for each in read if each is not None]

@@ -28,15 +28,21 @@ SILENT_SECONDS = 12.0
 
 
 class Postings:
-    """Posting of one run of a driver, kept in memory."""
+    """Posting of one run of a driver, kept in memory.
 
-    def __init__(self) -> None:
+    Args:
+        posted: called with each posting.
+    """
+
+    def __init__(self, posted: Callable[[Posting], object]) -> None:
         self._posting: Posting | None = None
+        self._posted = posted
 
     def write(self, posting: Posting) -> None:
         writer = CURRENT.get()
         if writer is None or not writer.is_dead:
             self._posting = posting
+            self._posted(posting)
 
     def read(self) -> Posting | None:
         return self._posting

@@ -33,9 +33,9 @@ class Rewinds:
         self._entries: dict[TopicPartition, Entry] = {}
         EntryView(target, ROUTE, self._seen)
 
-    def __len__(self) -> int:
-        """Returns the number of rewinds that were asked for."""
-        return sum(map(len, self._asked.values()))
+    def are_asked(self, place: TopicPartition) -> bool:
+        """Returns True if an operator has wanted to rewind a partition."""
+        return place in self._asked
 
     def ask(self, place: TopicPartition, offset: int) -> None:
         """Notes that an operator is about to rewind a partition to a source offset."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.mirror.carrier.assembly import MAKERS, Makers
-from replicator.mirror.repair.rewind import Rewind
+from replicator.orders.order_records import DEFAULT_STREAM
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.mirror.acceptances import Acceptances
 from tests.world.mirror.compactions import Compactions
 from tests.world.mirror.driving import DrivenMirroring
 from tests.world.mirror.hasty_expiry import CHECK_SECONDS, EXPIRY_SECONDS, hastened
 from tests.world.mirror.mirroring import ROUTE
+from tests.world.mirror.parts import PARTS, Parts
 from tests.world.mirror.redis_keeper import keeper
 from tests.world.mirror.rewinds import Rewinds
 from tests.world.mirror.source_load import Sender
@@ -42,8 +43,12 @@ class Course:
         keyless_share: share of the records that have no key.
         has_gaps: False lets the source have neither transactions nor compaction: no record waits
             for an entry that covers a gap.
+        topics: of the route, each with as many partitions.
+        has_streams: with operators who divide the topics among streams.
+        has_balancers: with balancers, which place the partitions.
     """
 
+    topics: tuple[str, ...] = ("orders",)
     partitions: int = 3
     carriers: int = 2
     brokers: int = 3
@@ -56,6 +61,8 @@ class Course:
     old_shares: tuple[float, ...] = (0.0, 0.0, 0.3)
     has_gaps: bool = True
     keyless_share: float = 0.0
+    has_streams: bool = False
+    has_balancers: bool = False
 
 
 class Scene:
@@ -63,7 +70,7 @@ class Scene:
 
     Args:
         makers: of the carriers' parts.
-        rewind: makes the command of operators that rewind.
+        parts: of drivers, balancers and commands.
     """
 
     def __init__(
@@ -72,14 +79,14 @@ class Scene:
         seed: int,
         course: Course,
         makers: Makers = MAKERS,
-        rewind: Callable[..., Rewind] = Rewind,
+        parts: Parts = PARTS,
     ) -> None:
-        self.rewind = rewind
         self.world = World(loop, seed)
         is_hasty = random.Random(f"{seed} expiry").random() < HASTY_SHARE
         expires_soon = is_hasty if course.forgets is None else course.forgets
         makers = hastened(makers) if expires_soon else makers
         self.loop, self.seed, self.course, self.makers = loop, seed, course, makers
+        self.parts = parts
         self.dice = random.Random(seed)
         self.log: list[str] = []
         self.loads: dict[int, tuple[TopicPartition, ...]] = {}
@@ -129,29 +136,45 @@ class Scene:
     def _mirroring(self) -> DrivenMirroring:
         return DrivenMirroring(
             self.world,
-            ["orders"],
+            self.course.topics,
             self.course.partitions,
             self.course.brokers,
             makers=self.makers,
+            parts=self.parts,
             tell=self.tell,
             dice=random.Random(f"{self.seed} driving"),
+            has_balancers=self.course.has_balancers,
             carriers_per_route=self.course.carriers,
             ledger_seconds=1.0,
             request_timeout_ms=5000,
         )
 
-    async def plan(self) -> None:
-        """Places all partitions anew; where other carriers get some, a new epoch begins."""
-        places = list(self.places)
-        self.dice.shuffle(places)
-        count = self.course.carriers
-        numbers = self.dice.sample(range(count + 1), count)
-        await self.place({number: places[at::count] for at, number in enumerate(numbers)})
+    async def plan(self, dice: random.Random | None = None) -> None:
+        """Places all partitions anew; where other carriers get some, a new epoch begins.
+
+        Args:
+            dice: of a fault that goes on while others are dealt; None: those of the deal.
+        """
+        dice = dice or self.dice
+        standing, count = self.mirroring.standing(), self.course.carriers
+        loads: dict[int, list[TopicPartition]] = {}
+        for stream in (DEFAULT_STREAM, *standing.streams):
+            places = [it for it in self.places if standing.stream_of(it.topic) == stream]
+            dice.shuffle(places)
+            first = standing.first_carrier(stream)
+            numbers = dice.sample(range(first, first + count + 1), count)
+            loads |= {number: places[at::count] for at, number in enumerate(numbers)}
+        await self.place(loads)
 
     async def place(self, loads: Mapping[int, Sequence[TopicPartition]]) -> None:
-        """Gives carriers these partitions, by their numbers."""
+        """Gives carriers these partitions, by their numbers; balancers do that themselves."""
+        if self.course.has_balancers:
+            return
         self.loads = {number: tuple(some) for number, some in loads.items()}
-        told = {number: [it.partition for it in some] for number, some in self.loads.items()}
+        told = {
+            number: [f"{it.topic}-{it.partition}" for it in some]
+            for number, some in self.loads.items()
+        }
         self.tell(f"place {told}")
         await self.mirroring.place(self.loads, self.makers)
 

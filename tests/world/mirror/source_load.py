@@ -53,6 +53,8 @@ class Sender:
     acknowledged: list[bytes] = field(default_factory=list)
     """Values of committed records, in order."""
     aborted: int = 0
+    pace: float = 1.0
+    """Factor of the sends in a second."""
     is_behind: bool = False
     """True once the log is found to have lost records of this producer."""
     _sending: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -73,7 +75,7 @@ class Sender:
                 is_transactional=dice.random() < self.transactional_share,
                 commits=dice.random() < 0.7,
             )
-            await asyncio.sleep(dice.expovariate(per_second))
+            await asyncio.sleep(dice.expovariate(per_second * self.pace))
 
     async def send(
         self, count: int, *, is_transactional: bool = False, commits: bool = True

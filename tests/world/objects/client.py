@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from tests.world.blocking import wait
-from tests.world.objects.server import COMPLETE, PUT, ObjectServer
+from tests.world.objects.server import COMPLETE, PUT, ObjectServer, Only
 
 
 class WorldS3:
@@ -29,7 +29,7 @@ class WorldS3:
 
     def put_object(self, **asked: Any) -> Any:
         key, crc, metadata = asked["Key"], asked["ChecksumCRC32C"], asked["Metadata"]
-        act = partial(self._server.put, key, asked["Body"], crc, metadata, _is_new(asked))
+        act = partial(self._server.put, key, asked["Body"], crc, metadata, _only(asked))
         return self._ask(PUT, key, act)
 
     def create_multipart_upload(self, **asked: Any) -> Any:
@@ -44,7 +44,7 @@ class WorldS3:
     def complete_multipart_upload(self, **asked: Any) -> Any:
         key, upload_id, crc = asked["Key"], asked["UploadId"], asked["ChecksumCRC32C"]
         parts = [(each["PartNumber"], each["ETag"]) for each in asked["MultipartUpload"]["Parts"]]
-        act = partial(self._server.complete, key, upload_id, parts, crc, _is_new(asked))
+        act = partial(self._server.complete, key, upload_id, parts, crc, _only(asked))
         return self._ask(COMPLETE, key, act)
 
     def abort_multipart_upload(self, **asked: Any) -> Any:
@@ -63,9 +63,9 @@ class WorldS3:
         return wait(partial(self._server.ask, operation, key, act))
 
 
-def _is_new(asked: dict[str, Any]) -> bool:
-    """Returns True if a request asks for a name that is not taken."""
-    return bool(asked.get("IfNoneMatch") == "*")
+def _only(asked: dict[str, Any]) -> Only:
+    """Returns the condition of a request."""
+    return Only(asked.get("IfNoneMatch") == "*", asked.get("IfMatch", ""))
 
 
 class _Body:
@@ -81,10 +81,10 @@ class _Uploads:
         self._client = client
 
     def paginate(self, **asked: Any) -> Iterator[Any]:
-        begun = datetime.fromtimestamp(0, UTC)
         found = self._client.uploads(asked["Prefix"])
         yield {
             "Uploads": [
-                {"Key": key, "UploadId": upload_id, "Initiated": begun} for key, upload_id in found
+                {"Key": key, "UploadId": it, "Initiated": datetime.fromtimestamp(begun_at, UTC)}
+                for key, it, begun_at in found
             ]
         }

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.world.faults import brokers
+from tests.world.faults.fault import Fault
 from tests.world.objects.scene import Scene
-from tests.world.objects.server import COMPLETE, PUT, WRITES, Armed, Condition, Fate, Order
+from tests.world.objects.server import COMPLETE, PART, PUT, WRITES, Armed, Condition, Fate, Order
 from tests.world.objects.step_checks import FOREIGN
 from tests.world.process import Process
 from tests.world.sinks import loader_faults
-from tests.world.sinks.loader_faults import STOP_SECONDS, Fault, later, strike_later
+from tests.world.sinks.loader_faults import STOP_SECONDS, later, strike_later
 
-PART, BEGIN, HEAD = "UploadPart", "CreateMultipartUpload", "HeadObject"
+BEGIN, HEAD = "CreateMultipartUpload", "HeadObject"
 LISTING, ABORT = "ListMultipartUploads", "AbortMultipartUpload"
 ANY = (PART, BEGIN, HEAD, LISTING, ABORT, *WRITES)
 SECONDS = (0.3, 2.0, 8.0)
@@ -125,5 +128,5 @@ STORE = (
 FAULTS = (
     *loader_faults.FAULTS,
     *STORE,
-    *(Fault(each.name, each.act, 1) for each in brokers.FAULTS),
+    *(replace(each, weight=1) for each in brokers.FAULTS),
 )

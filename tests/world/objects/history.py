@@ -6,9 +6,11 @@ left out, within a bound of virtual time.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from aggregator.loader import loss_acceptance
 from aggregator.loader.assembly import MAKERS, Makers
@@ -18,15 +20,24 @@ from replicator.kafka.client.loss import LossKind
 from tests.world.objects.end_checks import differences
 from tests.world.objects.faults import FAULTS
 from tests.world.objects.losses import LOSSES
+from tests.world.objects.overwriting import keep_overwriting
 from tests.world.objects.scene import Course, ObjectLoop, Scene
 from tests.world.objects.step_checks import FOREIGN
+from tests.world.objects.sweeping import SWEEPING
 from tests.world.outcome import Outcome
-from tests.world.sinks.feed_history import FeedHistory, played
+from tests.world.replay import WHOLE, Replay, replayed
+from tests.world.sinks.feed_history import FeedHistory
 from tests.world.sinks.loaded_feed import FEED
+from tests.world.sinks.sink_loop import run
 
 
 class History(FeedHistory[Scene]):
     """History of one scene."""
+
+    async def before_faults(self) -> None:
+        """Lets an operator look after parked partitions, where the course has one."""
+        if self.scene.course.overwrites:
+            self._overwriting = asyncio.create_task(keep_overwriting(self.scene))
 
     def mend_store(self) -> None:
         server = self.scene.server
@@ -41,7 +52,7 @@ class History(FeedHistory[Scene]):
         scene, checks = self.scene, self.scene.checks
         assert checks is not None
         for key, stored in list(scene.server.objects.items()):
-            if stored.data == FOREIGN:
+            if stored.data.startswith(FOREIGN):
                 del scene.server.objects[key]
         parked = [
             place
@@ -67,14 +78,15 @@ def _tokens(seed: int) -> Iterator[None]:
         open_object.secrets.token_hex = before
 
 
-def play(seed: int, course: Course | None = None, makers: Makers = MAKERS) -> Outcome:
+def play(
+    seed: int, course: Course | None = None, makers: Makers = MAKERS, replay: Replay = WHOLE
+) -> Outcome:
     """Plays the history of a seed; raises Wrong with the history's log."""
     course = course or Course()
-    faults = (*FAULTS, *(LOSSES if course.loses else ()))
+    faults = (*FAULTS, *(LOSSES if course.loses else ()), *(SWEEPING if course.only else ()))
+
+    def make(loop: ObjectLoop) -> History:
+        return History(Scene(loop, seed, course, makers), faults, replay)
+
     with _tokens(seed):
-        return played(
-            seed,
-            lambda loop: Scene(loop, seed, course, makers),
-            lambda scene: History(scene, faults),
-            ObjectLoop,
-        )
+        return replayed(seed, make, replay, partial(run, make_loop=ObjectLoop))

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.intents.intent import Intent
 from balancer.plan import TopicPartition
-from replicator.kafka.client.loss import LossKind
+from replicator.kafka.client.loss import Loss, LossKind
 from tests.replicator.batches.source_batches import Record, decoded
+from tests.world.faults.fault import Fault
+from tests.world.faults.losses import any_partition, recreate_topic, unclean_election
 from tests.world.kafka import log_losses
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.kafka.log_losses import LossCause, LostRange
-from tests.world.kafka.partition import NOBODY, Partition
+from tests.world.kafka.partition import NOBODY
 from tests.world.objects.log_ranges import LogRanges
 from tests.world.objects.object_load import Fate
-from tests.world.sinks.loader_faults import Fault
 
 if TYPE_CHECKING:
     from tests.world.objects.object_feeding import ObjectFeeding
@@ -24,33 +25,13 @@ if TYPE_CHECKING:
     from tests.world.objects.step_checks import StepChecks
 
 EVERYTHING = 1 << 60
-BATCHES_LOST_MAX = 12
-EXPLAINED_BY = {
-    LossKind.SOURCE_TRUNCATED: LossCause.UNCLEAN_ELECTION,
-    LossKind.RETENTION_PASSED: LossCause.RETENTION,
-    LossKind.SOURCE_RECREATED: LossCause.RECREATION,
-    LossKind.SOURCE_DELETED: LossCause.RECREATION,
-}
 
 # -- faults
 
 
-async def unclean_election(scene: Scene) -> None:
-    partition = _any_partition(scene)
-    leader, cluster = partition.decided.leader, scene.feeding.cluster
-    others = [it for it in partition.replicas if it != leader and cluster.is_connected(it)]
-    if leader == NOBODY or not others:
-        return
-    node, log = scene.dice.choice(others), partition.logs[leader]
-    ends = [it.base_offset for it in log.batches[-BATCHES_LOST_MAX:]]
-    kept = min(scene.dice.choice(ends or [log.end]), partition.logs[node].end)
-    scene.tell(f"{partition.topic}-{partition.number} ended at {log.end}, {node} has {kept}")
-    log_losses.elect_unclean(cluster, partition, node, kept)
-
-
 async def delete_unread(scene: Scene) -> None:
     """Retention deletes records that are not passed yet."""
-    partition = _any_partition(scene)
+    partition = any_partition(scene, scene.feeding.cluster)
     if (leader := partition.decided.leader) != NOBODY:
         end = partition.logs[leader].high_watermark
         scene.tell(f"{partition.topic}-{partition.number} is deleted before {end}")
@@ -58,15 +39,7 @@ async def delete_unread(scene: Scene) -> None:
 
 
 async def recreate(scene: Scene) -> None:
-    topic = scene.dice.choice(scene.feeding.places).topic
-    scene.tell(f"there is another topic under the name of {topic}")
-    log_losses.recreate(scene.feeding.cluster, topic)
-
-
-def _any_partition(scene: Scene) -> Partition:
-    partition = scene.feeding.cluster.partition(*scene.dice.choice(scene.feeding.places))
-    assert partition is not None
-    return partition
+    recreate_topic(scene, scene.feeding.cluster, scene.dice.choice(scene.places).topic)
 
 
 LOSSES = (
@@ -89,11 +62,20 @@ def intact_to(cluster: KafkaCluster, place: TopicPartition) -> int:
 
 
 def explain(cluster: KafkaCluster, place: TopicPartition, intent: Intent) -> bool:
-    """Returns True if an intent is parked for a loss that the log had."""
+    """Returns True if an intent is parked for a loss that the log had, and names all of it."""
     loss = intent.parked
-    return loss is not None and any(
-        EXPLAINED_BY.get(loss.kind) is it.cause for it in of_place(cluster, place)
-    )
+    return loss is not None and any(_explains(it, loss) for it in of_place(cluster, place))
+
+
+def _explains(lost: LostRange, loss: Loss) -> bool:
+    match loss.kind, lost.cause:
+        case LossKind.SOURCE_TRUNCATED, LossCause.UNCLEAN_ELECTION:
+            return loss.end is not None and loss.begin == lost.begin < loss.end <= lost.end
+        case LossKind.RETENTION_PASSED, LossCause.RETENTION:
+            return loss.end is not None and loss.begin < loss.end == lost.end
+        case LossKind.SOURCE_RECREATED | LossKind.SOURCE_DELETED, LossCause.RECREATION:
+            return loss.begin <= lost.end
+    return False
 
 
 def is_of_other_log(cluster: KafkaCluster, place: TopicPartition, intent: Intent) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -30,27 +30,11 @@ from replicator.runtime.run_in_thread import run_in_thread
 from tests.world.objects.scene import Course
 from tests.world.objects.server import StoreKind
 from tests.world.sinks.loader_faults import FAULTS as OF_LOADERS
+from tests.world.sinks.mutation import Mutation
 from tests.world.sinks.mutations import FencesNobody, FormsAnew, LettersAfter, LettersApart
 
 USUAL = Course(partitions=2, brokers=1, seconds=30.0, only=tuple(each.name for each in OF_LOADERS))
 """Course in which all faults are those of loaders."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mutation:
-    """A rule that is taken out.
-
-    Args:
-        rule: its number in docs/ARCHITECTURE.md.
-        name: of the mutation.
-        makers: of the loaders that break it.
-        course: of the histories that find it.
-    """
-
-    rule: int
-    name: str
-    makers: Makers
-    course: Course = USUAL
 
 
 # -- progress
@@ -290,23 +274,25 @@ AMID = Course(only=("stop a loader amid a transaction",))
 """Course in which loaders stand still amid their commits, mostly until these are aborted."""
 
 MUTATIONS = (
-    Mutation(37, "two objects of a folder are sealed", _with(SealsMore, object_forming=SealsTwo)),
-    Mutation(38, "open objects are passed", _with(PassesOpen)),
+    Mutation(
+        37, "two objects of a folder are sealed", _with(SealsMore, object_forming=SealsTwo), USUAL
+    ),
+    Mutation(38, "open objects are passed", _with(PassesOpen), USUAL),
     Mutation(38, "unread offsets are passed", _with(PassesUnread), TAKEOVERS),
-    Mutation(39, "markers of folders are forgotten", _with(NamesNoMarkers)),
+    Mutation(39, "markers of folders are forgotten", _with(NamesNoMarkers), USUAL),
     Mutation(39, "objects are formed anew", Makers(acquisition=FormsAnew), TAKEOVERS),
     Mutation(39, "a sealed object is cut", _with(CutsReplays), TAKEOVERS),
     Mutation(
         39, "the clock ends objects of the log", _with(EndsByClock), replace(USUAL, by_log=True)
     ),
-    Mutation(39, "holders of objects are not fenced", Makers(acquisition=FencesNobody)),
-    Mutation(42, "objects' letters come before", Makers(intent_committer=LettersApart)),
-    Mutation(42, "objects' letters come behind", Makers(intent_committer=LettersAfter)),
-    Mutation(48, "completed before the intent", Makers(intent_committer=CommitsLater)),
+    Mutation(39, "holders of objects are not fenced", Makers(acquisition=FencesNobody), USUAL),
+    Mutation(42, "objects' letters come before", Makers(intent_committer=LettersApart), USUAL),
+    Mutation(42, "objects' letters come behind", Makers(intent_committer=LettersAfter), USUAL),
+    Mutation(48, "completed before the intent", Makers(intent_committer=CommitsLater), USUAL),
     Mutation(48, "a success is believed", Makers(object_forming=BelievesSuccess), DEATHS),
     Mutation(48, "any object of the name counts", Makers(object_forming=BelievesNames), NAMES),
     Mutation(48, "an upload that is gone is believed", Makers(object_forming=BelievesGone), SWEEPS),
-    Mutation(48, "told before it is complete", Makers(object_forming=TellsBefore)),
+    Mutation(48, "told before it is complete", Makers(object_forming=TellsBefore), USUAL),
     Mutation(48, "no condition", Makers(object_store=Overwriting), NAMES),
     Mutation(53, "who waits is not told of a failure", Makers(intent_committer=TellsSome), AMID),
 )

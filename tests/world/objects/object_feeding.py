@@ -36,6 +36,7 @@ class ObjectFeeding(LoadedFeed):
         brokers: int,
         kind: StoreKind,
         settings: Settings,
+        part_bytes: int | None = None,
     ) -> None:
         cluster = world.cluster("east-aggregate", brokers)
         # Objects of a few records are read again by more than one fetch only where these are small.
@@ -53,7 +54,7 @@ class ObjectFeeding(LoadedFeed):
         appliance = appliance_of(cluster.bootstrap, {**of_store, **settings.of_feed})
         super().__init__(world, cluster, appliance, topics, partitions)
         assert isinstance(self.feed, ObjectFeed)
-        part_mib = PART_BYTES[settings.file] / (1 << 20)
+        part_mib = (part_bytes or PART_BYTES[settings.file]) / (1 << 20)
         self.feed = self.feed.model_copy(update={"part_mib": part_mib})
 
     def connected(self, makers: Makers) -> Makers:

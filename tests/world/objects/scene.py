@@ -12,6 +12,7 @@ from tests.world.objects.server import Condition, StoreKind
 from tests.world.objects.step_checks import StepChecks
 from tests.world.sinks.feed_scene import FeedScene
 from tests.world.sinks.sink_loop import SinkLoop
+from tui.actions.upload_sweeping import UploadSweep
 
 KINDS = (
     StoreKind(),
@@ -38,6 +39,9 @@ class Course:
         by_log: True where the log alone ends objects, False where the clock does too; None: by the
             dice.
         partition_by: folders of the objects; None: by the dice.
+        part_bytes: of uploads; None: about as many as a few records have.
+        overwrites: with an operator who has objects overwrite what has their names.
+        sweep: of operators; a mutation has another one.
     """
 
     topics: tuple[str, ...] = ("orders",)
@@ -51,6 +55,39 @@ class Course:
     kind: StoreKind | None = None
     by_log: bool | None = None
     partition_by: str | None = None
+    part_bytes: int | None = None
+    overwrites: bool = False
+    sweep: type[UploadSweep] = UploadSweep
+
+
+SWEEPS = Course(
+    partitions=2,
+    part_bytes=30,
+    only=(
+        "sweep amid an object",
+        "slow store",
+        "late completions",
+        "strike at a request",
+        "kill a loader soon",
+    ),
+    fault_seconds=0.7,
+)
+"""Course of operators who sweep uploads of objects that take long to complete."""
+
+
+OVERWRITES = Course(
+    partitions=2,
+    part_bytes=30,
+    kind=StoreKind(),
+    only=(
+        "take a name",
+        "kill a loader soon",
+        "new epoch",
+    ),
+    fault_seconds=0.7,
+    overwrites=True,
+)
+"""Course of operators who have objects overwrite what somebody wrote under their names."""
 
 
 class ObjectLoop(SinkLoop):
@@ -76,7 +113,13 @@ class Scene(FeedScene[ObjectFeeding]):
             random.Random(self.dice.random()), course.by_log, course.partition_by
         )
         self.feeding = ObjectFeeding(
-            self.world, course.topics, course.partitions, course.brokers, kind, settings
+            self.world,
+            course.topics,
+            course.partitions,
+            course.brokers,
+            kind,
+            settings,
+            course.part_bytes,
         )
         self.server = self.feeding.server
         self.senders = [

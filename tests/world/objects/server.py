@@ -30,7 +30,7 @@ LATE_SECONDS = (0.5, 12.0, 45.0)
 
 
 class Condition(StrEnum):
-    """Way of a store with If-None-Match."""
+    """Way of a store with If-None-Match and If-Match."""
 
     KEPT = "kept"
     LOOKED_AT = "looked at before the object is assembled: of two writers both may win"
@@ -79,6 +79,7 @@ ANSWERS = {
     Fate.ERROR_BEHIND: ("InternalError", 200),
 }
 COMPLETE = "CompleteMultipartUpload"
+PART = "UploadPart"
 PUT = "PutObject"
 WRITES = (PUT, COMPLETE)
 """Operations that show an object."""
@@ -97,12 +98,30 @@ class Stored:
     shown_at: float
 
 
+@dataclass(frozen=True, slots=True)
+class Only:
+    """Condition of a request that writes an object.
+
+    Args:
+        is_new: its name has to be free (If-None-Match).
+        over: ETag of the content that has to be there (If-Match); empty: whatever is there.
+    """
+
+    is_new: bool = False
+    over: str = ""
+
+
 @dataclass(slots=True)
 class LiveUpload:
-    """Upload that is not completed."""
+    """Upload that is not completed.
+
+    Args:
+        begun_at: Unix time.
+    """
 
     key: str
     metadata: Mapping[str, str]
+    begun_at: float
     parts: dict[int, bytes] = field(default_factory=dict)
 
 
@@ -269,11 +288,11 @@ class ObjectServer:
         return found.data
 
     async def put(
-        self, key: str, data: bytes, crc: str, metadata: Mapping[str, str], is_new: bool
+        self, key: str, data: bytes, crc: str, metadata: Mapping[str, str], only: Only
     ) -> dict[str, Any]:
         if text_of(crc32c(data)) != crc:
             raise error(PUT, "BadDigest", 400)
-        await self._write(PUT, key, data, metadata, is_new)
+        await self._write(PUT, key, data, metadata, only)
         return {}
 
     def write(self, key: str, data: bytes, metadata: Mapping[str, str]) -> None:
@@ -286,18 +305,21 @@ class ObjectServer:
         self.written(key, self.objects[key], before)
 
     async def _write(
-        self, operation: str, key: str, data: bytes, metadata: Mapping[str, str], is_new: bool
+        self, operation: str, key: str, data: bytes, metadata: Mapping[str, str], only: Only
     ) -> None:
-        condition = self.kind.condition if is_new else Condition.IGNORED
-        if condition is Condition.LOOKED_AT:
-            self._check_new(operation, key)
+        if self.kind.condition is Condition.LOOKED_AT:
+            self._check(operation, key, only)
         await asyncio.sleep(self._delay())
-        if condition is Condition.KEPT:
-            self._check_new(operation, key)
+        if self.kind.condition is Condition.KEPT:
+            self._check(operation, key, only)
         self.write(key, data, metadata)
 
-    def _check_new(self, operation: str, key: str) -> None:
-        if key in self.objects:
+    def _check(self, operation: str, key: str, only: Only) -> None:
+        found = self.objects.get(key)
+        if only.over and found is None:
+            raise error(operation, "NoSuchKey", 404)
+        is_other = found is not None and only.over and etag_of(found.data) != only.over
+        if is_other or (only.is_new and found is not None):
             raise error(operation, "PreconditionFailed", 412)
 
     def _shown(self, key: str) -> Stored | None:
@@ -309,17 +331,17 @@ class ObjectServer:
     async def begin(self, key: str, metadata: Mapping[str, str]) -> str:
         self._begun += 1
         upload_id = f"upload-{self._begun}"
-        self.uploads[upload_id] = LiveUpload(key, metadata)
+        self.uploads[upload_id] = LiveUpload(key, metadata, EPOCH + self.loop.time())
         return upload_id
 
     async def put_part(self, upload_id: str, number: int, data: bytes, crc: str) -> str:
         if text_of(crc32c(data)) != crc:
-            raise error("UploadPart", "BadDigest", 400)
-        self._upload("UploadPart", upload_id).parts[number] = data
+            raise error(PART, "BadDigest", 400)
+        self._upload(PART, upload_id).parts[number] = data
         return etag_of(data)
 
     async def complete(
-        self, key: str, upload_id: str, parts: Sequence[tuple[int, str]], crc: str, is_new: bool
+        self, key: str, upload_id: str, parts: Sequence[tuple[int, str]], crc: str, only: Only
     ) -> dict[str, Any]:
         if upload_id not in self.uploads and self.kind.forgives and key in self.objects:
             return {}
@@ -329,7 +351,7 @@ class ObjectServer:
         data = b"".join(upload.parts[at] for at, _ in parts)
         if text_of(crc32c(data)) != crc:
             raise error(COMPLETE, "BadDigest", 400)
-        await self._write(COMPLETE, key, data, upload.metadata, is_new)
+        await self._write(COMPLETE, key, data, upload.metadata, only)
         self.uploads.pop(upload_id, None)
         return {}
 
@@ -338,9 +360,9 @@ class ObjectServer:
         del self.uploads[upload_id]
         return {}
 
-    async def list_uploads(self, prefix: str) -> list[tuple[str, str]]:
-        """Returns key and id of each upload below a prefix."""
-        found = [(each.key, upload_id) for upload_id, each in self.uploads.items()]
+    async def list_uploads(self, prefix: str) -> list[tuple[str, str, float]]:
+        """Returns key, id and begin of each upload below a prefix."""
+        found = [(each.key, upload_id, each.begun_at) for upload_id, each in self.uploads.items()]
         return sorted(each for each in found if each[0].startswith(prefix))
 
     def _upload(self, operation: str, upload_id: str) -> LiveUpload:

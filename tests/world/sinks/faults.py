@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.world.faults import brokers
+from tests.world.faults.fault import Fault
 from tests.world.sinks import loader_faults
-from tests.world.sinks.loader_faults import Fault, later
+from tests.world.sinks.loader_faults import later
 from tests.world.sinks.scene import Scene
 
 
@@ -79,5 +82,5 @@ FAULTS = (
     Fault("lose a session", lose_session, 2),
     Fault("lose answers", lose_answers, 3),
     Fault("refuse inserts", refuse_inserts, 1),
-    *(Fault(each.name, each.act, 1) for each in brokers.FAULTS),
+    *(replace(each, weight=1) for each in brokers.FAULTS),
 )

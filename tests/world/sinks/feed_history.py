@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from tests.world.checks.wrong import Wrong, shown
+from tests.world.checks.wrong import Wrong
+from tests.world.faults.dealer import Dealer, SharedDice, all_of, some_of
+from tests.world.faults.fault import Fault
 from tests.world.outcome import Outcome
+from tests.world.replay import Replay
 from tests.world.sinks.feed_scene import FeedScene
-from tests.world.sinks.loader_faults import Fault
-from tests.world.sinks.sink_loop import SinkLoop, run
 
 LOAD_SECONDS = 60.0
 """Bound of virtual time for the load to end once nothing fails any more."""
@@ -30,19 +31,19 @@ class FeedHistory(Generic[S]):
         faults: all that may be dealt.
     """
 
-    def __init__(self, scene: S, faults: Iterable[Fault]) -> None:
+    def __init__(self, scene: S, faults: Iterable[Fault[S]], replay: Replay) -> None:
         self.scene = scene
         self.is_loaded = True
         only = scene.course.only
-        self.dealt: list[tuple[Fault, int]] = [
-            (fault, fault.weight * scene.dice.choice([1, 2, 4]))
-            for fault in faults
-            if (fault.name in only if only else scene.dice.random() < DEALT_SHARE)
-        ]
+        if only:
+            kinds = all_of((it for it in faults if it.name in only), scene.dice)
+        else:
+            kinds = some_of((replace(it, share=DEALT_SHARE) for it in faults), scene.dice)
+        self.dealer = Dealer(kinds, SharedDice(replay.dice), replay.left_out)
 
     async def run(self) -> Outcome:
         scene, loop = self.scene, self.scene.loop
-        scene.tell("deals " + ", ".join(fault.name for fault, _ in self.dealt))
+        self.dealer.tell(scene)
         await scene.begin()
         await scene.plan()
         load = [
@@ -50,10 +51,8 @@ class FeedHistory(Generic[S]):
             for sender in scene.senders
         ]
         await self.before_faults()
-        kinds, weights = zip(*self.dealt, strict=True)
         while loop.time() < scene.course.seconds:
-            await asyncio.sleep(scene.dice.expovariate(1 / scene.course.fault_seconds))
-            await scene.dice.choices(kinds, weights)[0].act(scene)
+            await self.dealer.deal(scene)
         self.is_loaded = False
         self._mend()
         async with asyncio.timeout(LOAD_SECONDS):
@@ -99,25 +98,3 @@ class FeedHistory(Generic[S]):
                 raise Wrong("; ".join(differing))
             await self.while_waiting()
             await asyncio.sleep(1.0)
-
-
-def played(
-    seed: int,
-    make_scene: Callable[[Any], S],
-    make_history: Callable[[S], FeedHistory[S]],
-    make_loop: Callable[[], SinkLoop] = SinkLoop,
-) -> Outcome:
-    """Plays the history of a seed; raises Wrong with the history's log."""
-    random.seed(seed)
-    scenes: list[S] = []
-
-    async def main(loop: SinkLoop) -> Outcome:
-        scenes.append(make_scene(loop))
-        return await make_history(scenes[0]).run()
-
-    try:
-        found: Outcome = run(main, make_loop)
-    except Exception as wrong:
-        told = scenes[0].log if scenes else []
-        raise Wrong(f"seed {seed}: {shown(wrong)}", told) from wrong
-    return found

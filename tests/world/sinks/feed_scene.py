@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from aggregator.intents.intent import Intent
 from aggregator.loader.assembly import MAKERS, Makers
+from balancer.plan import TopicPartition
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.process import Process
 from tests.world.sinks.loaded_feed import LoadedFeed
@@ -63,7 +64,7 @@ class FeedScene(Generic[F]):
 
     async def _plan(self) -> None:
         await self.feeding.plan()
-        places = list(self.feeding.places)
+        places = list(self.places)
         self.dice.shuffle(places)
         # A loader that starts under an old number fences its predecessor; another one need not.
         count = self.dice.randint(1, self.course.loaders)
@@ -101,6 +102,11 @@ class FeedScene(Generic[F]):
             for it in self.feeding.loaders
             if not it.is_dead and not it.is_stopped and not it.has_ended
         ]
+
+    @property
+    def places(self) -> list[TopicPartition]:
+        """Partitions that are loaded."""
+        return self.feeding.places
 
     def any_cluster(self) -> KafkaCluster:
         return self.feeding.cluster

@@ -10,10 +10,12 @@ import asyncio
 
 from aggregator.loader.assembly import MAKERS, Makers
 from tests.world.outcome import Outcome
+from tests.world.replay import WHOLE, Replay, replayed
 from tests.world.sinks.end_checks import differences
 from tests.world.sinks.faults import FAULTS
-from tests.world.sinks.feed_history import FeedHistory, played
+from tests.world.sinks.feed_history import FeedHistory
 from tests.world.sinks.scene import Course, Scene
+from tests.world.sinks.sink_loop import SinkLoop, run
 
 
 class History(FeedHistory[Scene]):
@@ -47,10 +49,12 @@ class History(FeedHistory[Scene]):
         return differences(self.scene.feeding, self.scene.checks)
 
 
-def play(seed: int, course: Course | None = None, makers: Makers = MAKERS) -> Outcome:
+def play(
+    seed: int, course: Course | None = None, makers: Makers = MAKERS, replay: Replay = WHOLE
+) -> Outcome:
     """Plays the history of a seed; raises Wrong with the history's log."""
-    return played(
-        seed,
-        lambda loop: Scene(loop, seed, course or Course(), makers),
-        lambda scene: History(scene, FAULTS),
-    )
+
+    def make(loop: SinkLoop) -> History:
+        return History(Scene(loop, seed, course or Course(), makers), FAULTS, replay)
+
+    return replayed(seed, make, replay, run)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextvars import Context
-from dataclasses import dataclass
 from typing import Any
 
 from aggregator.intents.intent import Intent
+from tests.world.faults.fault import Fault
 from tests.world.kafka.kafka_cluster import TRANSACTIONS
 from tests.world.kafka.log_batch import Batch
 from tests.world.kafka.partition import Observer, Partition
@@ -24,21 +24,6 @@ have to choose it so (docs/aggregate.md). Loaders are stopped, and are absent, f
 LOADER = re.compile(r"sluice\.feed\..*\.\d+(~\d+)?")
 """Transactional ids of loaders."""
 STOP_SECONDS = (0.5, 3.0, 7.0, 20.0, 1.3 * WINDOW_SECONDS)
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A kind of fault.
-
-    Args:
-        name: for people.
-        act: does it, by the scene's dice. Whatever has to be mended later, it mends itself.
-        weight: how often it is dealt, compared with the others.
-    """
-
-    name: str
-    act: Callable[[Any], Awaitable[None]]
-    weight: int = 1
 
 
 def later(scene: FeedScene[Any], seconds: float, act: Callable[..., object], *args: Any) -> None:

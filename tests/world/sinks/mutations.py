@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -27,26 +27,10 @@ from aggregator.store.replica import Connected
 from aggregator.store.shard_store import ShardStore
 from balancer.plan import TopicPartition
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from tests.world.sinks.mutation import Mutation
 from tests.world.sinks.scene import Course
 
 USUAL = Course()
-
-
-@dataclass(frozen=True, slots=True)
-class Mutation:
-    """A rule that is taken out.
-
-    Args:
-        rule: its number in docs/ARCHITECTURE.md.
-        name: of the mutation.
-        makers: of the loaders that break it.
-        course: of the histories that find it.
-    """
-
-    rule: int
-    name: str
-    makers: Makers
-    course: Course = USUAL
 
 
 class CommitsLater(IntentCommitter):
@@ -238,17 +222,17 @@ STALL = Course(seconds=60.0, stalls="delays", bound_seconds=12.0)
 """Course in which nothing fails, and a table takes no inserts."""
 
 MUTATIONS = (
-    Mutation(37, "intents are not awaited", Makers(intent_committer=CommitsLater)),
-    Mutation(37, "markers are not awaited", Makers(shard_tables=LoadsBehind)),
-    Mutation(38, "the offset passes blocks", Makers(intent_committer=PassesBlocks)),
+    Mutation(37, "intents are not awaited", Makers(intent_committer=CommitsLater), USUAL),
+    Mutation(37, "markers are not awaited", Makers(shard_tables=LoadsBehind), USUAL),
+    Mutation(38, "the offset passes blocks", Makers(intent_committer=PassesBlocks), USUAL),
     Mutation(39, "tables are not looked at", _stores(LooksNot), TAKEOVERS),
-    Mutation(39, "blocks are formed anew", Makers(acquisition=FormsAnew)),
-    Mutation(39, "holders are not fenced", Makers(acquisition=FencesNobody)),
+    Mutation(39, "blocks are formed anew", Makers(acquisition=FormsAnew), USUAL),
+    Mutation(39, "holders are not fenced", Makers(acquisition=FencesNobody), USUAL),
     Mutation(40, "pauses are not noticed", Makers(shard_tables=Unwatched), STOPS),
     Mutation(41, "the quorum is not asked for", _stores(HeedsNoQuorum), SERVERS),
     Mutation(41, "any copy is enough", _stores(TrustsAnyCopy), SERVERS),
     Mutation(41, "uncommitted parts count", _stores(TrustsAnyPart), COMMITS),
-    Mutation(42, "dead letters come before", Makers(intent_committer=LettersApart)),
-    Mutation(42, "dead letters come behind", Makers(intent_committer=LettersAfter)),
+    Mutation(42, "dead letters come before", Makers(intent_committer=LettersApart), USUAL),
+    Mutation(42, "dead letters come behind", Makers(intent_committer=LettersAfter), USUAL),
     Mutation(45, "flushes are not given up", Makers(partitions=NeverGivenUp), STALL),
 )

@@ -20,6 +20,7 @@ from replicator.mirror.offset_map.runs_topic import RunsKey
 from replicator.mirror.repair.rewind import Rewind
 from replicator.spark.driver_command import read_command
 from tests.world.mirror.mutations.mutation import Mutation
+from tests.world.mirror.parts import Parts
 
 
 class ReadOnce(Ledger):
@@ -162,7 +163,7 @@ MUTATIONS = (
         "a rewind does not read the entry again",
         Makers(),
         "releases",
-        rewind=_rewinding_at_once,
+        parts=Parts(rewind=_rewinding_at_once),
     ),
     Mutation(8, "each partition begins at sequence 0", Makers(fenced_committer=BeginsAgain)),
     Mutation(9, "a missing entry begins anew", Makers(takeover=_beginning_anew), "ledgers"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.assembly import MAKERS, Makers
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
-from replicator.mirror.repair.rewind import Rewind
 from tests.replicator.mirror.carrier.adapted_pipelines import AdaptedPipelines
+from tests.world.mirror.parts import PARTS, Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +20,17 @@ class Mutation:
         name: of the mutation.
         makers: of the carriers that break it.
         family: of the histories that find it.
-        rewind: makes the command of an operator that breaks it.
+        parts: of the drivers, balancers and commands that break it.
     """
 
     rule: int
     name: str
-    makers: Makers
+    makers: Makers = MAKERS
     family: str = "mirror"
-    rewind: Callable[..., Rewind] = Rewind
+    parts: Parts = PARTS
+
+
+RULES_HOLD = Mutation(0, "none")
 
 
 def adapted(adapt: Callable[[PartitionPipeline], None]) -> Makers:

@@ -1,0 +1,142 @@
+"""Leadership of balancers that share a log in memory, with a producer that fences."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.admin.admin_error import AdminError
+from replicator.orders.balance_log import BalanceLog, Superseded
+from replicator.orders.order_log import OrderLog
+from replicator.orders.order_records import AnyRecord, Lease, Placed, key_of
+from replicator.placement.rounds.balancer_leadership import BalancerLeadership, Outdated
+
+SETTINGS = KafkaCluster(bootstrap=["127.0.0.1:1"])
+
+
+class Topic:
+    """Topic with the records that were committed, and the number of its newest producer."""
+
+    def __init__(self) -> None:
+        self.order_log = OrderLog()
+        self.newest = 0
+        self.is_answering = True
+        self.before_open: Callable[[], None] = lambda: None
+
+    def commit(self, *records: AnyRecord) -> None:
+        self.order_log = self.order_log.after((key_of(it), it) for it in records)
+
+    @property
+    def generation(self) -> int:
+        placed = self.order_log.placed("west.east", "default")
+        return placed.generation if placed else 0
+
+
+class OwnLog(BalanceLog):
+    def __init__(self, topic: Topic) -> None:
+        super().__init__("east aggregate", SETTINGS)
+        self._own = topic
+
+    def make_topic(self) -> None:
+        """Does nothing: the topic is there."""
+
+    def read(self) -> OrderLog:
+        return self._own.order_log
+
+
+class OwnPublisher:
+    """Publisher whose answers may be lost after it has written."""
+
+    def __init__(self, topic: Topic) -> None:
+        self._topic, self._number = topic, 0
+
+    def open(self) -> None:
+        act, self._topic.before_open = self._topic.before_open, lambda: None
+        act()
+        self._topic.newest += 1
+        self._number = self._topic.newest
+
+    def publish(self, records: tuple[AnyRecord, ...], _: tuple[bytes, ...]) -> None:
+        if self._number != self._topic.newest:
+            raise Superseded("fenced")
+        self._topic.commit(*records)
+        if not self._topic.is_answering:
+            raise AdminError("east aggregate", "no answer")
+
+
+def leadership(topic: Topic, who: str) -> BalancerLeadership:
+    make_publisher: Any = lambda *_: OwnPublisher(topic)  # noqa: E731
+    return BalancerLeadership(
+        "east aggregate", SETTINGS, "east", who, log=OwnLog(topic), make_publisher=make_publisher
+    )
+
+
+def placed(generation: int) -> Placed:
+    return Placed(
+        route="west.east",
+        at_ms=0,
+        who="one",
+        stream="default",
+        generation=generation,
+        carriers=(0,),
+        topics={},
+    )
+
+
+async def unanswered(one: BalancerLeadership, topic: Topic, record: AnyRecord) -> None:
+    """Writes a record whose answer is lost: the producer has to be opened again."""
+    topic.is_answering = False
+    with pytest.raises(AdminError, match="no answer"):
+        await one.write([record])
+    topic.is_answering = True
+
+
+def test_a_placement_is_written_upon_the_last_one_only():
+    async def main() -> None:
+        topic = Topic()
+        one = leadership(topic, "one")
+        await one.acquire()
+        await one.write([placed(1)])
+        await unanswered(one, topic, placed(2))
+        with pytest.raises(Outdated, match="generation 2 holds"):
+            await one.write([placed(2)])
+        await one.write([placed(3)])
+        assert topic.generation == 3
+
+    asyncio.run(main())
+
+
+def test_a_balancer_that_opens_its_producer_after_another_one_has_come_writes_nothing():
+    async def main() -> None:
+        topic = Topic()
+        one = leadership(topic, "one")
+        await one.acquire()
+        await unanswered(one, topic, placed(1))
+
+        def other_comes() -> None:
+            topic.newest += 1
+            topic.commit(Lease(route="east", at_ms=1, who="two", since_ms=1), placed(2))
+
+        topic.before_open = other_comes
+        with pytest.raises(Superseded, match="two is active"):
+            await one.write([placed(2)])
+        assert topic.order_log.lease("east").who == "two"
+
+    asyncio.run(main())
+
+
+def test_a_fenced_balancer_ends_once_it_reads_the_lease_of_the_newer_one():
+    async def main() -> None:
+        topic = Topic()
+        one, two = leadership(topic, "one"), leadership(topic, "two")
+        await one.acquire()
+        await two.acquire()
+        with pytest.raises(Superseded, match="two is active"):
+            await one.write([placed(1)])
+        assert topic.generation == 0
+
+    asyncio.run(main())

@@ -1,0 +1,63 @@
+"""Mutations of balancers: on which placement they place, and whether they may write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from typing_extensions import override
+
+from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.tail.topic_tailer import LogUnreadable
+from replicator.orders.balance_log import Superseded
+from replicator.orders.order_log import OrderLog
+from replicator.orders.order_records import AnyRecord, Placed
+from replicator.placement.rounds.balancer_leadership import BalancerLeadership
+from replicator.placement.rounds.rounds import Rounds, Write
+from tests.world.mirror.mutations.mutation import Mutation
+from tests.world.mirror.parts import Parts
+
+
+class WritesOn(BalancerLeadership):
+    """Takes the leadership back when a newer balancer has it."""
+
+    @override
+    async def write(self, records: Iterable[AnyRecord], tombstones: Iterable[bytes] = ()) -> None:
+        wanted, deleted = tuple(records), tuple(tombstones)
+        try:
+            await super().write(wanted, deleted)
+        except Superseded:
+            await self.open_producer()
+            await super().write(wanted, deleted)
+
+
+class BeginsAnew(Rounds):
+    """Reads orders, and no placement of an earlier balancer."""
+
+    @override
+    def update_orders(self, order_log: OrderLog) -> None:
+        own = {key: it for key, it in order_log.records.items() if not isinstance(it, Placed)}
+        super().update_orders(OrderLog(own))
+
+
+class BelievesInWrites(Rounds):
+    """Goes on from a placement whose write has failed."""
+
+    @override
+    async def tick(self, write: Write) -> None:
+        async def written(records: tuple[AnyRecord, ...], tombstones: tuple[bytes, ...]) -> None:
+            with suppress(AdminError, LogUnreadable):
+                await write(records, tombstones)
+
+        await super().tick(written)
+
+
+def _in_balance(name: str, parts: Parts) -> Mutation:
+    return Mutation(27, name, family="balance", parts=parts)
+
+
+MUTATIONS = (
+    _in_balance("a fenced balancer writes on", Parts(balancer_leadership=WritesOn)),
+    _in_balance("earlier placements are not read", Parts(rounds=BeginsAnew)),
+    _in_balance("a placement that failed is the base of the next", Parts(rounds=BelievesInWrites)),
+)

@@ -1,0 +1,27 @@
+"""Mutation: a rule of docs/ARCHITECTURE.md that the loaders of a history do not keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from aggregator.loader.assembly import Makers
+
+Course = TypeVar("Course")
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation(Generic[Course]):
+    """A rule that is taken out.
+
+    Args:
+        rule: its number in docs/ARCHITECTURE.md.
+        name: of the mutation.
+        makers: of the loaders that break it.
+        course: of the histories that find it.
+    """
+
+    rule: int
+    name: str
+    makers: Makers
+    course: Course
