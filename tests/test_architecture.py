@@ -35,7 +35,7 @@ ONLY_LIVE = """
     replicator/kafka/protocol/: fetch leader_epoch metadata offset_and_metadata produce producers
     replicator/kafka/protocol/: topic_id transactions
     replicator/kafka/tail/: consumer_offsets copy_store log_ends topic_tailer
-    replicator/mirror/carrier/: acquisition assembly assignment command_follower commit_schedule
+    replicator/mirror/carrier/: acquisition assembly assignment command_follower
     replicator/mirror/carrier/: pipelines reassignment sender senders target_watch
     replicator/mirror/driver/: driver_leadership own_topics
     replicator/mirror/ledger/: acquired inspection

@@ -75,7 +75,10 @@ class CommitSchedule:
                 self.committed()
             elif waiting:
                 await self.committer.commit(waiting)
-                self.committed()
+                # Behind more gaps than an entry lists, batches wait for those in flight. Woken for
+                # nothing, the senders would ask for the same entry at once, again and again.
+                if not all(pipeline.waits_for_cover for pipeline in waiting):
+                    self.committed()
 
     async def _move_up(self, pipelines: list[PartitionPipeline]) -> None:
         """Raises the target offsets of idle pipelines to the ends of the target's logs.

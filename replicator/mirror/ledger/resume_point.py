@@ -78,7 +78,7 @@ def resume_point(evidence: Evidence) -> ResumePoint | Loss:
     if isinstance(tail, Loss):
         tail, unread = None, tail
     elif tail:
-        unread = tail.missing
+        unread = tail.missing or tail.changed
     if unread and not evidence.is_accepted:
         return unread
     source_offset = entry.source_offset if evidence.first_offset is None else evidence.first_offset

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from balancer.plan import TopicPartition
-from replicator.batches.batch import Header, scan
+from replicator.batches.batch import LOG_APPEND_TIME, Header, scan
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Code
@@ -27,6 +27,7 @@ class Tail:
         mark: the last of these records, or the entry's own mark.
         runs: source and target offsets of these records.
         missing: records of the writer that are not there although later ones are.
+        changed: records of the writer to which the target gave other timestamps.
         ends_thinned: after the last of these records the log has a hole, where more may have been.
             Compaction leaves nothing of a batch whose keys were all written again since.
         leader_epoch: leader epoch in which the marker was appended.
@@ -38,6 +39,7 @@ class Tail:
     mark: Mark | None
     runs: tuple[Run, ...]
     missing: Loss | None = None
+    changed: Loss | None = None
     ends_thinned: bool = False
     leader_epoch: int = -1
     is_whole: bool = False
@@ -141,7 +143,12 @@ class Reading:
         up_to = self.entry.landed_up_to(last)
         if up_to > self.landed:
             self.own.append(
-                FoundBatch(up_to - header.last_offset_delta - 1, up_to, self.is_thinned)
+                FoundBatch(
+                    up_to - header.last_offset_delta - 1,
+                    up_to,
+                    self.is_thinned,
+                    is_stamped=bool(header.attributes & LOG_APPEND_TIME),
+                )
             )
             self.is_thinned = self.has_hole = False
             self.runs += _runs(self.entry, header, up_to)
@@ -184,6 +191,7 @@ async def read_tail(
                     reading.mark,
                     tuple(reading.runs),
                     missing,
+                    changed_records(entry, reading.own),
                     reading.has_hole,
                     header.leader_epoch,
                     reading.is_whole,
@@ -219,11 +227,13 @@ class FoundBatch:
         first, end: range of its records, counted from the entry's sequence on.
         is_thinned: offsets are missing in the log between the writer's previous batch and this one,
             by compaction or at the log's begin. Records may be missing with them.
+        is_stamped: the target gave the records its own timestamp.
     """
 
     first: int
     end: int
     is_thinned: bool
+    is_stamped: bool = False
 
 
 def missing_records(entry: Entry, batches: Sequence[FoundBatch]) -> Loss | None:
@@ -248,6 +258,25 @@ def missing_records(entry: Entry, batches: Sequence[FoundBatch]) -> Loss | None:
         spans[-1].source_offset + spans[-1].count,
         f"{count} records were refused, and later ones appended by a broker that had forgotten the "
         "producer; accept-loss omits the refused ones and continues after the later ones",
+    )
+
+
+def changed_records(entry: Entry, batches: Sequence[FoundBatch]) -> Loss | None:
+    """Returns the records whose timestamps a topic with LogAppendTime has replaced.
+
+    The writer saw no answer that shows it, or died before it could park the partition.
+    """
+    stamped = [batch for batch in batches if batch.is_stamped]
+    if not stamped:
+        return None
+    first, last = stamped[0].first, stamped[-1].end
+    spans = entry.spans(first, last - first)
+    return Loss(
+        LossKind.TIMES_CHANGED,
+        spans[0].source_offset,
+        spans[-1].source_offset + spans[-1].count,
+        "message.timestamp.type=LogAppendTime when a former carrier wrote them: set CreateTime on "
+        "the target's topic, then accept-loss",
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tests.replicator.batches.source_batches import decoded
-from tests.world.faults.carriers import kill_all
+from tests.world.faults.carriers import kill_all, kill_some
 from tests.world.faults.fault import Fault
 from tests.world.faults.logs import entries
+from tests.world.faults.moments import appended, has_records
 from tests.world.kafka.replica_log import ReplicaLog
 from tests.world.mirror.scene import Scene
 
@@ -40,7 +43,8 @@ async def compact_unread(scene: Scene) -> None:
 
 
 async def compact_backlog(scene: Scene) -> None:
-    """Lets records pile up while no carrier runs, and removes all but every second or third."""
+    """Lets records pile up while no carrier runs, and removes all but every second or third. In
+    half of the cases carriers are killed amid the others."""
     source, place = scene.mirroring.source, scene.dice.choice(scene.places)
     partition = source.partition(*place)
     assert partition is not None
@@ -56,6 +60,12 @@ async def compact_backlog(scene: Scene) -> None:
         log.compact(begin, log.stable_offset, lambda at: at % step == 0)
         scene.compactions.note(place, (before[at] for at in before.keys() - _records(log).keys()))
     await scene.plan()
+    carried = scene.mirroring.target.partition(*place)
+    assert carried is not None
+    if scene.dice.random() < 0.5 and await appended([carried], has_records):
+        await asyncio.sleep(scene.dice.uniform(0.0, 0.5))
+        kill_some(scene)
+        await scene.plan()
 
 
 def _records(log: ReplicaLog) -> dict[int, bytes]:

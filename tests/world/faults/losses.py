@@ -74,10 +74,16 @@ def delete_tail_of(scene: Scene, place: TopicPartition) -> None:
 
 async def restore_source(scene: Scene) -> None:
     """Has another leader of a source partition elected, and puts the disks of all brokers back to
-    what they had before: the older leader epoch is the newest one again."""
+    what they had before: the older leader epoch is the newest one again.
+
+    Each partition once: at a further election its epoch would be that of before, and nobody could
+    tell the two logs apart.
+    """
     source = scene.mirroring.source
     partition = any_partition(scene, source)
     epoch = partition.decided.epoch
+    if any(it.place == (partition.topic, partition.number) for it in source.lost):
+        return
     source.elect_another(partition)
     await asyncio.sleep(scene.dice.uniform(*RESTORE_SECONDS))
     leader = partition.decided.leader

@@ -52,7 +52,7 @@ COURSES: Mapping[str, Course] = {
         ),
     ),
     "gaps": Course(
-        seconds=40.0,
+        seconds=30.0,
         fault_seconds=4.0,
         only=("compact a backlog", "kill a carrier", "new epoch"),
     ),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.batches.batch import scan
+from replicator.batches.batch import LOG_APPEND_TIME, scan
 from replicator.kafka.client.cluster import Answered
 from replicator.kafka.client.loss import LossKind
 from replicator.kafka.protocol.error_codes import Code
@@ -57,6 +57,16 @@ async def test_a_batch_that_was_overtaken_is_missing():
     assert (found.missing.begin, found.missing.end) == (110, 115)
     assert "5 records" in found.missing.detail and "accept-loss" in found.missing.detail
     assert len(found.missing.detail) <= DETAIL_CHARACTERS_MAX
+
+
+async def test_records_that_were_given_other_timestamps_are_named():
+    stamped = bytearray(own(1010, 10, 5))
+    struct.pack_into(">h", stamped, 21, LOG_APPEND_TIME)
+    found = await tail(own(1000, 0, 10), bytes(stamped), own(1015, 15, 5), marker(1020, FENCE))
+    assert found.landed == 20 and found.missing is None
+    assert found.changed.kind is LossKind.TIMES_CHANGED
+    assert (found.changed.begin, found.changed.end) == (110, 115)
+    assert len(found.changed.detail) <= DETAIL_CHARACTERS_MAX
 
 
 async def test_the_first_batch_may_be_the_one_that_is_missing():
