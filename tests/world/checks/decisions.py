@@ -135,7 +135,8 @@ class PlanWatch:
         """
         for each in outcome.groups:
             about = f"plan {self.plan.id}: {each}"
-            if each.state.is_done and each.group in refused:
+            was_done = all(it.before == it.resume for it in each.positions)
+            if each.state.is_done and each.group in refused and not was_done:
                 raise Wrong(f"{about}, and its offsets were refused")
             if each.state in (MoveState.WRITTEN, MoveState.AS_PLANNED):
                 for it in each.positions:
