@@ -73,6 +73,12 @@ class BalancerRun:
         self.failure: BaseException | None = None
         """Error that no balancer may end with."""
         self._appliance, self._orders, self._parts = appliance, orders, parts
+        self._client = Cluster(
+            "east aggregate",
+            appliance.region(REGION).aggregate,
+            client_id="sluice.balance",
+            request_timeout_ms=appliance.replicator.request_timeout_ms,
+        )
 
     def start(self) -> None:
         self.process.start(self._main())
@@ -96,19 +102,12 @@ class BalancerRun:
                 self.failure = error
         finally:
             await daemon.wind_down(exit_code)
+            await self._client.close()
 
     def _makers(self) -> Makers:
-        settings = self._appliance.region(REGION).aggregate
-        replicator = self._appliance.replicator
-        client = Cluster(
-            "east aggregate",
-            settings,
-            client_id="sluice.balance",
-            request_timeout_ms=replicator.request_timeout_ms,
-        )
         make_producer: Any = partial(
             PlacementProducer,
-            client,
+            self._client,
             opening=partial(self._opening, self),
             opened=partial(self._opened, self),
         )
