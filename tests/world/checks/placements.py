@@ -1,7 +1,7 @@
 """Checks of each placement in the topic of orders, as it is committed.
 
 - It is based on the last one of its stream: its generation is the next.
-- Its writer is the newest balancer: the last lease before it is its own.
+- Its writer is the newest balancer: the last lease before it is its own. So is that of an answer.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ class PlacementChecks(Observer):
             return
         if value["kind"] == "lease":
             self._leader = value["who"]
+        elif value["kind"] in ("placed", "answer") and value["who"] != self._leader:
+            self._wrong(f"{value} is written while {self._leader} leads")
         elif value["kind"] == "placed":
             self._compare(self._placed.get(key), value)
             self._placed[key] = value
@@ -52,8 +54,6 @@ class PlacementChecks(Observer):
         self._scene.tell(f"placed {about}: {after['topics']}")
         if before and after["generation"] != before["generation"] + 1:
             self._wrong(f"{about}, follows {before['generation']} by {before['who']}")
-        if after["who"] != self._leader:
-            self._wrong(f"{about}, is written while {self._leader} leads")
         if before:
             former, now = _where(before), _where(after)
             self.moves += sum(former.get(place, it) != it for place, it in now.items())

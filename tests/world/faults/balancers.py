@@ -7,7 +7,7 @@ import asyncio
 from balancer.decision.placement import Scope
 from replicator.orders.order_records import DEFAULT_STREAM, ByHand, Exclusion, Pin, key_of
 from tests.world.faults.fault import Fault
-from tests.world.mirror.balancing import BALANCERS_MAX, BalancerRun, Balancing
+from tests.world.mirror.balancing import BALANCERS_MAX, BalancerRun, Balancing, nothing
 from tests.world.mirror.mirroring import ROUTE
 from tests.world.mirror.scene import Scene
 
@@ -40,6 +40,33 @@ async def second_balancer(scene: Scene) -> None:
     if len(balancing.running()) < BALANCERS_MAX:
         made = balancing.start()
         scene.tell(f"start {made.process.name} beside the others")
+
+
+async def overtake_as_it_opens(scene: Scene) -> None:
+    """Lets a balancer die between its fence and its lease. As the one before opens its producer
+    again, it stands still, and a third one comes."""
+    balancing, victim = _balancing(scene), any_balancer(scene)
+    if victim is None or len(balancing.running()) > 1 or balancing.opening is not nothing:
+        return
+    seconds = scene.dice.uniform(2.0, 12.0)
+    dying = balancing.start()
+    scene.tell(f"{dying.process.name} is to die with its fence, and then {victim.process.name}")
+
+    def opened(run: BalancerRun) -> None:
+        if run is dying:
+            run.process.kill()
+
+    def opening(run: BalancerRun) -> None:
+        if run is victim:
+            balancing.opening = nothing
+            scene.tell(f"stop {run.process.name} as it opens its producer, for {seconds:.1f} s")
+            run.process.stop()
+            scene.world.network.outside(scene.loop.time() + seconds, run.process.resume)
+            balancing.start()
+
+    balancing.opened, balancing.opening = opened, opening
+    # What it then has to write.
+    await place_by_hand(scene)
 
 
 async def shift_load(scene: Scene) -> None:
@@ -117,3 +144,4 @@ BALANCERS = (
     Fault("pin a partition", pin, 4, 1.0),
     Fault("place by hand", place_by_hand, 4, 1.0),
 )
+OVERTAKINGS = (Fault("overtake a balancer as it opens its producer", overtake_as_it_opens),)

@@ -50,6 +50,8 @@ def faults_of(course: Course) -> Sequence[Fault[Scene]]:
             *operators.RARE,
             *ids.IDS,
             *route_strikes.STRIKES,
+            *balancers.BALANCERS,
+            *balancers.OVERTAKINGS,
         )
         by_name = {it.name: it for it in (*FAULTS, *rare)}
         return [replace(by_name[name], weight=1, share=1.0) for name in course.only]

@@ -43,16 +43,42 @@ SETTINGS = {
 """The [balance] table: small carriers, and rounds that move partitions within seconds."""
 
 
-class BalancerRun:
-    """Run of a balancer, from its start to its end."""
+OnOpen = Callable[["BalancerRun"], object]
 
-    def __init__(self, name: str, appliance: Appliance, orders: OrderTopic, parts: Parts) -> None:
+
+def nothing(_: BalancerRun) -> None:
+    """Does nothing."""
+
+
+class BalancerRun:
+    """Run of a balancer, from its start to its end.
+
+    Args:
+        opening, opened: called with the run before it fences older ones, and once it has.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        appliance: Appliance,
+        orders: OrderTopic,
+        parts: Parts,
+        opening: OnOpen,
+        opened: OnOpen,
+    ) -> None:
+        self._opening, self._opened = opening, opened
         self.process = Process(name)
         self.is_fenced = False
         """True after it has ended because of a newer one."""
         self.failure: BaseException | None = None
         """Error that no balancer may end with."""
         self._appliance, self._orders, self._parts = appliance, orders, parts
+        self._client = Cluster(
+            "east aggregate",
+            appliance.region(REGION).aggregate,
+            client_id="sluice.balance",
+            request_timeout_ms=appliance.replicator.request_timeout_ms,
+        )
 
     def start(self) -> None:
         self.process.start(self._main())
@@ -76,15 +102,14 @@ class BalancerRun:
                 self.failure = error
         finally:
             await daemon.wind_down(exit_code)
+            await self._client.close()
 
     def _makers(self) -> Makers:
-        settings = self._appliance.region(REGION).aggregate
-        replicator = self._appliance.replicator
-        client = Cluster(
-            "east aggregate",
-            settings,
-            client_id="sluice.balance",
-            request_timeout_ms=replicator.request_timeout_ms,
+        make_producer: Any = partial(
+            PlacementProducer,
+            self._client,
+            opening=partial(self._opening, self),
+            opened=partial(self._opened, self),
         )
 
         def leadership(name: str, cluster: KafkaCluster, region: str, who: str) -> Any:
@@ -94,7 +119,7 @@ class BalancerRun:
                 region,
                 who,
                 log=WorldBalanceLog(name, self._appliance, region, self._orders),
-                make_publisher=partial(Publisher, open_producer=self._producer(client)),
+                make_publisher=partial(Publisher, open_producer=make_producer),
             )
 
         return Makers(
@@ -104,9 +129,6 @@ class BalancerRun:
                 self._orders, on_change, self._parts.reader()
             ),
         )
-
-    def _producer(self, client: Cluster) -> Any:
-        return partial(PlacementProducer, client)
 
 
 class Balancing:
@@ -129,11 +151,20 @@ class Balancing:
         self._appliance, self._orders, self._parts = appliance, orders, parts
         self._loop, self._dice, self._tell = loop, dice, tell
         self.runs: list[BalancerRun] = []
+        self.opening: OnOpen = nothing
+        """Called with each run that is about to fence older ones."""
+        self.opened: OnOpen = nothing
+        """Called with each run that has fenced older ones, and has not told so."""
 
     def start(self) -> BalancerRun:
         """Starts a balancer, whether or not another one runs."""
         made = BalancerRun(
-            f"balancer {len(self.runs) + 1}", self._appliance, self._orders, self._parts
+            f"balancer {len(self.runs) + 1}",
+            self._appliance,
+            self._orders,
+            self._parts,
+            lambda run: self.opening(run),
+            lambda run: self.opened(run),
         )
         self.runs.append(made)
         made.start()

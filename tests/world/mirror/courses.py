@@ -68,6 +68,14 @@ COURSES: Mapping[str, Course] = {
         only=("delete tails as carriers die", "new epoch"),
         forgets=False,
     ),
+    "fences": Course(
+        topics=("clicks", "orders"),
+        partitions=1,
+        seconds=80.0,
+        fault_seconds=4.0,
+        only=("overtake a balancer as it opens its producer", "shift the load"),
+        has_balancers=True,
+    ),
     "zombies": Course(
         seconds=90.0,
         fault_seconds=4.0,

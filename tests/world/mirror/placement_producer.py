@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -39,10 +39,18 @@ class PlacementProducer:
     Args:
         cluster: client of the process.
         options: of confluent_kafka.
+        opening, opened: called before it fences older producers, and once it has.
     """
 
-    def __init__(self, cluster: Cluster, options: dict[str, Any]) -> None:
-        self._cluster = cluster
+    def __init__(
+        self,
+        cluster: Cluster,
+        options: dict[str, Any],
+        *,
+        opening: Callable[[], object] = lambda: None,
+        opened: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._cluster, self._opening, self._opened = cluster, opening, opened
         self._id = str(options["transactional.id"])
         self._timeout_ms = int(options["transaction.timeout.ms"])
         self._identity = Identity(self._id, -1, -1)
@@ -81,11 +89,14 @@ class PlacementProducer:
     async def _init(self) -> None:
         with suppress(Exception):
             await self._cluster.open()
+        self._opening()
+        await asyncio.sleep(0)  # a process that was stopped goes on from here
         response = await self._cluster.ask_coordinator(
             TRANSACTION, self._id, InitProducerIdRequest(self._id, self._timeout_ms), _one
         )
         self._identity = Identity(self._id, response.producer_id, response.producer_epoch)
         self._sequences = {}
+        self._opened()
 
     async def _commit(self) -> None:
         for topic in sorted({topic for topic, *_ in self._records}):

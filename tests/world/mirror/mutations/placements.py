@@ -52,12 +52,29 @@ class BelievesInWrites(Rounds):
         await super().tick(written)
 
 
+class LooksOnce(BalancerLeadership):
+    """Looks for a newer balancer only before it opens its producer again."""
+
+    @override
+    async def _reacquire(self) -> OrderLog:
+        if successor := self._successor(await self._read()):
+            raise Superseded(successor)
+        await self.open_producer()
+        return OrderLog()
+
+
 def _in_balance(name: str, parts: Parts) -> Mutation:
     return Mutation(27, name, family="balance", parts=parts)
 
 
 MUTATIONS = (
     _in_balance("a fenced balancer writes on", Parts(balancer_leadership=WritesOn)),
+    Mutation(
+        27,
+        "the log is not read again by a balancer that opens its producer again",
+        family="fences",
+        parts=Parts(balancer_leadership=LooksOnce),
+    ),
     _in_balance("earlier placements are not read", Parts(rounds=BeginsAnew)),
     _in_balance("a placement that failed is the base of the next", Parts(rounds=BelievesInWrites)),
 )
