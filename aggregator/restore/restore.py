@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -33,7 +34,7 @@ from aggregator.restore.restored_runs import (
 from aggregator.restore.target_topic import batch_bytes_max, check_topic, new_topic
 from aggregator.restore.told_source import ToldSource
 from aggregator.s3.object_listing import differences
-from aggregator.s3.object_store import ObjectStore
+from aggregator.s3.object_store import ObjectStore, StoreAddress
 from balancer.plan import TopicPartition
 from replicator.config.names import RESTORED_TOPIC, restore_id
 from replicator.config.topology import Appliance
@@ -55,25 +56,47 @@ Progress = Callable[[int], None]
 """Called with the records that each transaction has restored."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Makers:
+    """Makers of replaceable parts. A test that takes a rule out replaces the part that keeps it."""
+
+    store: Callable[[StoreAddress], ObjectStore] = ObjectStore
+    listed_source: Callable[..., InventorySource] = ListedSource
+    admin: Callable[..., Admin] = Admin
+    session: Callable[..., RestoreSession] = RestoreSession
+
+
+MAKERS = Makers()
+
+
 class Restore:
     """Restore of one job.
 
     Args:
         timeout_seconds: for reading each cluster's topics, and for answers of admin clients.
+        makers: of replaceable parts.
     """
 
-    def __init__(self, appliance: Appliance, request: RestoreRequest, timeout_seconds: float):
+    def __init__(
+        self,
+        appliance: Appliance,
+        request: RestoreRequest,
+        timeout_seconds: float,
+        makers: Makers = MAKERS,
+    ) -> None:
         self._appliance = appliance
         self._request = request
         self._seconds = timeout_seconds
-        self._store = ObjectStore(address_of(request.feed))
+        self._makers = makers
+        self._store = makers.store(address_of(request.feed))
         self._source: InventorySource = (
-            ListedSource(request, self._store)
+            makers.listed_source(request, self._store)
             if request.is_listed
             else ToldSource(request, appliance.cluster(request.source), timeout_seconds)
         )
-        self._target = Cluster(request.target, appliance.cluster(request.target))
-        self._admin = Admin(request.target, appliance.cluster(request.target), timeout_seconds)
+        target = appliance.cluster(request.target)
+        self._target = Cluster(request.target, target)
+        self._admin = makers.admin(request.target, target, timeout_seconds)
 
     async def prepare(self) -> None:
         """Lists the bucket if that is asked for, however long it takes.
@@ -181,7 +204,7 @@ class Restore:
         ).open()
         found = await self._claimed(state.plans, topic, entries, committer)
         with TemporaryDirectory(prefix=FOLDER_PREFIX, ignore_cleanup_errors=True) as folder:
-            session = RestoreSession(
+            session = self._makers.session(
                 topic_id=topic.topic_id.hex,
                 committer=committer,
                 entries=entries,

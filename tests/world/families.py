@@ -25,10 +25,10 @@ from tests.world.mirror.mutations import (
 from tests.world.mirror.mutations.mutation import RULES_HOLD
 from tests.world.mirror.scene import Course
 from tests.world.objects import history as object_history
-from tests.world.objects import loss_mutations, operator_mutations
+from tests.world.objects import loss_mutations, operator_mutations, restore_mutations
 from tests.world.objects import mutations as of_objects
 from tests.world.objects.scene import KILLS as OBJECT_KILLS
-from tests.world.objects.scene import OVERWRITES, SWEEPS
+from tests.world.objects.scene import OVERWRITES, RESTORES, SWEEPS
 from tests.world.objects.scene import Course as ObjectCourse
 from tests.world.replay import WHOLE, Replay
 from tests.world.sinks import history as sink_history
@@ -151,5 +151,6 @@ FAMILIES: Mapping[str, Family] = {
     "object_kills": _objects(OBJECT_KILLS),
     "object_losses": _objects(loss_mutations.LOSSES, loss_mutations.MUTATIONS),
     "overwrites": _objects(OVERWRITES, operator_mutations.OF_OVERWRITING),
+    "restores": _objects(RESTORES, restore_mutations.MUTATIONS),
     "sweeps": _objects(SWEEPS, operator_mutations.OF_SWEEPS),
 }

@@ -144,7 +144,7 @@ COURSES: Mapping[str, Course] = {
         only=("require keys", "kill a carrier", "new epoch"),
         keyless_share=0.1,
     ),
-    "restores": Course(
+    "source_restores": Course(
         seconds=40.0,
         fault_seconds=4.0,
         loses=True,

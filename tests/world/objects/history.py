@@ -35,9 +35,11 @@ class History(FeedHistory[Scene]):
     """History of one scene."""
 
     async def before_faults(self) -> None:
-        """Lets an operator look after parked partitions, where the course has one."""
+        """Lets operators begin, where the course has some."""
         if self.scene.course.overwrites:
-            self._overwriting = asyncio.create_task(keep_overwriting(self.scene))
+            self._operator = asyncio.create_task(keep_overwriting(self.scene))
+        if self.scene.restoring:
+            self._operator = asyncio.create_task(self.scene.restoring.keep_restoring())
 
     def mend_store(self) -> None:
         server = self.scene.server
@@ -45,7 +47,8 @@ class History(FeedHistory[Scene]):
 
     def differences(self) -> list[str]:
         assert self.scene.checks is not None
-        return differences(self.scene.feeding, self.scene.checks)
+        found = differences(self.scene.feeding, self.scene.checks)
+        return found + (self.scene.restoring.differences() if self.scene.restoring else [])
 
     async def while_waiting(self) -> None:
         """Moves the objects of others away, and accepts what partitions are parked for."""

@@ -71,10 +71,17 @@ class Settings:
     times: tuple[str, ...]
 
     @classmethod
-    def drawn(cls, dice: random.Random, by_log: bool | None, partition_by: str | None) -> Settings:
-        """Returns settings that a seed draws."""
+    def drawn(
+        cls,
+        dice: random.Random,
+        by_log: bool | None,
+        partition_by: str | None,
+        file: str | None = None,
+    ) -> Settings:
+        """Returns settings that a seed draws, but for those that are given."""
         by_log = dice.random() < 0.35 if by_log is None else by_log
-        file = dice.choice(["json_lines", "json_lines", "parquet"])
+        drawn_file = dice.choice(["json_lines", "json_lines", "parquet"])
+        file = file or drawn_file
         drawn = dice.choice(["partition", "field", "field", "time"])
         records = dice.choice([3, 10, 40]) if by_log or dice.random() < 0.5 else None
         clock = dice.choice(["age", "age", "times"])

@@ -6,8 +6,10 @@ import random
 from dataclasses import dataclass
 
 from aggregator.loader.assembly import MAKERS, Makers
+from aggregator.restore.restore import Makers as RestoreMakers
 from tests.world.objects.object_feeding import ObjectFeeding
 from tests.world.objects.object_load import ObjectSender, Settings
+from tests.world.objects.restoring import Restoring
 from tests.world.objects.server import Condition, StoreKind
 from tests.world.objects.step_checks import StepChecks
 from tests.world.sinks.feed_scene import FeedScene
@@ -39,8 +41,10 @@ class Course:
         by_log: True where the log alone ends objects, False where the clock does too; None: by the
             dice.
         partition_by: folders of the objects; None: by the dice.
+        file: format of the objects; None: by the dice.
         part_bytes: of uploads; None: about as many as a few records have.
         overwrites: with an operator who has objects overwrite what has their names.
+        restores: with restores of what the objects have into another topic; None: there are none.
         sweep: of operators; a mutation has another one.
     """
 
@@ -55,8 +59,10 @@ class Course:
     kind: StoreKind | None = None
     by_log: bool | None = None
     partition_by: str | None = None
+    file: str | None = None
     part_bytes: int | None = None
     overwrites: bool = False
+    restores: RestoreMakers | None = None
     sweep: type[UploadSweep] = UploadSweep
 
 
@@ -101,12 +107,24 @@ KILLS = Course(
 )
 """Course of loaders that are killed and stopped between any two steps."""
 
+RESTORES = Course(
+    partitions=2,
+    file="parquet",
+    by_log=True,
+    only=("kill a broker", "cut connections", "preferred election", "slow store", "kill a loader"),
+    restores=RestoreMakers(),
+)
+"""Course in which restores are killed, and stopped while others begin."""
+
 
 class ObjectLoop(SinkLoop):
     """Loop of a world with a store."""
 
     waiting = frozenset(
-        ["head", "put", "read_crc32c", "begin", "put_part", "complete", "abort", "_uploads_of"]
+        [
+            *("head", "put", "read_crc32c", "begin", "put_part", "complete", "abort"),
+            *("_uploads_of", "take"),
+        ]
     )
 
 
@@ -122,7 +140,7 @@ class Scene(FeedScene[ObjectFeeding]):
         drawn = self.dice.choice(KINDS)
         kind = course.kind or drawn
         settings = Settings.drawn(
-            random.Random(self.dice.random()), course.by_log, course.partition_by
+            random.Random(self.dice.random()), course.by_log, course.partition_by, course.file
         )
         self.feeding = ObjectFeeding(
             self.world,
@@ -145,6 +163,7 @@ class Scene(FeedScene[ObjectFeeding]):
             for place in self.feeding.places
         ]
         self.checks = None
+        self.restoring = Restoring(self) if course.restores else None
         loop.at_end.append(self.feeding.kill_all)
         self.tell(f"{kind}")
         self.tell(f"{settings}")

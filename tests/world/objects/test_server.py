@@ -107,6 +107,23 @@ def test_a_name_that_is_taken_is_kept_where_the_store_knows_the_condition(
     assert server.objects[KEY].data == (FIRST if is_kept else SECOND)
 
 
+def test_a_content_is_overwritten_only_while_it_is_the_one_that_was_named() -> None:
+    def over(store: ObjectStore, etag: str) -> None:
+        store.put(KEY, SECOND, crc32c(SECOND), {}, etag)
+
+    def work(store: ObjectStore, _: ObjectServer) -> None:
+        assert answer_to(over, store, "none") is Answer.ABSENT
+        put(store, FIRST)
+        found = store.head(KEY)
+        assert found is not None
+        assert answer_to(over, store, "another") is Answer.TAKEN
+        over(store, found.etag)
+        assert answer_to(over, store, found.etag) is Answer.TAKEN
+
+    _, server = asked(work)
+    assert server.objects[KEY].data == SECOND
+
+
 def test_a_late_request_is_carried_out_after_its_client_gave_up() -> None:
     def work(store: ObjectStore, server: ObjectServer) -> int:
         assert answer_to(put, store, FIRST) is Answer.BUSY

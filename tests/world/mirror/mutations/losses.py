@@ -84,6 +84,6 @@ MUTATIONS = (
         34,
         "older leader epochs of the source are believed",
         Makers(source_checks=_believing),
-        "restores",
+        "source_restores",
     ),
 )
