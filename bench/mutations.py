@@ -48,11 +48,13 @@ class Start:
         first: seed.
         played: number of seeds so far.
         seconds: virtual time of their histories that were right.
+        wrong_seconds: virtual time of the one that was not.
     """
 
     first: int
     played: int = 0
     seconds: float = 0.0
+    wrong_seconds: float = 0.0
     is_found: bool = False
 
 
@@ -84,8 +86,11 @@ def search(mutation: Mutation, pool: Pool, count: int, seeds_max: int) -> list[S
         for played in pool.play(histories):
             start = by_seed[played.asked.seed]
             start.played += 1
-            start.seconds += played.seconds
             start.is_found = played.wrong is not None
+            if start.is_found:
+                start.wrong_seconds = played.seconds
+            else:
+                start.seconds += played.seconds
     return starts
 
 
@@ -101,6 +106,7 @@ def summary(mutation: Mutation, starts: list[Start]) -> dict[str, Any]:
         "median_seeds": None if seeds == math.inf else seeds,
         "seeds_max": max(start.played for start in starts),
         "virtual_hours": round(sum(start.seconds for start in starts) / 3600, 2),
+        "wrong_virtual_hours": round(sum(start.wrong_seconds for start in starts) / 3600, 2),
     }
 
 

@@ -21,7 +21,7 @@ def table(rows: Iterable[Results]) -> str:
     """Returns the measured mutations as a table."""
     return HEADER + "".join(
         f"| {row['rule']} | {row['name']} | {row['family']} | {row['found']} of {row['starts']} | "
-        f"{_seeds(row['median_seeds'])} | {row['seeds_max']} | {row['virtual_hours']:.2f} |\n"
+        f"{_seeds(row['median_seeds'])} | {row['seeds_max']} | {_hours(row)} |\n"
         for row in rows
     )
 
@@ -30,8 +30,8 @@ def legend() -> str:
     """Returns the meaning of the columns."""
     return f"""\
 A start plays seeds of its own until a history is wrong, {SEEDS_MAX} at most. *Seeds* count that
-history too, and the median is that of all starts. *Hours* are the virtual time of the histories of
-all starts that were right.
+history too, and the median is that of all starts. *Hours* are the virtual time of all starts;
+with a +, that of the wrong histories comes on top, which was not recorded.
 """
 
 
@@ -79,6 +79,13 @@ def _with(page: str, name: str, text: str) -> str:
 
 def _seeds(median: float | None) -> str:
     return "-" if median is None else f"{median:g}"
+
+
+def _hours(row: Results) -> str:
+    wrong = row.get("wrong_virtual_hours")
+    return (
+        f"{row['virtual_hours']:.2f}+" if wrong is None else f"{row['virtual_hours'] + wrong:.2f}"
+    )
 
 
 def main() -> None:

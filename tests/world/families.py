@@ -27,12 +27,15 @@ from tests.world.mirror.scene import Course
 from tests.world.objects import history as object_history
 from tests.world.objects import loss_mutations, operator_mutations
 from tests.world.objects import mutations as of_objects
+from tests.world.objects.scene import KILLS as OBJECT_KILLS
 from tests.world.objects.scene import OVERWRITES, SWEEPS
 from tests.world.objects.scene import Course as ObjectCourse
 from tests.world.replay import WHOLE, Replay
 from tests.world.sinks import history as sink_history
 from tests.world.sinks import mutations as of_sinks
 from tests.world.sinks.mutation import Mutation as FeedMutation
+from tests.world.sinks.scene import KILLS as SINK_KILLS
+from tests.world.sinks.scene import Course as SinkCourse
 
 
 class Result(Protocol):
@@ -98,19 +101,19 @@ def _groups(name: str, course: GroupCourse) -> Family:
     return Family(play, {it.name: it.rule for it in mutations.values()})
 
 
-def _sinks() -> Family:
-    mutations = {it.name: it for it in of_sinks.MUTATIONS}
+def _sinks(course: SinkCourse, of_course: Iterable[FeedMutation[SinkCourse]] = ()) -> Family:
+    mutations = {it.name: it for it in of_course}
 
     def play(asked: Asked) -> Result:
         if asked.mutation is None:
-            return sink_history.play(asked.seed, replay=asked.replay)
+            return sink_history.play(asked.seed, course, replay=asked.replay)
         it = mutations[asked.mutation]
         return sink_history.play(asked.seed, it.course, it.makers, asked.replay)
 
     return Family(play, {it.name: it.rule for it in mutations.values()})
 
 
-def _objects(course: ObjectCourse, of_course: Iterable[FeedMutation[ObjectCourse]]) -> Family:
+def _objects(course: ObjectCourse, of_course: Iterable[FeedMutation[ObjectCourse]] = ()) -> Family:
     mutations = {it.name: it for it in of_course}
 
     def play(asked: Asked) -> Result:
@@ -142,8 +145,10 @@ FAMILIES: Mapping[str, Family] = {
     **{name: _mirror(name, course) for name, course in COURSES.items()},
     "groups": _groups("groups", GroupCourse()),
     "decisions": _groups("decisions", DECISIONS),
-    "sinks": _sinks(),
+    "sinks": _sinks(SinkCourse(), of_sinks.MUTATIONS),
+    "sink_kills": _sinks(SINK_KILLS),
     "objects": _objects(ObjectCourse(), of_objects.MUTATIONS),
+    "object_kills": _objects(OBJECT_KILLS),
     "object_losses": _objects(loss_mutations.LOSSES, loss_mutations.MUTATIONS),
     "overwrites": _objects(OVERWRITES, operator_mutations.OF_OVERWRITING),
     "sweeps": _objects(SWEEPS, operator_mutations.OF_SWEEPS),

@@ -23,6 +23,7 @@ class Played:
     """Result of a history.
 
     Args:
+        records: that were sent; 0 if the history was wrong.
         steps: turns of the loop.
         seconds: virtual time.
         wrong: text of what was wrong; None if nothing was.
@@ -41,7 +42,7 @@ def play_one(asked: Asked) -> Played:
     try:
         found = FAMILIES[asked.family].play(asked)
     except Wrong as wrong:
-        return Played(asked, wrong=str(wrong))
+        return Played(asked, steps=wrong.steps, seconds=wrong.seconds, wrong=str(wrong))
     return Played(asked, found.records, found.steps, found.seconds)
 
 

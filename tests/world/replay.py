@@ -70,11 +70,11 @@ def replayed(
         Wrong: with the history's log and its deals.
     """
     random.seed(seed)
-    made: list[History[Outcome]] = []
+    made: list[tuple[Any, History[Outcome]]] = []
 
     async def main(loop: Any) -> Outcome:
         history = make(loop)
-        made.append(history)
+        made.append((loop, history))
         with told_logs(history.scene.tell) if replay.logs else nullcontext():
             return await history.run()
 
@@ -84,7 +84,12 @@ def replayed(
         text = f"seed {seed}: {shown(wrong)}"
         if not made:
             raise Wrong(text) from wrong
-        (history,) = made
+        ((loop, history),) = made
         raise Wrong(
-            text, history.scene.log, history.dealer.count, history.dealer.dice.states
+            text,
+            history.scene.log,
+            history.dealer.count,
+            history.dealer.dice.states,
+            seconds=loop.time(),
+            steps=loop.steps,
         ) from wrong

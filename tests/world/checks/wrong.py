@@ -14,13 +14,23 @@ class Wrong(AssertionError):
         log: of the history.
         deals: number of deals up to then.
         dice: their states at each of these deals; empty if each deal has dice of its own.
+        seconds: of virtual time up to then.
+        steps: turns of the loop up to then.
     """
 
     def __init__(
-        self, text: str, log: Sequence[str] = (), deals: int = 0, dice: Sequence[Any] = ()
+        self,
+        text: str,
+        log: Sequence[str] = (),
+        deals: int = 0,
+        dice: Sequence[Any] = (),
+        *,
+        seconds: float = 0.0,
+        steps: int = 0,
     ) -> None:
         super().__init__(text)
         self.log, self.deals, self.dice = log, deals, dice
+        self.seconds, self.steps = seconds, steps
 
 
 def shown(error: Exception) -> str:

@@ -19,8 +19,8 @@ from tests.world.faults import (
     losses,
     operators,
     redis,
+    route_strikes,
     streams,
-    strikes,
     target_answers,
 )
 from tests.world.faults.fault import Fault
@@ -49,7 +49,7 @@ def faults_of(course: Course) -> Sequence[Fault[Scene]]:
             *target_answers.TARGET_ANSWERS,
             *operators.RARE,
             *ids.IDS,
-            *strikes.STRIKES,
+            *route_strikes.STRIKES,
         )
         by_name = {it.name: it for it in (*FAULTS, *rare)}
         return [replace(by_name[name], weight=1, share=1.0) for name in course.only]

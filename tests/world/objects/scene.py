@@ -90,6 +90,18 @@ OVERWRITES = Course(
 """Course of operators who have objects overwrite what somebody wrote under their names."""
 
 
+KILLS = Course(
+    fault_seconds=0.7,
+    only=(
+        "strike a loader after some turns",
+        "strike a loader at its request",
+        "strike at a request",
+        "lose answers of the store",
+    ),
+)
+"""Course of loaders that are killed and stopped between any two steps."""
+
+
 class ObjectLoop(SinkLoop):
     """Loop of a world with a store."""
 

@@ -13,6 +13,7 @@ from tests.world.faults.fault import Fault
 from tests.world.outcome import Outcome
 from tests.world.replay import Replay
 from tests.world.sinks.feed_scene import FeedScene
+from tests.world.sinks.loader_strikes import STRIKES
 
 LOAD_SECONDS = 60.0
 """Bound of virtual time for the load to end once nothing fails any more."""
@@ -36,7 +37,8 @@ class FeedHistory(Generic[S]):
         self.is_loaded = True
         only = scene.course.only
         if only:
-            kinds = all_of((it for it in faults if it.name in only), scene.dice)
+            named = (it for it in (*faults, *STRIKES) if it.name in only)
+            kinds = all_of(named, scene.dice)
         else:
             kinds = some_of((replace(it, share=DEALT_SHARE) for it in faults), scene.dice)
         self.dealer = Dealer(kinds, SharedDice(replay.dice), replay.left_out)

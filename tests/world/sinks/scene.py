@@ -45,6 +45,18 @@ class Course:
     bound_seconds: float = math.inf
 
 
+KILLS = Course(
+    fault_seconds=0.7,
+    only=(
+        "strike a loader after some turns",
+        "strike a loader at its request",
+        "kill a server",
+        "lose answers",
+    ),
+)
+"""Course of loaders that are killed and stopped between any two steps."""
+
+
 class Scene(FeedScene[Feeding]):
     """Scene of one seed.
 
