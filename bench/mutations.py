@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from bench.simulation_results import read_results, with_mutation, write_results
-from tests.world.families import FAMILIES, Asked
+from tests.world.families import FAMILIES, HistoryRequest
 from tests.world.pool import Pool
 
 BETWEEN_STARTS = 10_000
@@ -82,7 +82,7 @@ def search(mutation: Mutation, pool: Pool, count: int, seeds_max: int) -> list[S
     while left := [each for each in starts if not each.is_found and each.played < seeds_max]:
         # One seed of each start at a time: the pool is full, and no start waits for another.
         by_seed = {start.first + start.played: start for start in left}
-        histories = (Asked(mutation.family, seed, mutation.name) for seed in by_seed)
+        histories = (HistoryRequest(mutation.family, seed, mutation.name) for seed in by_seed)
         for played in pool.play(histories):
             start = by_seed[played.asked.seed]
             start.played += 1

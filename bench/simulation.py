@@ -21,18 +21,18 @@ import click
 
 from bench.machine import load_average
 from bench.simulation_results import read_results, with_run, write_results
-from tests.world.families import FAMILIES, Asked
+from tests.world.families import FAMILIES, HistoryRequest
 from tests.world.pool import Played, Pool
 
 
-def histories_until(give_up_at: float, first_seed: int) -> Iterator[Asked]:
+def histories_until(give_up_at: float, first_seed: int) -> Iterator[HistoryRequest]:
     """Yields histories of all families in turn, until a time of the clock."""
     seed = first_seed
     while True:
         for family in FAMILIES:
             if time.monotonic() >= give_up_at:
                 return
-            yield Asked(family, seed)
+            yield HistoryRequest(family, seed)
         seed += 1
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 import click
 
 from tests.world.checks.wrong import Wrong
-from tests.world.families import FAMILIES, Asked
+from tests.world.families import FAMILIES, HistoryRequest
 from tests.world.replay import Replay
 from tests.world.shrinking import shrunk
 
@@ -40,7 +40,7 @@ def main(
         os.execve(sys.executable, sys.orig_argv, {**os.environ, "PYTHONHASHSEED": "0"})
     logging.disable(logging.CRITICAL)
     for seed in range(first, first + count):
-        asked = Asked(family, seed, mutation, Replay(logs=logs))
+        asked = HistoryRequest(family, seed, mutation, Replay(logs=logs))
         try:
             result = found.play(asked)
         except Wrong as wrong:
@@ -54,7 +54,7 @@ def main(
         )
 
 
-def _shrunk(asked: Asked, wrong: Wrong) -> Wrong:
+def _shrunk(asked: HistoryRequest, wrong: Wrong) -> Wrong:
     """Returns what is wrong with as few deals as possible."""
     last = wrong
     # Deals that would come after the moment at which it was wrong are left out as well.

@@ -52,7 +52,7 @@ class Result(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HistoryRequest:
     """A history that is to be played.
 
     Args:
@@ -74,14 +74,14 @@ class Family:
         mutations: by name, the number of the rule that each takes out.
     """
 
-    play: Callable[[Asked], Result]
+    play: Callable[[HistoryRequest], Result]
     mutations: Mapping[str, int]
 
 
 def _mirror(name: str, course: Course) -> Family:
     mutations = {it.name: it for it in _MIRROR if it.family == name}
 
-    def play(asked: Asked) -> Result:
+    def play(asked: HistoryRequest) -> Result:
         found = mutations.get(asked.mutation or "", RULES_HOLD)
         return history.play(asked.seed, course, found.makers, found.parts, asked.replay)
 
@@ -91,7 +91,7 @@ def _mirror(name: str, course: Course) -> Family:
 def _groups(name: str, course: GroupCourse) -> Family:
     mutations = {it.name: it for it in of_groups.MUTATIONS if it.family == name}
 
-    def play(asked: Asked) -> Result:
+    def play(asked: HistoryRequest) -> Result:
         # A rule is taken out of the whole process, for good.
         if asked.mutation and asked.mutation not in _taken_out:
             mutations[asked.mutation].take_out()
@@ -104,7 +104,7 @@ def _groups(name: str, course: GroupCourse) -> Family:
 def _sinks(course: SinkCourse, of_course: Iterable[FeedMutation[SinkCourse]] = ()) -> Family:
     mutations = {it.name: it for it in of_course}
 
-    def play(asked: Asked) -> Result:
+    def play(asked: HistoryRequest) -> Result:
         if asked.mutation is None:
             return sink_history.play(asked.seed, course, replay=asked.replay)
         it = mutations[asked.mutation]
@@ -116,7 +116,7 @@ def _sinks(course: SinkCourse, of_course: Iterable[FeedMutation[SinkCourse]] = (
 def _objects(course: ObjectCourse, of_course: Iterable[FeedMutation[ObjectCourse]] = ()) -> Family:
     mutations = {it.name: it for it in of_course}
 
-    def play(asked: Asked) -> Result:
+    def play(asked: HistoryRequest) -> Result:
         if asked.mutation is None:
             return object_history.play(asked.seed, course, replay=asked.replay)
         it = mutations[asked.mutation]

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Self
 
 from tests.world.checks.wrong import Wrong
-from tests.world.families import FAMILIES, Asked
+from tests.world.families import FAMILIES, HistoryRequest
 
 SEEDS_PER_PROCESS = 25
 """Seeds after which a process is replaced: caches of libraries grow."""
@@ -29,14 +29,14 @@ class Played:
         wrong: text of what was wrong; None if nothing was.
     """
 
-    asked: Asked
+    asked: HistoryRequest
     records: int = 0
     steps: int = 0
     seconds: float = 0.0
     wrong: str | None = None
 
 
-def play_one(asked: Asked) -> Played:
+def play_one(asked: HistoryRequest) -> Played:
     """Plays a history."""
     logging.disable(logging.CRITICAL)
     try:
@@ -71,7 +71,7 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self._executor.shutdown(cancel_futures=True)
 
-    def play(self, histories: Iterable[Asked]) -> Iterator[Played]:
+    def play(self, histories: Iterable[HistoryRequest]) -> Iterator[Played]:
         """Yields results as they come; takes a history only when a process is free."""
         waiting = iter(histories)
         under_way: set[Future[Played]] = set()

@@ -28,7 +28,7 @@ Place = tuple[UUID, int]
 
 
 @dataclass(slots=True)
-class Wanted:
+class FetchedPartition:
     """Position of one partition, and what the last answer of its session told about it."""
 
     epoch: int
@@ -44,7 +44,7 @@ class Session:
 
     id: int
     epoch: int = 0
-    wanted: dict[Place, Wanted] = field(default_factory=dict)
+    wanted: dict[Place, FetchedPartition] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ async def fetch(broker: Broker, asked: Asked) -> Any:
         return _encoded(INVALID_FETCH_SESSION_EPOCH, session.id, {})
     shown = {}
     for place, row in rows.items():
-        wanted = session.wanted.get(place, Wanted(-1, 0, 0))
+        wanted = session.wanted.get(place, FetchedPartition(-1, 0, 0))
         told = (row.high_watermark, row.start)
         # A change of the last stable offset alone is not told.
         if is_new or row.code or row.records or wanted.told != told:
@@ -99,7 +99,7 @@ async def fetch(broker: Broker, asked: Asked) -> Any:
 def _session(broker: Broker, body: Any) -> Session:
     sessions: dict[int, Session] = broker.memory.setdefault("fetch sessions", {})
     positions = {
-        (topic, number): Wanted(epoch, offset, bytes_max)
+        (topic, number): FetchedPartition(epoch, offset, bytes_max)
         for topic, rows, _ in body.topics
         for number, epoch, offset, _, _, bytes_max, _ in rows
     }
@@ -172,7 +172,7 @@ class _Room(NamedTuple):
 
 
 def _read_one(
-    broker: Broker, place: Place, wanted: Wanted, read_committed: bool, room: _Room
+    broker: Broker, place: Place, wanted: FetchedPartition, read_committed: bool, room: _Room
 ) -> Row:
     topic, number = place
     partition = broker.cluster.partition(topic, number)
@@ -198,7 +198,9 @@ def _read_one(
     return row
 
 
-async def _any_change(broker: Broker, places: dict[Place, Wanted], seconds: float) -> None:
+async def _any_change(
+    broker: Broker, places: dict[Place, FetchedPartition], seconds: float
+) -> None:
     found = [broker.cluster.partition(*place) for place in places]
     partitions: list[Partition] = [it for it in found if it is not None]
     loop = broker.cluster.network.loop

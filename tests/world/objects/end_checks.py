@@ -7,7 +7,7 @@ from collections import Counter
 from balancer.plan import TopicPartition
 from tests.world.objects import losses
 from tests.world.objects.object_feeding import ObjectFeeding
-from tests.world.objects.object_load import Fate
+from tests.world.objects.object_load import Destination
 from tests.world.objects.step_checks import StepChecks
 from tests.world.sinks.letter_view import RecordPlace
 
@@ -29,9 +29,9 @@ def differences(feeding: ObjectFeeding, checks: StepChecks) -> list[str]:
             found.append(f"{place}: {intent} is at {intent.offset}; {end} is due")
         for offset, record in checks.between(place, 0, 1 << 60):
             is_due = offset < end or offset in checks.object_of[place]
-            if is_due and record.fate is Fate.OBJECT:
+            if is_due and record.fate is Destination.OBJECT:
                 wanted[(*place, record.folder, record.seen)] += 1
-            elif is_due and record.fate is Fate.DEAD:
+            elif is_due and record.fate is Destination.DEAD:
                 dead.add(RecordPlace(*place, offset))
     seen: Counter[object] = Counter()
     for each in checks.seen.values():

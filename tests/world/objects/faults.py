@@ -7,7 +7,16 @@ from dataclasses import replace
 from tests.world.faults import brokers
 from tests.world.faults.fault import Fault
 from tests.world.objects.scene import Scene
-from tests.world.objects.server import COMPLETE, PART, PUT, WRITES, Armed, Condition, Fate, Order
+from tests.world.objects.server import (
+    COMPLETE,
+    PART,
+    PUT,
+    WRITES,
+    Armed,
+    Condition,
+    Order,
+    RequestFate,
+)
 from tests.world.objects.step_checks import FOREIGN
 from tests.world.process import Process
 from tests.world.sinks import loader_faults
@@ -19,7 +28,7 @@ ANY = (PART, BEGIN, HEAD, LISTING, ABORT, *WRITES)
 SECONDS = (0.3, 2.0, 8.0)
 
 
-def order(scene: Scene, operations: tuple[str, ...], fates: tuple[Fate, ...]) -> None:
+def order(scene: Scene, operations: tuple[str, ...], fates: tuple[RequestFate, ...]) -> None:
     """Orders one of these fates for some of these requests."""
     seconds, share = scene.dice.choice(SECONDS), scene.dice.choice([0.2, 0.6, 1.0])
     fate = scene.dice.choice(fates)
@@ -29,29 +38,37 @@ def order(scene: Scene, operations: tuple[str, ...], fates: tuple[Fate, ...]) ->
 
 
 async def late_completions(scene: Scene) -> None:
-    order(scene, WRITES, (Fate.LATE,))
+    order(scene, WRITES, (RequestFate.LATE,))
 
 
 async def late_requests(scene: Scene) -> None:
-    order(scene, (PART, BEGIN, ABORT, *WRITES), (Fate.LATE,))
+    order(scene, (PART, BEGIN, ABORT, *WRITES), (RequestFate.LATE,))
 
 
 async def lose_answers(scene: Scene) -> None:
-    order(scene, scene.dice.choice([ANY, WRITES]), (Fate.LOSE_ANSWER, Fate.ERROR_BEHIND))
+    order(
+        scene, scene.dice.choice([ANY, WRITES]), (RequestFate.LOSE_ANSWER, RequestFate.ERROR_BEHIND)
+    )
 
 
 async def refuse_requests(scene: Scene) -> None:
-    fates = (Fate.CUT, Fate.BROKEN, Fate.SLOW_DOWN, Fate.DISK_FULL, Fate.DENIED)
+    fates = (
+        RequestFate.CUT,
+        RequestFate.BROKEN,
+        RequestFate.SLOW_DOWN,
+        RequestFate.DISK_FULL,
+        RequestFate.DENIED,
+    )
     order(scene, scene.dice.choice([ANY, (HEAD,), WRITES, (PART, BEGIN)]), fates)
 
 
 async def refuse_completions(scene: Scene) -> None:
-    order(scene, WRITES, (Fate.CONFLICT, Fate.ERROR_IN_SUCCESS))
+    order(scene, WRITES, (RequestFate.CONFLICT, RequestFate.ERROR_IN_SUCCESS))
 
 
 async def die_within(scene: Scene) -> None:
     """Has the server die within completions, and say that it is done."""
-    order(scene, WRITES, (Fate.DIES_WITHIN,))
+    order(scene, WRITES, (RequestFate.DIES_WITHIN,))
 
 
 async def sweep_uploads(scene: Scene) -> None:

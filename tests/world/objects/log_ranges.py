@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tests.world.objects.object_load import Settings, Wanted
+from tests.world.objects.object_load import ExpectedRecord, Settings
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class LogRanges:
         self.position = 0
         """Offset behind the last record."""
 
-    def add(self, records: Iterable[tuple[int, Wanted]]) -> None:
+    def add(self, records: Iterable[tuple[int, ExpectedRecord]]) -> None:
         """Takes the next records in."""
         settings = self._settings
         for offset, record in records:

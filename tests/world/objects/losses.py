@@ -17,7 +17,7 @@ from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.kafka.log_losses import LossCause, LostRange
 from tests.world.kafka.partition import NOBODY
 from tests.world.objects.log_ranges import LogRanges
-from tests.world.objects.object_load import Fate
+from tests.world.objects.object_load import Destination
 
 if TYPE_CHECKING:
     from tests.world.objects.object_feeding import ObjectFeeding
@@ -110,7 +110,7 @@ def differences(
     wanted: Counter[Any] = Counter()
     for offset, record in log:
         is_due = not feeding.settings.by_log or ranges.has_ended(record.folder, offset)
-        if is_due and record.fate is Fate.OBJECT:
+        if is_due and record.fate is Destination.OBJECT:
             wanted[record.folder, record.seen] += 1
     seen = Counter(
         (each.folder, record)

@@ -28,7 +28,7 @@ RECORD_TIME_SPEED = 300
 LATE_MS = 3 * 3600 * 1000
 
 
-class Fate(StrEnum):
+class Destination(StrEnum):
     """Destination of a record."""
 
     OBJECT = "object"
@@ -37,7 +37,7 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExpectedRecord:
     """Destination of one record.
 
     Args:
@@ -46,7 +46,7 @@ class Wanted:
     """
 
     folder: str
-    fate: Fate
+    fate: Destination
     seen: Any
     timestamp_ms: int
 
@@ -121,9 +121,9 @@ class Settings:
 
     # -- a rule of its own for each record
 
-    def wanted(self, place: tuple[str, int], record: Record) -> Wanted:
+    def wanted(self, place: tuple[str, int], record: Record) -> ExpectedRecord:
         """Returns the destination of a record."""
-        return Wanted(
+        return ExpectedRecord(
             self._folder(place[1], record),
             self._fate(record.value),
             self._seen(record),
@@ -141,12 +141,12 @@ class Settings:
             city = json.loads(value)["city"]
         return f"city={FOLDERS.get(city, city) if city else NOWHERE}"
 
-    def _fate(self, value: bytes | None) -> Fate:
+    def _fate(self, value: bytes | None) -> Destination:
         if value is None:
-            ways = {"dead_letters": Fate.DEAD, "left_out": Fate.LEFT_OUT}
-            return ways.get(self.tombstones, Fate.OBJECT)
+            ways = {"dead_letters": Destination.DEAD, "left_out": Destination.LEFT_OUT}
+            return ways.get(self.tombstones, Destination.OBJECT)
         is_dead = self.file == "json_lines" and value.startswith(BROKEN)
-        return Fate.DEAD if is_dead else Fate.OBJECT
+        return Destination.DEAD if is_dead else Destination.OBJECT
 
     def _seen(self, record: Record) -> Any:
         if self.file == "json_lines":

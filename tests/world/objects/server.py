@@ -53,8 +53,8 @@ class StoreKind:
     shown_seconds: float = 0.0
 
 
-class Fate(StrEnum):
-    """Fate of a request."""
+class RequestFate(StrEnum):
+    """RequestFate of a request."""
 
     CUT = "the connection ends before the server sees it"
     LOSE_ANSWER = "the server acts, and the connection ends"
@@ -70,13 +70,13 @@ class Fate(StrEnum):
 
 
 ANSWERS = {
-    Fate.BROKEN: ("InternalError", 500),
-    Fate.SLOW_DOWN: ("SlowDown", 503),
-    Fate.DISK_FULL: ("InsufficientStorage", 507),
-    Fate.CONFLICT: ("ConditionalRequestConflict", 409),
-    Fate.DENIED: ("AccessDenied", 403),
-    Fate.ERROR_IN_SUCCESS: ("InternalError", 200),
-    Fate.ERROR_BEHIND: ("InternalError", 200),
+    RequestFate.BROKEN: ("InternalError", 500),
+    RequestFate.SLOW_DOWN: ("SlowDown", 503),
+    RequestFate.DISK_FULL: ("InsufficientStorage", 507),
+    RequestFate.CONFLICT: ("ConditionalRequestConflict", 409),
+    RequestFate.DENIED: ("AccessDenied", 403),
+    RequestFate.ERROR_IN_SUCCESS: ("InternalError", 200),
+    RequestFate.ERROR_BEHIND: ("InternalError", 200),
 }
 COMPLETE = "CompleteMultipartUpload"
 PART = "UploadPart"
@@ -127,7 +127,7 @@ class LiveUpload:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Fate of some requests for a while.
+    """RequestFate of some requests for a while.
 
     Args:
         share: of the requests of these operations.
@@ -135,7 +135,7 @@ class Order:
     """
 
     operations: Sequence[str]
-    fate: Fate
+    fate: RequestFate
     share: float
     until: float
 
@@ -195,7 +195,7 @@ class ObjectServer:
         if not task.cancelled() and (bug := task.exception()):
             self.loop.fail(bug)
 
-    def _fate(self, operation: str) -> Fate | None:
+    def _fate(self, operation: str) -> RequestFate | None:
         now = self.loop.time()
         self.orders = [it for it in self.orders if it.until > now]
         for order in self.orders:
@@ -208,22 +208,22 @@ class ObjectServer:
         operation: str,
         key: str,
         act: Callable[[], Awaitable[Any]],
-        fate: Fate | None,
+        fate: RequestFate | None,
         answer: asyncio.Future[Any],
         process: Process | None,
     ) -> None:
-        if fate is Fate.LATE:
+        if fate is RequestFate.LATE:
             await asyncio.sleep(self.dice.uniform(0.0, self.dice.choice(LATE_SECONDS)))
         await asyncio.sleep(self._delay())
-        if fate is Fate.CUT:
+        if fate is RequestFate.CUT:
             self._fail(answer, ConnectionClosedError(endpoint_url=URL))
             return
-        if fate in ANSWERS and fate is not Fate.ERROR_BEHIND:
+        if fate in ANSWERS and fate is not RequestFate.ERROR_BEHIND:
             await asyncio.sleep(self._delay())
             self._fail(answer, error(operation, *ANSWERS[fate]))
             return
         self._strike(operation, key, process, is_behind=False)
-        if fate is Fate.DIES_WITHIN:
+        if fate is RequestFate.DIES_WITHIN:
             self._die_within(key)
             found: Any = {}
         else:
@@ -237,9 +237,9 @@ class ObjectServer:
                 return
         self._strike(operation, key, process, is_behind=True)
         await asyncio.sleep(self._delay())
-        if fate in (Fate.LOSE_ANSWER, Fate.LATE):
+        if fate in (RequestFate.LOSE_ANSWER, RequestFate.LATE):
             self._fail(answer, ConnectionClosedError(endpoint_url=URL))
-        elif fate is Fate.ERROR_BEHIND:
+        elif fate is RequestFate.ERROR_BEHIND:
             self._fail(answer, error(operation, *ANSWERS[fate]))
         elif not answer.done():
             answer.set_result(found)

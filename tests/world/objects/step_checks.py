@@ -23,7 +23,7 @@ from tests.world.checks.wrong import Wrong
 from tests.world.objects import losses
 from tests.world.objects.log_ranges import LogRanges
 from tests.world.objects.object_feeding import PREFIX, ObjectFeeding
-from tests.world.objects.object_load import Fate, Wanted
+from tests.world.objects.object_load import Destination, ExpectedRecord
 from tests.world.objects.server import Stored, etag_of
 from tests.world.objects.told_view import ToldView
 from tests.world.sinks.intent_view import IntentView
@@ -74,7 +74,7 @@ class StepChecks:
     def __init__(self, loop: VirtualLoop, feeding: ObjectFeeding) -> None:
         self._loop, self._feeding, settings = loop, feeding, feeding.settings
         self._cluster = feeding.cluster
-        self.source: SourceView[Wanted] = SourceView(
+        self.source: SourceView[ExpectedRecord] = SourceView(
             feeding.cluster, feeding.places, settings.wanted
         )
         self.letters = LetterView(feeding.cluster, FEED, self._letter_again)
@@ -96,7 +96,9 @@ class StepChecks:
         IntentView(feeding.cluster, FEED, self._intent_seen)
         feeding.server.written = self._written
 
-    def between(self, place: TopicPartition, begin: int, end: int) -> list[tuple[int, Wanted]]:
+    def between(
+        self, place: TopicPartition, begin: int, end: int
+    ) -> list[tuple[int, ExpectedRecord]]:
         """Returns the records with offsets begin..end-1, up to where the log lost some."""
         return self.source.between(place, begin, min(end, losses.intact_to(self._cluster, place)))
 
@@ -140,7 +142,7 @@ class StepChecks:
             for offset, record in self.between(place, begin, end)
             if record.folder == name.encoded_partition
         ]
-        wanted = [record.seen for _, record in mine if record.fate is Fate.OBJECT]
+        wanted = [record.seen for _, record in mine if record.fate is Destination.OBJECT]
         found = self._feeding.settings.read(stored.data)
         if found != wanted:
             text = f"[{begin}, {end}) has {len(wanted)} records, the object {len(found)}"
@@ -164,7 +166,7 @@ class StepChecks:
         for offset, record in self.between(place, begin, end):
             if record.folder == folder:
                 self.object_of[place].setdefault(offset, key)
-                if record.fate is Fate.OBJECT:
+                if record.fate is Destination.OBJECT:
                     self._wrong(place, f"{key} is not written, and {offset} belongs into it (38)")
         self.seen[key] = Seen(place, folder, begin, end, manifest.records, ())
 
@@ -220,7 +222,7 @@ class StepChecks:
                 if record.folder == name:
                     self._check_passed(place, offset, record, intent)
             for offset, record in self.between(place, each.begin, each.end):
-                if record.folder == name and record.fate is Fate.DEAD:
+                if record.folder == name and record.fate is Destination.DEAD:
                     self._check_letter(place, offset, intent)
 
     def _is_taken(self, intent: Intent) -> bool:
@@ -243,14 +245,14 @@ class StepChecks:
             self._wrong(place, f"{records} records up to the reading position: {intent}")
 
     def _check_passed(
-        self, place: TopicPartition, offset: int, record: Wanted, intent: Intent
+        self, place: TopicPartition, offset: int, record: ExpectedRecord, intent: Intent
     ) -> None:
         key = self.object_of[place].get(offset)
         if key is None:
             self._wrong(place, f"{offset} is passed, and in no object (38): {record}, {intent}")
         elif key not in self.told_view.sent:
             self._wrong(place, f"{offset} is passed, and {key} not told of (48): {intent}")
-        if record.fate is Fate.DEAD:
+        if record.fate is Destination.DEAD:
             self._check_letter(place, offset, intent)
 
     def _check_letter(self, place: TopicPartition, offset: int, intent: Intent) -> None:

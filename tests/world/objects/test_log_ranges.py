@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 from tests.world.objects.log_ranges import LogRanges
-from tests.world.objects.object_load import Fate, Settings, Wanted
+from tests.world.objects.object_load import Destination, ExpectedRecord, Settings
 
 SETTINGS = replace(Settings.drawn(random.Random(1), True, "field"), records=3, interval_seconds=10)
 
@@ -14,7 +14,10 @@ SETTINGS = replace(Settings.drawn(random.Random(1), True, "field"), records=3, i
 def ranges(*records: tuple[int, str, int]) -> LogRanges:
     """Returns the ranges of records: offset, folder, and second of each."""
     found = LogRanges(SETTINGS)
-    found.add((at, Wanted(name, Fate.OBJECT, at, 1000 * second)) for at, name, second in records)
+    found.add(
+        (at, ExpectedRecord(name, Destination.OBJECT, at, 1000 * second))
+        for at, name, second in records
+    )
     return found
 
 

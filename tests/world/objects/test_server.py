@@ -18,9 +18,9 @@ from tests.world.objects.server import (
     COMPLETE,
     PUT,
     Condition,
-    Fate,
     ObjectServer,
     Order,
+    RequestFate,
     StoreKind,
 )
 from tests.world.sinks.sink_loop import SinkLoop, run
@@ -70,7 +70,7 @@ def answer_to(act: Callable[..., Any], *arguments: Any) -> Answer:
     return problem.value.answer
 
 
-def ordered(operation: str, fate: Fate) -> tuple[Order, ...]:
+def ordered(operation: str, fate: RequestFate) -> tuple[Order, ...]:
     return (Order((operation,), fate, 1.0, 1e9),)
 
 
@@ -129,17 +129,21 @@ def test_a_late_request_is_carried_out_after_its_client_gave_up() -> None:
         assert answer_to(put, store, FIRST) is Answer.BUSY
         return len(server.objects)
 
-    at_once, server = asked(work, orders=ordered(PUT, Fate.LATE))
+    at_once, server = asked(work, orders=ordered(PUT, RequestFate.LATE))
     assert at_once in (0, 1)
     assert server.objects[KEY].data == FIRST
 
 
 @pytest.mark.parametrize(
     ("fate", "is_there"),
-    [(Fate.LOSE_ANSWER, True), (Fate.ERROR_BEHIND, True), (Fate.ERROR_IN_SUCCESS, False)],
+    [
+        (RequestFate.LOSE_ANSWER, True),
+        (RequestFate.ERROR_BEHIND, True),
+        (RequestFate.ERROR_IN_SUCCESS, False),
+    ],
 )
 def test_an_answer_in_doubt_does_not_tell_whether_the_object_is_there(
-    fate: Fate, is_there: bool
+    fate: RequestFate, is_there: bool
 ) -> None:
     def work(store: ObjectStore, _: ObjectServer) -> Answer:
         return answer_to(complete, store, *begun(store))
@@ -154,7 +158,7 @@ def test_a_store_that_dies_within_a_completion_has_neither_object_nor_upload() -
         complete(store, *begun(store))
         assert store.head(KEY) is None
 
-    _, server = asked(work, orders=ordered(COMPLETE, Fate.DIES_WITHIN))
+    _, server = asked(work, orders=ordered(COMPLETE, RequestFate.DIES_WITHIN))
     assert not server.uploads
 
 

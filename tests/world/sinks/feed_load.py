@@ -15,7 +15,7 @@ BROKEN = b"{broken"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExpectedRows:
     """Destination of one record: rows of a table, or a dead letter.
 
     Args:
@@ -48,12 +48,12 @@ class FeedSender(Sender):
         return Record(at, now, b"k%d" % number, value, headers)
 
 
-def wanted(record: Record) -> Wanted:
+def wanted(record: Record) -> ExpectedRows:
     """Returns the destination of a record, by a rule of its own."""
     table = dict(record.headers).get(HEADER, b"") or b""
     value = record.value or b""
     if table.decode() not in TABLES or value.startswith(BROKEN):
-        return Wanted(table.decode())
+        return ExpectedRows(table.decode())
     found = json.loads(value)
     rows = found if isinstance(found, list) else [found]
-    return Wanted(table.decode(), tuple((row["id"], row["name"]) for row in rows))
+    return ExpectedRows(table.decode(), tuple((row["id"], row["name"]) for row in rows))

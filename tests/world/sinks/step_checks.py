@@ -10,7 +10,7 @@ from balancer.plan import TopicPartition
 from replicator.kafka.client.custody import Custody
 from tests.aggregator.verifier.judged import judged
 from tests.world.checks.wrong import Wrong
-from tests.world.sinks.feed_load import Wanted, wanted
+from tests.world.sinks.feed_load import ExpectedRows, wanted
 from tests.world.sinks.feeding import Feeding
 from tests.world.sinks.intent_view import IntentView
 from tests.world.sinks.keeper import Identity, Observer, Part
@@ -123,7 +123,7 @@ class StepChecks(Observer):
                     self._wrong(place, f"{offset} waits for {bound_seconds} s (45): {record}")
                     return
 
-    def is_settled(self, place: TopicPartition, offset: int, record: Wanted) -> bool:
+    def is_settled(self, place: TopicPartition, offset: int, record: ExpectedRows) -> bool:
         """Returns True if enough replicas have the rows of a record, or it is a dead letter."""
         if record.is_dead:
             return RecordPlace(*place, offset) in self.letters.sent
