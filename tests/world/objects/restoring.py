@@ -24,7 +24,7 @@ from replicator.kafka.client.cluster import Answered, Fenced, ProducerStateLost
 from tests.world.checks.ends import committed_values
 from tests.world.kafka.admin import WorldAdmin
 from tests.world.objects.client import WorldS3
-from tests.world.objects.object_load import Fate
+from tests.world.objects.object_load import Destination
 from tests.world.process import Process
 from tests.world.sinks.loaded_feed import CLUSTER
 from tests.world.sinks.loader_faults import later
@@ -182,5 +182,5 @@ class Restoring:
         return [
             record.seen[3] or b""
             for _, record in checks.between(place, begin, end)
-            if record.fate is Fate.OBJECT
+            if record.fate is Destination.OBJECT
         ]
