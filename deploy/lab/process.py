@@ -156,8 +156,11 @@ def end(processes: Sequence[Identity], timeout_seconds: float = 20.0) -> None:
             time.sleep(0.05)
 
 
+_given_ports: set[int] = set()
+
+
 def free_port() -> int:
-    """Returns a port of 127.0.0.1 that is not in use.
+    """Returns a port of 127.0.0.1 that is not in use, and that this process was not given before.
 
     The port is below the range of ephemeral ports (32768 and up on Linux). Otherwise the port of a
     broker that is down for a moment could be taken by a client, or a reconnecting client could
@@ -165,10 +168,13 @@ def free_port() -> int:
     """
     while True:
         port = random.SystemRandom().randrange(10_240, 32_000)
+        if port in _given_ports:
+            continue  # its server may still be about to start
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return port
+        _given_ports.add(port)
+        return port

@@ -78,6 +78,12 @@ def test_free_ports_stay_below_those_of_outgoing_connections():
     assert all(10_240 <= free_port() < 32_000 for _ in range(20))
 
 
+def test_a_free_port_is_given_once():
+    # Of a thousand that are drawn at random, some are the same but for a chance of 1e-10.
+    ports = [free_port() for _ in range(1000)]
+    assert len({*ports}) == len(ports)
+
+
 def test_a_family_is_killed_with_those_that_left_their_group(tmp_path):
     log = tmp_path / "log"
     script = "setsid sleep 60 & (sleep 60 & echo ready; wait) & wait"
