@@ -131,6 +131,7 @@ async def let_go_on(
 
     Raises:
         Fenced: a loader was faster; look again.
+        TimeoutError: the cluster did not answer in time.
     """
 
     def changed(place: TopicPartition, intent: Intent) -> Intent:
@@ -139,8 +140,8 @@ async def let_go_on(
         return overwriting(intent, each.manifest.begin, each.there.etag)
 
     async with asyncio.timeout(timeout_seconds):
-        await cluster.open({place.topic for place in wanted})
         try:
+            await cluster.open({place.topic for place in wanted})
             return await accept(cluster, feed, list(wanted), changed=changed)
         finally:
             await cluster.close()

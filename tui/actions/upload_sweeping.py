@@ -59,7 +59,7 @@ def sweep_uploads(
     return Sweep(tuple(found), is_dry)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class UploadSweep:
     """Sweep of the uploads of a feed in one cluster. Blocking.
 

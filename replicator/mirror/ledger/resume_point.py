@@ -75,12 +75,14 @@ def resume_point(evidence: Evidence) -> ResumePoint | Loss:
     entry, found = evidence.entry, evidence.target
     tail = evidence.tail
     unread: Loss | None = None
+    changed: Loss | None = None
     if isinstance(tail, Loss):
         tail, unread = None, tail
     elif tail:
-        unread = tail.missing or tail.changed
-    if unread and not evidence.is_accepted:
-        return unread
+        unread, changed = tail.missing, tail.changed
+    lost = unread or changed
+    if lost and not evidence.is_accepted:
+        return lost
     source_offset = entry.source_offset if evidence.first_offset is None else evidence.first_offset
     target_offset = entry.target_offset if evidence.is_own else found.end
     mark = None if found.loss else entry.mark
@@ -102,7 +104,21 @@ def resume_point(evidence: Evidence) -> ResumePoint | Loss:
     if entry.parked and entry.parked.kind in CUT_BACK:
         # Accepted: the last epoch read belongs to a log that is gone.
         entry = replace(entry, source_epoch=-1)
-    return ResumePoint(entry, source_offset, target_offset, mark, (found.loss, unread, turned))
+    if _covers(entry.parked, changed):
+        changed = None
+    losses = (found.loss, unread, changed, turned)
+    return ResumePoint(entry, source_offset, target_offset, mark, losses)
+
+
+def _covers(parked: Loss | None, changed: Loss | None) -> bool:
+    """Returns True if a partition is parked for changed timestamps that a tail shows again."""
+    return (
+        parked is not None
+        and changed is not None
+        and parked.kind is changed.kind
+        and parked.begin <= changed.begin
+        and (parked.end or 0) >= (changed.end or 0)
+    )
 
 
 def resumed(

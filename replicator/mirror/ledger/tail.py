@@ -275,8 +275,8 @@ def changed_records(entry: Entry, batches: Sequence[FoundBatch]) -> Loss | None:
         LossKind.TIMES_CHANGED,
         spans[0].source_offset,
         spans[-1].source_offset + spans[-1].count,
-        "message.timestamp.type=LogAppendTime when a former carrier wrote them: set CreateTime on "
-        "the target's topic, then accept-loss",
+        "message.timestamp.type=LogAppendTime when a former carrier wrote them: see that the "
+        "target's topic has CreateTime, then accept-loss",
     )
 
 

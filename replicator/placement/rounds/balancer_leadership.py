@@ -12,7 +12,7 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.orders.balance_log import BalanceLog, NotYet, Publisher, Superseded
 from replicator.orders.order_log import OrderLog
-from replicator.orders.order_records import AnyRecord, Lease, Placed
+from replicator.orders.order_records import AnyRecord, Lease, Placed, key_of
 from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
 
@@ -27,8 +27,9 @@ class TimedOut(AdminError):
     """Our transaction timed out and nothing was written. Read the log before trying again."""
 
 
-class Outdated(AdminError):
-    """A write whose outcome was unknown has succeeded after all. Decide anew from the log."""
+class PlacementOverruled(AdminError):
+    """The log has another placement than this one is based on: a write whose outcome was unknown
+    has succeeded after all. Decide anew from the log."""
 
 
 class BalancerLeadership:
@@ -38,7 +39,7 @@ class BalancerLeadership:
         name: of the cluster, shown to people.
         region: the region of this balancer.
         who: unique name of this process, in the records that it writes.
-        log: of the region; None: the one in the cluster.
+        balance_log: of the region; None: the one in the cluster.
         make_publisher: takes the name, the cluster and the region.
     """
 
@@ -49,13 +50,15 @@ class BalancerLeadership:
         region: str,
         who: str,
         *,
-        log: BalanceLog | None = None,
+        balance_log: BalanceLog | None = None,
         make_publisher: Callable[[str, KafkaCluster, str], Publisher] = Publisher,
     ) -> None:
         self._name, self._cluster, self._region, self._who = name, cluster, region, who
-        self._log = log or BalanceLog(name, cluster)
+        self._log = balance_log or BalanceLog(name, cluster)
         self._make_publisher = make_publisher
         self._publisher: Publisher | None = None
+        self._generations: dict[bytes, int] = {}
+        """Generations of the last placements, by their keys, as far as they are known."""
         self._since_ms = _now_ms()
         self._writing = asyncio.Lock()
 
@@ -63,7 +66,7 @@ class BalancerLeadership:
         """Fences older balancers and publishes the lease. Raises AdminError, LogUnreadable or
         Superseded."""
         await run_in_thread(self._log.make_topic)
-        await self.open_producer()
+        self._publisher = await self.opened_producer()
         await self._publish_lease()
         log.info("event=lease region=%s who=%r", self._region, self._who)
 
@@ -83,20 +86,19 @@ class BalancerLeadership:
             ) from None
 
     async def _write(self, records: Iterable[AnyRecord], tombstones: Iterable[bytes]) -> None:
-        records = tuple(records)
+        records, tombstones = tuple(records), tuple(tombstones)
         async with self._writing:
-            if self._publisher is None:
-                _check_bases(self._name, records, await self._reacquire())
-            assert self._publisher
+            publisher = self._publisher or await self._reacquire()
+            # Until the outcome is known, the log has to be read again before the next write. A
+            # timed-out transaction of our own also looks like a newer balancer.
+            self._publisher = None
+            self._check_bases(records)
             # A canceled publish would leave its transaction open until the timeout.
-            writing = run_in_thread(self._publisher.publish, records, tuple(tombstones))
-            try:
-                await asyncio.shield(writing)
-            except (AdminError, Superseded):
-                # The outcome of the producer's transactions is unknown from here on. A timed-out
-                # transaction of our own also looks like a newer balancer.
-                self._publisher = None
-                raise
+            await asyncio.shield(run_in_thread(publisher.publish, records, tombstones))
+            self._generations |= _generations(records)
+            for key in tombstones:
+                self._generations.pop(key, None)
+            self._publisher = publisher
 
     async def renew(self) -> None:
         """Renews the lease periodically, so that an idle balancer notices that it was fenced.
@@ -118,20 +120,28 @@ class BalancerLeadership:
         lease = Lease(route=self._region, at_ms=_now_ms(), who=self._who, since_ms=self._since_ms)
         await self.write((lease,))
 
-    async def _reacquire(self) -> OrderLog:
-        """Reopens the producer, unless a newer balancer has published its lease meanwhile.
-
-        Returns the order log as it is from then on, until this balancer writes.
-        """
+    async def _reacquire(self) -> Publisher:
+        """Opens the producer again, unless a newer balancer has published its lease meanwhile."""
         if successor := self._successor(await self._read()):
             raise Superseded(successor)
-        await self.open_producer()
+        publisher = await self.opened_producer()
         # Only now nobody else can write: a balancer that came after the first look is found.
         order_log = await self._read()
         if successor := self._successor(order_log):
-            self._publisher = None
             raise Superseded(successor)
-        return order_log
+        self._generations = _generations(order_log.records.values())
+        return publisher
+
+    def _check_bases(self, records: Iterable[AnyRecord]) -> None:
+        """Raises PlacementOverruled for a placement that is not based on the last one."""
+        for key, generation in _generations(records).items():
+            last = self._generations.get(key)
+            if last is not None and generation != last + 1:
+                raise PlacementOverruled(
+                    self._name,
+                    f"generation {generation} of {key.decode()} is not written: "
+                    f"generation {last} holds",
+                )
 
     async def _confirm_successor(self) -> None:
         """Raises Superseded once the lease of a newer balancer is read; returns if none appears.
@@ -153,8 +163,8 @@ class BalancerLeadership:
             return None
         return f"{self._name}: {lease.who} is active since {lease.since_ms} ms"
 
-    async def open_producer(self) -> None:
-        """Fences older balancers. Waits until the coordinator of the transactional id is ready.
+    async def opened_producer(self) -> Publisher:
+        """Fences older balancers, and returns the producer once the coordinator is ready.
 
         Raises AdminError.
         """
@@ -163,30 +173,16 @@ class BalancerLeadership:
         while True:
             try:
                 await run_in_thread(publisher.open)
-                break
+                return publisher
             except NotYet as reason:
                 if reports.is_news(self._region):
                     log.warning("event=lease-awaited %s; retrying", reason)
                 await asyncio.sleep(RETRY_SECONDS)
-        self._publisher = publisher
 
 
-def _check_bases(name: str, records: Iterable[AnyRecord], order_log: OrderLog) -> None:
-    """Raises Outdated if a placement is not based on the last one in the order log.
-
-    Args:
-        name: of the cluster, shown to people.
-    """
-    for placed in records:
-        if not isinstance(placed, Placed):
-            continue
-        last = order_log.placed(placed.route, placed.stream)
-        if last is not None and placed.generation != last.generation + 1:
-            raise Outdated(
-                name,
-                f"generation {placed.generation} of stream {placed.stream} is not written: "
-                f"generation {last.generation} holds",
-            )
+def _generations(records: Iterable[AnyRecord]) -> dict[bytes, int]:
+    """Returns the generations of the placements among records, by their keys."""
+    return {key_of(it): it.generation for it in records if isinstance(it, Placed)}
 
 
 def _now_ms() -> int:

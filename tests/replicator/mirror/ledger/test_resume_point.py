@@ -32,6 +32,7 @@ SUCCESSOR = Successor(
 WHOLE = SourceFindings(start=0, leader=3, loss=None)
 PASSED = Loss(LossKind.RETENTION_PASSED, 10, 20)
 TAIL_DELETED = Loss(LossKind.TARGET_TAIL_DELETED, 100, 150)
+CHANGED = Loss(LossKind.TIMES_CHANGED, 13, 15)
 MISSING = Loss(LossKind.BATCH_MISSING, 12, 14)
 
 
@@ -121,6 +122,21 @@ def test_every_loss_that_is_skipped_is_named_once():
     assert taken(facts, source).accepted == (TAIL_DELETED, PASSED)
     parked = replace(facts, entry=replace(ENTRY, parked=TAIL_DELETED))
     assert taken(parked, source).accepted == (TAIL_DELETED, PASSED)
+
+
+@pytest.mark.parametrize("missing", [None, MISSING])
+def test_changed_timestamps_of_a_tail_stop_until_an_operator_accepts_them_and_are_named(missing):
+    tail = Tail(landed=5, end=140, mark=None, runs=(), missing=missing, changed=CHANGED)
+    assert outcome(evidence(tail=tail)) == (missing or CHANGED)
+    found = taken(evidence(tail=tail, is_accepted=True))
+    assert {*found.accepted} == {CHANGED} | ({missing} if missing else set())
+
+
+def test_changed_timestamps_are_not_named_again_where_the_partition_is_parked_for_them():
+    parked = replace(CHANGED, begin=10, end=30)
+    tail = Tail(landed=5, end=140, mark=None, runs=(), changed=CHANGED)
+    facts = evidence(replace(ENTRY, parked=parked), tail=tail, is_accepted=True)
+    assert taken(facts).accepted == (parked,)
 
 
 def test_sightings_of_another_source_topic_are_dropped():

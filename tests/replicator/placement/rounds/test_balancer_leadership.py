@@ -10,10 +10,11 @@ import pytest
 
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.orders.balance_log import BalanceLog, Superseded
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import AnyRecord, Lease, Placed, key_of
-from replicator.placement.rounds.balancer_leadership import BalancerLeadership, Outdated
+from replicator.placement.rounds.balancer_leadership import BalancerLeadership, PlacementOverruled
 
 SETTINGS = KafkaCluster(bootstrap=["127.0.0.1:1"])
 
@@ -26,6 +27,7 @@ class Topic:
         self.newest = 0
         self.is_answering = True
         self.before_open: Callable[[], None] = lambda: None
+        self.reads_left = 1000
 
     def commit(self, *records: AnyRecord) -> None:
         self.order_log = self.order_log.after((key_of(it), it) for it in records)
@@ -45,6 +47,9 @@ class OwnLog(BalanceLog):
         """Does nothing: the topic is there."""
 
     def read(self) -> OrderLog:
+        self._own.reads_left -= 1
+        if self._own.reads_left < 0:
+            raise LogUnreadable("east aggregate")
         return self._own.order_log
 
 
@@ -71,7 +76,12 @@ class OwnPublisher:
 def leadership(topic: Topic, who: str) -> BalancerLeadership:
     make_publisher: Any = lambda *_: OwnPublisher(topic)  # noqa: E731
     return BalancerLeadership(
-        "east aggregate", SETTINGS, "east", who, log=OwnLog(topic), make_publisher=make_publisher
+        "east aggregate",
+        SETTINGS,
+        "east",
+        who,
+        balance_log=OwnLog(topic),
+        make_publisher=make_publisher,
     )
 
 
@@ -102,10 +112,45 @@ def test_a_placement_is_written_upon_the_last_one_only():
         await one.acquire()
         await one.write([placed(1)])
         await unanswered(one, topic, placed(2))
-        with pytest.raises(Outdated, match="generation 2 holds"):
+        with pytest.raises(PlacementOverruled, match="generation 2 holds"):
             await one.write([placed(2)])
         await one.write([placed(3)])
         assert topic.generation == 3
+
+    asyncio.run(main())
+
+
+def test_a_placement_is_compared_also_after_a_lease_was_renewed():
+    async def main() -> None:
+        topic = Topic()
+        one = leadership(topic, "one")
+        await one.acquire()
+        await unanswered(one, topic, placed(1))
+        await one.write([Lease(route="east", at_ms=1, who="one", since_ms=1)])
+        with pytest.raises(PlacementOverruled, match="generation 1 holds"):
+            await one.write([placed(1)])
+        assert topic.generation == 1
+
+    asyncio.run(main())
+
+
+def test_a_balancer_that_cannot_read_the_log_behind_its_producer_looks_again_before_it_writes():
+    async def main() -> None:
+        topic = Topic()
+        one = leadership(topic, "one")
+        await one.acquire()
+        await unanswered(one, topic, placed(1))
+
+        def other_comes() -> None:
+            topic.newest += 1
+            topic.commit(Lease(route="east", at_ms=1, who="two", since_ms=1), placed(2))
+
+        topic.before_open, topic.reads_left = other_comes, 1
+        with pytest.raises(LogUnreadable):
+            await one.write([placed(2)])
+        topic.reads_left = 1000
+        with pytest.raises(Superseded, match="two is active"):
+            await one.write([placed(2)])
 
     asyncio.run(main())
 

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.topic_tailer import LogUnreadable
-from replicator.orders.balance_log import Superseded
+from replicator.orders.balance_log import Publisher, Superseded
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import AnyRecord, Placed
 from replicator.placement.rounds.balancer_leadership import BalancerLeadership
@@ -27,7 +27,7 @@ class WritesOn(BalancerLeadership):
         try:
             await super().write(wanted, deleted)
         except Superseded:
-            await self.open_producer()
+            self._publisher = await self.opened_producer()
             await super().write(wanted, deleted)
 
 
@@ -56,11 +56,10 @@ class LooksOnce(BalancerLeadership):
     """Looks for a newer balancer only before it opens its producer again."""
 
     @override
-    async def _reacquire(self) -> OrderLog:
+    async def _reacquire(self) -> Publisher:
         if successor := self._successor(await self._read()):
             raise Superseded(successor)
-        await self.open_producer()
-        return OrderLog()
+        return await self.opened_producer()
 
 
 def _in_balance(name: str, parts: Parts) -> Mutation:
