@@ -106,6 +106,21 @@ class CountsOnly(FencedTails):
         return tail if isinstance(tail, Loss) else replace(tail, missing=None)
 
 
+class IgnoresTimes(FencedTails):
+    """Takes records as they were sent, whatever their timestamps are in the target."""
+
+    async def read(
+        self,
+        partition: TopicPartition,
+        entry: Entry,
+        found: TargetFindings,
+        memory: Memory,
+        marker: tuple[int, int],
+    ) -> Tail | Loss:
+        tail = await super().read(partition, entry, found, memory, marker)
+        return tail if isinstance(tail, Loss) else replace(tail, changed=None)
+
+
 class AnyProducer(FencedTails):
     """Takes the producer of an entry for fenced, whichever id was opened."""
 
@@ -122,4 +137,5 @@ MUTATIONS = (
     Mutation(3, "a deleted part of a tail counts as empty", _taking(ReadsOnly), "tails"),
     Mutation(3, "what cannot be known counts as not landed", _taking(TakesItForNothing), "tails"),
     Mutation(10, "any producer counts as fenced", _taking(AnyProducer), "ids"),
+    Mutation(32, "takeovers do not look at timestamps", _taking(IgnoresTimes), "times"),
 )
