@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -44,23 +45,6 @@ class ToTheWatermark(FencedTails):
         return Tail(reading.landed, reading.offset, reading.mark, tuple(reading.runs))
 
 
-class OnlyWhatIsRemembered(FencedTails):
-    """Trusts only the leader's memory from before the fence."""
-
-    async def read(
-        self,
-        partition: TopicPartition,
-        entry: Entry,
-        found: TargetFindings,
-        memory: Memory,
-        marker: tuple[int, int],
-    ) -> Tail | Loss:
-        tail = await super().read(partition, entry, found, memory, marker)
-        if isinstance(tail, Loss) or memory.state is None:
-            return tail
-        return replace(tail, landed=entry.landed_up_to(memory.state.last_sequence))
-
-
 class ReadsOnly(FencedTails):
     """Counts the records read, and ignores the leader's memory where a part was deleted."""
 
@@ -76,49 +60,47 @@ class ReadsOnly(FencedTails):
         return await read_tail(self.target, partition, Reading(entry, begin), marker)
 
 
-class TakesItForNothing(FencedTails):
+Found = Tail | Loss
+
+
+def _adjusting(adjust: Callable[[Found, Entry, TargetFindings, Memory], Found]) -> Makers:
+    """Returns makers of takeovers that go on from an adjusted tail."""
+
+    class Adjusting(FencedTails):
+        async def read(
+            self,
+            partition: TopicPartition,
+            entry: Entry,
+            found: TargetFindings,
+            memory: Memory,
+            marker: tuple[int, int],
+        ) -> Found:
+            tail = await super().read(partition, entry, found, memory, marker)
+            return adjust(tail, entry, found, memory)
+
+    return _taking(Adjusting)
+
+
+def _as_remembered(tail: Found, entry: Entry, _: TargetFindings, memory: Memory) -> Found:
+    """Trusts only the leader's memory from before the fence."""
+    if isinstance(tail, Loss) or memory.state is None:
+        return tail
+    return replace(tail, landed=entry.landed_up_to(memory.state.last_sequence))
+
+
+def _nothing_if_unknown(tail: Found, entry: Entry, found: TargetFindings, _: Memory) -> Found:
     """Concludes that nothing landed where it cannot be known."""
-
-    async def read(
-        self,
-        partition: TopicPartition,
-        entry: Entry,
-        found: TargetFindings,
-        memory: Memory,
-        marker: tuple[int, int],
-    ) -> Tail | Loss:
-        tail = await super().read(partition, entry, found, memory, marker)
-        return Tail(0, found.end, entry.mark, ()) if isinstance(tail, Loss) else tail
+    return Tail(0, found.end, entry.mark, ()) if isinstance(tail, Loss) else tail
 
 
-class CountsOnly(FencedTails):
+def _by_count(tail: Found, *_: object) -> Found:
     """Counts by the last sequence, whatever is missing before it."""
-
-    async def read(
-        self,
-        partition: TopicPartition,
-        entry: Entry,
-        found: TargetFindings,
-        memory: Memory,
-        marker: tuple[int, int],
-    ) -> Tail | Loss:
-        tail = await super().read(partition, entry, found, memory, marker)
-        return tail if isinstance(tail, Loss) else replace(tail, missing=None)
+    return tail if isinstance(tail, Loss) else replace(tail, missing=None)
 
 
-class IgnoresTimes(FencedTails):
+def _whatever_their_times(tail: Found, *_: object) -> Found:
     """Takes records as they were sent, whatever their timestamps are in the target."""
-
-    async def read(
-        self,
-        partition: TopicPartition,
-        entry: Entry,
-        found: TargetFindings,
-        memory: Memory,
-        marker: tuple[int, int],
-    ) -> Tail | Loss:
-        tail = await super().read(partition, entry, found, memory, marker)
-        return tail if isinstance(tail, Loss) else replace(tail, changed=None)
+    return tail if isinstance(tail, Loss) else replace(tail, changed=None)
 
 
 class AnyProducer(FencedTails):
@@ -132,10 +114,12 @@ class AnyProducer(FencedTails):
 
 MUTATIONS = (
     Mutation(2, "a tail is read to the watermark only", _taking(ToTheWatermark)),
-    Mutation(2, "only the leader's memory counts", _taking(OnlyWhatIsRemembered)),
-    Mutation(2, "what was never taken counts as landed", _taking(CountsOnly), "overtaken"),
+    Mutation(2, "only the leader's memory counts", _adjusting(_as_remembered)),
+    Mutation(2, "what was never taken counts as landed", _adjusting(_by_count), "overtaken"),
     Mutation(3, "a deleted part of a tail counts as empty", _taking(ReadsOnly), "tails"),
-    Mutation(3, "what cannot be known counts as not landed", _taking(TakesItForNothing), "tails"),
+    Mutation(
+        3, "what cannot be known counts as not landed", _adjusting(_nothing_if_unknown), "tails"
+    ),
     Mutation(10, "any producer counts as fenced", _taking(AnyProducer), "ids"),
-    Mutation(32, "takeovers do not look at timestamps", _taking(IgnoresTimes), "times"),
+    Mutation(32, "takeovers do not look at timestamps", _adjusting(_whatever_their_times), "times"),
 )
