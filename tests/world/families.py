@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from tests.world.groups import group_history
 from tests.world.groups import mutations as of_groups
@@ -49,6 +50,9 @@ class Result(Protocol):
     def seconds(self) -> float: ...
     @property
     def log(self) -> list[str]: ...
+
+
+C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,29 +105,22 @@ def _groups(name: str, course: GroupCourse) -> Family:
     return Family(play, {it.name: it.rule for it in mutations.values()})
 
 
-def _sinks(course: SinkCourse, of_course: Iterable[FeedMutation[SinkCourse]] = ()) -> Family:
+def _feed(
+    play_feed: Callable[..., Result], course: C, of_course: Iterable[FeedMutation[C]] = ()
+) -> Family:
     mutations = {it.name: it for it in of_course}
 
     def play(asked: HistoryRequest) -> Result:
         if asked.mutation is None:
-            return sink_history.play(asked.seed, course, replay=asked.replay)
+            return play_feed(asked.seed, course, replay=asked.replay)
         it = mutations[asked.mutation]
-        return sink_history.play(asked.seed, it.course, it.makers, asked.replay)
+        return play_feed(asked.seed, it.course, it.makers, asked.replay)
 
     return Family(play, {it.name: it.rule for it in mutations.values()})
 
 
-def _objects(course: ObjectCourse, of_course: Iterable[FeedMutation[ObjectCourse]] = ()) -> Family:
-    mutations = {it.name: it for it in of_course}
-
-    def play(asked: HistoryRequest) -> Result:
-        if asked.mutation is None:
-            return object_history.play(asked.seed, course, replay=asked.replay)
-        it = mutations[asked.mutation]
-        return object_history.play(asked.seed, it.course, it.makers, asked.replay)
-
-    return Family(play, {it.name: it.rule for it in mutations.values()})
-
+_sinks = partial(_feed, sink_history.play)
+_objects = partial(_feed, object_history.play)
 
 _MIRROR = [
     it

@@ -80,22 +80,22 @@ async def forget_amid_window(scene: Scene) -> None:
 
 async def stamp_append_time(scene: Scene) -> None:
     """Sets message.timestamp.type=LogAppendTime for a while."""
-    target, _, partition = _any_partition(scene)
-    seconds = scene.dice.uniform(*CHANGED_SECONDS)
-    scene.tell(f"{target.name} gives {partition.topic} its own times for {seconds:.1f} s")
-    for each in target.topics[partition.topic].partitions:
-        each.stamps_append_time = True
-        target.later(seconds, setattr, each, "stamps_append_time", False)
+    _change_topic(scene, "stamps_append_time", "gives its own times to")
 
 
 async def require_keys(scene: Scene) -> None:
     """Sets cleanup.policy=compact for a while: records without a key are refused."""
+    _change_topic(scene, "is_compacted", "compacts")
+
+
+def _change_topic(scene: Scene, setting: str, text: str) -> None:
+    """Sets a flag of all partitions of one topic of the target for a while."""
     target, _, partition = _any_partition(scene)
     seconds = scene.dice.uniform(*CHANGED_SECONDS)
-    scene.tell(f"{target.name} compacts {partition.topic} for {seconds:.1f} s")
+    scene.tell(f"{target.name} {text} {partition.topic} for {seconds:.1f} s")
     for each in target.topics[partition.topic].partitions:
-        each.is_compacted = True
-        target.later(seconds, setattr, each, "is_compacted", False)
+        setattr(each, setting, True)
+        target.later(seconds, setattr, each, setting, False)
 
 
 def _any_partition(scene: Scene) -> tuple[KafkaCluster, TopicPartition, Partition]:

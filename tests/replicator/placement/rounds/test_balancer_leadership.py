@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +30,11 @@ class Topic:
 
     def commit(self, *records: AnyRecord) -> None:
         self.order_log = self.order_log.after((key_of(it), it) for it in records)
+
+    def other_comes(self) -> None:
+        """Another balancer fences the producer, says so, and places."""
+        self.newest += 1
+        self.commit(Lease(route="east", at_ms=1, who="two", since_ms=1), placed(2))
 
     @property
     def generation(self) -> int:
@@ -105,83 +109,58 @@ async def unanswered(one: BalancerLeadership, topic: Topic, record: AnyRecord) -
     topic.is_answering = True
 
 
-def test_a_placement_is_written_upon_the_last_one_only():
-    async def main() -> None:
-        topic = Topic()
-        one = leadership(topic, "one")
-        await one.acquire()
+async def test_a_placement_is_written_upon_the_last_one_only():
+    topic = Topic()
+    one = leadership(topic, "one")
+    await one.acquire()
+    await one.write([placed(1)])
+    await unanswered(one, topic, placed(2))
+    with pytest.raises(PlacementOverruled, match="generation 2 holds"):
+        await one.write([placed(2)])
+    await one.write([placed(3)])
+    assert topic.generation == 3
+
+
+async def test_a_placement_is_compared_also_after_a_lease_was_renewed():
+    topic = Topic()
+    one = leadership(topic, "one")
+    await one.acquire()
+    await unanswered(one, topic, placed(1))
+    await one.write([Lease(route="east", at_ms=1, who="one", since_ms=1)])
+    with pytest.raises(PlacementOverruled, match="generation 1 holds"):
         await one.write([placed(1)])
-        await unanswered(one, topic, placed(2))
-        with pytest.raises(PlacementOverruled, match="generation 2 holds"):
-            await one.write([placed(2)])
-        await one.write([placed(3)])
-        assert topic.generation == 3
-
-    asyncio.run(main())
+    assert topic.generation == 1
 
 
-def test_a_placement_is_compared_also_after_a_lease_was_renewed():
-    async def main() -> None:
-        topic = Topic()
-        one = leadership(topic, "one")
-        await one.acquire()
-        await unanswered(one, topic, placed(1))
-        await one.write([Lease(route="east", at_ms=1, who="one", since_ms=1)])
-        with pytest.raises(PlacementOverruled, match="generation 1 holds"):
-            await one.write([placed(1)])
-        assert topic.generation == 1
-
-    asyncio.run(main())
-
-
-def test_a_balancer_that_cannot_read_the_log_behind_its_producer_looks_again_before_it_writes():
-    async def main() -> None:
-        topic = Topic()
-        one = leadership(topic, "one")
-        await one.acquire()
-        await unanswered(one, topic, placed(1))
-
-        def other_comes() -> None:
-            topic.newest += 1
-            topic.commit(Lease(route="east", at_ms=1, who="two", since_ms=1), placed(2))
-
-        topic.before_open, topic.reads_left = other_comes, 1
-        with pytest.raises(LogUnreadable):
-            await one.write([placed(2)])
-        topic.reads_left = 1000
-        with pytest.raises(Superseded, match="two is active"):
-            await one.write([placed(2)])
-
-    asyncio.run(main())
+async def test_a_balancer_that_cannot_read_the_log_after_opening_looks_again_before_it_writes():
+    topic = Topic()
+    one = leadership(topic, "one")
+    await one.acquire()
+    await unanswered(one, topic, placed(1))
+    topic.before_open, topic.reads_left = topic.other_comes, 1
+    with pytest.raises(LogUnreadable):
+        await one.write([placed(2)])
+    topic.reads_left = 1000
+    with pytest.raises(Superseded, match="two is active"):
+        await one.write([placed(2)])
 
 
-def test_a_balancer_that_opens_its_producer_after_another_one_has_come_writes_nothing():
-    async def main() -> None:
-        topic = Topic()
-        one = leadership(topic, "one")
-        await one.acquire()
-        await unanswered(one, topic, placed(1))
-
-        def other_comes() -> None:
-            topic.newest += 1
-            topic.commit(Lease(route="east", at_ms=1, who="two", since_ms=1), placed(2))
-
-        topic.before_open = other_comes
-        with pytest.raises(Superseded, match="two is active"):
-            await one.write([placed(2)])
-        assert topic.order_log.lease("east").who == "two"
-
-    asyncio.run(main())
+async def test_a_balancer_that_opens_its_producer_after_another_one_has_come_writes_nothing():
+    topic = Topic()
+    one = leadership(topic, "one")
+    await one.acquire()
+    await unanswered(one, topic, placed(1))
+    topic.before_open = topic.other_comes
+    with pytest.raises(Superseded, match="two is active"):
+        await one.write([placed(2)])
+    assert topic.order_log.lease("east").who == "two"
 
 
-def test_a_fenced_balancer_ends_once_it_reads_the_lease_of_the_newer_one():
-    async def main() -> None:
-        topic = Topic()
-        one, two = leadership(topic, "one"), leadership(topic, "two")
-        await one.acquire()
-        await two.acquire()
-        with pytest.raises(Superseded, match="two is active"):
-            await one.write([placed(1)])
-        assert topic.generation == 0
-
-    asyncio.run(main())
+async def test_a_fenced_balancer_ends_once_it_reads_the_lease_of_the_newer_one():
+    topic = Topic()
+    one, two = leadership(topic, "one"), leadership(topic, "two")
+    await one.acquire()
+    await two.acquire()
+    with pytest.raises(Superseded, match="two is active"):
+        await one.write([placed(1)])
+    assert topic.generation == 0
