@@ -37,6 +37,7 @@ def with_run(results: Results, run: Results) -> Results:
 
 def with_mutation(results: Results, row: Results) -> Results:
     """Returns the results with the figures of a mutation, in place of its former ones."""
-    others = [each for each in results.get("mutations", []) if each["name"] != row["name"]]
+    key = row["family"], row["name"]
+    others = [each for each in results["mutations"] if (each["family"], each["name"]) != key]
     rows = sorted([*others, row], key=lambda each: (each["rule"], each["name"]))
     return {**results, "mutations": rows}

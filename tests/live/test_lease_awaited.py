@@ -72,7 +72,7 @@ async def test_a_balancer_waits_while_the_transaction_before_it_is_completed(
     leadership = BalancerLeadership("two", settings, region, "me")
     # The marker cannot be written, so InitProducerId answers CONCURRENT_TRANSACTIONS until then.
     two_brokers.pause(HOLDER)
-    opening = asyncio.create_task(leadership.open_producer())
+    opening = asyncio.create_task(leadership.opened_producer())
     try:
         is_logged = lambda: opening.done() or "event=lease-awaited" in caplog.text  # noqa: E731
         assert await asyncio.to_thread(until, is_logged, PATIENCE_SECONDS)

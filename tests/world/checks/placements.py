@@ -26,6 +26,8 @@ class PlacementChecks(Observer):
         self._reading = LogReading(partition, is_stable=True)
         self._placed: dict[bytes, Mapping[str, Any]] = {}
         self._leader = "nobody"
+        self.count = 0
+        """Placements so far."""
         self.moves = 0
         """Partitions that placements have moved so far."""
         partition.observers.append(self)
@@ -46,6 +48,7 @@ class PlacementChecks(Observer):
         elif value["kind"] in ("placed", "answer") and value["who"] != self._leader:
             self._wrong(f"{value} is written while {self._leader} leads")
         elif value["kind"] == "placed":
+            self.count += 1
             self._compare(self._placed.get(key), value)
             self._placed[key] = value
 

@@ -89,7 +89,11 @@ class BalancerRun:
 
     async def _main(self) -> None:
         HAS_THREADS.set(True)
-        daemon = Daemon(self._appliance, REGION, self.process.name, self._makers())
+        try:
+            daemon = Daemon(self._appliance, REGION, self.process.name, self._makers())
+        except Exception as error:
+            self.failure = error
+            raise
         exit_code = Exit.FAILED
         try:
             await daemon.run()
@@ -118,7 +122,7 @@ class BalancerRun:
                 cluster,
                 region,
                 who,
-                log=WorldBalanceLog(name, self._appliance, region, self._orders),
+                balance_log=WorldBalanceLog(name, self._appliance, region, self._orders),
                 make_publisher=partial(Publisher, open_producer=make_producer),
             )
 

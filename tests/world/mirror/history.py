@@ -63,8 +63,7 @@ class History:
             watching = asyncio.create_task(maps.watch())
         if scene.course.has_streams or scene.course.has_balancers:
             PostingChecks(scene)
-        if scene.course.has_balancers:
-            PlacementChecks(scene)
+        placements = PlacementChecks(scene) if scene.course.has_balancers else None
         await scene.mirroring.begin()
         await scene.plan()
         if scene.course.accepts:
@@ -82,6 +81,8 @@ class History:
         if scene.course.has_streams:
             await paused_stream_rests(scene)
         await self._settle()
+        if placements and not placements.count:
+            raise Wrong("no balancer has placed anything")
         if maps and watching:
             await maps.settle()
             watching.cancel()

@@ -37,10 +37,10 @@ class FeedHistory(Generic[S]):
         self.is_loaded = True
         only = scene.course.only
         if only:
-            by_name = {it.name: it for it in (*faults, *STRIKES)}
-            kinds = all_of([it for name, it in by_name.items() if name in only], scene.dice)
-            if missing := {*only} - by_name.keys():
+            named = {it.name: it for it in (*faults, *STRIKES) if it.name in only}
+            if missing := {*only} - named.keys():
                 raise KeyError(f"no fault is named {', '.join(sorted(missing))}")
+            kinds = all_of(named.values(), scene.dice)
         else:
             kinds = some_of((replace(it, share=DEALT_SHARE) for it in faults), scene.dice)
         self.dealer = Dealer(kinds, SharedDice(replay.dice), replay.left_out)
