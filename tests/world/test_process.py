@@ -72,3 +72,15 @@ def test_a_process_that_is_stopped_between_two_steps_goes_on_with_the_next_one()
     done, _ = struck(4, stop)
     assert seen == [4]
     assert done == [*range(10)]
+
+
+def test_an_error_of_background_work_ends_the_world() -> None:
+    async def broken() -> None:
+        raise KeyError("nothing of that name")
+
+    async def main(loop: VirtualLoop) -> None:
+        loop.in_background(broken())
+        await asyncio.sleep(10.0)
+
+    with pytest.raises(KeyError, match="nothing of that name"):
+        run(main)

@@ -10,7 +10,7 @@ import asyncio
 import gc
 import selectors
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context
 from math import inf, nextafter
@@ -115,6 +115,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Ends the world: something in it is wrong."""
         self.bug = self.bug or error
         self.stop()
+
+    def in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Runs work beside all else; an error of it ends the world."""
+        task = self.create_task(work)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error:
+            self.fail(error)
 
     @property
     def steps(self) -> int:

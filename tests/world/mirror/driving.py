@@ -298,8 +298,8 @@ class DrivenMirroring(Mirroring):
         return done
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs work until it ends or the mirroring is closed."""
-        self._tasks.append(asyncio.create_task(work))
+        """Runs work until it ends or the mirroring is closed; an error of it ends the history."""
+        self._tasks.append(self.world.loop.in_background(work))
 
     async def _keep_writing(self) -> None:
         while True:

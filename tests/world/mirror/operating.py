@@ -25,6 +25,7 @@ from tests.world.blocking import in_thread, pause, wait
 from tests.world.mirror.order_topic import OrderTopic, keyed, pairs_of
 from tests.world.process import Process
 from tui.actions.region_orders import RegionOrders
+from tui.cli.exit_codes import exit_code_of
 from tui.state.balance_client import BalanceClient
 
 TIMEOUT_SECONDS = 5.0
@@ -102,6 +103,8 @@ async def commanded(
         name: of the command.
         command: gives the orders.
         kill_after: time after which the process is killed.
+
+    Raises any error that no command is expected to end with.
     """
 
     def run() -> None:
@@ -119,4 +122,6 @@ async def commanded(
         await asyncio.wait({process.main})
         return "killed"
     error = process.main.exception()
+    if error and not exit_code_of(error):
+        raise error
     return f"{type(error).__name__}: {error}" if error else "done"

@@ -6,7 +6,6 @@ left out, within a bound of virtual time.
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,9 +36,9 @@ class History(FeedHistory[Scene]):
     async def before_faults(self) -> None:
         """Lets operators begin, where the course has some."""
         if self.scene.course.overwrites:
-            self._operator = asyncio.create_task(keep_overwriting(self.scene))
+            self._operator = self.scene.loop.in_background(keep_overwriting(self.scene))
         if self.scene.restoring:
-            self._operator = asyncio.create_task(self.scene.restoring.keep_restoring())
+            self._operator = self.scene.loop.in_background(self.scene.restoring.keep_restoring())
 
     def mend_store(self) -> None:
         server = self.scene.server

@@ -130,6 +130,8 @@ class Restoring:
             state = await restore.run(await restore.look(), lambda _: None)
         except TROUBLES as trouble:
             scene.tell(f"{name}: {type(trouble).__name__}: {trouble}")
+        except Exception as error:
+            scene.loop.fail(error)
         else:
             scene.tell(f"{name}: done")
             self._done = state
