@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 
 from typing_extensions import override
 
-from replicator.kafka.admin.admin_error import AdminError
-from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.orders.balance_log import Publisher, Superseded
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import AnyRecord, Placed
 from replicator.placement.rounds.balancer_leadership import BalancerLeadership
-from replicator.placement.rounds.rounds import Rounds, Write
+from replicator.placement.rounds.rounds import Rounds
 from tests.world.mirror.mutations.mutation import Mutation
 from tests.world.mirror.parts import Parts
 
@@ -40,18 +37,6 @@ class BeginsAnew(Rounds):
         super().update_orders(OrderLog(own))
 
 
-class BelievesInWrites(Rounds):
-    """Goes on from a placement whose write has failed."""
-
-    @override
-    async def tick(self, write: Write) -> None:
-        async def written(records: tuple[AnyRecord, ...], tombstones: tuple[bytes, ...]) -> None:
-            with suppress(AdminError, LogUnreadable):
-                await write(records, tombstones)
-
-        await super().tick(written)
-
-
 class LooksOnce(BalancerLeadership):
     """Looks for a newer balancer only before it opens its producer again."""
 
@@ -75,5 +60,4 @@ MUTATIONS = (
         parts=Parts(balancer_leadership=LooksOnce),
     ),
     _in_balance("earlier placements are not read", Parts(rounds=BeginsAnew)),
-    _in_balance("a placement that failed is the base of the next", Parts(rounds=BelievesInWrites)),
 )
