@@ -46,15 +46,18 @@ def test_a_pipeline_that_ends_names_no_loss_behind_records_that_it_drops(make_st
     assert producer.flush(60) == 0
 
     def end_early(pipeline):
-        """Ends the epoch as soon as the first batch before the large record is sent."""
-        take = pipeline.take
+        """Ends the epoch once a batch is sent after the large record was met, and sends no more."""
+        take, is_ready = pipeline.take, pipeline.is_ready
 
         def ending():
             if pipeline.loss_to_park:
                 hand.session.ending.set()
             return take()
 
-        pipeline.take = ending
+        def is_ready_before_the_end(window):
+            return not hand.session.ending.is_set() and is_ready(window)
+
+        pipeline.take, pipeline.is_ready = ending, is_ready_before_the_end
         if not in_force:
             keep_loss(pipeline)
 

@@ -31,6 +31,7 @@ from replicator.kafka.client.cluster import (
     Cluster,
     ProducerStateLost,
 )
+from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.runtime.gather import gather_or_cancel
 
@@ -48,6 +49,11 @@ SHOWN_SECONDS = 0.5
 """Time to wait for offsets to be shown. A marker follows EndTxn within some milliseconds; acting
 sooner would only add requests."""
 SHOWN_PAUSE_SECONDS = 0.002
+
+_FENCE_BEGINS = frozenset({Code.UNKNOWN_SERVER_ERROR})
+"""Answer to an EndTxn that arrives while the next holder's InitProducerId begins to fence this one:
+the coordinator throws, and changes nothing (Kafka 4.3, TransactionMetadata.prepareTransitionTo).
+Asked again it says which of the two came first."""
 
 
 class Identity(NamedTuple):
@@ -272,11 +278,11 @@ class FencedCommitter:
     async def _end(self, *, commit: bool) -> None:
         # After a lost answer the same request is sent again: within the epoch the coordinator
         # answers the same.
-        await self._ask(EndTxnRequest(*self._identity, commit), _one)
+        await self._ask(EndTxnRequest(*self._identity, commit), _one, again=_FENCE_BEGINS)
 
-    async def _ask(self, request: Any, codes: Any) -> Any:
+    async def _ask(self, request: Any, codes: Any, again: frozenset[int] = frozenset()) -> Any:
         return await self._cluster.ask_coordinator(
-            TRANSACTION, self.transactional_id, request, codes
+            TRANSACTION, self.transactional_id, request, codes, again=again
         )
 
 

@@ -54,14 +54,11 @@ class Maps:
             self._landed[place] = RecordsOfLog(theirs, is_stable=False)
 
     async def watch(self) -> None:
-        """Compares what Redis has with the truth, again and again."""
+        """Compares what Redis has with the truth, again and again; raises Wrong."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            try:
-                for place in self._places():
-                    self._compare(place, self._map(place), every=LOOK_EVERY)
-            except Wrong as wrong:
-                self._scene.loop.fail(wrong)
+            for place in self._places():
+                self._compare(place, self._map(place), every=LOOK_EVERY)
 
     async def settle(self) -> None:
         """Waits until the keeper has mended every map; raises Wrong if it does not."""

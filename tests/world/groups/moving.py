@@ -61,7 +61,7 @@ class Move:
         try:
             if dice.random() < 0.7:
                 scene.stop_consumer(group, is_killed=dice.random() < 0.3)
-            operators = dice.choice([1, 1, 2])
+            operators = 2 if scene.course.is_contested else dice.choice([1, 1, 2])
             plans = [plan for _ in range(operators) if (plan := await self._planned())]
             if operators == 2 and dice.random() < 0.3:
                 plans = plans[:1] * 2
@@ -148,7 +148,7 @@ class Move:
             await self._sync_passes()
         for _ in range(ATTEMPTS_MAX):
             if begins_early:
-                self._begin_early(dice.choice([0.0, 0.05, 0.2, 0.4]))
+                self._begin_early(dice.choice(scene.course.early_seconds))
             stop_share = 0.5 if begins_early or is_contested else 0.15
             found = await self._attempt(plan, dice, stop_share)
             scene.tell(f"apply {plan.id}: {_shown(found)}")
@@ -196,10 +196,11 @@ class Move:
             lambda place, row: truth.unread(self._target, place, row, group.read),
             group.rewound_at,
         )
-        groups = self._clients.groups(watch.writing)
+        halts = self._scene.halts(plan.id)
+        groups = self._clients.groups(halts.before(watch.writing))
         target = Target(
-            self._clients.store(watch.asking),
-            self._clients.log(watch.recording),
+            self._clients.store(halts.before(watch.asking)),
+            self._clients.log(halts.before(watch.recording)),
             groups,
             self._clients.admin(),
         )

@@ -21,6 +21,7 @@ from tests.world.checks.decisions import DecisionView, SyncWatch
 from tests.world.checks.plans import Truth, check_move
 from tests.world.checks.wrong import Wrong
 from tests.world.groups.copying import copy_commits, copy_decisions, copy_runs
+from tests.world.groups.halting import Halts
 from tests.world.groups.knowing import NOTHING, Knowing, Lacks
 from tests.world.groups.past import Made, Past
 from tests.world.groups.reader import Consumer, Group, Kind
@@ -46,6 +47,11 @@ class GroupCourse:
         fault_seconds: mean time between two faults.
         move_seconds: mean time between two moves of groups.
         only: names of the faults that are dealt; empty: some of all, by the dice.
+        is_contested: True if each group is moved by two plans at the same time.
+        halt_share: share of the steps of plan writers and offset syncs before which they stand
+            still.
+        early_seconds: choice of times after which somebody starts a group in the target, once a
+            plan is being applied.
     """
 
     partitions: int = 2
@@ -53,12 +59,25 @@ class GroupCourse:
     fault_seconds: float = 2.5
     move_seconds: float = 4.0
     only: tuple[str, ...] = ()
+    is_contested: bool = False
+    halt_share: float = 0.0
+    early_seconds: tuple[float, ...] = (0.0, 0.05, 0.2, 0.4)
 
 
 DECISIONS = GroupCourse(
     seconds=60.0, fault_seconds=6.0, move_seconds=5.0, only=("forget a region's own decisions",)
 )
 """Course in which a Redis has the decisions of another region before those of its own."""
+RIVALS = GroupCourse(
+    seconds=40.0,
+    fault_seconds=8.0,
+    move_seconds=3.0,
+    only=("kill a consumer",),
+    is_contested=True,
+    halt_share=0.5,
+    early_seconds=(0.05, 0.4, 1.0, 2.0),
+)
+"""Course in which two plans move a group at a time, and each stands still before its steps."""
 
 
 class GroupScene:
@@ -152,6 +171,11 @@ class GroupScene:
                 members.end(group.name, seconds)
             group.consumer = None
 
+    def halts(self, name: str) -> Halts:
+        """Returns the halts of a process that begins now."""
+        dice = random.Random(f"{self.seed} {name} {self.loop.time()}")
+        return Halts(dice, self.course.halt_share)
+
     async def _guarded(self, consumer: Consumer) -> None:
         try:
             await consumer.run()
@@ -175,7 +199,8 @@ class GroupScene:
             for route in past.runs:
                 self.copiers.append(copy_runs(cluster, route, url, dice))
                 self.copiers.append(keeper(regions.appliance, route, cluster, dice))
-            self.copiers.append(keep_in_step(regions, name, self.syncs[name], dice))
+            halts = self.halts(f"offset sync of {name}")
+            self.copiers.append(keep_in_step(regions, name, self.syncs[name], dice, halts))
             self.sync_processes[name] = self.copiers[-1]
 
     def check_copies(self) -> None:

@@ -22,6 +22,7 @@ from tests.world.blocking import in_thread
 from tests.world.checks.decisions import SyncWatch
 from tests.world.checks.wrong import Wrong
 from tests.world.groups.clients import TIMEOUT_SECONDS, Clients
+from tests.world.groups.halting import Halts
 from tests.world.groups.two_regions import TwoRegions
 from tests.world.process import Process
 
@@ -44,7 +45,7 @@ class WatchedCommits(RegionCommits):
 
 
 def keep_in_step(
-    regions: TwoRegions, region: str, watch: SyncWatch, dice: random.Random
+    regions: TwoRegions, region: str, watch: SyncWatch, dice: random.Random, halts: Halts
 ) -> Process:
     """Starts the offset sync of a region."""
     clients = regions.clients[region]
@@ -62,7 +63,7 @@ def keep_in_step(
         clients.url,
         clients.admin(),
         clients.groups(watch.writing),
-        clients.copies(watch.asking, watch.passing),
+        clients.copies(halts.before(watch.asking), watch.passing),
         TIMEOUT_SECONDS,
     )
     sync = OffsetSync(

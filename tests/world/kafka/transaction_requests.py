@@ -155,7 +155,12 @@ async def _initialised(broker: Broker, partition: Partition, body: Any) -> Trans
         raise Refused(Code.CONCURRENT_TRANSACTIONS)
     if known is not None and known.state is State.ONGOING:
         fenced = replace(known, epoch=known.epoch + 1, state=State.PREPARE_ABORT)
-        await save(broker, partition, fenced)
+        fencing: set[str] = broker.memory.setdefault("fencing", set())
+        fencing.add(known.transactional_id)
+        try:
+            await save(broker, partition, fenced)
+        finally:
+            fencing.discard(known.transactional_id)
         broker.begin(finish(broker, partition, fenced))
         raise Refused(Code.CONCURRENT_TRANSACTIONS)
     if known is None or known.epoch >= EPOCH_MAX:
@@ -221,6 +226,10 @@ def _checked(broker: Broker, partition: Partition, body: Any) -> Transaction:
 
 async def end(broker: Broker, asked: Asked) -> Any:
     body = asked.body
+    if body.transactional_id in broker.memory.get("fencing", ()):
+        # TransactionMetadata.prepareTransitionTo throws. Kafka answers so only for the moment
+        # before the fence is written; here while it is being written, too.
+        return (0, Code.UNKNOWN_SERVER_ERROR)
     try:
         async with held(broker, body.transactional_id) as partition:
             known = _checked(broker, partition, body)

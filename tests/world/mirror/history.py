@@ -60,7 +60,7 @@ class History:
         if maps:
             StepChecks(scene)
             Sequences(scene)
-            watching = asyncio.create_task(maps.watch())
+            watching = loop.in_background(maps.watch())
         if scene.course.has_streams or scene.course.has_balancers:
             PostingChecks(scene)
         placements = PlacementChecks(scene) if scene.course.has_balancers else None

@@ -95,7 +95,7 @@ class Scene:
         if expires_soon:
             target = self.mirroring.target
             target.producer_expiry_seconds = EXPIRY_SECONDS
-            loop.create_task(target.keep_forgetting(CHECK_SECONDS))
+            loop.in_background(target.keep_forgetting(CHECK_SECONDS))
         self.compactions = Compactions()
         self.rewinds = Rewinds(self.mirroring.target)
         self.acceptances: Acceptances | None = None

@@ -64,7 +64,7 @@ class Feeding(LoadedFeed):
 
     async def begin(self) -> None:
         await super().begin()
-        self.world.loop.create_task(self._clean())
+        self.world.loop.in_background(self._clean())
 
     def connected(self, makers: Makers) -> Makers:
         own = clickhouse_of(self.servers)

@@ -38,7 +38,7 @@ class Coordinator(Cluster):
         self._pending: GroupRows = {}
 
     async def ask_coordinator(
-        self, kind: int, key: str, request: Any, *_: Any, never: object = None
+        self, kind: int, key: str, request: Any, *_: Any, **options: object
     ) -> Any:
         match type(request).__name__:
             case "TxnOffsetCommitRequest":

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiokafka.protocol.transaction import EndTxnRequest
 
 from balancer.plan import TopicPartition
-from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered
+from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Fenced
 from replicator.kafka.client.fenced_committer import FencedCommitter, Identity, NotCommitted
 from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.replicator.kafka.client.coordinator import Coordinator, GroupRows
+from tests.replicator.kafka.client.test_brokers import SETTINGS, StubConnection, known, named
 
 OLD, NEW, NEXT = ("t", 0, 1, "old"), ("t", 0, 2, "new"), ("t", 0, 3, "next")
 OTHER = ("t", 1, 7, "other")
@@ -144,3 +148,26 @@ async def test_a_later_commit_of_the_same_committer_is_not_taken_for_the_earlier
         committer.commit({"g": [NEW]}, is_old), committer.commit({"g": [later]}, is_old)
     )
     assert coordinator.shown["g", "t", 0] == OffsetAndMetadata(5, "old")
+
+
+@pytest.mark.parametrize(
+    ("then", "ending"),
+    [(Code.NONE, nullcontext()), (Code.INVALID_PRODUCER_EPOCH, pytest.raises(Fenced))],
+    ids=["it came first", "the fence came first"],
+)
+async def test_an_end_that_meets_the_fence_of_the_next_holder_is_sent_again(
+    then: Code, ending: AbstractContextManager[Any]
+):
+    answers = [Code.UNKNOWN_SERVER_ERROR, then]
+
+    def answer(request: Any) -> SimpleNamespace:
+        code = answers.pop(0) if isinstance(request, EndTxnRequest) else Code.NONE
+        return SimpleNamespace(error_code=code, coordinator_id=1, errors=[])
+
+    async def opened(*_: Any, **__: Any) -> StubConnection:
+        return StubConnection(answer)
+
+    cluster = known(SETTINGS, opened, named(1))
+    with ending:
+        await FencedCommitter(cluster, "id").fence("t", [0])
+    assert not answers

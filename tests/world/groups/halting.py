@@ -1,0 +1,33 @@
+"""Commands and daemons that stand still right before a step, while others take theirs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import ParamSpec
+
+from tests.world.blocking import pause
+
+P = ParamSpec("P")
+HALT_SECONDS = (0.05, 0.4, 1.0, 3.0)
+
+
+class Halts:
+    """Halts of one process.
+
+    Args:
+        share: of the steps before which it stands still.
+    """
+
+    def __init__(self, dice: random.Random, share: float) -> None:
+        self._dice, self._share = dice, share
+
+    def before(self, step: Callable[P, None]) -> Callable[P, None]:
+        """Returns the step with a halt before it, in some cases."""
+
+        def halting(*args: P.args, **options: P.kwargs) -> None:
+            if self._dice.random() < self._share:
+                pause(self._dice.choice(HALT_SECONDS))
+            step(*args, **options)
+
+        return halting
