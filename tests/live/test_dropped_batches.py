@@ -46,7 +46,7 @@ def test_a_pipeline_that_ends_names_no_loss_behind_records_that_it_drops(make_st
     assert producer.flush(60) == 0
 
     def end_early(pipeline):
-        """Ends the epoch once a batch is sent after the large record was met, and sends no more."""
+        """Ends the epoch once one batch is sent after the large record was met."""
         take, is_ready = pipeline.take, pipeline.is_ready
 
         def ending():
@@ -54,10 +54,12 @@ def test_a_pipeline_that_ends_names_no_loss_behind_records_that_it_drops(make_st
                 hand.session.ending.set()
             return take()
 
-        def is_ready_before_the_end(window):
-            return not hand.session.ending.is_set() and is_ready(window)
+        def is_ready_unless_ending(window):
+            head = pipeline.queue.head
+            is_new = head is not None and not head.was_sent
+            return is_ready(window) and not (is_new and hand.session.ending.is_set())
 
-        pipeline.take, pipeline.is_ready = ending, is_ready_before_the_end
+        pipeline.take, pipeline.is_ready = ending, is_ready_unless_ending
         if not in_force:
             keep_loss(pipeline)
 

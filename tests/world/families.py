@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from tests.world.groups import group_history
 from tests.world.groups import mutations as of_groups
-from tests.world.groups.scene import DECISIONS, RIVALS, GroupCourse
+from tests.world.groups.scene import CONTESTED, DECISIONS, GroupCourse
 from tests.world.mirror import history
 from tests.world.mirror.courses import COURSES
 from tests.world.mirror.mutations import (
@@ -142,7 +142,7 @@ FAMILIES: Mapping[str, Family] = {
     **{name: _mirror(name, course) for name, course in COURSES.items()},
     "groups": _groups("groups", GroupCourse()),
     "decisions": _groups("decisions", DECISIONS),
-    "rivals": _groups("rivals", RIVALS),
+    "contested": _groups("contested", CONTESTED),
     "sinks": _sinks(SinkCourse(), of_sinks.MUTATIONS),
     "sink_kills": _sinks(SINK_KILLS),
     "objects": _objects(ObjectCourse(), of_objects.MUTATIONS),

@@ -214,7 +214,10 @@ def run(main: Callable[[VirtualLoop], Awaitable[Any]]) -> Any:
         asyncio.Runner(loop_factory=lambda: loop) as runner,
     ):
         try:
-            return runner.run(main(loop))  # type: ignore[arg-type]
+            result = runner.run(main(loop))  # type: ignore[arg-type]
+            if loop.bug:
+                raise loop.bug  # found in the turn in which `main` ended
+            return result
         except RuntimeError as error:
             raise loop.bug or error from None
         finally:

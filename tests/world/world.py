@@ -55,7 +55,7 @@ class World:
         made.on_loaded.append(transaction_requests.go_on)
         made.on_deleted.append(group_requests.forget_topic)
         made.create_internal()
-        self.loop.create_task(transaction_requests.abort_late(made))
+        self.loop.in_background(transaction_requests.abort_late(made))
         self.clusters[name] = made
         return made
 

@@ -142,7 +142,6 @@ class Cluster(Brokers):
         *,
         forget: Callable[[], None] = lambda: None,
         never: frozenset[int] = frozenset(),
-        again: frozenset[int] = frozenset(),
         question: str = "",
         purpose: str = "control",
     ) -> Any:
@@ -154,7 +153,6 @@ class Cluster(Brokers):
             codes: returns the error codes in a response.
             forget: called when the broker was the wrong one.
             never: codes to give up on although they are normally asked again.
-            again: codes to ask again on although they are normally given up on.
             question: name for error texts, when a function makes the request.
             purpose: of the connection.
 
@@ -180,7 +178,7 @@ class Cluster(Brokers):
                     return response
                 for code in bad:
                     answer = verdict(code)
-                    if code not in again and (answer is not Verdict.AGAIN or code in never):
+                    if answer is not Verdict.AGAIN or code in never:
                         raise _RAISED.get(answer, Answered)(f"{self.name}: {question}", bad)
                 self.trouble = f"{self.name}: {question}: {named(bad[0])}"
                 if not _FROM_THE_RIGHT_BROKER.issuperset(bad):
@@ -228,7 +226,6 @@ class Cluster(Brokers):
         codes: Callable[[Any], Iterable[int]],
         *,
         never: frozenset[int] = frozenset(),
-        again: frozenset[int] = frozenset(),
     ) -> Any:
         """Asks the coordinator of a group (GROUP) or of a transactional id (TRANSACTION)."""
 
@@ -249,7 +246,7 @@ class Cluster(Brokers):
         def forget() -> None:
             self._coordinators.pop((kind, key), None)
 
-        return await self.ask(find, request, codes, forget=forget, never=never, again=again)
+        return await self.ask(find, request, codes, forget=forget, never=never)
 
     # -- requests of carriers
 

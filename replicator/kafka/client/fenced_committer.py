@@ -50,10 +50,8 @@ SHOWN_SECONDS = 0.5
 sooner would only add requests."""
 SHOWN_PAUSE_SECONDS = 0.002
 
-_FENCE_BEGINS = frozenset({Code.UNKNOWN_SERVER_ERROR})
-"""Answer to an EndTxn that arrives while the next holder's InitProducerId begins to fence this one:
-the coordinator throws, and changes nothing (Kafka 4.3, TransactionMetadata.prepareTransitionTo).
-Asked again it says which of the two came first."""
+FENCE_PAUSES_SECONDS = (0.005, 0.02, 0.08)
+"""Pauses before a commit is sent again that met the beginning of a fence."""
 
 
 class Identity(NamedTuple):
@@ -278,11 +276,23 @@ class FencedCommitter:
     async def _end(self, *, commit: bool) -> None:
         # After a lost answer the same request is sent again: within the epoch the coordinator
         # answers the same.
-        await self._ask(EndTxnRequest(*self._identity, commit), _one, again=_FENCE_BEGINS)
+        request = EndTxnRequest(*self._identity, commit)
+        for pause in FENCE_PAUSES_SECONDS:
+            try:
+                await self._ask(request, _one)
+            except Answered as answer:
+                # A commit that meets the beginning of a fence makes the coordinator throw, and
+                # changes nothing (Kafka 4.3, TransactionMetadata.prepareTransitionTo).
+                if answer.codes != (Code.UNKNOWN_SERVER_ERROR,):
+                    raise
+            else:
+                return
+            await asyncio.sleep(pause)
+        await self._ask(request, _one)
 
-    async def _ask(self, request: Any, codes: Any, again: frozenset[int] = frozenset()) -> Any:
+    async def _ask(self, request: Any, codes: Any) -> Any:
         return await self._cluster.ask_coordinator(
-            TRANSACTION, self.transactional_id, request, codes, again=again
+            TRANSACTION, self.transactional_id, request, codes
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from typing import ParamSpec
 
@@ -17,16 +18,17 @@ class Halts:
 
     Args:
         share: of the steps before which it stands still.
+        until: virtual time after which it does not stand still any more.
     """
 
-    def __init__(self, dice: random.Random, share: float) -> None:
-        self._dice, self._share = dice, share
+    def __init__(self, dice: random.Random, share: float, until: float) -> None:
+        self._dice, self._share, self._until = dice, share, until
 
     def before(self, step: Callable[P, None]) -> Callable[P, None]:
         """Returns the step with a halt before it, in some cases."""
 
         def halting(*args: P.args, **options: P.kwargs) -> None:
-            if self._dice.random() < self._share:
+            if time.monotonic() < self._until and self._dice.random() < self._share:
                 pause(self._dice.choice(HALT_SECONDS))
             step(*args, **options)
 

@@ -142,7 +142,7 @@ class Move:
             is_contested: True if another operator applies a plan for the group at the same time.
         """
         scene, dice = self._scene, random.Random(f"{self._dice.random()} {number}")
-        begins_early = dice.random() < 0.3
+        begins_early = dice.random() < scene.course.early_share
         await asyncio.sleep(dice.choice([0.0, 0.05, 1.0]))
         if dice.random() < 0.3:
             await self._sync_passes()
@@ -150,7 +150,7 @@ class Move:
             if begins_early:
                 self._begin_early(dice.choice(scene.course.early_seconds))
             stop_share = 0.5 if begins_early or is_contested else 0.15
-            found = await self._attempt(plan, dice, stop_share)
+            found = await self._attempt(plan, number, dice, stop_share)
             scene.tell(f"apply {plan.id}: {_shown(found)}")
             if isinstance(found, Outcome) and not found.not_done:
                 return True
@@ -186,7 +186,7 @@ class Move:
         scene.world.network.outside(scene.loop.time() + seconds, start)
 
     async def _attempt(
-        self, plan: Plan, dice: random.Random, stop_share: float
+        self, plan: Plan, number: int, dice: random.Random, stop_share: float
     ) -> Outcome | Exception | None:
         """Returns how one command ended; None: it was killed."""
         group, truth = self._group, self._scene.truth
@@ -196,7 +196,7 @@ class Move:
             lambda place, row: truth.unread(self._target, place, row, group.read),
             group.rewound_at,
         )
-        halts = self._scene.halts(plan.id)
+        halts = self._scene.halts(f"{plan.id} of operator {number}")
         groups = self._clients.groups(halts.before(watch.writing))
         target = Target(
             self._clients.store(halts.before(watch.asking)),

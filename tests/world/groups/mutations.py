@@ -239,14 +239,14 @@ MUTATIONS = (
     GroupMutation(19, "the fresh plan is written", _writing_by(FreshWritten)),
     GroupMutation(20, "the decision is not logged", _writing_by(Unlogged)),
     GroupMutation(20, "a begun plan is judged anew", _writing_by(JudgesAnew)),
-    GroupMutation(21, "the generation is not compared", _generation_is_not_compared, "rivals"),
-    GroupMutation(21, "the decision is not read again", _decision_is_not_read_again, "rivals"),
+    GroupMutation(21, "the generation is not compared", _generation_is_not_compared, "contested"),
+    GroupMutation(21, "the decision is not read again", _decision_is_not_read_again, "contested"),
     GroupMutation(
-        22, "progress of members counts as written", _progress_of_members_counts, "rivals"
+        22, "progress of members counts as written", _progress_of_members_counts, "contested"
     ),
     GroupMutation(23, "decisions may be old", _old_decisions_count, "decisions"),
     GroupMutation(
-        23, "the decision of the pass's beginning counts", _first_decision_counts, "rivals"
+        23, "the decision of the pass's beginning counts", _first_decision_counts, "contested"
     ),
     GroupMutation(23, "Kafka does not overrule Redis", _kafka_does_not_overrule),
     GroupMutation(24, "a copy takes what does not continue it", _copies_take_everything),

@@ -10,6 +10,7 @@ from functools import partial
 
 from balancer.plan import TopicPartition
 from replicator.groups.membership.primary_region import joined
+from replicator.groups.offset_sync.region_sync import REST_SHARE
 from replicator.groups.planning.knowledge import Knowledge, Request
 from replicator.groups.planning.plan import Plan
 from replicator.groups.planning.planner import plan
@@ -47,11 +48,12 @@ class GroupCourse:
         fault_seconds: mean time between two faults.
         move_seconds: mean time between two moves of groups.
         only: names of the faults that are dealt; empty: some of all, by the dice.
-        is_contested: True if each group is moved by two plans at the same time.
+        is_contested: True if each group is moved by two operators at the same time.
         halt_share: share of the steps of plan writers and offset syncs before which they stand
             still.
-        early_seconds: choice of times after which somebody starts a group in the target, once a
-            plan is being applied.
+        rest_share: how many times its duration a pass of an offset sync pauses.
+        early_share: share of the plans while which somebody starts the group in the target.
+        early_seconds: choice of times after which that is, once the plan is being applied.
     """
 
     partitions: int = 2
@@ -61,6 +63,8 @@ class GroupCourse:
     only: tuple[str, ...] = ()
     is_contested: bool = False
     halt_share: float = 0.0
+    rest_share: float = REST_SHARE
+    early_share: float = 0.3
     early_seconds: tuple[float, ...] = (0.0, 0.05, 0.2, 0.4)
 
 
@@ -68,16 +72,18 @@ DECISIONS = GroupCourse(
     seconds=60.0, fault_seconds=6.0, move_seconds=5.0, only=("forget a region's own decisions",)
 )
 """Course in which a Redis has the decisions of another region before those of its own."""
-RIVALS = GroupCourse(
-    seconds=40.0,
+CONTESTED = GroupCourse(
+    seconds=20.0,
     fault_seconds=8.0,
-    move_seconds=3.0,
+    move_seconds=1.0,
     only=("kill a consumer",),
     is_contested=True,
     halt_share=0.5,
+    rest_share=0.0,
+    early_share=0.7,
     early_seconds=(0.05, 0.4, 1.0, 2.0),
 )
-"""Course in which two plans move a group at a time, and each stands still before its steps."""
+"""Course in which two operators move a group at the same time, and stand still before steps."""
 
 
 class GroupScene:
@@ -173,8 +179,8 @@ class GroupScene:
 
     def halts(self, name: str) -> Halts:
         """Returns the halts of a process that begins now."""
-        dice = random.Random(f"{self.seed} {name} {self.loop.time()}")
-        return Halts(dice, self.course.halt_share)
+        dice, course = random.Random(f"{self.seed} {name} {self.loop.time()}"), self.course
+        return Halts(dice, course.halt_share, course.seconds)
 
     async def _guarded(self, consumer: Consumer) -> None:
         try:
@@ -200,7 +206,9 @@ class GroupScene:
                 self.copiers.append(copy_runs(cluster, route, url, dice))
                 self.copiers.append(keeper(regions.appliance, route, cluster, dice))
             halts = self.halts(f"offset sync of {name}")
-            self.copiers.append(keep_in_step(regions, name, self.syncs[name], dice, halts))
+            rest_share = self.course.rest_share
+            sync = keep_in_step(regions, name, self.syncs[name], dice, halts, rest_share)
+            self.copiers.append(sync)
             self.sync_processes[name] = self.copiers[-1]
 
     def check_copies(self) -> None:

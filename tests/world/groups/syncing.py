@@ -45,7 +45,12 @@ class WatchedCommits(RegionCommits):
 
 
 def keep_in_step(
-    regions: TwoRegions, region: str, watch: SyncWatch, dice: random.Random, halts: Halts
+    regions: TwoRegions,
+    region: str,
+    watch: SyncWatch,
+    dice: random.Random,
+    halts: Halts,
+    rest_share: float,
 ) -> Process:
     """Starts the offset sync of a region."""
     clients = regions.clients[region]
@@ -62,12 +67,17 @@ def keep_in_step(
         region,
         clients.url,
         clients.admin(),
-        clients.groups(watch.writing),
+        clients.groups(halts.before(watch.writing)),
         clients.copies(halts.before(watch.asking), watch.passing),
         TIMEOUT_SECONDS,
     )
     sync = OffsetSync(
-        regions.appliance, region, others=other_region, here=here, timeout_seconds=TIMEOUT_SECONDS
+        regions.appliance,
+        region,
+        others=other_region,
+        here=here,
+        timeout_seconds=TIMEOUT_SECONDS,
+        rest_share=rest_share,
     )
     stores = {name: ActivityStore(it.url) for name, it in regions.redis.items()}
     main = _keep(sync, here, stores, regions, dice)

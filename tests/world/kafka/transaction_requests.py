@@ -29,6 +29,8 @@ EPOCH_MAX = 0x7FFF - 1
 TIMEOUT_MS_MAX = 900_000
 """Kafka's default of transaction.max.timeout.ms."""
 INVALID_TRANSACTION_TIMEOUT = 50
+FENCE_SECONDS = 0.002
+"""Time between the two steps of a fence."""
 Place = tuple[str, int]
 
 
@@ -154,13 +156,7 @@ async def _initialised(broker: Broker, partition: Partition, body: Any) -> Trans
             broker.begin(finish(broker, partition, known))
         raise Refused(Code.CONCURRENT_TRANSACTIONS)
     if known is not None and known.state is State.ONGOING:
-        fenced = replace(known, epoch=known.epoch + 1, state=State.PREPARE_ABORT)
-        fencing: set[str] = broker.memory.setdefault("fencing", set())
-        fencing.add(known.transactional_id)
-        try:
-            await save(broker, partition, fenced)
-        finally:
-            fencing.discard(known.transactional_id)
+        fenced = await _fence(broker, partition, known)
         broker.begin(finish(broker, partition, fenced))
         raise Refused(Code.CONCURRENT_TRANSACTIONS)
     if known is None or known.epoch >= EPOCH_MAX:
@@ -172,6 +168,28 @@ async def _initialised(broker: Broker, partition: Partition, body: Any) -> Trans
         made = replace(made, timeout_ms=body.transaction_timeout_ms)
     await save(broker, partition, made)
     return made
+
+
+async def _fence(broker: Broker, partition: Partition, known: Transaction) -> Transaction:
+    """Ends an open transaction under a newer epoch; returns it as it was written.
+
+    Source: TransactionMetadata.prepareFenceProducerEpoch, then endTransaction.
+    """
+    fencing: dict[str, float] = broker.memory.setdefault("fencing", {})
+    fencing[known.transactional_id] = broker.cluster.network.loop.time()
+    fenced = replace(known, epoch=known.epoch + 1, state=State.PREPARE_ABORT)
+    try:
+        await save(broker, partition, fenced)
+    finally:
+        fencing.pop(known.transactional_id, None)
+    return fenced
+
+
+def _begins_to_fence(broker: Broker, transactional_id: str) -> bool:
+    """Returns True between the two steps of a fence, before it is being written."""
+    begun_at = broker.memory.get("fencing", {}).get(transactional_id)
+    now = broker.cluster.network.loop.time()
+    return begun_at is not None and now - begun_at < FENCE_SECONDS
 
 
 def _new_id(cluster: KafkaCluster) -> int:
@@ -226,11 +244,10 @@ def _checked(broker: Broker, partition: Partition, body: Any) -> Transaction:
 
 async def end(broker: Broker, asked: Asked) -> Any:
     body = asked.body
-    if body.transactional_id in broker.memory.get("fencing", ()):
-        # TransactionMetadata.prepareTransitionTo throws. Kafka answers so only for the moment
-        # before the fence is written; here while it is being written, too.
-        return (0, Code.UNKNOWN_SERVER_ERROR)
     try:
+        if body.transaction_result and _begins_to_fence(broker, body.transactional_id):
+            _checked(broker, coordinator(broker, TRANSACTIONS, body.transactional_id), body)
+            raise Refused(Code.UNKNOWN_SERVER_ERROR)  # TransactionMetadata.prepareTransitionTo
         async with held(broker, body.transactional_id) as partition:
             known = _checked(broker, partition, body)
             ended = _ended(known, is_commit=body.transaction_result)
@@ -374,12 +391,11 @@ async def abort_late(cluster: KafkaCluster, every_seconds: float = 10.0) -> None
 
 
 async def _abort(broker: Broker, partition: Partition, found: Transaction) -> None:
-    fenced = replace(found, epoch=found.epoch + 1, state=State.PREPARE_ABORT)
     try:
         async with held(broker, found.transactional_id):
             if transactions(broker, partition).get(found.transactional_id) != found:
                 return
-            await save(broker, partition, fenced)
+            fenced = await _fence(broker, partition, found)
     except Refused:
         return
     await finish(broker, partition, fenced)

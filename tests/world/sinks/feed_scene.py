@@ -87,7 +87,7 @@ class FeedScene(Generic[F]):
 
     def plan_soon(self) -> None:
         """Begins a new epoch, without waiting for it."""
-        self._planning = self.loop.create_task(self.plan(), context=Context())
+        self._planning = Context().run(self.loop.in_background, self.plan())
 
     def holder_of(self, transactional_id: str) -> Process | None:
         """Returns the running loader that has an id; None if it has ended."""

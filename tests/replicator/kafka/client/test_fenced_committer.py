@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiokafka.protocol.transaction import EndTxnRequest
+from aiokafka.protocol.transaction import AddPartitionsToTxnRequest, EndTxnRequest
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Fenced
@@ -150,24 +150,46 @@ async def test_a_later_commit_of_the_same_committer_is_not_taken_for_the_earlier
     assert coordinator.shown["g", "t", 0] == OffsetAndMetadata(5, "old")
 
 
-@pytest.mark.parametrize(
-    ("then", "ending"),
-    [(Code.NONE, nullcontext()), (Code.INVALID_PRODUCER_EPOCH, pytest.raises(Fenced))],
-    ids=["it came first", "the fence came first"],
-)
-async def test_an_end_that_meets_the_fence_of_the_next_holder_is_sent_again(
-    then: Code, ending: AbstractContextManager[Any]
-):
-    answers = [Code.UNKNOWN_SERVER_ERROR, then]
+def answering(codes: list[int], asked: type[Any]) -> FencedCommitter:
+    """Returns a committer whose requests of one kind are answered with these codes, in turn."""
 
     def answer(request: Any) -> SimpleNamespace:
-        code = answers.pop(0) if isinstance(request, EndTxnRequest) else Code.NONE
-        return SimpleNamespace(error_code=code, coordinator_id=1, errors=[])
+        code = codes.pop(0) if isinstance(request, asked) else Code.NONE
+        return SimpleNamespace(error_code=code, coordinator_id=1, errors=[("t", [(0, code)])])
 
     async def opened(*_: Any, **__: Any) -> StubConnection:
         return StubConnection(answer)
 
-    cluster = known(SETTINGS, opened, named(1))
+    return FencedCommitter(known(SETTINGS, opened, named(1)), "id")
+
+
+async def ended(committer: FencedCommitter) -> None:
+    """Commits a transaction without offsets."""
+    async with committer._transaction():
+        await committer._end(commit=True)
+
+
+@pytest.mark.parametrize(
+    ("then", "ending"),
+    [(Code.NONE, nullcontext()), (Code.INVALID_PRODUCER_EPOCH, pytest.raises(Fenced))],
+    ids=["it never came to be", "it is complete"],
+)
+async def test_a_commit_that_meets_the_beginning_of_a_fence_is_sent_again(
+    then: Code, ending: AbstractContextManager[Any]
+):
+    codes: list[int] = [Code.UNKNOWN_SERVER_ERROR, Code.UNKNOWN_SERVER_ERROR, then]
     with ending:
-        await FencedCommitter(cluster, "id").fence("t", [0])
-    assert not answers
+        await ended(answering(codes, EndTxnRequest))
+    assert not codes
+
+
+async def test_an_unknown_error_of_the_coordinator_that_stays_is_told():
+    with pytest.raises(Answered, match="EndTxn: UNKNOWN_SERVER_ERROR"):
+        await ended(answering([Code.UNKNOWN_SERVER_ERROR] * 9, EndTxnRequest))
+
+
+async def test_an_unknown_error_of_another_request_is_told_at_once():
+    codes: list[int] = [Code.UNKNOWN_SERVER_ERROR, Code.NONE]
+    with pytest.raises(Answered, match="UNKNOWN_SERVER_ERROR"):
+        await answering(codes, AddPartitionsToTxnRequest).fence("t", [0])
+    assert codes == [Code.NONE]
