@@ -63,7 +63,7 @@ class Move:
                 scene.stop_consumer(group, is_killed=dice.random() < 0.3)
             operators = 2 if scene.course.is_contested else dice.choice([1, 1, 2])
             plans = [plan for _ in range(operators) if (plan := await self._planned())]
-            if operators == 2 and dice.random() < 0.3:
+            if operators == 2 and dice.random() < scene.course.same_plan_share:
                 plans = plans[:1] * 2
             await asyncio.sleep(dice.choice([0.0, 0.3, 3.0]))
             scene.stop_consumer(group, is_killed=dice.random() < 0.3)

@@ -49,6 +49,7 @@ class GroupCourse:
         move_seconds: mean time between two moves of groups.
         only: names of the faults that are dealt; empty: some of all, by the dice.
         is_contested: True if each group is moved by two operators at the same time.
+        same_plan_share: share of the moves by two operators in which both apply one plan.
         halt_share: share of the steps of plan writers and offset syncs before which they stand
             still.
         rest_share: how many times its duration a pass of an offset sync pauses.
@@ -62,6 +63,7 @@ class GroupCourse:
     move_seconds: float = 4.0
     only: tuple[str, ...] = ()
     is_contested: bool = False
+    same_plan_share: float = 0.3
     halt_share: float = 0.0
     rest_share: float = REST_SHARE
     early_share: float = 0.3
@@ -78,7 +80,8 @@ CONTESTED = GroupCourse(
     move_seconds=1.0,
     only=("kill a consumer",),
     is_contested=True,
-    halt_share=0.5,
+    same_plan_share=0.1,
+    halt_share=0.8,
     rest_share=0.0,
     early_share=0.7,
     early_seconds=(0.05, 0.4, 1.0, 2.0),
