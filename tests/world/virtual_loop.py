@@ -189,6 +189,13 @@ class _Owned:
             self._process.run(self._callback, *args, is_cancelled=handle.cancelled)
 
 
+def in_background(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """Runs work beside all else on the loop that runs now; an error of it ends the world."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return loop.in_background(work)
+
+
 @contextmanager
 def virtual_time(loop: VirtualLoop) -> Iterator[None]:
     """Lets the clocks of `time` tell the loop's time, and threads sleep by it; libraries do too."""

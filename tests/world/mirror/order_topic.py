@@ -24,6 +24,7 @@ from tests.world.kafka.log_requests import replicated
 from tests.world.kafka.partition import NOBODY, Partition
 from tests.world.mirror.standing_orders import StandingOrders
 from tests.world.process import CURRENT
+from tests.world.virtual_loop import in_background
 
 POLL_SECONDS = (0.02, 0.5)
 Pairs = Sequence[tuple[bytes, bytes | None]]
@@ -123,7 +124,7 @@ class WorldFollower:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task = in_background(self._run())
         if process := CURRENT.get():
             process.at_kill.append(self.stop)
 

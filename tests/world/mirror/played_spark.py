@@ -19,6 +19,7 @@ from replicator.notices.conditions import Conditions
 from replicator.spark.driver_command import Term
 from replicator.spark.posting import Posting
 from tests.world.process import CURRENT, Process
+from tests.world.virtual_loop import in_background
 
 LOOK_SECONDS = 0.1
 NOTICE_SECONDS = (0.1, 3.0)
@@ -77,8 +78,7 @@ class PlayedSpark:
 
     def start(self) -> None:
         # Not a part of the driver's process: Spark goes on while that is stopped.
-        loop = asyncio.get_running_loop()
-        self._task = loop.create_task(self._run(), context=Context())
+        self._task = Context().run(in_background, self._run())
 
     def abandon(self, linger_share: float) -> None:
         """Begins no task any more; running ones are killed, except for a share of them."""
