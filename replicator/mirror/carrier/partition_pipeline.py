@@ -71,6 +71,9 @@ class PartitionPipeline:
         """True once fetching has ended because the pipeline is to be released."""
         self.loss_to_park: Loss | None = None
         """Loss that ended fetching; the pipeline is parked once its queue is acknowledged."""
+        self.is_parking = False
+        """True once the pipeline is being parked: its loss names all batches that may have landed,
+        so no other one is sent."""
         self.broken_at = -1
         """Position at which the last broken batch was found. A second one at the same position
         proves that the log itself is damaged."""
@@ -183,6 +186,7 @@ class PartitionPipeline:
         head = self.queue.head
         return (
             head is not None
+            and not self.is_parking
             and self.queue.in_flight < limit
             and self.gaps.are_covered(head.next_sequence)
         )
@@ -218,9 +222,9 @@ class PartitionPipeline:
             self.is_alone = True
 
     @property
-    def in_flight_end(self) -> int:
-        """Source offset behind the batches in flight."""
-        last = self.queue.last_in_flight
+    def sent_end(self) -> int:
+        """Source offset behind all batches that may have landed."""
+        last = self.queue.last_sent
         return last.outgoing.next_offset if last else self._entry.source_offset
 
     def acknowledge(self, batch: SequencedBatch, base_offset: int) -> None:

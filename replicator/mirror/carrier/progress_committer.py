@@ -147,6 +147,7 @@ class ProgressCommitter:
 
         Returns False if the carrier no longer had the partition.
         """
+        pipeline.is_parking = True
         async with self._lock:
             # A partition released meanwhile has an entry that is no longer ours to write.
             if self.pipelines.get(pipeline.partition) is not pipeline:

@@ -33,8 +33,10 @@ class SendQueue:
         return self._queued[0] if self._queued else None
 
     @property
-    def last_in_flight(self) -> SequencedBatch | None:
-        return self._in_flight[-1] if self._in_flight else None
+    def last_sent(self) -> SequencedBatch | None:
+        """Last batch that may have landed: in flight, or queued again after a rewind."""
+        again = (batch for batch in reversed(self._queued) if batch.was_sent)
+        return next(again, self._in_flight[-1] if self._in_flight else None)
 
     @property
     def oldest_in_doubt_ms(self) -> float:

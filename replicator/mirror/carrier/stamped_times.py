@@ -8,7 +8,7 @@ from replicator.mirror.carrier.sequenced_batch import SequencedBatch
 
 DETAIL = (
     "message.timestamp.type=LogAppendTime: set CreateTime on the target's topic, then accept-loss; "
-    "batches that were in flight are counted in"
+    "batches that may have landed are counted in"
 )
 
 
@@ -27,4 +27,4 @@ def stamped_times(
     # topic's timestamp type. A value equal to ours proves no replacement.
     if batch.is_in_doubt and log_append_time_ms == batch.max_timestamp_ms:
         return None
-    return Loss(LossKind.TIMES_CHANGED, batch.outgoing.first_offset, pipeline.in_flight_end, DETAIL)
+    return Loss(LossKind.TIMES_CHANGED, batch.outgoing.first_offset, pipeline.sent_end, DETAIL)

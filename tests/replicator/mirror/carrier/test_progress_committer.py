@@ -119,6 +119,25 @@ async def test_a_receipt_counts_all_that_lands_before_its_pipeline_is_removed(en
     assert (receipt.source_begin, receipt.source_end, receipt.records) == (0, 2, 2)
 
 
+async def test_no_batch_is_sent_while_a_partition_waits_to_be_parked():
+    """Its loss was named before, with all batches that may have landed by then."""
+    clusters, pipelines = Clusters(), Pipelines()
+    ids = {"source_topic": UUID(int=1), "target_topic": UUID(int=2)}
+    pipeline = pipelines[PLACE] = PartitionPipeline(PLACE, replace(held(), **ids))
+    pipeline.add([outgoing((0, 1)), outgoing((1, 1))], 2, 0)
+    pipeline.acknowledge(pipeline.take(), 1000)
+    committer = committer_of(clusters, pipelines)
+    committing = asyncio.create_task(committer.commit([pipeline]))
+    await clusters.flushing.wait()
+    assert pipeline.is_ready(5)
+    parking = asyncio.create_task(committer.park(pipeline, Loss(LossKind.TIMES_CHANGED, 0, 1)))
+    await asyncio.sleep(0)
+    assert PLACE in pipelines
+    assert not pipeline.is_ready(5)
+    clusters.may_flush.set()
+    await asyncio.gather(committing, parking)
+
+
 async def test_a_partition_missing_from_the_target_stays_and_tears_no_release_of_others():
     clusters, pipelines = Clusters(), Pipelines()
     clusters.may_flush.set()

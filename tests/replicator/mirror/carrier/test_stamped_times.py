@@ -40,3 +40,11 @@ def test_batches_in_flight_behind_it_count_as_changed():
     pipeline.acknowledge(batches[0], 0)
     loss = stamped_times(pipeline, batches[1], 7)
     assert (loss.begin, loss.end) == (1, 3)
+
+
+def test_batches_that_are_queued_again_count_as_changed_once_they_were_sent():
+    pipeline, _ = in_flight(3)
+    pipeline.add([outgoing((3, 1))], 4, 0)
+    pipeline.rewind()
+    loss = stamped_times(pipeline, pipeline.take(), 7)
+    assert (loss.begin, loss.end) == (0, 3)
