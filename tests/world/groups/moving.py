@@ -22,9 +22,10 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.runtime.store_errors import StoreUnreachable
-from tests.world.blocking import in_thread
+from tests.world.blocking import in_thread, wait
 from tests.world.checks.decisions import PlanWatch
 from tests.world.checks.wrong import Wrong
+from tests.world.groups.group_offsets import Offsets, OnWrite
 from tests.world.groups.reader import Group
 from tests.world.groups.two_regions import REGIONS
 from tests.world.kafka.kafka_cluster import INTERNAL_PARTITIONS
@@ -60,13 +61,13 @@ class Move:
         group.is_moving = True
         try:
             if dice.random() < 0.7:
-                scene.stop_consumer(group, is_killed=dice.random() < 0.3)
+                scene.stop_consumer(group, is_killed=dice.random() < scene.course.kill_share)
             operators = 2 if scene.course.is_contested else dice.choice([1, 1, 2])
             plans = [plan for _ in range(operators) if (plan := await self._planned())]
             if operators == 2 and dice.random() < scene.course.same_plan_share:
                 plans = plans[:1] * 2
             await asyncio.sleep(dice.choice([0.0, 0.3, 3.0]))
-            scene.stop_consumer(group, is_killed=dice.random() < 0.3)
+            scene.stop_consumer(group, is_killed=dice.random() < scene.course.kill_share)
             if dice.random() < 0.2:
                 await self._rewind()
             done = await asyncio.gather(
@@ -185,6 +186,20 @@ class Move:
 
         scene.world.network.outside(scene.loop.time() + seconds, start)
 
+    def _meeting(self, write: OnWrite) -> OnWrite:
+        """Returns the write of offsets, which sometimes finds that the group was just started."""
+        dice = random.Random(f"{self._scene.seed} {self._scene.loop.time()}")
+
+        def writing(group: str, offsets: Offsets) -> None:
+            if dice.random() < self._scene.course.met_share:
+                wait(self._starts)
+            write(group, offsets)
+
+        return writing
+
+    async def _starts(self) -> None:
+        self._begin_early(0.0)
+
     async def _attempt(
         self, plan: Plan, number: int, dice: random.Random, stop_share: float
     ) -> Outcome | Exception | None:
@@ -197,7 +212,7 @@ class Move:
             group.rewound_at,
         )
         halts = self._scene.halts(f"{plan.id} of operator {number}")
-        groups = self._clients.groups(halts.before(watch.writing))
+        groups = self._clients.groups(self._meeting(halts.before(watch.writing)))
         target = Target(
             self._clients.store(halts.before(watch.asking)),
             self._clients.log(halts.before(watch.recording)),

@@ -49,12 +49,14 @@ class GroupCourse:
         move_seconds: mean time between two moves of groups.
         only: names of the faults that are dealt; empty: some of all, by the dice.
         is_contested: True if each group is moved by two operators at the same time.
+        kill_share: share of the consumers that are killed, not stopped, before their group moves.
         same_plan_share: share of the moves by two operators in which both apply one plan.
         halt_share: share of the steps of plan writers and offset syncs before which they stand
             still.
         rest_share: how many times its duration a pass of an offset sync pauses.
         early_share: share of the plans while which somebody starts the group in the target.
         early_seconds: choice of times after which that is, once the plan is being applied.
+        met_share: share of the groups that somebody starts right before their offsets are written.
     """
 
     partitions: int = 2
@@ -63,11 +65,13 @@ class GroupCourse:
     move_seconds: float = 4.0
     only: tuple[str, ...] = ()
     is_contested: bool = False
+    kill_share: float = 0.3
     same_plan_share: float = 0.3
     halt_share: float = 0.0
     rest_share: float = REST_SHARE
     early_share: float = 0.3
     early_seconds: tuple[float, ...] = (0.0, 0.05, 0.2, 0.4)
+    met_share: float = 0.0
 
 
 DECISIONS = GroupCourse(
@@ -75,16 +79,17 @@ DECISIONS = GroupCourse(
 )
 """Course in which a Redis has the decisions of another region before those of its own."""
 CONTESTED = GroupCourse(
-    seconds=20.0,
-    fault_seconds=8.0,
+    seconds=40.0,
+    fault_seconds=10.0,
     move_seconds=1.0,
-    only=("kill a consumer",),
+    only=("new epoch",),
     is_contested=True,
+    kill_share=0.05,
     same_plan_share=0.1,
     halt_share=0.8,
     rest_share=0.0,
-    early_share=0.7,
-    early_seconds=(0.05, 0.4, 1.0, 2.0),
+    early_share=0.05,
+    met_share=0.3,
 )
 """Course in which two operators move a group at the same time, and stand still before steps."""
 
