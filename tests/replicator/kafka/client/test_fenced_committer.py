@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractContextManager, nullcontext
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiokafka.protocol.transaction import AddPartitionsToTxnRequest, EndTxnRequest
+from aiokafka.protocol.transaction import AddOffsetsToTxnRequest, EndTxnRequest
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Fenced
@@ -16,7 +14,6 @@ from replicator.kafka.client.fenced_committer import FencedCommitter, Identity, 
 from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.replicator.kafka.client.coordinator import Coordinator, GroupRows
-from tests.replicator.kafka.client.test_brokers import SETTINGS, StubConnection, known, named
 
 OLD, NEW, NEXT = ("t", 0, 1, "old"), ("t", 0, 2, "new"), ("t", 0, 3, "next")
 OTHER = ("t", 1, 7, "other")
@@ -150,46 +147,48 @@ async def test_a_later_commit_of_the_same_committer_is_not_taken_for_the_earlier
     assert coordinator.shown["g", "t", 0] == OffsetAndMetadata(5, "old")
 
 
-def answering(codes: list[int], asked: type[Any]) -> FencedCommitter:
-    """Returns a committer whose requests of one kind are answered with these codes, in turn."""
+class Refusing(Coordinator):
+    """Coordinator that refuses the first requests of one kind."""
 
-    def answer(request: Any) -> SimpleNamespace:
-        code = codes.pop(0) if isinstance(request, asked) else Code.NONE
-        return SimpleNamespace(error_code=code, coordinator_id=1, errors=[("t", [(0, code)])])
+    def __init__(self, asked: type[Any], refusals: list[Answered]):
+        super().__init__({"g": [OLD]}, [])
+        self.refusals = refusals
+        self._asked = asked
 
-    async def opened(*_: Any, **__: Any) -> StubConnection:
-        return StubConnection(answer)
-
-    return FencedCommitter(known(SETTINGS, opened, named(1)), "id")
-
-
-async def ended(committer: FencedCommitter) -> None:
-    """Commits a transaction without offsets."""
-    async with committer._transaction():
-        await committer._end(commit=True)
+    async def ask_coordinator(
+        self, kind: int, key: str, request: Any, *_: Any, **options: object
+    ) -> Any:
+        if self.refusals and isinstance(request, self._asked):
+            raise self.refusals.pop(0)
+        return await super().ask_coordinator(kind, key, request)
 
 
-@pytest.mark.parametrize(
-    ("then", "ending"),
-    [(Code.NONE, nullcontext()), (Code.INVALID_PRODUCER_EPOCH, pytest.raises(Fenced))],
-    ids=["it never came to be", "it is complete"],
-)
-async def test_a_commit_that_meets_the_beginning_of_a_fence_is_sent_again(
-    then: Code, ending: AbstractContextManager[Any]
-):
-    codes: list[int] = [Code.UNKNOWN_SERVER_ERROR, Code.UNKNOWN_SERVER_ERROR, then]
-    with ending:
-        await ended(answering(codes, EndTxnRequest))
-    assert not codes
+def unknown() -> Answered:
+    return Answered("east: EndTxn", [Code.UNKNOWN_SERVER_ERROR])
+
+
+async def test_a_commit_that_meets_the_beginning_of_a_fence_is_sent_again():
+    coordinator = Refusing(EndTxnRequest, [unknown(), unknown()])
+    assert await committed(coordinator, {"g": [NEW]}) == [{"g": [NEW]}]
+
+
+async def test_the_answer_behind_the_beginning_of_a_fence_is_that_of_the_fence():
+    fenced = Fenced("east: EndTxn", [Code.INVALID_PRODUCER_EPOCH])
+    coordinator = Refusing(EndTxnRequest, [unknown(), fenced])
+    with pytest.raises(Fenced):
+        await committed(coordinator, {"g": [NEW]})
+    assert not coordinator.refusals
 
 
 async def test_an_unknown_error_of_the_coordinator_that_stays_is_told():
-    with pytest.raises(Answered, match="EndTxn: UNKNOWN_SERVER_ERROR"):
-        await ended(answering([Code.UNKNOWN_SERVER_ERROR] * 9, EndTxnRequest))
+    coordinator = Refusing(EndTxnRequest, [unknown() for _ in range(9)])
+    with pytest.raises(Answered, match="UNKNOWN_SERVER_ERROR"):
+        await committed(coordinator, {"g": [NEW]})
+    assert coordinator.refusals
 
 
 async def test_an_unknown_error_of_another_request_is_told_at_once():
-    codes: list[int] = [Code.UNKNOWN_SERVER_ERROR, Code.NONE]
+    coordinator = Refusing(AddOffsetsToTxnRequest, [unknown()])
     with pytest.raises(Answered, match="UNKNOWN_SERVER_ERROR"):
-        await answering(codes, AddPartitionsToTxnRequest).fence("t", [0])
-    assert codes == [Code.NONE]
+        await committed(coordinator, {"g": [NEW]})
+    assert not coordinator.ended
