@@ -84,3 +84,11 @@ def test_an_error_of_background_work_ends_the_world() -> None:
 
     with pytest.raises(KeyError, match="nothing of that name"):
         run(main)
+
+
+def test_an_error_in_the_turn_in_which_all_ends_is_told_too() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        loop.fail(KeyError("found last"))
+
+    with pytest.raises(KeyError, match="found last"):
+        run(main)

@@ -10,6 +10,7 @@ from tests.world.kafka import (
     fetch_requests,
     group_requests,
     log_requests,
+    transaction_markers,
     transaction_requests,
     transactional_ids,
 )
@@ -52,7 +53,7 @@ class World:
             name, self.network, random.Random(self.dice.random()), HANDLERS, brokers=brokers
         )
         made.on_leader.append(coordinator_log.load_soon)
-        made.on_loaded.append(transaction_requests.go_on)
+        made.on_loaded.append(transaction_markers.go_on)
         made.on_deleted.append(group_requests.forget_topic)
         made.create_internal()
         self.loop.in_background(transaction_requests.abort_late(made))

@@ -20,7 +20,7 @@ from tests.world.kafka.coordinator_log import move_coordinators
 from tests.world.kafka.in_sync import shrink_to_leader
 from tests.world.kafka.kafka_cluster import TRANSACTIONS
 from tests.world.kafka.log_batch import Batch
-from tests.world.kafka.transaction_requests import State, Transaction
+from tests.world.kafka.transaction_log import State, Transaction
 from tests.world.kafka.transactional_ids import forget_ids
 from tests.world.mirror.driving import REGION
 from tests.world.mirror.hasty_expiry import EXPIRY_SECONDS

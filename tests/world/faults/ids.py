@@ -18,7 +18,8 @@ from tests.world.faults.moments import appended
 from tests.world.kafka.group_requests import OffsetCommit
 from tests.world.kafka.kafka_cluster import GROUPS, TRANSACTIONS
 from tests.world.kafka.log_batch import Batch
-from tests.world.kafka.transaction_requests import EPOCH_MAX, State, Transaction
+from tests.world.kafka.transaction_log import State, Transaction
+from tests.world.kafka.transaction_requests import EPOCH_MAX
 from tests.world.kafka.transactional_ids import raise_epochs
 from tests.world.mirror.mirroring import ROUTE
 from tests.world.mirror.played_spark import SILENT_SECONDS

@@ -8,22 +8,21 @@ used up (TransactionMetadata.isProducerEpochExhausted): that is not provoked.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import Any
 
 from replicator.kafka.protocol.error_codes import Code
 from tests.world.kafka.broker import Broker
-from tests.world.kafka.coordinator_log import Fold, coordinator, epoch_of, write
+from tests.world.kafka.coordinator_log import coordinator
 from tests.world.kafka.kafka_cluster import GROUPS, TRANSACTIONS, KafkaCluster
-from tests.world.kafka.log_batch import Batch, Refused, marker_of
-from tests.world.kafka.log_requests import known_to, replicated
+from tests.world.kafka.log_batch import Refused
+from tests.world.kafka.log_requests import known_to
 from tests.world.kafka.partition import NOBODY, Partition
-from tests.world.kafka.replica_log import TRANSACTION_COORDINATOR_FENCED
 from tests.world.kafka.requests import Asked
+from tests.world.kafka.transaction_log import Place, State, Transaction, save, transactions
+from tests.world.kafka.transaction_markers import finish, finishing_ids
 
 EPOCH_MAX = 0x7FFF - 1
 TIMEOUT_MS_MAX = 900_000
@@ -31,70 +30,6 @@ TIMEOUT_MS_MAX = 900_000
 INVALID_TRANSACTION_TIMEOUT = 50
 FENCE_SECONDS = 0.002
 """Time between the two steps of a fence."""
-Place = tuple[str, int]
-
-
-class State(StrEnum):
-    """State of a transactional id, by its name in the protocol."""
-
-    EMPTY = "Empty"
-    ONGOING = "Ongoing"
-    PREPARE_COMMIT = "PrepareCommit"
-    PREPARE_ABORT = "PrepareAbort"
-    COMMITTED = "CompleteCommit"
-    ABORTED = "CompleteAbort"
-
-    @property
-    def is_ending(self) -> bool:
-        return self in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
-
-
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """A transactional id with its producer, as its coordinator wrote it.
-
-    Args:
-        partitions: that take part, also of groups' commits.
-        began_at, saved_at: virtual seconds.
-    """
-
-    transactional_id: str
-    producer_id: int
-    epoch: int
-    timeout_ms: int
-    state: State = State.EMPTY
-    partitions: frozenset[Place] = frozenset()
-    began_at: float = 0.0
-    saved_at: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Expired:
-    """Tombstone of a transactional id that was not used for too long."""
-
-    transactional_id: str
-
-
-def _begin() -> dict[str, Transaction]:
-    return {}
-
-
-def _step(found: dict[str, Transaction], batch: Batch) -> None:
-    if isinstance(batch.value, Transaction):
-        found[batch.value.transactional_id] = batch.value
-    elif isinstance(batch.value, Expired):
-        found.pop(batch.value.transactional_id, None)
-
-
-def transactions(broker: Broker, partition: Partition) -> dict[str, Transaction]:
-    """Returns the transactions of a coordinator's partition, as far as they are replicated."""
-    folds = broker.memory.setdefault("transactions", {})
-    fold = folds.setdefault(partition.number, Fold(_begin, _step))
-    log = partition.logs[broker.node]
-    # A coordinator loads the whole log when it begins to lead, whatever the high watermark is.
-    limit = max(log.high_watermark, partition.epoch_began[broker.node])
-    known: dict[str, Transaction] = fold.state(log, limit)
-    return known
 
 
 def takes_part(
@@ -151,7 +86,7 @@ async def _initialised(broker: Broker, partition: Partition, body: Any) -> Trans
         raise Refused(INVALID_TRANSACTION_TIMEOUT)
     known = transactions(broker, partition).get(body.transactional_id)
     if known is not None and known.state.is_ending:
-        if known.transactional_id not in _finishing(broker):
+        if known.transactional_id not in finishing_ids(broker):
             # Its end was written, and answered as failed because replicas were late.
             broker.begin(finish(broker, partition, known))
         raise Refused(Code.CONCURRENT_TRANSACTIONS)
@@ -269,110 +204,6 @@ def _ended(known: Transaction, *, is_commit: bool) -> Transaction | None:
     if known.state is (State.PREPARE_COMMIT if is_commit else State.PREPARE_ABORT):
         raise Refused(Code.CONCURRENT_TRANSACTIONS)
     raise Refused(Code.INVALID_TXN_STATE)
-
-
-async def save(broker: Broker, partition: Partition, found: Transaction) -> None:
-    now = broker.cluster.network.loop.time()
-    await write(broker, partition, value=replace(found, saved_at=now))
-
-
-# -- markers
-
-
-async def finish(broker: Broker, partition: Partition, prepared: Transaction) -> None:
-    """Writes the markers of a transaction whose end is prepared, and then that it is complete."""
-    finishing = _finishing(broker)
-    finishing.add(prepared.transactional_id)
-    try:
-        await _finish(broker, partition, prepared)
-    finally:
-        finishing.discard(prepared.transactional_id)
-
-
-def _finishing(broker: Broker) -> set[str]:
-    """Returns the ids whose transactions a broker is finishing."""
-    found: set[str] = broker.memory.setdefault("finishing", set())
-    return found
-
-
-async def _finish(broker: Broker, partition: Partition, prepared: Transaction) -> None:
-    epoch = epoch_of(broker, partition)
-    done = await asyncio.gather(
-        *(_mark(broker, partition, prepared, epoch, place) for place in sorted(prepared.partitions))
-    )
-    if not all(done):
-        return
-    is_commit = prepared.state is State.PREPARE_COMMIT
-    state = State.COMMITTED if is_commit else State.ABORTED
-    while epoch_of(broker, partition) == epoch:
-        try:
-            await save(broker, partition, replace(prepared, state=state, partitions=frozenset()))
-            return
-        except Refused:
-            await asyncio.sleep(0.05)
-
-
-async def _mark(
-    broker: Broker, home: Partition, prepared: Transaction, epoch: int, place: Place
-) -> bool:
-    """Writes one marker, however long it takes; returns False if another coordinator has to.
-
-    Source: TransactionMarkerChannelManager.
-    """
-    cluster = broker.cluster
-    pause = cluster.delay_of_markers
-    while True:
-        await asyncio.sleep(pause())
-        if epoch_of(broker, home) != epoch or home.told[broker.node].leader != broker.node:
-            return False
-        partition = cluster.partition(*place)
-        if partition is None:
-            return True  # deleted
-        leader = known_to(broker, partition).leader
-        if cluster.left_out_share and partition.topic == GROUPS:
-            if leader == NOBODY:
-                return True  # KAFKA-20734
-            if cluster.dice.random() < cluster.left_out_share:
-                cluster.unlead(partition, cluster.dice.uniform(0.1, 2.0))
-                continue
-        if leader == NOBODY:
-            continue
-        if leader != broker.node and not (
-            cluster.is_connected(leader) and cluster.is_connected(broker.node)
-        ):
-            continue
-        code = await _append(cluster.brokers[leader], partition, prepared, epoch)
-        if code == Code.NONE:
-            return True
-        if code in (Code.INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED):
-            return False
-
-
-async def _append(
-    leader: Broker, partition: Partition, prepared: Transaction, coordinator_epoch: int
-) -> int:
-    marker = marker_of(
-        prepared.producer_id,
-        prepared.epoch,
-        is_commit=prepared.state is State.PREPARE_COMMIT,
-        coordinator_epoch=coordinator_epoch,
-        at_ms=int(time.time() * 1000),
-    )
-    try:
-        _, end_offset, _ = partition.append(leader.node, marker)
-    except Refused as refused:
-        return refused.code
-    leader.cluster.replicate(partition)
-    return await replicated(leader, partition, end_offset, 5.0)
-
-
-def go_on(broker: Broker, partition: Partition) -> None:
-    """Finishes what a former coordinator prepared (loadTransactionsForTxnTopicPartition)."""
-    if partition.topic != TRANSACTIONS:
-        return
-    for found in list(transactions(broker, partition).values()):
-        if found.state.is_ending:
-            broker.begin(finish(broker, partition, found))
 
 
 async def abort_late(cluster: KafkaCluster, every_seconds: float = 10.0) -> None:

@@ -16,14 +16,8 @@ from tests.world.kafka.kafka_cluster import TRANSACTIONS, KafkaCluster
 from tests.world.kafka.log_batch import Refused
 from tests.world.kafka.log_requests import known_to
 from tests.world.kafka.requests import Asked
-from tests.world.kafka.transaction_requests import (
-    Expired,
-    State,
-    Transaction,
-    held,
-    save,
-    transactions,
-)
+from tests.world.kafka.transaction_log import Expired, State, Transaction, save, transactions
+from tests.world.kafka.transaction_requests import held
 
 
 async def list_transactions(broker: Broker, asked: Asked) -> Any:

@@ -13,7 +13,7 @@ from tests.world.faults.fault import Fault
 from tests.world.kafka.kafka_cluster import TRANSACTIONS
 from tests.world.kafka.log_batch import Batch
 from tests.world.kafka.partition import Observer, Partition
-from tests.world.kafka.transaction_requests import State, Transaction
+from tests.world.kafka.transaction_log import State, Transaction
 from tests.world.process import Process
 from tests.world.sinks.feed_scene import FeedScene
 
