@@ -22,12 +22,12 @@ from tests.world.checks.decisions import DecisionView, SyncWatch
 from tests.world.checks.plans import Truth, check_move
 from tests.world.checks.wrong import Wrong
 from tests.world.groups.copying import copy_commits, copy_decisions, copy_runs
-from tests.world.groups.halting import Halts
 from tests.world.groups.knowing import NOTHING, Knowing, Lacks
 from tests.world.groups.past import Made, Past
 from tests.world.groups.reader import Consumer, Group, Kind
 from tests.world.groups.syncing import keep_in_step
 from tests.world.groups.two_regions import REGIONS, TOPIC, TwoRegions
+from tests.world.halting import Halts
 from tests.world.kafka.kafka_cluster import INTERNAL_PARTITIONS, KafkaCluster
 from tests.world.mirror.redis_keeper import keeper
 from tests.world.process import Process

@@ -22,8 +22,8 @@ from tests.world.blocking import in_thread
 from tests.world.checks.decisions import SyncWatch
 from tests.world.checks.wrong import Wrong
 from tests.world.groups.clients import TIMEOUT_SECONDS, Clients
-from tests.world.groups.halting import Halts
 from tests.world.groups.two_regions import TwoRegions
+from tests.world.halting import Halts
 from tests.world.process import Process
 
 PASS_SECONDS = (1.0, 4.0)

@@ -21,6 +21,7 @@ from replicator.kafka.client.cluster import Answered, Cluster
 from tests.world.blocking import in_thread, wait
 from tests.world.checks.wrong import Wrong
 from tests.world.faults.fault import Fault
+from tests.world.halting import Halts
 from tests.world.objects.client import WorldS3
 from tests.world.objects.object_feeding import PREFIX
 from tests.world.objects.server import COMPLETE, PART, Armed
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 OLDER_SECONDS = (0.0, 0.1, 2.0)
 """Ages below which uploads are left."""
+HALT_SHARE = 0.4
+"""Share of the steps of a sweep before which it stands still."""
 FOREIGN = (f"{PREFIX}/notes/part-0", f"{PREFIX}/payments/p=0/payments+0+0000000000.json")
 """Keys below the prefix that are no names of the feed's objects."""
 
@@ -45,15 +48,18 @@ class CheckedStore(ObjectStore):
     - An upload whose name is not the feed's.
     """
 
-    def __init__(self, scene: Scene, feed: ObjectFeed) -> None:
+    def __init__(self, scene: Scene, feed: ObjectFeed, halts: Halts) -> None:
         super().__init__(address_of(feed), lambda _: WorldS3(scene.server))
-        self._scene = scene
+        self._scene, self._halts = scene, halts
         self._named: set[ObjectPlace] = set()
 
     def uploads(self, prefix: str) -> Iterator[Upload]:
+        return iter(self._halts.before(self._listed)(prefix))
+
+    def _listed(self, prefix: str) -> list[Upload]:
         found = [*super().uploads(prefix)]
         self._named = self._named_now()
-        return iter(found)
+        return found
 
     def abort(self, key: str, upload_id: str) -> None:
         name = parsed(key, PREFIX)
@@ -102,15 +108,16 @@ async def _told(scene: Scene, older_seconds: float) -> None:
 def _swept(scene: Scene, older_seconds: float) -> int:
     feed = scene.feeding.feed
     assert isinstance(feed, ObjectFeed)
-    store = CheckedStore(scene, feed)
+    halts = Halts(scene.dice, HALT_SHARE, scene.course.seconds)
+    store = CheckedStore(scene, feed, halts)
     found = scene.course.sweep(
         store,
         feed.prefix_of(CLUSTER),
         scene.places,
-        lambda: wait(lambda: _intents(scene)),
+        halts.before(lambda: wait(lambda: _intents(scene))),
         time.time() - older_seconds,
     ).judged()
-    abort_stale(store, found)
+    halts.before(abort_stale)(store, found)
     return len(found)
 
 
