@@ -84,11 +84,12 @@ class PlanWatch:
 
     def begun(self) -> set[str]:
         """Returns the groups that the plan had begun to move before this attempt, and still
-        does."""
+        does: another plan may have overtaken it since."""
+        times = self.begun_at, self.view.now()
         return {
             each.group
             for each in self.plan.groups
-            if is_of(self.view.logged(each.group, self.begun_at), self.plan)
+            if all(is_of(self.view.logged(each.group, at), self.plan) for at in times)
         }
 
     def planned(self, fresh: Plan, asked_at: float) -> None:

@@ -144,7 +144,9 @@ class GroupScene:
         self.log.append(f"{self.loop.time():10.4f} {text}")
 
     def any_cluster(self) -> KafkaCluster:
-        return self.dice.choice(list(self.regions.aggregate.values()))
+        """Returns a cluster for a fault: aggregates more often, as plans and commits need them."""
+        aggregates = [*self.regions.aggregate.values()]
+        return self.dice.choice([*aggregates, *self.regions.clusters])
 
     def any_redis(self) -> RedisServer:
         return self.dice.choice(list(self.regions.redis.values()))

@@ -48,7 +48,7 @@ class TwoRegions:
 
     def __init__(self, world: World, partitions: int) -> None:
         self.world = world
-        self.regional = {name: world.cluster(f"{name}-regional", 1) for name in REGIONS}
+        self.regional = {name: world.cluster(f"{name}-regional", 3) for name in REGIONS}
         self.aggregate = {name: world.cluster(f"{name}-aggregate", 3) for name in REGIONS}
         self.redis = {name: world.redis_of(name) for name in REGIONS}
         self.places = [TopicPartition(TOPIC, number) for number in range(partitions)]
@@ -77,7 +77,7 @@ class TwoRegions:
         ]
 
     def _settings(self, name: str) -> dict[str, Any]:
-        self.regional[name].create(TOPIC, len(self.places))
+        self.regional[name].create(TOPIC, len(self.places), min_in_sync=2)
         self.aggregate[name].create(TOPIC, len(self.places), min_in_sync=2)
         return {
             "redis": self.redis[name].url,
