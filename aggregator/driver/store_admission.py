@@ -12,6 +12,7 @@ from aggregator.driver.feed_posting import FeedCluster
 from aggregator.loader.object_sink import trial_store
 from aggregator.objects.prefix_claim import PrefixClaim
 from aggregator.s3.answers import StoreProblem
+from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.store_trial import Condition, StoreRefusal, tried
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
@@ -35,6 +36,7 @@ class StoreAdmission:
     Args:
         admitted: called when another feed may begin.
         pause_seconds_max: longest pause before a store is tried again.
+        make_store: makes the store of a feed's trial.
     """
 
     def __init__(
@@ -43,12 +45,14 @@ class StoreAdmission:
         conditions: Conditions,
         admitted: Callable[[], None],
         pause_seconds_max: float,
+        make_store: Callable[[ObjectFeed], ObjectStore] = trial_store,
     ) -> None:
         self.unconditional: frozenset[FeedCluster] = frozenset()
         """Feeds whose store does not keep names that are taken."""
         self._feeds = {feed.name: feed for feed in feeds if isinstance(feed, ObjectFeed)}
         self._conditions = conditions
         self._admitted = admitted
+        self._make_store = make_store
         self._pauses = min(PAUSE_SECONDS, pause_seconds_max), pause_seconds_max
         self._untried = {
             FeedCluster(feed.name, name) for feed in self._feeds.values() for name in feed.clusters
@@ -85,7 +89,7 @@ class StoreAdmission:
                 claim = PrefixClaim(each.feed, str(each.cluster), await cluster_id())
                 trial = partial(
                     tried,
-                    trial_store(feed),
+                    self._make_store(feed),
                     feed.prefix_of(each.cluster),
                     claim,
                     is_claiming=True,

@@ -129,6 +129,10 @@ class ObjectStore:
         if time.monotonic() - self._made_at >= RENEW_SECONDS:
             self._made = None
 
+    def without_condition(self) -> ObjectStore:
+        """Returns the same bucket, whose names that are taken are overwritten."""
+        return ObjectStore(self.address, self._make_client, has_condition=False)
+
     # -- objects
 
     def head(self, key: str) -> Found | None:

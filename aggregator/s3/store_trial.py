@@ -77,8 +77,7 @@ def _claimed(store: ObjectStore, key: str, claim: PrefixClaim) -> bytes:
         store.put(key, content, crc32c(content), {})
     except StoreProblem as problem:
         if problem.answer is Answer.UNSUPPORTED:
-            bare = ObjectStore(store.address, has_condition=False)
-            bare.put(key, content, crc32c(content), {})
+            store.without_condition().put(key, content, crc32c(content), {})
         elif problem.answer not in (Answer.TAKEN, Answer.CONFLICT):
             raise
     found = store.read(key)
@@ -122,10 +121,13 @@ def _outcome(write: Callable[[], None]) -> Condition:
     try:
         write()
     except StoreProblem as problem:
-        if problem.answer in (Answer.TAKEN, Answer.CONFLICT):
+        if problem.answer is Answer.TAKEN:
             return Condition.HONOURED
         if problem.answer is Answer.UNSUPPORTED:
             return Condition.REFUSED
+        if problem.answer is Answer.CONFLICT:
+            # Stores answer so whatever they make of the condition: it has to be tried again.
+            raise StoreProblem(Answer.BUSY, problem.text, problem.code) from problem
         raise
     return Condition.IGNORED
 

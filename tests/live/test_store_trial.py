@@ -133,6 +133,18 @@ def test_a_store_that_ignores_the_condition_of_completions_alone_is_known(server
     assert not [*store.uploads(prefix)]
 
 
+@pytest.mark.parametrize("operation", ["PutObject", "CompleteMultipartUpload"])
+def test_a_conflict_proves_no_condition(server, proxy, prefix, operation):
+    """Another request for the same name runs: stores tell so whatever they make of conditions."""
+    store = store_in(server, url=proxy.url)
+    begin(store, f"{prefix}/{operation}")
+    proxy.order(operation, Fault.CONFLICT)
+    with pytest.raises(StoreProblem) as problem:
+        begin(store, f"{prefix}/{operation}")
+    assert problem.value.answer is Answer.BUSY
+    assert begin(store, f"{prefix}/{operation}") is Condition.HONOURED
+
+
 RIGHTS = {
     "HeadObject": "s3:ListBucket",
     "ListMultipartUploads": "s3:ListBucketMultipartUploads",

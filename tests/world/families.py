@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
+from tests.world.claims import history as claim_history
+from tests.world.claims import mutations as of_claims
+from tests.world.claims.claimant import PRODUCT
+from tests.world.claims.scene import ClaimCourse
 from tests.world.groups import group_history
 from tests.world.groups import mutations as of_groups
 from tests.world.groups.scene import CONTESTED, DECISIONS, GroupCourse
@@ -105,6 +109,19 @@ def _groups(name: str, course: GroupCourse) -> Family:
     return Family(play, {it.name: it.rule for it in mutations.values()})
 
 
+def _claims(course: ClaimCourse) -> Family:
+    mutations = {it.name: it for it in of_claims.MUTATIONS}
+
+    def play(asked: HistoryRequest) -> Result:
+        claimants = PRODUCT
+        if asked.mutation:
+            mutations[asked.mutation].take_out()
+            claimants = mutations[asked.mutation].claimants
+        return claim_history.play(asked.seed, course, claimants, asked.replay)
+
+    return Family(play, dict.fromkeys(mutations, of_claims.RULE))
+
+
 def _feed(
     play_feed: Callable[..., Result], course: C, of_course: Iterable[FeedMutation[C]] = ()
 ) -> Family:
@@ -150,5 +167,6 @@ FAMILIES: Mapping[str, Family] = {
     "object_losses": _objects(loss_mutations.LOSSES, loss_mutations.MUTATIONS),
     "overwrites": _objects(OVERWRITES, operator_mutations.OF_OVERWRITING),
     "restores": _objects(RESTORES, restore_mutations.MUTATIONS),
+    "claims": _claims(ClaimCourse()),
     "sweeps": _objects(SWEEPS, operator_mutations.OF_SWEEPS),
 }

@@ -72,6 +72,9 @@ class _Body:
     def __init__(self, data: bytes) -> None:
         self._data = data
 
+    def read(self) -> bytes:
+        return self._data
+
     def iter_chunks(self, size: int) -> Iterator[bytes]:
         yield from (self._data[at : at + size] for at in range(0, len(self._data), size))
 

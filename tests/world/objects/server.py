@@ -35,6 +35,7 @@ class Condition(StrEnum):
     KEPT = "kept"
     LOOKED_AT = "looked at before the object is assembled: of two writers both may win"
     IGNORED = "ignored"
+    REFUSED = "refused with 501"
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +308,8 @@ class ObjectServer:
     async def _write(
         self, operation: str, key: str, data: bytes, metadata: Mapping[str, str], only: Only
     ) -> None:
+        if self.kind.condition is Condition.REFUSED and (only.is_new or only.over):
+            raise error(operation, "NotImplemented", 501)
         if self.kind.condition is Condition.LOOKED_AT:
             self._check(operation, key, only)
         await asyncio.sleep(self._delay())

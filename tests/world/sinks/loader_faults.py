@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from contextvars import Context
-from typing import Any
+from typing import Any, Protocol
 
 from aggregator.intents.intent import Intent
 from tests.world.faults.fault import Fault
@@ -26,7 +26,14 @@ LOADER = re.compile(r"sluice\.feed\..*\.\d+(~\d+)?")
 STOP_SECONDS = (0.5, 3.0, 7.0, 20.0, 1.3 * WINDOW_SECONDS)
 
 
-def later(scene: FeedScene[Any], seconds: float, act: Callable[..., object], *args: Any) -> None:
+class TimedScene(Protocol):
+    """Scene with a loop."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop: ...
+
+
+def later(scene: TimedScene, seconds: float, act: Callable[..., object], *args: Any) -> None:
     """Does something after some time, outside of all processes."""
     scene.loop.call_later(seconds, act, *args, context=Context())
 

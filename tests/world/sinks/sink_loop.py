@@ -26,7 +26,8 @@ class SinkLoop(VirtualLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: object, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        if getattr(func, "__name__", "") not in self.waiting:
+        name = getattr(getattr(func, "func", func), "__name__", "")  # of a partial: its function's
+        if name not in self.waiting:
             return super().run_in_executor(executor, func, *args)
         # Who cancels the future leaves the thread alone: it goes on, as a real one does.
         future = self.create_future()

@@ -1,0 +1,1 @@
+"""Simulated daemons that claim one prefix of an object store."""
