@@ -24,6 +24,7 @@ KINDS = (
     StoreKind(shown_seconds=1.0),
     StoreKind(Condition.LOOKED_AT),
     StoreKind(Condition.IGNORED),
+    StoreKind(Condition.IGNORED),
     StoreKind(Condition.REFUSED),
 )
 CLAIMS = (
@@ -45,7 +46,7 @@ class ClaimCourse:
     """
 
     seconds: float = 120.0
-    fault_seconds: float = 0.7
+    fault_seconds: float = 1.5
 
 
 class ClaimLoop(SinkLoop):
