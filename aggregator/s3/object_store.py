@@ -130,7 +130,7 @@ class ObjectStore:
             self._made = None
 
     def without_condition(self) -> ObjectStore:
-        """Returns the same bucket, whose names that are taken are overwritten."""
+        """Returns a store of the same bucket that sends no condition: it overwrites."""
         return ObjectStore(self.address, self._make_client, has_condition=False)
 
     # -- objects

@@ -125,9 +125,6 @@ def _outcome(write: Callable[[], None]) -> Condition:
             return Condition.HONOURED
         if problem.answer is Answer.UNSUPPORTED:
             return Condition.REFUSED
-        if problem.answer is Answer.CONFLICT:
-            # Stores answer so whatever they make of the condition: it has to be tried again.
-            raise StoreProblem(Answer.BUSY, problem.text, problem.code) from problem
         raise
     return Condition.IGNORED
 
@@ -142,7 +139,8 @@ def _needing(store: ObjectStore, right: str) -> Iterator[None]:
     try:
         yield
     except StoreProblem as problem:
-        if problem.answer is Answer.BUSY:
+        # A conflict passes, and proves nothing: stores that ignore conditions answer so, too.
+        if problem.answer in (Answer.BUSY, Answer.CONFLICT):
             raise
         raise StoreRefusal(_mend(store.address.bucket, right, problem)) from problem
 

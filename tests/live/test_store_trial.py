@@ -141,7 +141,7 @@ def test_a_conflict_proves_no_condition(server, proxy, prefix, operation):
     proxy.order(operation, Fault.CONFLICT)
     with pytest.raises(StoreProblem) as problem:
         begin(store, f"{prefix}/{operation}")
-    assert problem.value.answer is Answer.BUSY
+    assert problem.value.answer is Answer.CONFLICT
     assert begin(store, f"{prefix}/{operation}") is Condition.HONOURED
 
 

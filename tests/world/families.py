@@ -113,11 +113,11 @@ def _claims(course: ClaimCourse) -> Family:
     mutations = {it.name: it for it in of_claims.MUTATIONS}
 
     def play(asked: HistoryRequest) -> Result:
-        claimants = PRODUCT
+        parts = PRODUCT
         if asked.mutation:
             mutations[asked.mutation].take_out()
-            claimants = mutations[asked.mutation].claimants
-        return claim_history.play(asked.seed, course, claimants, asked.replay)
+            parts = mutations[asked.mutation].parts
+        return claim_history.play(asked.seed, course, parts, asked.replay)
 
     return Family(play, dict.fromkeys(mutations, of_claims.RULE))
 

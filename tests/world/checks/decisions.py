@@ -83,8 +83,8 @@ class PlanWatch:
         self.begun_at = self.view.now()
 
     def begun(self) -> set[str]:
-        """Returns the groups that the plan had begun to move before this attempt, and still
-        does: another plan may have overtaken it since."""
+        """Returns the groups whose decision was this plan's when the attempt began, and still is:
+        a plan that another one has overtaken may stop."""
         times = self.begun_at, self.view.now()
         return {
             each.group

@@ -1,9 +1,11 @@
-"""Claimant of a prefix: a daemon with one feed, which begins once the product admits it."""
+"""Claimant of a prefix: a daemon whose feed begins once the product admits it.
+
+Each has another feed, with a prefix of its own, which nothing but its store may keep waiting.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aggregator.driver.feed_posting import FeedCluster
@@ -17,23 +19,23 @@ from tests.world.process import Process
 from tests.world.sinks.loaded_feed import CLUSTER
 
 PAUSE_SECONDS_MAX = 3.0
-CLUSTER_ID_SECONDS = 0.01
-"""Time that Kafka takes to tell the id of its cluster."""
 
 
 @dataclass(frozen=True, slots=True)
-class Claimants:
-    """Way in which claimants are made; a mutation has another one."""
+class AdmissionParts:
+    """Classes of the product that claimants use; a mutation replaces one."""
 
     store: type[ObjectStore] = ObjectStore
     admission: type[StoreAdmission] = StoreAdmission
 
 
-PRODUCT = Claimants()
+PRODUCT = AdmissionParts()
+MakeAdmission = Callable[[list[ObjectFeed], Conditions, Callable[[], None]], StoreAdmission]
+"""Makes the admission of some feeds, with what it calls for each that may begin."""
 
 
 def owner_of(claim: PrefixClaim) -> tuple[str, str]:
-    """Returns feed and cluster id of a claim; mutations have another way to compare claims."""
+    """Returns feed and cluster id of a claim. Not `is_same`: a mutation replaces it."""
     return claim.feed, claim.cluster_id
 
 
@@ -42,39 +44,40 @@ class Claimant:
 
     Args:
         claim: what it writes where there is none.
-        make_store: makes the store of its trials.
-        admitted: called whenever it is admitted.
+        feeds: the one with the prefix that others want too, and the one with its own.
+        make_admission: makes the admission of a daemon that starts.
+        cluster_id: asks Kafka; may raise AdminError.
+        admitted: called whenever one of its feeds may begin.
         failed: called with an error that ends the daemon.
     """
 
     def __init__(
         self,
         name: str,
-        feed: ObjectFeed,
         claim: PrefixClaim,
-        claimants: Claimants,
-        make_store: Callable[[ObjectFeed], ObjectStore],
+        feeds: tuple[ObjectFeed, ObjectFeed],
+        make_admission: Callable[
+            [list[ObjectFeed], Conditions, Callable[[], None]], StoreAdmission
+        ],
+        cluster_id: Callable[[], Awaitable[str]],
         admitted: Callable[[Claimant], None],
         failed: Callable[[Exception], None],
     ) -> None:
         self.name, self.claim = name, claim
         self.process: Process | None = None
-        self._feed, self._claimants = feed, claimants
-        self._make_store, self._noted, self._failed = make_store, admitted, failed
+        self.shared, self.own = (FeedCluster(feed.name, CLUSTER) for feed in feeds)
+        self.conditions = Conditions(name)
+        self._feeds, self._make_admission = feeds, make_admission
+        self._cluster_id, self._admitted, self._failed = cluster_id, admitted, failed
         self._admission: StoreAdmission | None = None
-        self._conditions = Conditions(name)
 
     def start(self) -> None:
         """Starts it; does nothing where it runs."""
         if self.is_running:
             return
-        self._conditions = Conditions(self.name)
-        self._admission = self._claimants.admission(
-            [self._feed],
-            self._conditions,
-            lambda: self._noted(self),
-            PAUSE_SECONDS_MAX,
-            self._make_store,
+        self.conditions = Conditions(self.name)
+        self._admission = self._make_admission(
+            [*self._feeds], self.conditions, lambda: self._admitted(self)
         )
         self.process = Process(self.name).start(self._admit(self._admission))
 
@@ -96,28 +99,29 @@ class Claimant:
 
     @property
     def has_begun(self) -> bool:
-        """True once the daemon may plan its feed."""
-        return self._admission is not None and self._admission.has(
-            FeedCluster(self._feed.name, CLUSTER)
-        )
+        """True once the daemon may plan the feed whose prefix others want."""
+        return self.begun(self.shared)
 
     @property
-    def is_unconditional(self) -> bool:
-        """True if it takes the store for one that does not keep names that are taken."""
-        return self._admission is not None and bool(self._admission.unconditional)
+    def is_trying(self) -> bool:
+        """True until the daemon has heard of all its stores."""
+        return self._admission is not None and self._admission.is_trying
 
-    @property
-    def refusal(self) -> str:
-        """Reason why it may not begin, as operators see it; empty: there is none now."""
-        found = (it.text for it in self._conditions.current if it.kind == Kind.FEED_REFUSED)
-        return "; ".join(found)
+    def begun(self, feed: FeedCluster) -> bool:
+        """Returns True once the daemon may plan a feed."""
+        return self._admission is not None and self._admission.has(feed)
+
+    def is_unconditional(self, feed: FeedCluster) -> bool:
+        """Returns True if loaders of a feed are told that the store keeps no names."""
+        return self._admission is not None and feed in self._admission.unconditional
+
+    def told(self, kind: Kind, feed: FeedCluster) -> str:
+        """Returns what operators are told of a feed; empty: nothing."""
+        found = self.conditions.current
+        return "; ".join(it.text for it in found if it.kind == kind and it.feed == feed.feed)
 
     async def _admit(self, admission: StoreAdmission) -> None:
         try:
             await admission.admit_all(CLUSTER, self._cluster_id)
         except Exception as error:
             self._failed(error)
-
-    async def _cluster_id(self) -> str:
-        await asyncio.sleep(CLUSTER_ID_SECONDS)
-        return self.claim.cluster_id

@@ -7,16 +7,18 @@ from tests.world.claims.claimant import Claimant, owner_of
 from tests.world.claims.scene import KEY, ClaimScene
 from tests.world.faults.fault import Fault
 from tests.world.objects import store_faults
-from tests.world.objects.server import COMPLETE, PUT, Armed
+from tests.world.objects.server import COMPLETE, PUT, Armed, RequestFate
 from tests.world.objects.store_faults import HEAD
 from tests.world.process import Process
 from tests.world.sinks.loader_faults import later
 
 GET = "GetObject"
 STOP_SECONDS = (0.05, 0.5, 5.0, 20.0)
-LEFT_OUT = ("die within completions", "sweep uploads")
-"""Faults of completions and of uploads, of which a trial has none of its own."""
 AWAY_SECONDS = (0.0, 0.3, 3.0)
+"""Times after which a daemon that was killed starts again."""
+LEFT_OUT = "die within completions"
+"""Fault that is not dealt: a success that wrote nothing looks like a condition that is ignored.
+Loaders ask HEAD once more then."""
 
 
 def _start(scene: ClaimScene, who: Claimant, seconds: float) -> None:
@@ -58,8 +60,9 @@ async def start_all_at_once(scene: ClaimScene) -> None:
 
 
 async def strike_at_request(scene: ClaimScene) -> None:
-    """Kills or stops a daemon just when a request of its is acted on."""
-    operation, is_behind = scene.dice.choice([GET, HEAD, PUT, PUT, COMPLETE]), scene.dice.random()
+    """Kills or stops a daemon just when one of its requests is acted on."""
+    operation = scene.dice.choice([GET, HEAD, PUT, PUT, COMPLETE])
+    is_behind = scene.dice.random() < 0.6
     strike = scene.dice.choice([_kill, _stop])
 
     def struck(_: str, process: Process | None) -> None:
@@ -68,7 +71,19 @@ async def strike_at_request(scene: ClaimScene) -> None:
                 # A turn later: this is a step of the store.
                 later(scene, 0.0, strike, scene, who)
 
-    scene.server.armed = Armed(operation, is_behind < 0.6, struck)
+    scene.server.armed = Armed(operation, is_behind, struck)
+
+
+async def refuse_reads(scene: ClaimScene) -> None:
+    """Has reads of the claim fail."""
+    fates = (
+        RequestFate.CUT,
+        RequestFate.LOSE_ANSWER,
+        RequestFate.BROKEN,
+        RequestFate.SLOW_DOWN,
+        RequestFate.DENIED,
+    )
+    store_faults.order(scene, (GET,), fates)
 
 
 async def release_prefix(scene: ClaimScene) -> None:
@@ -81,14 +96,19 @@ async def release_prefix(scene: ClaimScene) -> None:
     scene.tell(f"the daemons of {found} are ended, and its claim goes {seconds} s later")
     for who in mine:
         who.kill()
-    later(scene, seconds, _remove_claim, scene, mine, found)
+    later(scene, seconds, _release, scene, mine, found)
 
 
-def _remove_claim(scene: ClaimScene, mine: list[Claimant], found: PrefixClaim) -> None:
+def remove_claim(scene: ClaimScene) -> None:
+    """Removes the claim, as an operator does."""
+    scene.tell(f"the claim of {scene.claim()} is removed")
+    del scene.server.objects[KEY]
+
+
+def _release(scene: ClaimScene, mine: list[Claimant], found: PrefixClaim) -> None:
     # Another fault may have started one of them.
     if scene.claim() == found and not any(it.is_running for it in mine):
-        scene.tell(f"the claim of {found} is removed")
-        del scene.server.objects[KEY]
+        remove_claim(scene)
     for who in mine:
         _start(scene, who, scene.dice.choice(AWAY_SECONDS))
 
@@ -99,9 +119,6 @@ FAULTS: tuple[Fault[ClaimScene], ...] = (
     Fault("all start at once", start_all_at_once, 2),
     Fault("strike at a request", strike_at_request, 4),
     Fault("release the prefix", release_prefix, 4, share=1.0),
-    *(
-        it
-        for it in store_faults.FAULTS
-        if it.name not in ("die within completions", "sweep uploads")
-    ),
+    Fault("refuse reads", refuse_reads, 2),
+    *(it for it in store_faults.FAULTS if it.name != LEFT_OUT),
 )

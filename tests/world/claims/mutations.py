@@ -11,7 +11,7 @@ from aggregator.driver.store_admission import StoreAdmission
 from aggregator.objects.prefix_claim import PrefixClaim
 from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.object_store import ObjectStore, PutPart
-from tests.world.claims.claimant import PRODUCT, Claimants
+from tests.world.claims.claimant import PRODUCT, AdmissionParts
 
 RULE = 50
 
@@ -28,7 +28,7 @@ class ClaimMutation:
     """
 
     name: str
-    claimants: Claimants = PRODUCT
+    parts: AdmissionParts = PRODUCT
     take_out: Callable[[], None] = lambda: None
 
 
@@ -93,14 +93,8 @@ class TakesConflictsForProof(ObjectStore):
             super().complete(key, upload_id, parts, crc32c, over)
 
 
-class TriesNoCondition(ObjectStore):
-    """Takes each store for one that keeps names that are taken."""
-
-    def put(
-        self, key: str, data: bytes, crc32c: int, metadata: Metadata, over: str | None = None
-    ) -> None:
-        super().put(key, data, crc32c, metadata, over)
-        raise StoreProblem(Answer.TAKEN, key)
+class TriesPutAlone(ObjectStore):
+    """Takes each store for one that keeps names of uploads that are taken."""
 
     def complete(
         self,
@@ -111,6 +105,16 @@ class TriesNoCondition(ObjectStore):
         over: str | None = None,
     ) -> None:
         super().complete(key, upload_id, parts, crc32c, over)
+        raise StoreProblem(Answer.TAKEN, key)
+
+
+class TriesNoCondition(TriesPutAlone):
+    """Takes each store for one that keeps all names that are taken."""
+
+    def put(
+        self, key: str, data: bytes, crc32c: int, metadata: Metadata, over: str | None = None
+    ) -> None:
+        super().put(key, data, crc32c, metadata, over)
         raise StoreProblem(Answer.TAKEN, key)
 
 
@@ -130,10 +134,11 @@ def _any_claim_is_own() -> None:
 
 
 MUTATIONS = (
-    ClaimMutation("feeds begin untried", Claimants(admission=Untried)),
+    ClaimMutation("feeds begin untried", AdmissionParts(admission=Untried)),
     ClaimMutation("claims of others count as own", take_out=_any_claim_is_own),
-    ClaimMutation("a claim is written over another", Claimants(store=ClaimsAnyway)),
-    ClaimMutation("whoever claims believes that it has won", Claimants(store=BelievesItself)),
-    ClaimMutation("a conflict proves the condition", Claimants(store=TakesConflictsForProof)),
-    ClaimMutation("the condition is not tried", Claimants(store=TriesNoCondition)),
+    ClaimMutation("a claim is written over another", AdmissionParts(store=ClaimsAnyway)),
+    ClaimMutation("a lost claim counts as won", AdmissionParts(store=BelievesItself)),
+    ClaimMutation("a conflict proves the condition", AdmissionParts(store=TakesConflictsForProof)),
+    ClaimMutation("only PutObject is tried", AdmissionParts(store=TriesPutAlone)),
+    ClaimMutation("the condition is not tried", AdmissionParts(store=TriesNoCondition)),
 )

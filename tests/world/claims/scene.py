@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+from aggregator.driver.store_admission import StoreAdmission
 from aggregator.loader.object_sink import address_of
 from aggregator.objects.prefix_claim import CLAIM, PrefixClaim, below
+from aggregator.s3 import store_trial
 from aggregator.s3.object_store import ObjectStore
 from replicator.config.object_feed import ObjectFeed
+from replicator.kafka.admin.admin_error import AdminError
+from replicator.notices.condition import Kind
+from replicator.notices.conditions import Conditions
 from tests.world.checks.wrong import Wrong
-from tests.world.claims.claimant import Claimant, Claimants
+from tests.world.claims.claimant import PAUSE_SECONDS_MAX, AdmissionParts, Claimant, owner_of
 from tests.world.objects.client import WorldS3
 from tests.world.objects.object_feeding import PREFIX
-from tests.world.objects.server import URL, Condition, ObjectServer, StoreKind
+from tests.world.objects.server import COMPLETE, PUT, URL, Condition, ObjectServer, StoreKind
 from tests.world.sinks.loaded_feed import CLUSTER, FEED, appliance_of
 from tests.world.sinks.sink_loop import SinkLoop
 
 KEY = below(PREFIX, CLAIM)
-KINDS = (
+STORE_KINDS = (
     StoreKind(),
     StoreKind(),
     StoreKind(shown_seconds=1.0),
     StoreKind(Condition.LOOKED_AT),
     StoreKind(Condition.IGNORED),
-    StoreKind(Condition.IGNORED),
     StoreKind(Condition.REFUSED),
+    StoreKind(of_completions=Condition.IGNORED),
+    StoreKind(of_completions=Condition.REFUSED),
 )
 CLAIMS = (
     PrefixClaim(FEED, CLUSTER, "one"),
@@ -34,6 +43,10 @@ CLAIMS = (
     PrefixClaim("pond", CLUSTER, "one"),
 )
 """Claims of the daemons: the first two are an active one and its successor."""
+CLUSTER_ID_SECONDS = 0.01
+"""Time that Kafka takes to tell the id of its cluster."""
+SILENT_SHARE = 0.1
+"""Share of the questions for the id that Kafka does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +72,22 @@ class ClaimScene:
     """Scene of one seed."""
 
     def __init__(
-        self, loop: ClaimLoop, seed: int, course: ClaimCourse, claimants: Claimants
+        self, loop: ClaimLoop, seed: int, course: ClaimCourse, parts: AdmissionParts
     ) -> None:
-        self.loop, self.seed, self.course = loop, seed, course
+        self.loop, self.seed, self.course, self.parts = loop, seed, course, parts
         self.dice = random.Random(seed)
         self.log: list[str] = []
-        self.kind = self.dice.choice(KINDS)
+        self.kind = self.dice.choice(STORE_KINDS)
         self.server = ObjectServer(loop, random.Random(f"{seed} store"), self.kind)
         self.is_mended = False
         self.admissions = 0
-        self._claimants = claimants
         self.claimants = [
             Claimant(
                 f"daemon {number} of {claim.feed} in {claim.cluster_id}",
-                self._feed(claim.feed),
                 claim,
-                claimants,
-                self._store,
+                (_feed(claim.feed, PREFIX), _feed(f"own-{number}", f"own/{number}")),
+                self._admission,
+                partial(self._cluster_id, claim),
                 self._admitted,
                 loop.fail,
             )
@@ -92,27 +104,70 @@ class ClaimScene:
         found = self.server.objects.get(KEY)
         return PrefixClaim.decode(found.data) if found else None
 
-    def check(self) -> None:
-        """Raises Wrong if daemons have begun that must not write beside each other."""
-        begun = [it for it in self.claimants if it.has_begun]
-        owners = {it.owner for it in begun}
-        # Other stores let both win of two that claim at the same moment (docs/s3.md).
-        if len(owners) > 1 and self.kind.condition is Condition.KEPT:
-            raise Wrong(f"{' and '.join(it.name for it in begun)} write below one prefix (50)")
+    @property
+    def keeps_claims(self) -> bool:
+        """True if of two that claim at the same moment one wins; other stores let both win
+        (docs/s3.md)."""
+        ways = {self.kind.condition_of(PUT), self.kind.condition_of(COMPLETE)}
+        return ways == {Condition.KEPT}
 
-    def _feed(self, name: str) -> ObjectFeed:
-        settings = {"kind": "s3", "topics": ["orders"], "bucket": "bucket", "endpoint": URL}
-        feed = appliance_of(["aggregate:9092"], {**settings, "prefix": PREFIX}).feed(FEED)
-        assert isinstance(feed, ObjectFeed)
-        return feed.model_copy(update={"name": name})
+    @property
+    def expected(self) -> store_trial.Condition:
+        """Way with conditions that a trial has to find: the worse one of both operations."""
+        ways = {self.kind.condition_of(PUT), self.kind.condition_of(COMPLETE)}
+        if Condition.IGNORED in ways:
+            return store_trial.Condition.IGNORED
+        if Condition.REFUSED in ways:
+            return store_trial.Condition.REFUSED
+        return store_trial.Condition.HONOURED
+
+    def check(self) -> None:
+        """Raises Wrong if a daemon has begun without the claim, where the store keeps claims."""
+        claim = self.claim()
+        for who in self.claimants:
+            is_owner = claim is not None and owner_of(claim) == who.owner
+            if who.has_begun and self.keeps_claims and not is_owner:
+                raise Wrong(f"{who.name} has begun, and the claim is {claim} (50)")
+
+    def _admission(
+        self, feeds: list[ObjectFeed], conditions: Conditions, admitted: Callable[[], None]
+    ) -> StoreAdmission:
+        return self.parts.admission(feeds, conditions, admitted, PAUSE_SECONDS_MAX, self._store)
 
     def _store(self, feed: ObjectFeed) -> ObjectStore:
-        return self._claimants.store(address_of(feed), lambda _: WorldS3(self.server))
+        return self.parts.store(address_of(feed), lambda _: WorldS3(self.server))
+
+    async def _cluster_id(self, claim: PrefixClaim) -> str:
+        await asyncio.sleep(CLUSTER_ID_SECONDS)
+        if not self.is_mended and self.dice.random() < SILENT_SHARE:
+            raise AdminError(claim.cluster, "no broker answers")
+        return claim.cluster_id
 
     def _admitted(self, who: Claimant) -> None:
         self.admissions += 1
-        ignores = self.kind.condition in (Condition.IGNORED, Condition.REFUSED)
-        self.tell(f"{who.name} begins")
-        if who.is_unconditional != ignores:
-            how = "ignore" if who.is_unconditional else "keep"
-            self.loop.fail(Wrong(f"{who.name} takes a store to {how} conditions: {self.kind} (50)"))
+        try:
+            self.check()
+            self._check_told(who)
+        except Wrong as wrong:
+            self.loop.fail(wrong)
+
+    def _check_told(self, who: Claimant) -> None:
+        """Raises Wrong if loaders or operators are told another way of the store than it has."""
+        expected = self.expected
+        is_unconditional = expected is not store_trial.Condition.HONOURED
+        for feed in filter(who.begun, (who.shared, who.own)):
+            told = who.told(Kind.STORE_UNCONDITIONAL, feed)
+            self.tell(f"{who.name} begins {feed.feed}: {told or 'names are kept'}")
+            if who.is_unconditional(feed) != is_unconditional:
+                raise Wrong(f"{who.name} finds {told or 'names kept'}: {self.kind} (50)")
+            if told != (expected.value if is_unconditional else ""):
+                raise Wrong(f"{who.name} tells {told!r}: {self.kind} (50)")
+            if refused := who.told(Kind.FEED_REFUSED, feed):
+                raise Wrong(f"{who.name} has begun {feed.feed}, and tells {refused!r} (50)")
+
+
+def _feed(name: str, prefix: str) -> ObjectFeed:
+    settings = {"kind": "s3", "topics": ["orders"], "bucket": "bucket", "endpoint": URL}
+    feed = appliance_of(["aggregate:9092"], {**settings, "prefix": prefix}).feed(FEED)
+    assert isinstance(feed, ObjectFeed)
+    return feed.model_copy(update={"name": name})

@@ -220,6 +220,8 @@ class Move:
             self._clients.admin(),
         )
 
+        begun: set[str] = set()
+
         def apply() -> Outcome:
             now_ms = int(time.time() * 1000)
             steps = PlanWriter(plan, target).steps(
@@ -231,6 +233,9 @@ class Move:
                 except StopIteration as end:
                     outcome: Outcome = end.value
                     return outcome
+                except (PlanStale, Refused):
+                    begun.update(watch.begun())
+                    raise
 
         process = Process(f"apply {plan.id}").start(in_thread(apply))
         assert process.main is not None
@@ -241,7 +246,7 @@ class Move:
         try:
             outcome = await process.main
         except (PlanStale, Refused) as error:
-            if self._group.name in watch.begun():
+            if self._group.name in begun:
                 raise Wrong(f"{plan.id} was begun, and is not finished: {error}") from None
             return error
         except UNREACHABLE as error:

@@ -43,15 +43,21 @@ class StoreKind:
     """Kind of a store.
 
     Args:
+        of_completions: condition of CompleteMultipartUpload, where it is another one.
         keeps_crc: HEAD tells the CRC-32C of whole objects.
         forgives: a completion of an upload that is gone succeeds if its name has any object.
         shown_seconds: longest time until an object that is written is shown.
     """
 
     condition: Condition = Condition.KEPT
+    of_completions: Condition | None = None
     keeps_crc: bool = True
     forgives: bool = False
     shown_seconds: float = 0.0
+
+    def condition_of(self, operation: str) -> Condition:
+        """Returns the way with the conditions of an operation that writes an object."""
+        return (self.of_completions if operation == COMPLETE else None) or self.condition
 
 
 class RequestFate(StrEnum):
@@ -308,12 +314,13 @@ class ObjectServer:
     async def _write(
         self, operation: str, key: str, data: bytes, metadata: Mapping[str, str], only: Only
     ) -> None:
-        if self.kind.condition is Condition.REFUSED and (only.is_new or only.over):
+        condition = self.kind.condition_of(operation)
+        if condition is Condition.REFUSED and (only.is_new or only.over):
             raise error(operation, "NotImplemented", 501)
-        if self.kind.condition is Condition.LOOKED_AT:
+        if condition is Condition.LOOKED_AT:
             self._check(operation, key, only)
         await asyncio.sleep(self._delay())
-        if self.kind.condition is Condition.KEPT:
+        if condition is Condition.KEPT:
             self._check(operation, key, only)
         self.write(key, data, metadata)
 

@@ -90,7 +90,17 @@ def test_an_upload_becomes_an_object_when_it_is_complete() -> None:
     asked(work)
 
 
-@pytest.mark.parametrize("condition", Condition)
+def test_a_condition_is_refused_where_the_store_does_not_know_it() -> None:
+    def work(store: ObjectStore, _: ObjectServer) -> None:
+        assert answer_to(put, store, FIRST) is Answer.UNSUPPORTED
+        put(store.without_condition(), FIRST)
+        complete(store, *begun(store))
+
+    _, server = asked(work, StoreKind(Condition.REFUSED, of_completions=Condition.IGNORED))
+    assert server.objects[KEY].data == FIRST + SECOND
+
+
+@pytest.mark.parametrize("condition", set(Condition) - {Condition.REFUSED})
 def test_a_name_that_is_taken_is_kept_where_the_store_knows_the_condition(
     condition: Condition,
 ) -> None:
