@@ -34,6 +34,7 @@ from aggregator.store.recognition import Decision, Mask, Verdict
 from aggregator.store.retry import CONTENTION_CODES, RetryPolicy
 from aggregator.store.shard_store import NotStored, ShardStore
 from aggregator.tables.native_block import NativeBlock
+from replicator.runtime.clock import monotonic
 from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
 
@@ -247,7 +248,7 @@ class _Trouble:
     block: OutgoingBlock
     failures: int = 0
     _last: InsertProblem | None = None
-    _since: float = field(default_factory=time.monotonic)
+    _since: float = field(default_factory=monotonic)
 
     @property
     def table(self) -> str:

@@ -3,7 +3,6 @@ table."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from replicator.kafka.client.cluster import Cluster, Forbidden
 from replicator.kafka.client.fetch_session import FetchSession, TopicIdPartition
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Verdict, named, verdict
+from replicator.runtime.clock import monotonic
 
 NO_OFFSETS = np.empty(0, np.int64)
 
@@ -59,7 +59,7 @@ class FetchIntake:
     filled: Callable[[], None]
     is_frozen: Callable[[TopicPartition, str], bool]
     tally: Tally = field(default_factory=Tally)
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = monotonic
 
     def take(
         self,

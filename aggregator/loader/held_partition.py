@@ -3,7 +3,6 @@ it."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import Any, Generic
 from uuid import UUID
@@ -15,6 +14,7 @@ from aggregator.loader.forced_flush import ForcedFlush
 from aggregator.loader.progress import Progress
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss
+from replicator.runtime.clock import monotonic
 
 P = TypeVar("P", bound=Progress, default=Any)
 
@@ -50,7 +50,7 @@ class HeldPartition(Generic[P]):
     """Last stable offset that the source reported; None: not yet."""
     flush: ForcedFlush | None = None
     """Schedule of the forced flushes; None: there are none."""
-    committed_at: float = field(default_factory=time.monotonic)
+    committed_at: float = field(default_factory=monotonic)
     loading_bytes: int = 0
     """Bytes of sealed blocks that are not loaded yet."""
     rows: int = 0

@@ -31,6 +31,7 @@ from replicator.kafka.client.fenced_committer import FencedCommitter, base_id
 from replicator.kafka.client.reader import Reader
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
+from replicator.runtime.clock import monotonic
 from replicator.runtime.gather import gather_or_cancel
 from replicator.runtime.report_once import ReportOnce
 from replicator.spark.driver_command import TermSuperseded, read_command
@@ -80,7 +81,7 @@ class LoaderSession:
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
     _parking: set[TopicPartition] = field(init=False, default_factory=set)
-    _made_at: float = field(init=False, default_factory=time.monotonic)
+    _made_at: float = field(init=False, default_factory=monotonic)
 
     async def run(self) -> None:
         """Runs until the epoch is over and everything that could be loaded is released.

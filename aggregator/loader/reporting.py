@@ -27,6 +27,7 @@ from aggregator.loader.tally import LoaderTotals, Tally
 from aggregator.loader.window_watch import WindowWatch
 from aggregator.store.schema_reader import TableFacts
 from balancer.plan import TopicPartition
+from replicator.runtime.clock import monotonic
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.runtime.store_errors import StoreUnreachable
 
@@ -62,10 +63,10 @@ class Reporting:
     tables: Tables
     tally: Tally
     parked: Mapping[TopicPartition, ParkedAt] = field(default_factory=dict)
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = monotonic
     _rows: Counter[TopicPartition] = field(init=False, default_factory=Counter)
-    _reported_at: float = field(init=False, default_factory=time.monotonic)
-    _began_at: float = field(init=False, default_factory=time.monotonic)
+    _reported_at: float = field(init=False, default_factory=monotonic)
+    _began_at: float = field(init=False, default_factory=monotonic)
     _writing: asyncio.Future[None] | None = field(init=False, default=None)
     _windows: WindowWatch = field(init=False)
 

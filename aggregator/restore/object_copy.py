@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,13 +18,14 @@ from aggregator.restore.restore_plan import CannotRestore
 from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.busy_store import until_answered
 from aggregator.s3.object_store import ObjectStore
+from replicator.runtime.clock import sleep
 
 
 def chunks_of(
     store: ObjectStore,
     told: ToldObject,
     folder: Path,
-    pause: Callable[[float], None] = time.sleep,
+    pause: Callable[[float], None] = sleep,
 ) -> Iterator[pa.Table]:
     """Copies an object into a folder, and yields its records chunk by chunk. Blocking.
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from aggregator.s3.answers import Answer, StoreProblem
 from replicator.runtime.backoff import Backoff
+from replicator.runtime.clock import sleep
 
 Result = TypeVar("Result")
 ATTEMPTS = 6
 
 
-def until_answered(
-    ask: Callable[[], Result], pause: Callable[[float], None] = time.sleep
-) -> Result:
+def until_answered(ask: Callable[[], Result], pause: Callable[[float], None] = sleep) -> Result:
     """Returns what the store answers. Blocking.
 
     Args:

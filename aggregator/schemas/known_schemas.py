@@ -6,13 +6,13 @@ needs them is taken in: its partition waits meanwhile.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from aggregator.formats.avro_schema import AvroType, UnsupportedSchema
 from aggregator.formats.record_schema import RecordSchema, checked
 from aggregator.schemas.schema_registry import NoAvroSchema, SchemaRegistry, SchemasAway
+from replicator.runtime.clock import monotonic
 
 ASK_AGAIN_SECONDS = 60.0
 """Time for which a registry is believed that it does not know an id."""
@@ -34,7 +34,7 @@ class KnownSchemas:
     single: str | None = None
     registry: SchemaRegistry | None = None
     taken: Collection[str] = ()
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = monotonic
     _by_id: dict[int, RecordSchema] = field(init=False, default_factory=dict)
     _by_file: dict[str, RecordSchema] = field(init=False, default_factory=dict)
     _unknown: dict[int, float] = field(init=False, default_factory=dict)

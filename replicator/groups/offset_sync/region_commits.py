@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable
 
 from balancer.plan import TopicPartition
 from replicator.groups.membership.groups import Groups
 from replicator.groups.planning.knowledge import GroupProgress, progress_of
 from replicator.kafka.admin.admin_error import AdminError
+from replicator.runtime.clock import monotonic
 
 logger = logging.getLogger(__name__)
 
@@ -29,9 +29,7 @@ class RegionCommits:
         clock: seconds of a monotonic clock.
     """
 
-    def __init__(
-        self, region: str, groups: Groups, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, region: str, groups: Groups, clock: Callable[[], float] = monotonic) -> None:
         self._region = region
         self._groups = groups
         self._clock = clock

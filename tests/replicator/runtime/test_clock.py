@@ -1,0 +1,49 @@
+"""Clocks that are defaults tell the time of now, also where another one is put in place."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from replicator.runtime import clock
+
+PACKAGES = ("balancer", "replicator", "aggregator")
+CLOCKS = frozenset(["monotonic", "time", "time_ns", "sleep"])
+ROOT = Path(__file__).parents[3]
+
+
+def kept(tree: ast.AST) -> Iterator[ast.expr]:
+    """Yields what a module keeps from its loading on: defaults of arguments and of fields."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arguments):
+            yield from filter(None, [*node.defaults, *node.kw_defaults])
+        elif isinstance(node, ast.keyword) and node.arg == "default_factory":
+            yield node.value
+        elif isinstance(node, ast.ClassDef):
+            yield from (it.value for it in node.body if isinstance(it, ast.AnnAssign) and it.value)
+
+
+def test_a_clock_that_is_a_default_follows_the_one_of_now(monkeypatch):
+    slept = []
+    monkeypatch.setattr(time, "monotonic", lambda: 7.0)
+    monkeypatch.setattr(time, "sleep", slept.append)
+    clock.sleep(2.0)
+    assert (clock.monotonic(), slept) == (7.0, [2.0])
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_default_is_a_clock_of_the_time_module(package):
+    """The simulated cluster would not reach it: its histories would depend on the machine's."""
+    found = [
+        f"{path.relative_to(ROOT)}:{each.lineno}"
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for each in kept(ast.parse(path.read_text()))
+        if isinstance(each, ast.Attribute)
+        and isinstance(each.value, ast.Name)
+        and (each.value.id, each.attr in CLOCKS) == ("time", True)
+    ]
+    assert not found, f"take replicator.runtime.clock: {found}"
