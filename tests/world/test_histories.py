@@ -28,7 +28,7 @@ SEEDS = {
     "claims": 5,
 }
 """Seeds from 1 on that are played each time; `make soak` plays others for an hour."""
-CHUNK = 2
+CHUNK = 5
 MUTATION = "gaps are not awaited"
 FOUND_AT = {
     ("mirror", "the entry is not read again"): 1,
