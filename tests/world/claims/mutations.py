@@ -78,7 +78,7 @@ class TakesConflictsForProof(ObjectStore):
     def put(
         self, key: str, data: bytes, crc32c: int, metadata: Metadata, over: str | None = None
     ) -> None:
-        with _proving(Answer.CONFLICT):
+        with _conflict_proves():
             super().put(key, data, crc32c, metadata, over)
 
     def complete(
@@ -89,7 +89,7 @@ class TakesConflictsForProof(ObjectStore):
         crc32c: int,
         over: str | None = None,
     ) -> None:
-        with _proving(Answer.CONFLICT):
+        with _conflict_proves():
             super().complete(key, upload_id, parts, crc32c, over)
 
 
@@ -119,12 +119,12 @@ class TriesNoCondition(TriesPutAlone):
 
 
 @contextmanager
-def _proving(answer: Answer) -> Iterator[None]:
-    """Has an answer say that the name is taken."""
+def _conflict_proves() -> Iterator[None]:
+    """Turns conflicts into answers that the name is taken."""
     try:
         yield
     except StoreProblem as problem:
-        if problem.answer is answer:
+        if problem.answer is Answer.CONFLICT:
             raise StoreProblem(Answer.TAKEN, problem.text) from problem
         raise
 

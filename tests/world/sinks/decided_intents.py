@@ -38,18 +38,16 @@ def decided_intents(cluster: KafkaCluster, feed: str) -> Iterator[tuple[TopicPar
 def _decided(partition: Partition, prepared: set[Producer]) -> Iterator[OffsetCommit]:
     pending: dict[Producer, list[OffsetCommit]] = defaultdict(list)
     for batch in _written(partition):
-        writer = batch.producer_id, batch.producer_epoch
         if batch.is_marker:
-            # A fence raises the epoch of the marker.
-            ended = [each for each in pending if each[0] == batch.producer_id]
-            for each in ended:
-                commits = pending.pop(each)
+            # The marker of a fence has a higher epoch than the batches that it aborts.
+            for producer in [each for each in pending if each[0] == batch.producer_id]:
+                commits = pending.pop(producer)
                 if batch.is_commit:
                     yield from commits
         elif batch.is_transactional:
-            pending[writer].append(batch.value)
-    for writer in prepared & pending.keys():
-        yield from pending[writer]
+            pending[batch.producer_id, batch.producer_epoch].append(batch.value)
+    for producer in prepared & pending.keys():
+        yield from pending[producer]
 
 
 def _prepared(cluster: KafkaCluster) -> set[Producer]:
