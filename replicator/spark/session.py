@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 
 from replicator.spark.archive_options import archive_options
 from replicator.spark.authentication import split_secret
+from replicator.spark.parent_watch import announce_driver
 from replicator.spark.slots import slots_at_most
 
 log = logging.getLogger(__name__)
@@ -189,6 +190,7 @@ def _prepare(master: str, folder: Path) -> None:
     """
     paths = [str(Path(__file__).resolve().parents[2])]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    announce_driver(os.environ)
     for name, value in MALLOC.items():
         os.environ.setdefault(name, value)
     if master.startswith("local"):

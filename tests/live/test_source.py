@@ -118,6 +118,13 @@ def test_a_daemon_killed_leaves_no_process_and_the_next_one_goes_on(region, traf
     assert traffic.arrives()
 
 
+def test_a_daemon_killed_while_there_is_nothing_to_carry_leaves_no_process(region):
+    daemon = region.start(wait=False)
+    daemon.hear("event=term ")
+    daemon.signal(signal.SIGKILL)
+    assert daemon.ended() == -signal.SIGKILL
+
+
 def test_a_newer_driver_takes_over_and_the_older_one_says_so_and_ends(region, traffic):  # noqa: F811
     older = region.start()
     assert traffic.arrives()
