@@ -66,7 +66,12 @@ class ProgressReader:
             for route, views in ledger.items():
                 if route not in runs or self._is_short(route, views, runs[route]):
                     runs[route] = await asyncio.to_thread(
-                        read_runs, self._region.redis_url(), route, views, self._timeout_seconds
+                        read_runs,
+                        self._region.redis_url(),
+                        route,
+                        views,
+                        views,
+                        self._timeout_seconds,
                     )
             if not any(
                 self._is_short(route, views, runs[route]) for route, views in ledger.items()

@@ -44,9 +44,9 @@ class Sluice:
         self._regions = regions
         self._capsys = capsys
 
-    def plan(self, *more: str) -> tuple[int, dict[str, Any], str]:
+    def plan(self, *more: str, group: str | None = None) -> tuple[int, dict[str, Any], str]:
         regions = self._regions
-        way = ("--from", regions.west, "--to", regions.east, "--group", regions.group)
+        way = ("--from", regions.west, "--to", regions.east, "--group", group or regions.group)
         return self._json("plan", *way, "--reason", "drill", *more)
 
     def apply(self, plan: dict[str, Any]) -> tuple[int, dict[str, Any], str]:
@@ -90,6 +90,22 @@ def test_a_group_that_has_stopped_goes_on_where_it_was_and_reads_nothing_again(
     assert sluice.apply(plan)[0] == ExitCode.DONE
     assert copied.committed(copied.east) == {0: 33, 1: 40}
     assert sluice.verify(plan) == ExitCode.DONE
+
+
+def test_partitions_on_which_a_group_has_no_commit_are_awaited_by_their_ledger(
+    copied: Relocating, sluice: Sluice
+) -> None:
+    partly = f"partly-{copied.mark}"
+    copied.commit(copied.west, {0: 33}, partly)
+    copied.produce(copied.east, 1)
+    code, plan, _ = sluice.plan("--wait-seconds", "0.5", group=partly)
+    assert code == ExitCode.REFUSED
+    assert f"still missing in {copied.east}: 2 records of {copied.east}" in arrival(plan)["text"]
+    copied.passed(copied.east, copied.east, WHOLE + 1, WHOLE + 1)
+    code, plan, _ = sluice.plan(group=partly)
+    assert (code, arrival(plan)["level"]) == (ExitCode.DONE, "PASS")
+    moves = plan["groups"][0]["moves"]
+    assert [(it["partition"], it["case"]) for it in moves] == [(0, "moves"), (1, "uncommitted")]
 
 
 def test_a_group_that_still_runs_when_the_time_is_over_is_named_and_not_moved(

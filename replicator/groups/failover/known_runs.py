@@ -29,19 +29,29 @@ class KnownRuns:
 
 
 def read_runs(
-    url: str, route: Route, views: Mapping[TopicPartition, LedgerView], timeout_seconds: float
+    url: str,
+    route: Route,
+    views: Mapping[TopicPartition, LedgerView],
+    partitions: Iterable[TopicPartition],
+    timeout_seconds: float,
 ) -> KnownRuns:
-    """Reads the maps of these partitions, and joins them with what the ledger said.
+    """Reads the maps of partitions, and joins them with what the ledger said.
 
     A run costs 24 bytes of memory: up to 24 MB for a partition with as many runs as are kept.
+
+    Args:
+        partitions: partitions whose runs are read, as far as there is a view; for all others the
+            ledger alone is known.
+
     Raises StoreUnreachable.
     """
     notes = {partition: view.note for partition, view in views.items() if view.note}
+    asked = {it: view for it in partitions if (view := views.get(it))}
     with OffsetStore(url, route.key, timeout_seconds=timeout_seconds) as store:
-        keys = {partition: view.key for partition, view in views.items() if view.key}
+        keys = {partition: view.key for partition, view in asked.items() if view.key}
         unnamed = {
             partition
-            for partition, view in views.items()
+            for partition, view in asked.items()
             if view.key is None and view.passed is None and not view.is_void
         }
         if unnamed:

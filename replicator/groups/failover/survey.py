@@ -113,7 +113,8 @@ class Survey:
         """Returns what is known now, for the groups and topics of a request.
 
         Takes 24 bytes of memory for each run of the partitions that the groups have committed on,
-        in both aggregates. A partition and route with the most runs that are kept take 24 MB.
+        in both aggregates, and of the partitions that a switchover awaits. A partition and route
+        with the most runs that are kept take 24 MB.
 
         Raises StoreUnreachable, or AdminError where the target's aggregate does not answer.
         """
@@ -128,9 +129,13 @@ class Survey:
             held = threads.submit(self._groups.commits, request.groups, partitions)
             copied = threads.submit(self._copies.ledgers, commits, is_whole=age_ms is not None)
             logs = first_look(self._admin, {partition.topic for partition in partitions})
-            ledgers = self._ledgers(partitions, logs)
+            # A group may have committed on some partitions of a topic only, and a switchover
+            # awaits all of them.
+            everywhere = sorted({*partitions, *logs.ends})
+            ledgers = self._ledgers(everywhere, logs)
             mirrored = _mirrored(ledgers)
-            needed = [p for p in partitions if p in logs.ends and p.topic in mirrored]
+            awaited = everywhere if request.is_planned else partitions
+            needed = [p for p in awaited if p in logs.ends and p.topic in mirrored]
             reads = [
                 {route: threads.submit(self._runs, route, views[route], needed) for route in views}
                 for views in (copied.result(), ledgers)
@@ -186,8 +191,7 @@ class Survey:
         views: Mapping[TopicPartition, LedgerView],
         partitions: Iterable[TopicPartition],
     ) -> KnownRuns:
-        needed = {partition: views[partition] for partition in partitions}
-        return read_runs(self._url, route, needed, self._timeout_seconds)
+        return read_runs(self._url, route, views, partitions, self._timeout_seconds)
 
 
 def _mirrored(ledgers: LedgerViews) -> set[str]:

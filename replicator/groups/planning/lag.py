@@ -76,8 +76,8 @@ def goals(ends: Mapping[Origin, int], moves: Iterable[Move]) -> Goals:
 def lag(wanted: Goals, knowledge: Knowledge, *, fresh_age_ms: int) -> Lag:
     """Returns how much of the goals is missing, by what is known of the target.
 
-    A region without a route into the target, and a partition that the target does not have, have
-    nothing to wait for. The plan says what that means.
+    A region without a route into the target, a topic that is not mirrored there, and a partition
+    that the target does not have, have nothing to wait for. The plan says what that means.
 
     Args:
         fresh_age_ms: older copies may lack commits of groups that have stopped.
@@ -87,6 +87,8 @@ def lag(wanted: Goals, knowledge: Knowledge, *, fresh_age_ms: int) -> Lag:
     for (region, partition), goal in wanted.items():
         facts = knowledge.partitions.get(partition)
         if facts is None or facts.there_log is None or region not in facts.there.known:
+            continue
+        if partition.topic not in knowledge.mirrored_topics:
             continue
         reached = facts.there.known[region].reached
         if reached is None and goal:

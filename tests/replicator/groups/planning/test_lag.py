@@ -1,5 +1,7 @@
 """Lag that a switchover waits for."""
 
+from dataclasses import replace
+
 from balancer.plan import TopicPartition
 from replicator.groups.planning.knowledge import Knowledge, LogRange, PartitionFacts
 from replicator.groups.planning.lag import Lag, Origin, goals, lag
@@ -71,6 +73,10 @@ def test_records_that_can_never_arrive_are_not_awaited():
     for facts in (without_route, without_partition):
         assert lag({WEST: 3}, facts, fresh_age_ms=0).is_zero
     assert lag({Origin("west", TopicPartition("no", 0)): 3}, knowledge(), fresh_age_ms=0).is_zero
+    behind = knowledge(west=Known(landed(0), Passed(0, 0)))
+    not_mirrored = replace(behind, mirrored_topics=frozenset())
+    assert not lag({WEST: 3}, behind, fresh_age_ms=0).is_zero
+    assert lag({WEST: 3}, not_mirrored, fresh_age_ms=0).is_zero
 
 
 def test_copies_of_before_the_groups_stopped_are_not_enough():
