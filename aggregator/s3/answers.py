@@ -36,8 +36,9 @@ class StoreProblem(Exception):
 
     @property
     def is_of_credentials(self) -> bool:
-        """True if the store does not know who asks."""
-        return self.code in _OF_CREDENTIALS
+        """True if the store does not know who asks, or says no more than that it may be so."""
+        is_unsaid = self.answer is Answer.DENIED and self.code in _UNSAID
+        return is_unsaid or self.code in _OF_CREDENTIALS
 
 
 NO_CREDENTIALS = "NoCredentials"
@@ -50,9 +51,43 @@ _OF_CREDENTIALS = frozenset(
         "InvalidToken",
         "SignatureDoesNotMatch",
         "RequestTimeTooSkewed",
+        "TokenRefreshRequired",
         "XAdminUserNotFound",
     }
 )
+_UNSAID = frozenset({"400", "401", "BadRequest", "Bad Request", "Unauthorized"})
+"""Codes that give no reason. HEAD has no body: of an expired session token AWS says 400 only."""
+_OF_REQUESTS = frozenset(
+    {
+        "AuthorizationHeaderMalformed",
+        "BadDigest",
+        "EntityTooLarge",
+        "EntityTooSmall",
+        "IllegalLocationConstraintException",
+        "IncompleteBody",
+        "InvalidArgument",
+        "InvalidBucketName",
+        "InvalidChecksum",
+        "InvalidDigest",
+        "InvalidEncryptionAlgorithmError",
+        "InvalidPartNumber",
+        "InvalidPartOrder",
+        "InvalidRequest",
+        "InvalidStorageClass",
+        "InvalidTag",
+        "InvalidTagError",
+        "InvalidURI",
+        "KeyTooLongError",
+        "MalformedXML",
+        "MaxMessageLengthExceeded",
+        "MetadataTooLarge",
+        "MissingRequestBodyError",
+        "UnexpectedContent",
+        "XAmzContentChecksumMismatch",
+        "XAmzContentSHA256Mismatch",
+    }
+)
+"""Codes of the status 400 that no other credentials would change."""
 _BY_CODE = {
     "NoSuchKey": Answer.ABSENT,
     "NotFound": Answer.ABSENT,
@@ -77,6 +112,7 @@ _BY_CODE = {
     "XAdminUserNotFound": Answer.DENIED,
 }
 _BY_STATUS = {
+    400: Answer.DENIED,
     401: Answer.DENIED,
     403: Answer.DENIED,
     404: Answer.ABSENT,
@@ -95,6 +131,8 @@ def meaning(code: str, status: int) -> Answer:
         code: of the answer's body; empty, or the status, where there is no body (HEAD).
         status: of HTTP; 200 for an error inside a success.
     """
+    if status == 400 and code in _OF_REQUESTS:
+        return Answer.REFUSED
     if found := _BY_CODE.get(code) or _BY_STATUS.get(status):
         return found
     # 507 is a disk that is full; a success with an unknown error inside has not succeeded.

@@ -1,4 +1,5 @@
-"""Busy store: a request is asked again for as long as the store says that it has too much to do."""
+"""Busy store: a request is asked again while the store has too much to do, or does not take the
+credentials, which may have changed."""
 
 from __future__ import annotations
 
@@ -21,14 +22,14 @@ def until_answered(ask: Callable[[], Result], pause: Callable[[float], None] = s
         pause: called with the seconds before the next attempt.
 
     Raises:
-        StoreProblem: the answer is an error, or the store is busy still.
+        StoreProblem: the answer is another error, or still the same one.
     """
     backoff = Backoff(0.1, 10.0)
     for _ in range(ATTEMPTS - 1):
         try:
             return ask()
         except StoreProblem as problem:
-            if problem.answer is not Answer.BUSY:
+            if problem.answer is not Answer.BUSY and not problem.is_of_credentials:
                 raise
         pause(backoff.jittered(0.5, 1.0))
         backoff.grow()

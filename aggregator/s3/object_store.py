@@ -138,7 +138,7 @@ class ObjectStore:
     def head(self, key: str) -> Found | None:
         """Returns the object of a name; None if there is none."""
         try:
-            with _asking("HEAD", key):
+            with self._asking("HEAD", key):
                 found = self._client.head_object(**self._at(key), ChecksumMode="ENABLED")
         except StoreProblem as problem:
             if problem.answer is Answer.ABSENT:
@@ -167,7 +167,7 @@ class ObjectStore:
         Args:
             over: ETag of the only content that may be overwritten.
         """
-        with _asking("PutObject", key):
+        with self._asking("PutObject", key):
             self._client.put_object(
                 **self._at(key),
                 **self.address.extra,
@@ -180,7 +180,7 @@ class ObjectStore:
     def read(self, key: str) -> bytes | None:
         """Returns the content of an object; None if there is none."""
         try:
-            with _asking("GetObject", key):
+            with self._asking("GetObject", key):
                 body = self._client.get_object(**self._at(key))["Body"]
                 content: bytes = body.read()
                 return content
@@ -191,14 +191,14 @@ class ObjectStore:
 
     def read_range(self, key: str, begin: int, size: int) -> bytes:
         """Returns bytes from the middle of an object, which has as many."""
-        with _asking("GetObject", key):
+        with self._asking("GetObject", key):
             part = f"bytes={begin}-{begin + size - 1}"
             found: bytes = self._client.get_object(**self._at(key), Range=part)["Body"].read()
             return found
 
     def objects(self, prefix: str) -> Iterator[Listed]:
         """Yields the objects below a prefix."""
-        with _asking("ListObjectsV2", prefix):
+        with self._asking("ListObjectsV2", prefix):
             pages = self._client.get_paginator("list_objects_v2").paginate(
                 **self._bucket, Prefix=prefix
             )
@@ -209,7 +209,7 @@ class ObjectStore:
     def tag(self, key: str, tags: Mapping[str, str]) -> None:
         """Replaces the tags of an object."""
         listed = [{"Key": name, "Value": value} for name, value in tags.items()]
-        with _asking("PutObjectTagging", key):
+        with self._asking("PutObjectTagging", key):
             self._client.put_object_tagging(**self._at(key), Tagging={"TagSet": listed})
 
     def read_crc32c(self, key: str) -> int:
@@ -221,7 +221,7 @@ class ObjectStore:
 
     def pieces(self, key: str) -> Iterator[bytes]:
         """Reads an object piece by piece."""
-        with _asking("GetObject", key):
+        with self._asking("GetObject", key):
             body = self._client.get_object(**self._at(key))["Body"]
             yield from body.iter_chunks(READ_BYTES)
 
@@ -229,7 +229,7 @@ class ObjectStore:
 
     def begin(self, key: str, metadata: Mapping[str, str]) -> str:
         """Begins an upload; returns its id."""
-        with _asking("CreateMultipartUpload", key):
+        with self._asking("CreateMultipartUpload", key):
             begun = self._client.create_multipart_upload(
                 **self._at(key),
                 **self.address.extra,
@@ -242,7 +242,7 @@ class ObjectStore:
 
     def put_part(self, key: str, upload_id: str, number: int, data: bytes, crc32c: int) -> PutPart:
         """Uploads a part; one of the same number is replaced."""
-        with _asking("UploadPart", key):
+        with self._asking("UploadPart", key):
             put = self._client.upload_part(
                 **self._at(key),
                 UploadId=upload_id,
@@ -270,7 +270,7 @@ class ObjectStore:
             {"PartNumber": each.number, "ETag": each.etag, "ChecksumCRC32C": _text(each.crc32c)}
             for each in parts
         ]
-        with _asking("CompleteMultipartUpload", key):
+        with self._asking("CompleteMultipartUpload", key):
             self._client.complete_multipart_upload(
                 **self._at(key),
                 UploadId=upload_id,
@@ -283,7 +283,7 @@ class ObjectStore:
     def abort(self, key: str, upload_id: str) -> None:
         """Aborts an upload; does nothing if it is gone."""
         try:
-            with _asking("AbortMultipartUpload", key):
+            with self._asking("AbortMultipartUpload", key):
                 self._client.abort_multipart_upload(**self._at(key), UploadId=upload_id)
         except StoreProblem as problem:
             if problem.answer not in (Answer.UPLOAD_GONE, Answer.ABSENT):
@@ -291,13 +291,25 @@ class ObjectStore:
 
     def uploads(self, prefix: str) -> Iterator[Upload]:
         """Yields the uploads below a prefix that are not completed."""
-        with _asking("ListMultipartUploads", prefix):
+        with self._asking("ListMultipartUploads", prefix):
             pages = self._client.get_paginator("list_multipart_uploads").paginate(
                 **self._bucket, Prefix=prefix
             )
             for page in pages:
                 for each in page.get("Uploads", ()):
                     yield Upload(each["Key"], each["UploadId"], each["Initiated"].timestamp())
+
+    @contextmanager
+    def _asking(self, what: str, key: str) -> Iterator[None]:
+        """Turns errors of boto3 into a StoreProblem; what was denied has the credentials read
+        anew."""
+        try:
+            with _named(what, key):
+                yield
+        except StoreProblem as problem:
+            if problem.answer is Answer.DENIED:
+                self.renew()
+            raise
 
     @property
     def _client(self) -> Any:
@@ -360,7 +372,7 @@ def _credentials(file: Path | None) -> dict[str, Any]:
 
 
 @contextmanager
-def _asking(what: str, key: str) -> Iterator[None]:
+def _named(what: str, key: str) -> Iterator[None]:
     """Turns errors of boto3 into a StoreProblem."""
     try:
         yield

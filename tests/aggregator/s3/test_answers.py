@@ -24,6 +24,13 @@ from aggregator.s3.answers import Answer, meaning
         ("InternalError", 200, Answer.BUSY),
         ("SomethingNew", 200, Answer.BUSY),
         ("EntityTooSmall", 400, Answer.REFUSED),
+        ("BadDigest", 400, Answer.REFUSED),
+        ("400", 400, Answer.DENIED),  # HEAD of an expired session token, as AWS answers it
+        ("401", 401, Answer.DENIED),
+        ("403", 403, Answer.DENIED),
+        ("InvalidToken", 400, Answer.DENIED),
+        ("TokenRefreshRequired", 400, Answer.DENIED),
+        ("SomethingNew", 400, Answer.DENIED),
     ],
 )
 def test_an_error_means_what_its_code_says_and_else_what_its_status_says(code, status, answer):
