@@ -10,12 +10,22 @@ import pyarrow as pa
 
 from aggregator.formats.avro_cursors import Cursors
 from aggregator.formats.avro_items import items_of, skip
-from aggregator.formats.avro_projection import Fields, Floating, Parts, Projection, Same
+from aggregator.formats.avro_projection import (
+    Branches,
+    Fields,
+    Floating,
+    Into,
+    Parts,
+    Projection,
+    Same,
+    Symbols,
+)
 from aggregator.formats.avro_schema import AvroType
 from aggregator.formats.avro_values import scalars_of
 from aggregator.formats.binary_pieces import blocks, cut, joined, zigzags
 from aggregator.formats.byte_columns import taken
 from aggregator.formats.record_slice import Ints
+from replicator.batches.varints import packed
 
 _FLOATING = {"float": "<f4", "double": "<f8"}
 
@@ -33,10 +43,16 @@ def rewritten(how: Projection, kind: AvroType, cursors: Cursors) -> pa.BinaryArr
             return _copied(kind, cursors)
         case Floating():
             return _floating(how, kind, cursors)
+        case Symbols():
+            return _enum(how, kind, cursors)
         case Fields():
             return _record(how, kind, cursors)
+        case Into():
+            return joined([packed([how.branch << 1]), rewritten(how.part, kind, cursors)])
+        case Branches():
+            return _union(how.numbers, how.parts, kind, cursors)
         case Parts() if kind.base == "union":
-            return _union(how, kind, cursors)
+            return _union(tuple(range(len(how.parts))), how.parts, kind, cursors)
     return _items(how, kind, cursors)
 
 
@@ -53,6 +69,13 @@ def _floating(how: Floating, kind: AvroType, cursors: Cursors) -> pa.BinaryArray
     return cut(wanted.tobytes(), np.arange(len(wanted) + 1) * wanted.itemsize)
 
 
+def _enum(how: Symbols, kind: AvroType, cursors: Cursors) -> pa.BinaryArray:
+    code = cursors.number()
+    cursors.break_where((code < 0) | (code >= len(kind.symbols)))
+    code[cursors.is_broken] = 0
+    return zigzags(np.array(how.codes)[code])
+
+
 def _record(how: Fields, kind: AvroType, cursors: Cursors) -> pa.BinaryArray:
     projections = {each[0]: each[1] for each in how.sources if not isinstance(each, bytes)}
     pieces: dict[int, pa.BinaryArray] = {}
@@ -67,21 +90,26 @@ def _record(how: Fields, kind: AvroType, cursors: Cursors) -> pa.BinaryArray:
     return joined(row)
 
 
-def _union(how: Parts, kind: AvroType, cursors: Cursors) -> pa.BinaryArray:
+def _union(
+    numbers: tuple[int, ...] | None,
+    parts: tuple[Projection, ...],
+    kind: AvroType,
+    cursors: Cursors,
+) -> pa.BinaryArray:
     branch = cursors.number()
     cursors.break_where((branch < 0) | (branch >= len(kind.parts)))
     branch[cursors.is_broken] = 0
     found: list[pa.BinaryArray] = []
     order: list[Ints] = []
-    for number, (part, each) in enumerate(zip(kind.parts, how.parts, strict=True)):
+    for number, (part, each) in enumerate(zip(kind.parts, parts, strict=True)):
         which = np.flatnonzero(branch == number)
         if len(which):
             chosen = cursors.some(which)
             found.append(rewritten(each, part, chosen))
             cursors.rejoin(which, chosen)
             order.append(which)
-    values = pa.concat_arrays(found)
-    return joined([zigzags(branch), values.take(pa.array(np.argsort(np.concatenate(order))))])
+    values = pa.concat_arrays(found).take(pa.array(np.argsort(np.concatenate(order))))
+    return values if numbers is None else joined([zigzags(np.array(numbers)[branch]), values])
 
 
 def _items(how: Parts, kind: AvroType, cursors: Cursors) -> pa.BinaryArray:

@@ -45,6 +45,9 @@ class AvroType:
         scale, precision: of a decimal.
         name: of a record, an enum or a fixed, with its namespace.
         defaults: of a record's fields that have one, as JSON has it.
+        aliases: former names of a record, an enum or a fixed, with their namespaces.
+        field_aliases: former names of each field of a record.
+        otherwise: symbol of an enum that stands for those it does not have; empty: none does.
     """
 
     base: str
@@ -57,6 +60,9 @@ class AvroType:
     precision: int = field(default=0, compare=False)
     name: str = field(default="", compare=False)
     defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    aliases: tuple[str, ...] = field(default=(), compare=False)
+    field_aliases: tuple[tuple[str, ...], ...] = field(default=(), compare=False)
+    otherwise: str = field(default="", compare=False)
 
     @property
     def takes_bytes(self) -> bool:
@@ -96,7 +102,13 @@ def _type(schema: Any) -> AvroType:
     if base == "enum":
         if not schema["symbols"]:
             raise UnsupportedSchema("an enum that has no symbols")
-        return AvroType(base, symbols=tuple(schema["symbols"]), name=schema["name"])
+        return AvroType(
+            base,
+            symbols=tuple(schema["symbols"]),
+            name=schema["name"],
+            aliases=_aliases(schema),
+            otherwise=schema.get("default", ""),
+        )
     if base == "array":
         return _repeated(base, _type(schema["items"]))
     if base == "map":
@@ -111,6 +123,8 @@ def _type(schema: Any) -> AvroType:
             names=tuple(each["name"] for each in fields),
             name=schema["name"],
             defaults={each["name"]: each["default"] for each in fields if "default" in each},
+            aliases=_aliases(schema),
+            field_aliases=tuple(tuple(each.get("aliases", ())) for each in fields),
         )
     # Every other name was replaced by its type, but for a type within itself.
     raise UnsupportedSchema(f"{base} is part of itself")
@@ -121,13 +135,23 @@ def _scalar(schema: Any, base: str) -> AvroType:
     if logical not in _LOGICAL.get(base, ()):
         logical = ""
     size, name = int(schema.get("size", 0)), schema.get("name", "")
+    aliases = _aliases(schema)
     if logical != "decimal":
-        return AvroType(base, logical, size=size, name=name)
+        return AvroType(base, logical, size=size, name=name, aliases=aliases)
     scale = int(schema.get("scale", 0))
     if not 0 <= scale <= DECIMAL_SCALE_MAX:
         raise UnsupportedSchema(f"a decimal of scale {scale}")
     precision = int(schema.get("precision", 0))
-    return AvroType(base, logical, size=size, scale=scale, precision=precision, name=name)
+    return AvroType(
+        base, logical, size=size, scale=scale, precision=precision, name=name, aliases=aliases
+    )
+
+
+def _aliases(schema: Any) -> tuple[str, ...]:
+    """Returns the former names of a type; those without a namespace are in that of its name."""
+    space = schema.get("name", "").rpartition(".")[0]
+    found: list[str] = schema.get("aliases") or []
+    return tuple(each if "." in each or not space else f"{space}.{each}" for each in found)
 
 
 def _repeated(base: str, item: AvroType) -> AvroType:

@@ -4,7 +4,16 @@ import json
 
 import pytest
 
-from aggregator.formats.avro_projection import SAME, Fields, Floating, Parts, projection
+from aggregator.formats.avro_projection import (
+    SAME,
+    Branches,
+    Fields,
+    Floating,
+    Into,
+    Parts,
+    Symbols,
+    projection,
+)
 from aggregator.formats.avro_schema import avro_type
 
 
@@ -42,11 +51,10 @@ def test_a_number_becomes_a_wider_one_only(written, wanted):
 @pytest.mark.parametrize(
     ("written", "wanted"),
     [
-        ("string", "bytes"),
         ("int", "string"),
-        ("int", ["null", "int"]),
         (["null", "int"], "int"),
-        (["null", "int"], ["int", "null"]),
+        (["null", "int"], ["int", "string"]),
+        ("string", ["null", "int"]),
         ({"type": "int", "logicalType": "date"}, "int"),
         ({"type": "int", "logicalType": "date"}, "long"),
         ("long", {"type": "long", "logicalType": "timestamp-millis"}),
@@ -65,8 +73,8 @@ def test_a_number_becomes_a_wider_one_only(written, wanted):
         ({"type": "fixed", "name": "f", "size": 3}, {"type": "fixed", "name": "f", "size": 4}),
         ({"type": "fixed", "name": "f", "size": 3}, {"type": "fixed", "name": "g", "size": 3}),
         (
-            {"type": "enum", "name": "e", "symbols": ["A"]},
             {"type": "enum", "name": "e", "symbols": ["A", "B"]},
+            {"type": "enum", "name": "e", "symbols": ["A"]},
         ),
         ({"type": "array", "items": "int"}, {"type": "map", "values": "int"}),
         ({"type": "array", "items": "string"}, {"type": "array", "items": "int"}),
@@ -105,3 +113,44 @@ def test_what_lies_inside_is_projected_too():
 def test_a_map_keeps_its_keys():
     found = between({"type": "map", "values": "float"}, {"type": "map", "values": "double"})
     assert found == Parts((Fields(((0, SAME), (1, Floating("double")))),))
+
+
+def test_a_field_made_optional_takes_what_was_written_before():
+    assert between("int", ["null", "int"]) == Into(1, SAME)
+    assert between("int", ["null", "double"]) == Into(1, Floating("double"))
+    assert between("null", ["null", "int"]) == Into(0, SAME)
+    before, after = record(field("a", "int")), record(field("a", ["null", "int"], default=None))
+    assert between(before, after) == Fields(((0, Into(1, SAME)),))
+    assert between(after, before) is None
+
+
+def test_branches_are_found_by_their_types_and_a_wider_one_only_where_there_is_no_other():
+    assert between(["null", "int"], ["int", "null"]) == Branches((1, 0), (SAME, SAME))
+    assert between(["null", "int"], ["null", "int", "string"]) == SAME
+    assert between("int", ["double", "int"]) == Into(1, SAME)
+    assert between(["int", "long"], "long") == Branches(None, (SAME, SAME))
+    named = [record(name="a"), record(name="b")]
+    assert between(named[1], named) == Into(1, SAME)
+
+
+def test_an_enum_takes_further_symbols_and_its_default_stands_for_those_that_are_gone():
+    def enum(*symbols, **more):
+        return {"type": "enum", "name": "e", "symbols": [*symbols], **more}
+
+    assert between(enum("A"), enum("A", "B")) == SAME
+    assert between(enum("A", "B"), enum("B", "A")) == Symbols((1, 0))
+    assert between(enum("A", "B"), enum("OTHER", "A", default="OTHER")) == Symbols((1, 0))
+
+
+def test_strings_and_bytes_become_each_other():
+    assert between("string", "bytes") == between("bytes", "string") == SAME
+
+
+def test_former_names_count():
+    renamed = record(field("b", "int", aliases=["a"]), name="now") | {"aliases": ["row"]}
+    assert between(record(field("a", "int")), renamed) == SAME
+    # A field that has the name itself is that field.
+    both = record(field("a", "int"), field("b", "int", aliases=["a"], default=7))
+    assert between(record(field("a", "int")), both) == Fields(((0, SAME), b"\x0e"))
+    spaced = record(field("a", "int")) | {"namespace": "elsewhere"}
+    assert between(record(field("a", "int")), spaced) == SAME

@@ -16,6 +16,7 @@ from aggregator.formats.avro_schema import avro_type
 from tests.aggregator.formats.datums import cursors_over, encoded
 
 WIDER = {"int": ["long", "float", "double"], "long": ["float", "double"], "float": ["double"]}
+SYMBOLS = ["A", "B", "C"]
 SCALARS = {
     "int": st.integers(-(2**31), 2**31 - 1),
     "long": st.integers(-(2**50), 2**50),
@@ -37,7 +38,9 @@ def evolutions(draw, depth, path):
     Args:
         path: of the value, which names records.
     """
-    kinds = ["scalar"] * 3 + ["record", "array", "map", "union"] * bool(depth)
+    kinds = (
+        ["scalar"] * 3 + ["enum"] + ["record", "array", "map", "union", "optional"] * bool(depth)
+    )
     match draw(st.sampled_from(kinds)):
         case "record":
             return draw(records(depth, path))
@@ -55,9 +58,22 @@ def evolutions(draw, depth, path):
             written, wanted, values = draw(
                 evolutions(depth - 1, path).filter(lambda each: not isinstance(each[0], list))
             )
-            if written == "null":
+            if written == "null" or isinstance(wanted, list):
                 return written, wanted, values
-            return ["null", written], ["null", wanted], st.none() | values
+            after = draw(st.permutations(["null", wanted]))
+            return ["null", written], list(after), st.none() | values
+        case "optional":
+            written, wanted, values = draw(
+                evolutions(depth - 1, path).filter(lambda each: not isinstance(each[1], list))
+            )
+            if wanted == "null":
+                return written, wanted, values
+            return written, list(draw(st.permutations(["null", wanted]))), values
+        case "enum":
+            enum = {"type": "enum", "name": path, "symbols": SYMBOLS}
+            after = draw(st.permutations([*SYMBOLS, "D"]))
+            left = after[: draw(st.integers(1, 4))]
+            return enum, {**enum, "symbols": left, "default": left[0]}, st.sampled_from(SYMBOLS)
     written = draw(st.sampled_from([*SCALARS]))
     return written, draw(st.sampled_from([written, *WIDER.get(written, [])])), SCALARS[written]
 
@@ -69,8 +85,13 @@ def records(draw, depth=2, path="r"):
         before, after, found = draw(evolutions(depth - 1, f"{path}{at}"))
         written.append({"name": f"f{at}", "type": before})
         values[f"f{at}"] = found
-        if draw(st.integers(0, 4)):
-            wanted.append({"name": f"f{at}", "type": after})
+        match draw(st.integers(0, 5)):
+            case 0:
+                pass
+            case 1:
+                wanted.append({"name": f"n{at}", "type": after, "aliases": [f"f{at}"]})
+            case _:
+                wanted.append({"name": f"f{at}", "type": after})
     for at in range(draw(st.integers(0, 2))):
         kind, default = draw(st.sampled_from(DEFAULTS))
         wanted.append({"name": f"d{at}", "type": kind, "default": default})

@@ -10,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.formats.avro_schema import avro_type
+from aggregator.intents.intent import Intent
+from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending, Rotation
 from aggregator.objects.schema_versions import SchemaVersions, bare, is_change, versioned
+from replicator.kafka.client.custody import Custody
 from tests.aggregator.formats.slices import slice_of
 from tests.aggregator.objects.object_life import Life, Logged
 
@@ -174,3 +177,27 @@ def test_a_version_stands_behind_the_encoded_partition():
     assert versioned("carrier=UA", 7) == "carrier=UA#7"
     assert versioned("carrier=UA", -1) == "carrier=UA#none"
     assert bare("carrier=UA#7") == bare("carrier=UA") == "carrier=UA"
+
+
+REQUIRED, OPTIONAL = ("a", "int", {}), ("a", ["null", "int"], {"default": None})
+SYMBOLS = [{"type": "enum", "name": "e", "symbols": symbols} for symbols in (["A"], ["A", "B"])]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (type_of(REQUIRED), type_of(OPTIONAL)),
+        (type_of(REQUIRED, B), type_of(OPTIONAL, ("c", "string", {"default": ""}))),
+        (type_of(("a", "string", {})), type_of(("a", ["bytes", "null"], {}))),
+        (type_of(("a", SYMBOLS[0], {})), type_of(("a", SYMBOLS[1], {}))),
+        (type_of(("a", "int", {})), type_of(("z", "double", {"aliases": ["a"]}))),
+    ],
+)
+def test_versions_that_alternate_share_objects_where_avro_calls_them_compatible(older, newer):
+    types = {1: older, 2: newer}
+    records = slice_of(values([2 - at % 2 for at in range(100)]))
+    intent = Intent(custody=Custody.HELD, offset=0, reference=0, transactional_id="")
+    versions = SchemaVersions("backward", types.get, types.__contains__)
+    progress = ObjectProgress(Rotation(), intent, versions=versions)
+    progress.add(records.offset, 100, {"a": records}, 0.0)
+    assert [draft.records for _, draft in progress.writable()] == [100]
