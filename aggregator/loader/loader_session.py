@@ -127,7 +127,7 @@ class LoaderSession:
             self.sink.forming.run(),
             _every(UPKEEP_SECONDS, self._upkeep),
             _every(COMMAND_SECONDS, self._follow),
-            _every(REPORT_SECONDS, self.reporting.report),
+            _every(REPORT_SECONDS, self._report),
             _every(METADATA_SECONDS, self.source.try_refresh),
         )
         ending = asyncio.create_task(self.ending.wait())
@@ -183,6 +183,16 @@ class LoaderSession:
         for kind, reasons in ((Kind.PARKED, parked), (Kind.WAITING, waiting)):
             subjects = {Subject("", feed, cluster, *it): why for it, why in reasons.items() if why}
             self.conditions.replace(kind, subjects)
+
+    async def _report(self) -> None:
+        """Notes tables that wait as conditions, and reports on the partitions."""
+        feed, cluster = self.assignment.feed.name, str(self.assignment.cluster)
+        texts: dict[Subject, str] = {}
+        for (topic, _), why in self.sink.tables.waiting.items():
+            about = Subject(feed=feed, cluster=cluster, topic=topic)
+            texts[about] = f"{texts[about]}; {why}" if about in texts else why
+        self.conditions.replace(Kind.TABLE_REFUSED, texts)
+        await self.reporting.report()
 
     def _tell(self, event: str, partition: TopicPartition, reason: str) -> None:
         if event == "waiting" and not self.reporting.is_long(partition):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.intent import Intent
@@ -158,6 +159,10 @@ def _opened(
 
 class _NoTables:
     """Tables of a feed that has none."""
+
+    @property
+    def waiting(self) -> Mapping[tuple[str, str], str]:
+        return MappingProxyType({})
 
     def is_held(self, topic: str, table: str) -> bool:
         return False

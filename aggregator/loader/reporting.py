@@ -40,6 +40,10 @@ FINISH_SECONDS = 1.0
 class Tables(Protocol):
     """Tables of the topics."""
 
+    @property
+    def waiting(self) -> Mapping[tuple[str, str], str]:
+        """Reasons by topic and table, for tables that no block may be inserted into."""
+
     def is_held(self, topic: str, table: str) -> bool:
         """Returns True while nothing is inserted into a table because it has too many parts."""
 

@@ -74,12 +74,24 @@ class ShardTables:
         self._shards: dict[int, _Shard] = {}
         self._by_topic: dict[str, _Shard] = {}
         self._reports = ReportOnce()
+        self._waiting: dict[tuple[str, str], str] = {}
+        """Reasons by topic and table, for tables that no block may be inserted into."""
 
     async def schema(self, topic: str, table: str, *, is_fresh: bool = False) -> TableSchema | None:
         """Returns the schema of a table; None: there is no such table.
 
-        Waits while no replica answers.
+        Waits while no replica answers, and while the table takes no blocks.
         """
+        while True:
+            schema = await self._read(topic, table, is_fresh=is_fresh)
+            refusal = self._shard(topic).store.refusal(table)
+            self._note(topic, table, refusal)
+            if not refusal:
+                return schema
+            await asyncio.sleep(MISSING_SECONDS)
+
+    async def _read(self, topic: str, table: str, *, is_fresh: bool) -> TableSchema | None:
+        """Returns a table's schema, read anew if need be."""
         shard = self._shard(topic)
         async with shard.lock:
             age = time.monotonic() - shard.read_at
@@ -87,7 +99,8 @@ class ShardTables:
             is_old = age > self._refresh_seconds or (
                 ordered_at_ms is not None and shard.read_at_ms < ordered_at_ms
             )
-            is_missing = table not in shard.schemas and age > MISSING_SECONDS
+            is_unsuitable = table not in shard.schemas or bool(shard.store.refusal(table))
+            is_missing = is_unsuitable and age > MISSING_SECONDS
             while is_fresh or is_old or is_missing:
                 try:
                     schemas = await run_in_thread(shard.store.schemas)
@@ -107,6 +120,20 @@ class ShardTables:
                 break
             return shard.schemas.get(table)
 
+    def _note(self, topic: str, table: str, refusal: str) -> None:
+        """Notes whether a table takes blocks. Its records wait meanwhile, and are not lost."""
+        about = (topic, table)
+        if not refusal:
+            if self._waiting.pop(about, None) is not None:
+                fields = self._assignment.log_fields
+                log.info("event=table-taken %s topic=%s table=%s", fields, *about)
+            return
+        text = f"{self._shard(topic).store.database}.{table} {refusal}"
+        if self._waiting.get(about) != text:
+            fields = self._assignment.log_fields
+            log.error("event=table-refused %s topic=%s table=%s: %s", fields, *about, text)
+        self._waiting[about] = text
+
     async def decode(
         self, topic: str, slices: Sequence[RecordSlice], schema: TableSchema
     ) -> Decoded:
@@ -123,6 +150,10 @@ class ShardTables:
         """Returns True while nothing is inserted into a table because it has too many parts."""
         shard = self._by_topic.get(topic)
         return shard is not None and shard.loading.is_held(table)
+
+    @property
+    def waiting(self) -> Mapping[tuple[str, str], str]:
+        return self._waiting
 
     def facts(self, topic: str, table: str) -> TableFacts | None:
         """Returns a table as it was read last; None if it was not, or was not there."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from clickhouse_driver import Client
 
 from aggregator.store.server_features import ServerFeatures, read_features
+from aggregator.store.table_engine import TableEngine, columns_of
 from aggregator.tables.table_schema import Column, TableSchema
 
-VIEWS = frozenset(["View", "MaterializedView", "LiveView", "WindowView"])
 HAS_POSITION = """
 SELECT count() FROM system.columns
 WHERE database = 'system' AND table = 'columns' AND name = 'position'
@@ -22,7 +22,8 @@ SELECT table, name, type, default_kind, default_expression FROM system.columns
 WHERE database = %(database)s
 """
 TABLES = """
-SELECT name, engine, engine_full, partition_key FROM system.tables WHERE database = %(database)s
+SELECT name, engine, engine_full, create_table_query, dependencies_table, partition_key
+FROM system.tables WHERE database = %(database)s
 """
 WINDOWS = "SELECT name, value FROM system.{table} WHERE name LIKE '%%deduplication_window%%'"
 WINDOW = "replicated_deduplication_window"
@@ -33,6 +34,7 @@ class TableFacts:
     """Facts about a table that inserts and `sluice aggregate check` need.
 
     Args:
+        described: the engine with its clauses; None: as `engine` names it.
         partition_key: expression; empty for a table of one partition.
         window_seconds: time for which a replicated table keeps the hashes of blocks; None for
             other tables.
@@ -42,6 +44,12 @@ class TableFacts:
     engine: str
     partition_key: str = ""
     window_seconds: int | None = None
+    described: TableEngine | None = None
+
+    @property
+    def kind(self) -> TableEngine:
+        """The engine, and what follows from it."""
+        return self.described or TableEngine(self.engine)
 
     def window_used(self, age_seconds: float, blocks: float) -> float | None:
         """Returns the part of the deduplication window that has passed since a block was sealed;
@@ -57,14 +65,16 @@ class TableFacts:
 
 
 def read_schemas(client: Client, database: str) -> dict[str, TableSchema]:
-    """Returns the schemas of a database's tables. Raises the errors of the driver."""
-    return {name: facts.schema for name, facts in read_tables(client, database).items()}
+    """Returns the schemas of a database's tables, without views. Raises the errors of the
+    driver."""
+    found = read_tables(client, database).items()
+    return {name: facts.schema for name, facts in found if not facts.kind.is_view}
 
 
 def read_tables(
     client: Client, database: str, features: ServerFeatures | None = None
 ) -> dict[str, TableFacts]:
-    """Returns the tables of a database, without views. Raises the errors of the driver."""
+    """Returns the tables and views of a database. Raises the errors of the driver."""
     found = features or read_features(client)
     parameters = {"database": database}
     [(has_position,)] = client.execute(HAS_POSITION)
@@ -78,13 +88,12 @@ def read_tables(
     return {
         name: _facts(
             TableSchema(name, tuple(columns[name]), timezone=timezone),
-            engine,
-            engine_full,
+            TableEngine(engine, clauses, columns_of(query), tuple(views)),
             partition_key,
             defaults,
         )
-        for name, engine, engine_full, partition_key in client.execute(TABLES, parameters)
-        if engine not in VIEWS and not name.startswith(".inner")
+        for name, engine, clauses, query, views, partition_key in client.execute(TABLES, parameters)
+        if not name.startswith(".inner")
     }
 
 
@@ -100,14 +109,11 @@ def _window_defaults(client: Client, features: ServerFeatures) -> dict[str, int]
 
 
 def _facts(
-    schema: TableSchema,
-    engine: str,
-    engine_full: str,
-    partition_key: str,
-    defaults: Mapping[str, int],
+    schema: TableSchema, kind: TableEngine, partition_key: str, defaults: Mapping[str, int]
 ) -> TableFacts:
+    engine = kind.name
     is_replicated = engine.startswith("Replicated")
-    windows = {**defaults, **_own_windows(engine_full)}
+    windows = {**defaults, **_own_windows(kind.clauses)}
     window = windows.get(WINDOW if is_replicated else f"non_{WINDOW}", 0)
     return TableFacts(
         schema=replace(
@@ -118,6 +124,7 @@ def _facts(
         engine=engine,
         partition_key="" if partition_key == "tuple()" else partition_key,
         window_seconds=windows.get(f"{WINDOW}_seconds") if is_replicated else None,
+        described=kind,
     )
 
 

@@ -135,6 +135,11 @@ class ShardStore:
         """Returns a table as it was read last; None if it was not, or was not there."""
         return self._tables.get(table)
 
+    def refusal(self, table: str) -> str:
+        """Returns why no block may be inserted into a table, with the mend; empty if it may."""
+        facts = self._tables.get(table)
+        return facts.kind.refusal if facts else ""
+
     def most_parts(self, table: str) -> int:
         """Returns the number of parts in the table's partition that has most. Raises NotStored."""
         return self._asked(lambda it: most_parts(it.client, self.database, table))

@@ -25,6 +25,7 @@ class Kind(StrEnum):
     LOADER_FAILED = "loader-failed"
     FEED_REFUSED = "feed-refused"
     STORE_UNCONDITIONAL = "store-unconditional"
+    TABLE_REFUSED = "table-refused"
     WAITING = "waiting"
     REFUSED = "refused"
     PARKED = "parked"

@@ -11,6 +11,7 @@ from clickhouse_driver.errors import ServerException
 
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reporting import TOO_MANY_PARTS
+from deploy.lab.clickhouse_replicas import replicated_engine
 from deploy.lab.traffic import Shape
 from deploy.lab.wait import until
 from tests.live.feed_ground import COLUMNS, FeedGround, documents
@@ -130,6 +131,22 @@ def test_a_table_that_is_dropped_and_created_again_goes_on_with_what_is_in_fligh
     assert not loading.done()
     create(feed)
     feed.send(documents(100, first=300), SMALL)
+    assert_exact(feed)
+    assert not feed.dead_letters()
+
+
+def test_a_table_whose_merges_take_rows_away_gets_none_until_it_is_another(make_feed, caplog):
+    feed = make_feed(has_table=False)
+    plain = replicated_engine(feed.database.name, f"{feed.topic}_sums")
+    summing = plain.replace("MergeTree", "SummingMergeTree")
+    feed.database.execute(f"CREATE TABLE {feed.topic} ({COLUMNS}) ENGINE = {summing} ORDER BY name")
+    feed.send(documents(60), SMALL)
+    feed.load()
+    refused = f"{feed.topic} has the engine ReplicatedSummingMergeTree: its merges sum rows up"
+    assert until(lambda: refused in caplog.text, 20)
+    assert not feed.count() and not feed.intents()[0].tables
+    feed.database.execute(f"DROP TABLE {feed.topic}")
+    create(feed)
     assert_exact(feed)
     assert not feed.dead_letters()
 

@@ -169,7 +169,7 @@ def _refusals(
     """Yields what the user may not do, with the reason."""
     queries = {f"reading {name}": f"SELECT 1 FROM {name} LIMIT 1" for name in LOOKS}
     for table in wanted or sorted(tables):
-        if table in tables and tables[table].engine.endswith("MergeTree"):
+        if table in tables and not tables[table].kind.refusal:
             name = quoted(database, table)
             queries[f"reading {database}.{table}"] = f"SELECT * FROM {name} LIMIT 0"
             insert = f"INSERT INTO {name} SELECT * FROM {name} WHERE 0"

@@ -111,8 +111,9 @@ class ShardFacts:
 
     @property
     def _found(self) -> list[tuple[str, TableFacts]]:
+        """Tables that any replica has. Records that name a view are rare, and views many."""
         found = {name: facts for each in self.replicas for name, facts in each.tables.items()}
-        return sorted(found.items())
+        return sorted((name, facts) for name, facts in found.items() if not facts.kind.is_view)
 
 
 def findings(facts: ShardFacts, outage_seconds: float) -> Iterator[Finding]:
@@ -154,7 +155,9 @@ def _of_table(table: str, facts: ShardFacts, outage_seconds: float) -> Iterator[
             yield Finding(
                 where, f"has other columns on {replica.address} than on {having[0].address}"
             )
-    yield from _of_engine(where, first, facts)
+    several = [replica.tables[table] for replica in having]
+    for one in {(each.engine, each.kind.refusal): each for each in several}.values():
+        yield from _of_engine(where, one, facts)
     yield from _of_replication(where, table, having, facts.shard)
     for column in first.schema.columns:
         yield from _of_column(f"{where}.{column.name}", column)
@@ -163,10 +166,10 @@ def _of_table(table: str, facts: ShardFacts, outage_seconds: float) -> Iterator[
 
 def _of_engine(where: str, table: TableFacts, facts: ShardFacts) -> Iterator[Finding]:
     shard = facts.shard
-    if not table.engine.endswith("MergeTree"):
-        yield Finding(
-            where, f"has the engine {table.engine}; one of the MergeTree family is needed"
-        )
+    for remark in table.kind.remarks():
+        yield Finding(where, remark, is_mistake=False)
+    if refusal := table.kind.refusal:
+        yield Finding(where, refusal)
     elif not table.schema.is_replicated:
         if len(shard.replicas) > 1:
             yield Finding(

@@ -35,6 +35,7 @@ def read_states(client: Client, database: str) -> dict[str, TableState]:
     return {
         name: _state(facts, *counts.get(name, (0, 0)))
         for name, facts in read_tables(client, database).items()
+        if not facts.kind.is_view
     }
 
 

@@ -188,6 +188,19 @@ def test_one_server_without_replication_may_load_by_coordinates_and_has_no_quoru
     assert "which knows no quorum" in finding.text
 
 
+@pytest.mark.parametrize("engine", ["ReplicatedSummingMergeTree", "Memory", "View"])
+def test_an_engine_that_takes_no_block_is_named_on_whichever_replica_has_it(engine):
+    other = replica("two", tables={"flights": replace(TABLE, engine=engine)})
+    texts = [each.text for each in found(replica(), other) if each.is_mistake]
+    assert [text for text in texts if f"has the engine {engine}" in text]
+
+
+def test_views_are_checked_only_as_tables_of_topics():
+    tables = {"flights": TABLE, "seen": replace(TABLE, engine="View")}
+    both = [replica(name, tables=tables) for name in ("one", "two")]
+    assert found(*both, table_from="header") == []
+
+
 def test_where_records_name_tables_those_with_coordinates_are_checked():
     other = TableFacts(replace(SCHEMA, columns=COLUMNS[:1]), "Log")
     both = [replica(name, tables={"flights": TABLE, "other": other}) for name in ("one", "two")]

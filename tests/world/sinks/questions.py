@@ -65,7 +65,8 @@ def _columns(server: Server, parameters: Parameters) -> Answer:
 
 
 def _tables(server: Server, parameters: Parameters) -> Answer:
-    return [(name, ENGINE, f"{ENGINE}('/{name}', 'r')", "tuple()") for name in server.keeper.tables]
+    clauses = f"{ENGINE}('/table', 'r')"
+    return [(name, ENGINE, clauses, "", (), "tuple()") for name in server.keeper.tables]
 
 
 def _most_parts(server: Server, parameters: Parameters) -> Answer:
