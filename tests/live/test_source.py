@@ -118,7 +118,7 @@ def test_a_daemon_killed_leaves_no_process_and_the_next_one_goes_on(region, traf
     assert traffic.arrives()
 
 
-def test_a_daemon_killed_while_there_is_nothing_to_carry_leaves_no_process(region):
+def test_a_daemon_killed_while_there_is_nothing_to_carry_leaves_no_process(region):  # noqa: F811
     daemon = region.start(wait=False)
     daemon.hear("event=term ")
     daemon.signal(signal.SIGKILL)
