@@ -302,6 +302,32 @@ def test_where_nothing_is_known_an_operator_has_to_choose(sluice, copied, region
 # 5: partly done
 
 
+def test_a_group_of_which_nothing_is_known_holds_back_no_other_group(
+    sluice, copied, regional, aggregate
+):
+    healthy, unmapped = copied.group, f"unmapped-{copied.mark}"
+    copied.topic, mapped = unmapped, copied.topic
+    for cluster in (regional, aggregate):
+        make_topic(cluster, unmapped)
+    for source in (copied.west, copied.east):
+        copied.passed(source, copied.east, 5, 5)
+    copied.commit(copied.west, {0: 5, 1: 5}, group=unmapped)
+    copied.until_copied()
+    plan = planned(sluice, copied, "--group", unmapped)
+    assert levels(plan)["basis"] == "BLOCK"
+    code, out, err = applied(sluice, copied, plan["id"])
+    assert code == ExitCode.PARTLY_DONE
+    assert "blocked by basis when the plan was made" in out
+    assert "left where they are: 1 of 2 groups" in err and "apply the plan again" not in err
+    assert copied.committed(copied.east, unmapped) == {}
+    copied.topic = mapped
+    assert copied.committed(copied.east, healthy) == {0: 10, 1: 20}
+    shown = sluice("groups", "show", "--region", copied.east, "--config", str(copied.config))[1]
+    assert healthy in shown and unmapped not in shown
+    assert verified(sluice, copied, plan["id"])[0] == ExitCode.PARTLY_DONE
+    assert applied(sluice, copied, plan["id"])[0] == ExitCode.PARTLY_DONE
+
+
 def test_a_group_that_started_meanwhile_is_left_and_the_others_are_moved(sluice, copied):
     other = f"billing-{copied.mark}"
     copied.commit(copied.west, {0: 1, 1: 2}, group=other)

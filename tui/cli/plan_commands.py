@@ -170,7 +170,7 @@ def run_plan(
         _show_plan(plan, output, by_partition=partitions, is_saved=False)
         raise
     _show_plan(plan, output, by_partition=partitions)
-    return ExitCode.REFUSED if plan.blocks else ExitCode.DONE
+    return ExitCode.REFUSED if plan.is_blocked else ExitCode.DONE
 
 
 def run_apply(
@@ -277,7 +277,7 @@ def confirm_plan(plan: Plan, confirmation: str | None, *, is_terminal: bool) -> 
     if confirmation is None:
         if not is_terminal:
             raise click.UsageError(f"without a terminal it needs --confirm {way(plan)}")
-        groups = counted(len(plan.groups), "group")
+        groups = counted(len(plan.groups) - len(plan.held_back), "group")
         confirmation = click.prompt(
             joined([f"Move {groups} from {plan.source} to {plan.target} ({plan.reason})?"]) + "\n"
             f"Type {way(plan)} to do it",

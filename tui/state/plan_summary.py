@@ -42,7 +42,8 @@ class PlanSummary:
 
     Args:
         valid_until_ms: Unix time in milliseconds after which it cannot be applied.
-        is_blocked: a check blocks it.
+        is_blocked: it cannot be applied: a check blocks it whole, or each of its groups.
+        held_back: groups that checks block, so that they stay where they are.
         verb: failover or switchover.
         age_ms: of the copies that it was made from; None: not known.
         asked, mapped, exact: numbers of positions: all, those with a known resume offset, and those
@@ -58,6 +59,7 @@ class PlanSummary:
     made_at_ms: int = 0
     valid_until_ms: int = 0
     is_blocked: bool = False
+    held_back: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     checks: tuple[PlanCheck, ...] = ()
     positions: tuple[PlanPosition, ...] = ()

@@ -102,7 +102,8 @@ def plan_summary(plan: Plan, positions_max: int) -> PlanSummary:
         reason=plan.reason,
         made_at_ms=plan.created_at_ms,
         valid_until_ms=plan.expires_at_ms,
-        is_blocked=bool(plan.blocks),
+        is_blocked=plan.is_blocked,
+        held_back=tuple(plan.held_back),
         groups=tuple(each.group for each in plan.groups),
         checks=tuple(
             PlanCheck(name=each.name, result=each.level.value.lower(), text=each.text)

@@ -76,6 +76,8 @@ class Outcome:
     source: str
     target: str
     groups: tuple[GroupOutcome, ...]
+    held_back: frozenset[str] = frozenset()
+    """Groups that a check of the plan blocks: no run of the plan moves them."""
 
     @property
     def done(self) -> tuple[str, ...]:
@@ -197,6 +199,9 @@ def _judged(
         if record is not None and record.generation > group.generation:
             by = f"by plan {record.plan_id}" if record.plan_id else f"by {record.who}"
             return MoveState.OVERTAKEN, f"lives in {record.region} since, {by}: {record.why}"
+        if names := plan.held_back.get(group.group):
+            text = f"blocked by {', '.join(names)} when the plan was made"
+            return MoveState.OPEN, f"{text}: solve that, and make a new plan for it"
         return MoveState.OPEN, f"not recorded as living in {plan.target}"
     if found is None:
         return MoveState.UNKNOWN, f"its commits in {plan.target} cannot be read"

@@ -73,8 +73,9 @@ class PlanWriter:
            judged by the target alone: the record proves that step 2 passed once. A group with a
            position past its log's end is not written. A position that retention took is raised to
            the log's start.
-        2. Plans all other groups afresh. An error found now ends the attempt, with nothing
-           changed. If groups were begun, it only leaves the others out.
+        2. Plans all other groups afresh, except those that a check of the plan blocks: these stay
+           where they are. An error found now ends the attempt, with nothing changed. If groups were
+           begun, it only leaves the others out.
         3. Records in the target's log that the groups live there. This log is on disk and outlasts
            Redis. The record goes before the offsets: from then on no offset sync writes these
            groups in the target, and another plan sees that it was overtaken.
@@ -90,7 +91,9 @@ class PlanWriter:
         """
         self._records |= self._decisions()
         begun = {name for name in self._groups if self._is_ours(name)}
-        fresh = set(self._groups) - begun
+        if self._plan.is_blocked and not begun:
+            raise Refused(self._plan.blocks)
+        fresh = set(self._groups) - begun - self._plan.held_back.keys()
         if trouble := self._against(planner, fresh, now_ms):
             if not begun:
                 raise trouble
@@ -140,8 +143,6 @@ class PlanWriter:
         plan = self._plan
         if not names:
             return None
-        if plan.blocks:
-            return Refused(plan.blocks)
         if plan.is_expired(now_ms):
             late_seconds = (now_ms - plan.expires_at_ms) // 1000
             return PlanStale(f"plan {plan.id} expired {late_seconds} s ago; make a new plan")
@@ -273,4 +274,5 @@ class PlanWriter:
 
     def _outcome(self, groups: Iterable[GroupOutcome]) -> Outcome:
         plan = self._plan
-        return Outcome(plan.id, plan.source, plan.target, tuple(groups))
+        held_back = frozenset(plan.held_back)
+        return Outcome(plan.id, plan.source, plan.target, tuple(groups), held_back)

@@ -184,8 +184,27 @@ class Plan(_Strict):
 
     @property
     def blocks(self) -> tuple[Check, ...]:
-        """Checks that must be solved, or allowed by name, before the plan can be applied."""
+        """Checks that must be solved, or allowed by name, before all groups can move.
+
+        A check that names groups blocks only these; any other one blocks the whole plan.
+        """
         return tuple(check for check in self.checks if check.level is Level.BLOCK)
+
+    @property
+    def held_back(self) -> dict[str, tuple[str, ...]]:
+        """Groups of the plan that it never moves -> the names of the checks that block them."""
+        found: dict[str, tuple[str, ...]] = {}
+        for each in self.groups:
+            if names := tuple(it.name for it in self.blocks if each.group in it.groups):
+                found[each.group] = names
+        return found
+
+    @property
+    def is_blocked(self) -> bool:
+        """True if the plan cannot be applied: a check blocks it whole, or each of its groups."""
+        if any(not check.groups for check in self.blocks):
+            return True
+        return bool(self.blocks) and len(self.held_back) == len(self.groups)
 
     def is_expired(self, now_ms: int) -> bool:
         return now_ms >= self.expires_at_ms

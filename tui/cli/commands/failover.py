@@ -33,7 +33,8 @@ def failover() -> None:
 def plan(**options: Any) -> int:
     """Show the offsets at which groups would resume, and save them as a plan. Changes nothing.
 
-    Exits with 0 when the plan can be applied, with 4 when a check blocks it.
+    Exits with 0 when the plan can be applied, perhaps without groups that a check blocks; with 4
+    when it cannot.
     """
     return run_plan(**options)
 

@@ -50,8 +50,12 @@ def _position_rows(groups: Iterable[GroupOutcome]) -> Iterator[tuple[object, ...
 def advice(outcome: Outcome) -> list[str]:
     """Returns lines that say what to do about groups that were not moved."""
     lines = []
-    if set(outcome.not_done) - set(outcome.overtaken):
+    held_back = set(outcome.not_done) & outcome.held_back - set(outcome.overtaken)
+    if set(outcome.not_done) - set(outcome.overtaken) - held_back:
         lines.append("mend what is named, then apply the plan again: it goes on where it ended")
+    if held_back:
+        counted = f"left where they are: {len(held_back)} of {len(outcome.groups)} groups"
+        lines.append(f"{counted}: solve what blocks them, and make a new plan for them")
     if outcome.overtaken:
         counted = f"overtaken: {len(outcome.overtaken)} of {len(outcome.groups)} groups"
         lines.append(

@@ -52,6 +52,6 @@ def _values(plan: Plan, now_ms: int) -> dict[str, Any]:
 
 
 def _row(plan: Plan, now_ms: int) -> tuple[Any, ...]:
-    state = "blocked" if plan.blocks else validity(plan, now_ms)
+    state = "blocked" if plan.is_blocked else validity(plan, now_ms)
     age_seconds = (now_ms - plan.created_at_ms) // 1000
     return plan.id, f"{verb(plan)} {way(plan)}", len(plan.groups), age_seconds, state, plan.reason

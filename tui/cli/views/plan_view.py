@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from replicator.groups.planning.checks import named
 from tui.cli.views.table import NONE, joined, table
 from tui.state.counted import counted
 from tui.state.moments import utc_text
@@ -50,11 +51,14 @@ def head(plan: Plan, now_ms: int) -> str:
 
 
 def verdict(plan: Plan, now_ms: int) -> str:
-    if plan.blocks:
-        names = ", ".join(check.name for check in plan.blocks)
+    names = ", ".join(check.name for check in plan.blocks)
+    if plan.is_blocked:
         return f"CANNOT BE APPLIED: blocked by {names}"
     if plan.is_expired(now_ms):
         return "CANNOT BE APPLIED: expired; make a new plan"
+    if held_back := plan.held_back:
+        some = f"{len(plan.groups) - len(held_back)} of {counted(len(plan.groups), 'group')}"
+        return f"CAN BE APPLIED to {some}: {named(held_back)} blocked by {names}"
     return "CAN BE APPLIED"
 
 
@@ -79,14 +83,16 @@ def checks_table(checks: Sequence[Check]) -> str:
 
 
 def next_step(plan: Plan, now_ms: int, config: str, *, is_saved: bool) -> str:
-    if plan.blocks:
+    if plan.is_blocked:
         return "Nothing was changed. Solve what blocks it, then plan again."
     if plan.is_expired(now_ms):
         return f"It was made to be applied within minutes. Whether it was: {verify(plan, config)}"
     if not is_saved:
         return "Nothing was changed. It could not be saved, so it cannot be applied."
+    left = named(plan.held_back)
+    what = f"To do it, and leave {left} where it is" if left else "To do it"
     return (
-        "Nothing was changed. To do it:\n"
+        f"Nothing was changed. {what}:\n"
         f"  sluice {verb(plan)} apply {plan.id}{config} --confirm {way(plan)}"
     )
 

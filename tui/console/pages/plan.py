@@ -28,7 +28,7 @@ CHECKS_MIN = 4
 """Checks that are shown, the worst first; all of those that do not pass are."""
 RESULTS = {"block": ("BLOCK", "bad", 0.0), "warn": ("WARN", "warn", 1.0), "pass": ("PASS", "", 2.0)}
 CHECK_COLUMNS = (
-    Column("RESULT", 6, "BLOCK forbids to apply the plan; WARN is for the operator to judge"),
+    Column("RESULT", 6, "BLOCK holds back the groups that it names; WARN is for you to judge"),
     Column("CHECK", 15, "name"),
     Column("FOUND", 30, "what was found when the plan was made", grows=True),
 )
@@ -145,7 +145,10 @@ def validity(plan: PlanSummary, now: float) -> str:
     left = plan.valid_until_ms / 1000 - now
     if left <= 0:
         return f"CANNOT BE APPLIED: expired {age_text(-left)} ago"
-    return f"CAN BE APPLIED, valid for another {age_text(left)}"
+    some = (
+        f" to {whole(len(plan.groups) - len(plan.held_back))} of {whole(len(plan.groups))} groups"
+    )
+    return f"CAN BE APPLIED{some if plan.held_back else ''}, valid for another {age_text(left)}"
 
 
 def state_of(plan: PlanSummary, moved: int | None, now: float) -> str:

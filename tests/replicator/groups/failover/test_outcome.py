@@ -15,7 +15,7 @@ from replicator.groups.failover.outcome import (
     state_of,
 )
 from replicator.groups.membership.primary_region import PrimaryRegion
-from replicator.groups.planning.plan import Case, GroupPlan, Move
+from replicator.groups.planning.plan import Case, Check, GroupPlan, Level, Move
 from replicator.groups.progress.vector_metadata import encode
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.replicator.groups.planning.empty_plan import EMPTY
@@ -42,6 +42,16 @@ METADATA = '{"sluice":1,"vector":{"west":9}}'
 
 def test_offsets_are_written_with_the_vector_beside_them():
     assert planned(GROUP) == {PARTITION: OffsetAndMetadata(1200, METADATA)}
+
+
+def test_a_group_that_a_check_of_the_plan_blocks_is_not_written_and_says_why():
+    basis = Check("basis", Level.BLOCK, "nothing is known: orders", ("orders",))
+    plan = replace(PLAN, checks=(basis,))
+    found = outcome_of(plan, GROUP, None, {}, {})
+    assert found.state is MoveState.OPEN
+    assert "blocked by basis" in found.why and "make a new plan" in found.why
+    elsewhere = replace(OURS, plan_id="p2")
+    assert outcome_of(plan, GROUP, elsewhere, {}, {}).state is MoveState.OVERTAKEN
 
 
 def test_a_vector_that_no_broker_takes_is_left_out():

@@ -109,6 +109,25 @@ def test_a_plan_is_blocked_by_its_blocking_checks():
     assert [check.name for check in PLAN.blocks] == ["map"]
 
 
+def test_a_check_that_names_groups_holds_back_only_these():
+    assert not PLAN.is_blocked
+    assert PLAN.held_back == {"orders": ("map",)}
+    both = (*PLAN.checks, Check("progress", Level.BLOCK, "back", ("orders", "idle")))
+    whole = replace(PLAN, checks=both)
+    assert whole.held_back == {"orders": ("map", "progress"), "idle": ("progress",)}
+    assert whole.is_blocked
+
+
+def test_a_check_that_names_no_group_blocks_the_whole_plan():
+    blocked = replace(PLAN, checks=(Check("age", Level.BLOCK, "not known"),))
+    assert blocked.is_blocked and not blocked.held_back
+    assert not replace(PLAN, checks=(Check("map", Level.WARN, "torn", ("orders",)),)).is_blocked
+
+
+def test_a_plan_without_groups_is_blocked_by_nothing():
+    assert not replace(PLAN, groups=(), checks=()).is_blocked
+
+
 def test_a_move_goes_back_only_where_the_target_has_progress_to_lose():
     moves = {
         (resume, committed): Move(

@@ -1,5 +1,7 @@
 """Outcomes of applied plans as text for people."""
 
+from dataclasses import replace
+
 import pytest
 
 from replicator.groups.failover.outcome import GroupOutcome, MoveState, Outcome, PositionOutcome
@@ -39,3 +41,11 @@ def test_applying_again_is_advised_only_where_it_finishes_something():
     (anew,) = advice(outcome(MoveState.WRITTEN, MoveState.OVERTAKEN))
     assert "overtaken: 1 of 2 groups" in anew and "make a new plan" in anew
     assert len(advice(outcome(MoveState.OPEN, MoveState.OVERTAKEN))) == 2
+
+
+def test_a_group_that_the_plan_never_moves_needs_a_new_plan():
+    held_back = replace(
+        outcome(MoveState.WRITTEN, MoveState.OPEN), held_back=frozenset({"group-1"})
+    )
+    (anew,) = advice(held_back)
+    assert "left where they are: 1 of 2 groups" in anew and "make a new plan" in anew

@@ -46,6 +46,14 @@ def test_what_blocks_a_plan_stands_in_its_first_line_and_no_command_follows():
     assert "apply" not in text.splitlines()[-1]
 
 
+def test_groups_that_a_plan_leaves_where_they_are_stand_in_its_first_and_last_lines():
+    groups = (*PLAN.groups, GroupPlan("billing", None, ()))
+    torn = Check("basis", Level.BLOCK, "nothing is known: orders", ("orders",))
+    text = plan_text(replace(PLAN, groups=groups, checks=(torn,)), NOW_MS, by_partition=False)
+    assert text.startswith("CAN BE APPLIED to 1 of 2 groups: orders blocked by basis\n")
+    assert "To do it, and leave orders where it is:\n  sluice failover apply p1" in text
+
+
 def test_a_plan_that_could_not_be_saved_is_shown_and_names_no_command():
     text = plan_text(PLAN, NOW_MS, by_partition=False, is_saved=False)
     assert text.startswith("CAN") and "sluice failover apply" not in text

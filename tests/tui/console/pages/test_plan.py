@@ -23,6 +23,9 @@ def test_the_verdict_comes_first_with_the_time_that_is_left():
     late = replace(PLAN, valid_until_ms=NOW_MS - 5000)
     assert validity(late, NOW) == "CANNOT BE APPLIED: expired 5.0 s ago"
     checks = (PlanCheck(name="age", result="block", text="not known"),)
+    some = replace(PLAN, held_back=PLAN.groups[:1])
+    left = len(PLAN.groups) - 1
+    assert validity(some, NOW).startswith(f"CAN BE APPLIED to {left} of {left + 1} groups, valid")
     blocked = replace(PLAN, is_blocked=True, checks=checks)
     assert validity(blocked, NOW) == "CANNOT BE APPLIED: blocked by age"
 
