@@ -9,17 +9,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
 from aggregator.driver.cluster_leadership import ClusterLeadership
 from aggregator.driver.feed_posting import FeedCluster, FeedPosting, FeedPostingFile
-from aggregator.driver.loader_plan import plan_loaders
+from aggregator.driver.loader_plan import PlanPace, plan_loaders
 from aggregator.driver.store_admission import StoreAdmission
 from aggregator.driver.traffic import Traffic
 from balancer.plan import Plan, TopicPartition
 from replicator.config.cluster_name import ClusterName
+from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client.brokers import Unreachable
@@ -72,6 +73,7 @@ class FeedLeadership:
         self._partitions: dict[FeedCluster, list[TopicPartition]] = {}
         self._terms: dict[ClusterName, Term] = {}
         self._traffic = Traffic()
+        self._pace = PlanPace()
         self._order_log = OrderLog()
         self._changed = asyncio.Event()
         self._heard = asyncio.Event()
@@ -237,7 +239,7 @@ class FeedLeadership:
             if each.cluster in self._terms and self._admission.has(each)
         }
         planned = plan_loaders(wanted, slots, plan, self._traffic.weights(wanted))
-        now_ms = time.time_ns() // 1_000_000
+        now, now_ms = time.monotonic(), time.time_ns() // 1_000_000
         orders = {
             feed.name: FeedOrders.of(self._order_log, feed.name, now_ms) for feed in self._feeds
         }
@@ -248,8 +250,11 @@ class FeedLeadership:
         if before is not None:
             if posting == before:
                 return
+            if self._may_wait(posting, before, wanted) and self._pace.seconds_left(now) > 0:
+                return
             if planned is plan:
                 posting = replace(posting, plan=plan.renewed())
+        self._pace.made(now)
         self._posting = posting
         # Posted first, so that loaders that end because of the command find the plan.
         self._postings.write(posting)
@@ -263,6 +268,20 @@ class FeedLeadership:
             slots,
             len(self._terms),
         )
+
+    def _may_wait(
+        self, posting: FeedPosting, before: FeedPosting, wanted: Iterable[FeedCluster]
+    ) -> bool:
+        """Returns True if nothing but partitions, or their loaders, differs, and a new plan would
+        end open objects. It is made by a later look."""
+        if replace(posting, plan=before.plan) != before:
+            return False
+        led = {FeedCluster.parse(loader.route) for loader in before.plan.loads}
+        has_objects = any(
+            isinstance(feed, ObjectFeed) and feed.name in {each.feed for each in led}
+            for feed in self._feeds
+        )
+        return has_objects and led == set(wanted)
 
     # -- orders
 

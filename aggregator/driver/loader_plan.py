@@ -16,6 +16,11 @@ SLACK = 0.25
 """Part by which the heaviest loader may exceed the least possible before partitions move: a move
 ends the epoch of all loaders."""
 
+PAUSE_SECONDS = (5.0, 60.0)
+"""Least and longest time between two plans while there are open objects."""
+QUIET_PAUSES = 4
+"""Pauses without a plan after which the next ones may follow sooner again."""
+
 Weights = Mapping[TopicPartition, float]
 """Traffic of partitions, in any unit."""
 
@@ -64,3 +69,27 @@ def _placed(
         return [int(at) for at in packed(shares, base).where]
     where = np.array([held.get(p, UNPLACED) for p in ordered])
     return [int(at) for at in repaired(shares, where, base, SLACK).where]
+
+
+class PlanPace:
+    """Cool-down of plans: each one ends the epoch of all loaders, whose open objects begin anew.
+
+    The first change after a quiet time is followed at once. While changes go on, such as topics
+    that are made one after another, each plan has the next one wait twice as long.
+    """
+
+    def __init__(self) -> None:
+        self._last: float | None = None
+        self._pause = 0.0
+
+    def seconds_left(self, now: float) -> float:
+        """Returns how long the next plan has to wait."""
+        return 0.0 if self._last is None else max(0.0, self._last + self._pause - now)
+
+    def made(self, now: float) -> None:
+        """Notes a plan."""
+        least, longest = PAUSE_SECONDS
+        quiet = now - self._last if self._last is not None else longest * QUIET_PAUSES
+        is_quiet = quiet >= QUIET_PAUSES * self._pause
+        self._pause = min(longest, max(least, self._pause * (0.5 if is_quiet else 2.0)))
+        self._last = now

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
+from aggregator.intents.read_times import ReadTime
 from aggregator.intents.table_range import Manifest, TableRange
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
@@ -48,6 +49,7 @@ class Intent:
             offset to read. `holes` then are those up to it, and it is always
             reference + count + open_records + holes.
         open_records: records below the position that no intent has named yet.
+        read_times: of the records from `offset` to `position`, which a taker reads again.
         layout: fingerprint of the settings by which the names of `tables` are those of encoded
             partitions: under others the same records are in others.
         producer_id, epoch: the writer that holds the partition.
@@ -68,6 +70,7 @@ class Intent:
     up_to: int | None = None
     position: int | None = None
     open_records: int = 0
+    read_times: tuple[ReadTime, ...] = ()
     layout: str = ""
     producer_id: int = -1
     epoch: int = -1
@@ -134,6 +137,10 @@ def encode(intent: Intent) -> tuple[int, str]:
         fields["up_to"] = intent.up_to - intent.offset
     if intent.position is not None:
         fields["read"] = [intent.position - intent.offset, intent.open_records, intent.layout]
+    if intent.read_times:
+        first_ms = intent.read_times[0].ms
+        pairs = [[each.offset - intent.offset, each.ms - first_ms] for each in intent.read_times]
+        fields["since"] = [first_ms, *pairs]
     if intent.losses:
         fields["losses"] = intent.losses
     if intent.dead_letters:
@@ -145,6 +152,8 @@ def encode(intent: Intent) -> tuple[int, str]:
     if len(text) > METADATA_BYTES_MAX and intent.tables:
         fields["tables"] = _compressed(fields["tables"])
         text = _text(fields)
+    if len(text) > METADATA_BYTES_MAX and fields.pop("since", None):
+        text = _text(fields)  # ages begin anew, which costs smaller or later objects only
     if len(text) > METADATA_BYTES_MAX:
         raise ValueError(f"an intent of {len(intent.tables)} tables needs {len(text)} bytes")
     return intent.offset, text.decode()
@@ -169,6 +178,7 @@ def decode(offset: int, metadata: str) -> Intent:
             up_to=None if up_to is None else offset + _int(up_to),
             position=None if ahead is None else offset + _int(ahead),
             open_records=_int(open_records),
+            read_times=_read_times(offset, *fields.get("since", [0])),
             layout=_text_of(layout),
             producer_id=_int(fields["pid"]),
             epoch=_int(fields["epoch"]),
@@ -247,6 +257,12 @@ def _range(offset: int, begin: Any, *more: Any) -> TableRange:
     added = of_object[len(_TYPES) :]
     over = _text_of(*added) if added else ""
     return Manifest(*common, **dict(zip(_OF_OBJECTS, checked, strict=True)), over=over)
+
+
+def _read_times(offset: int, first_ms: Any, *pairs: Any) -> tuple[ReadTime, ...]:
+    return tuple(
+        ReadTime(offset + _int(ahead), _int(first_ms) + _int(later)) for ahead, later in pairs
+    )
 
 
 def _compressed(packed: Mapping[str, list[Any]]) -> str:

@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 TICK_SECONDS = 0.05
 OFFSET_SECONDS = 1.0
 """Time after which an offset is committed that has moved without an object: behind records that a
-predecessor had passed, and behind markers of transactions."""
+predecessor had passed, and behind markers of transactions. So is the age of open objects."""
 CLOSE_SECONDS = 5.0
 """Longest time for aborting uploads at the end; a sweep aborts those that are left."""
 
@@ -157,7 +157,11 @@ class ObjectForming:
         moved = [
             each
             for each in self.partitions.values()
-            if each.progress.offset > each.intent.offset and each.committed_at < late
+            if each.committed_at < late
+            and (
+                each.progress.offset > each.intent.offset
+                or not each.progress.tells_age(each.intent)
+            )
         ]
         await gather_or_cancel(*map(self.committer.commit, moved))
 

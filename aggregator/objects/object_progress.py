@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from aggregator.intents.holes import Holes
 from aggregator.intents.intent import Intent, fits
+from aggregator.intents.read_times import ReadTimes
 from aggregator.intents.reading import Mode, ReadAgain
 from aggregator.intents.table_range import Manifest, TableRange
 from aggregator.objects.intent_reserve import reserved
@@ -26,6 +27,8 @@ from aggregator.objects.rotation import NO_TIME, Ending, Rotation
 from replicator.kafka.client.custody import Custody
 
 Ints = npt.NDArray[np.int64]
+UNTOLD_SECONDS = 5.0
+"""Age of an object that a loader which is killed takes with it."""
 
 
 @dataclass(slots=True)
@@ -81,8 +84,9 @@ class ObjectProgress(Generic[S]):
         self.layout = intent.layout if intent.tables else layout
         """Fingerprint of the settings by which the names of folders are those of the intent."""
         self._intent = intent
-        self._count = 0
+        self._count, self._now = 0, 0.0
         self._holes = Holes(intent.offset)
+        self._times = ReadTimes(intent.position or 0, intent.read_times)
         self._objects: dict[str, _Objects[S]] = {}
         for name, each in intent.tables.items():
             self._objects[name] = _Objects(each.begin)
@@ -103,6 +107,7 @@ class ObjectProgress(Generic[S]):
             now: Unix time.
         """
         batch = _batch(by_table)
+        self._times.note(self.position, now)
         again = replayed = 0
         for name, part in by_table.items():
             objects = self._objects.setdefault(name, _Objects(self._intent.offset))
@@ -136,7 +141,8 @@ class ObjectProgress(Generic[S]):
         """Appends to the open object what belongs to it; returns the records behind."""
         draft = objects.open
         if draft is None:
-            draft = ObjectDraft(int(part.offset[0]), now)
+            begin = int(part.offset[0])
+            draft = ObjectDraft(begin, self._times.since(begin, now))
             objects.drafts.append(draft)
         end = int(part.offset[-1]) + 1
         beyond = self._beyond(draft, batch, part)
@@ -241,6 +247,7 @@ class ObjectProgress(Generic[S]):
             holes=self._holes.up_to(self.position),
             position=self.position,
             open_records=self.open_records,
+            read_times=self._times.behind(self.offset),
             layout=self.layout,
             producer_id=producer_id,
             epoch=epoch,
@@ -253,6 +260,13 @@ class ObjectProgress(Generic[S]):
 
     def committed(self, intent: Intent) -> None:
         """Notes that an intent is committed."""
+
+    def tells_age(self, intent: Intent) -> bool:
+        """Returns True if whoever takes over from an intent knows how old the oldest open object
+        is, or if it was too young to matter when the clock was asked last."""
+        offset = self.offset
+        is_told = offset >= self.position or offset < (intent.position or 0)
+        return is_told or self._times.read_at(offset, self._now) > self._now - UNTOLD_SECONDS
 
     def can_release(self, intent: Intent) -> bool:
         """Returns True if no object is sealed, and the intent says what is passed. Open objects
@@ -342,6 +356,7 @@ class ObjectProgress(Generic[S]):
         Args:
             now: Unix time.
         """
+        self._now = now
         self.end_by_clock(now)
         if self.is_pressed:
             self.end_holding(Ending.INTENT)

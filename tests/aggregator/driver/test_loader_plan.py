@@ -1,10 +1,12 @@
 """Plans of loaders: every partition has one loader, traffic is spread, and little moves."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.driver.feed_posting import FeedCluster
-from aggregator.driver.loader_plan import SLACK, plan_loaders
+from aggregator.driver.loader_plan import PAUSE_SECONDS, SLACK, PlanPace, plan_loaders
 from balancer.plan import Plan, TopicPartition
 from replicator.config.cluster_name import ClusterName
 
@@ -64,3 +66,33 @@ def test_traffic_within_the_slack_moves_nothing():
 def test_a_feed_with_fewer_partitions_than_slots_has_no_idle_loaders():
     plan = plan_loaders({EAST: partitions(1)}, 8, Plan(), {})
     assert [len(load) for load in plan.loads.values()] == [1]
+
+
+def made(changes, until):
+    """Returns when plans are made that follow changes at these times, with a look each second."""
+    pace, found, left = PlanPace(), [], sorted(changes)
+    for now in map(float, range(until)):
+        if left and left[0] <= now and pace.seconds_left(now) == 0:
+            pace.made(now)
+            found.append(now)
+            left = [each for each in left if each > now]
+    return found
+
+
+def test_the_first_change_after_a_quiet_time_is_followed_at_once():
+    assert made([0, 1000, 2000], 2100) == [0, 1000, 2000]
+
+
+def test_plans_are_rare_while_changes_go_on():
+    plans = made(range(0, 600, 10), 700)
+    gaps = [later - each for each, later in pairwise(plans)]
+    assert len(plans) <= 14 and max(gaps) <= PAUSE_SECONDS[1] + 10
+
+
+def test_a_change_is_never_left_out():
+    assert made([0, 1], 100)[-1] <= PAUSE_SECONDS[0] + 1
+
+
+def test_after_a_storm_of_changes_plans_follow_sooner_again():
+    storm = made(range(0, 600, 10), 700)
+    assert made([*range(0, 600, 10), 2000, 3000, 4000], 4100)[len(storm) :] == [2000, 3000, 4000]

@@ -21,6 +21,7 @@ from aggregator.intents.intent import (
     fits,
     unreadable,
 )
+from aggregator.intents.read_times import POINTS_MAX, ReadTime
 from aggregator.intents.table_range import Manifest, TableRange
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
@@ -29,6 +30,9 @@ OFFSET_MAX = 2**62
 offsets = st.integers(0, OFFSET_MAX)
 small = st.integers(0, 2**40)
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
+
+
+READ_TIMES = st.builds(ReadTime, offsets, st.integers(0, 2**43))
 
 
 @st.composite
@@ -73,6 +77,7 @@ def intents(draw, tables_max=8):
         up_to=draw(st.none() | offsets),
         position=None if is_of_tables else draw(offsets),
         open_records=0 if is_of_tables else draw(offsets),
+        read_times=() if is_of_tables else tuple(draw(st.lists(READ_TIMES, max_size=6))),
         layout="" if is_of_tables else draw(st.text("0123456789abcdef", max_size=8)),
         producer_id=draw(st.integers(-1, OFFSET_MAX)),
         epoch=draw(st.integers(-1, 32767)),
@@ -268,3 +273,17 @@ def test_an_unreadable_intent_stands_as_a_parked_one_that_names_the_reason():
     assert stands.parked.kind is LossKind.ENTRY_UNREADABLE
     assert "rubbish" in stands.parked.detail
     assert replace(stands, parked=None).offset == 9
+
+
+def test_read_times_give_way_where_an_intent_is_full():
+    """An earlier version may have left no room for them."""
+    tables = {f"table {at}": TableRange(1 << 40, 1 << 40) for at in range(200)}
+    times = tuple(ReadTime(1 << 60, 1 << 43) for _ in range(POINTS_MAX))
+    room = 0
+    while True:
+        intent = plain(tables=tables, read_times=times, position=50, layout="x" * room)
+        found = decode(*encode(intent))
+        assert replace(found, read_times=times) == intent
+        if not found.read_times:
+            break
+        room += 100

@@ -123,6 +123,11 @@ class Life:
                 self.progress.seal(name, manifest)
         self.commit()
 
+    def seal_ended(self) -> None:
+        """Seals what is ended, if anything is; otherwise nothing is committed."""
+        if any(draft.ending is not None for _, draft in self.progress.writable()):
+            self.seal()
+
     def _manifest(self, name: str, begin: int, end: int) -> Manifest:
         records = self._taken[name, begin]
         assert [each for each in self.log if each.name == name and begin <= each.offset < end] == (

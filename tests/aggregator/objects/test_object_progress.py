@@ -4,8 +4,10 @@ decides are the same."""
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import time
 from hashlib import sha256
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -212,3 +214,38 @@ def test_an_intent_keeps_the_folders_by_which_its_names_are():
     for before, layout in ((marker, "former"), (replace(marker, tables={}), "present")):
         progress: ObjectProgress[Part] = ObjectProgress(Rotation(), before, "present")
         assert progress.intent(Custody.HELD, 7, 1, "loader").layout == layout
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_an_object_ends_by_its_age_however_often_its_partition_changes_hands(is_killed):
+    log = [Logged(at, "abc"[at % 3]) for at in range(1000)]
+    life = Life(log, 1000, Rotation(age_seconds=40.0))
+    life.begin()
+    for second in range(100):
+        life.now = float(second)
+        if second % 10 == 9:
+            if not is_killed:
+                life.commit()
+            life.begin()
+        life.read(max(0, 3 * (second + 1) - life.progress.position))
+        life.progress.end_due(life.now)
+        if not life.progress.tells_age(life.intent):
+            life.commit()
+        life.seal_ended()
+        life.complete(99, is_told=True)
+    begins = sorted(begin for _, begin in life.store)
+    # Three folders end an object each 40 s; a loader that is killed takes some seconds with it.
+    assert 6 <= len(begins) <= 12 and begins[:3] == [0, 1, 2]
+
+
+def test_a_time_of_day_that_passed_while_nobody_read_ends_objects():
+    life = Life([Logged(0, "a")], 1, Rotation(times_of_day=(time(1),)))
+    life.now = 1800.0
+    life.begin()
+    life.read(1)
+    life.commit()
+    life.now = 4000.0
+    life.begin()
+    life.read(1)
+    life.progress.end_due(life.now)
+    assert [draft.ending for _, draft in life.progress.writable()] == [Ending.TIME_OF_DAY]
