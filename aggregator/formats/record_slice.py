@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from aggregator.formats.byte_columns import byte_column, taken
+from aggregator.formats.record_headers import Headers, read_headers
 from aggregator.tables.value_limits import limits_of
 
 Ints = npt.NDArray[np.int64]
@@ -133,7 +134,8 @@ class RecordSlice:
         spans = taken(self.data, begin, self.headers_end, order)
         chosen = self if order is None else self.at(order)
         shift = limits_of(spans)[:-1] - (begin if order is None else begin[order])
-        return chosen._moved(memoryview(spans.buffers()[2] or b""), shift)
+        # Arrow's buffers are memory of signed octets.
+        return chosen._moved(memoryview(spans.buffers()[2] or b"").cast("B"), shift)
 
     def _moved(self, data: bytes | memoryview, shift: Ints) -> Self:
         """Returns the records in other data.
@@ -165,20 +167,10 @@ class RecordSlice:
         """Returns the value of one record."""
         return self._bytes(int(self.value_begin[at]), int(self.value_end[at]))
 
-    def headers_at(self, at: int) -> tuple[tuple[str, bytes | None], ...]:
-        """Returns the headers of one record."""
-        data, place = self.data, int(self.headers_begin[at])
-        count, place = read_signed_at(data, place)
-        found: list[tuple[str, bytes | None]] = []
-        for _ in range(count):
-            length, place = read_signed_at(data, place)
-            key = bytes(data[place : place + length]).decode(errors="replace")
-            place += length
-            length, place = read_signed_at(data, place)
-            value = None if length < 0 else bytes(data[place : place + length])
-            place += max(length, 0)
-            found.append((key, value))
-        return tuple(found)
+    def headers_at(self, at: int) -> Headers:
+        """Returns the headers of one record. Raises BrokenVarints if they do not fill it."""
+        begin, end = int(self.headers_begin[at]), int(self.headers_end[at])
+        return read_headers(bytes(self.data[begin:end]))
 
     def _bytes(self, begin: int, end: int) -> bytes | None:
         return None if begin < 0 else bytes(self.data[begin:end])
@@ -207,15 +199,3 @@ def joined(slices: Sequence[RecordSlice]) -> RecordSlice:
         b"".join(part.data[begin:end] for part, (begin, end) in zip(slices, spans, strict=True)),
         np.repeat(shifts, list(map(len, slices))),
     )
-
-
-def read_signed_at(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """Returns the signed varint at a place, and the place behind it."""
-    value = shift = 0
-    while True:
-        octet = data[at]
-        at += 1
-        value |= (octet & 0x7F) << shift
-        shift += 7
-        if octet < 0x80:
-            return (value >> 1) ^ -(value & 1), at
