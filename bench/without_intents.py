@@ -14,7 +14,7 @@ from pyspark import daemon
 
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
-from aggregator.loader.intent_effects import Produced
+from aggregator.loader.produced import Produced
 from balancer.plan import TopicPartition
 
 

@@ -14,8 +14,8 @@ ONLY_LIVE = """
     aggregator/files/: file_writer
     aggregator/formats/: decoders
     aggregator/intents/: intent_store reading table_range
-    aggregator/loader/: acquisition assembly assignment block_partition dead_letters
-    aggregator/loader/: formed_block held_partition intent_effects
+    aggregator/loader/: acquisition assembly assignment block_partition
+    aggregator/loader/: formed_block held_partition
     aggregator/loader/: loader_session loss_acceptance object_records object_sink progress
     aggregator/loader/: object_partition reporting shard_tables sink table_sink
     aggregator/restore/: object_inventory told_source

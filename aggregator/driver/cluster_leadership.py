@@ -13,7 +13,7 @@ from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
 from aggregator.loader import object_records
 from aggregator.loader.dead_letters import PARTITIONS
-from aggregator.loader.intent_effects import MESSAGE_BYTES_MAX
+from aggregator.loader.produced import MESSAGE_BYTES_MAX
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed

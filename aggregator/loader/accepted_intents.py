@@ -10,9 +10,16 @@ from aggregator.intents.table_range import Manifest, TableRange
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import LossKind
 
-GOES_ON = frozenset({LossKind.RECORDS_REFUSED, LossKind.OBJECT_TAKEN, LossKind.OBJECT_SETTINGS})
-"""Losses of which nothing is skipped: the operator has mended the table or the settings, or has
-moved the other object away."""
+GOES_ON = frozenset(
+    {
+        LossKind.RECORDS_REFUSED,
+        LossKind.OBJECT_TAKEN,
+        LossKind.OBJECT_SETTINGS,
+        LossKind.LETTER_REFUSED,
+    }
+)
+"""Losses of which nothing is skipped: the operator has mended the table, the settings or the topic
+of dead letters, or has moved the other object away."""
 CUT_BACK = frozenset({LossKind.SOURCE_TRUNCATED, LossKind.SOURCE_WENT_BACK})
 """Losses behind whose begin the log was written anew, or will be."""
 STARTS_ANEW = frozenset({LossKind.SOURCE_RECREATED, LossKind.SOURCE_DELETED})

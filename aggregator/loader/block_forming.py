@@ -33,8 +33,8 @@ from aggregator.loader.counters import REPLAYS_SKIPPED, ROW_LAG_SECONDS
 from aggregator.loader.dead_letters import all_dead, dead_letters
 from aggregator.loader.draft import Draft
 from aggregator.loader.formed_block import FormedBlock
-from aggregator.loader.intent_committer import IntentCommitter
-from aggregator.loader.intent_effects import Produced
+from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
+from aggregator.loader.produced import Produced
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.refused_records import RefusedRecords
 from aggregator.loader.seal_rule import SealRule
@@ -139,7 +139,7 @@ class BlockForming:
         return any(each == place for each, _ in self._tasks)
 
     def _start(self, partition: BlockPartition, rule: SealRule) -> None:
-        if partition.loss_to_park:
+        if partition.is_to_park:
             return
         place, progress = partition.partition, partition.progress
         for draft in progress.replays():
@@ -158,7 +158,8 @@ class BlockForming:
             if task.done():
                 del self._tasks[key]
                 if not task.cancelled():
-                    task.result()
+                    with suppress(IntentRefused):  # the session parks the partition
+                        task.result()
 
     @staticmethod
     async def _end(tasks: list[asyncio.Task[None]]) -> None:

@@ -200,6 +200,7 @@ LOSS_KINDS = (
     LossKind.BLOCK_DOUBTFUL,
     LossKind.OBJECT_TAKEN,
     LossKind.OBJECT_SETTINGS,
+    LossKind.LETTER_REFUSED,
 )
 """Losses for which a partition of a feed is parked."""
 

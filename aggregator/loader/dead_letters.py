@@ -13,14 +13,15 @@ import numpy as np
 
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.loader.draft import Draft
-from aggregator.loader.intent_effects import Produced
+from aggregator.loader.produced import HEADER_PREFIX, Produced, RecordPlace
 from aggregator.tables.decoded import DeadRecord, Decoded
 from balancer.plan import TopicPartition
 from replicator.config.names import dead_letter_topic
 
-HEADER_PREFIX = "sluice."
 PARTITIONS = 4
 """Partitions of a feed's topic of dead letters."""
+TEXT_CHARACTERS_MAX = 1000
+"""Longest text of a header: the table's name may come from a record."""
 
 
 def dead_letters(
@@ -45,18 +46,25 @@ def dead_letters(
                 "topic": place.topic,
                 "partition": str(place.partition),
                 "offset": str(offset),
-                "table": table,
-                "reason": reasons[offset],
+                "timestamp": str(int(part.timestamp_ms[at])),
+                "table": table[:TEXT_CHARACTERS_MAX],
+                "reason": reasons[offset][:TEXT_CHARACTERS_MAX],
             }
-            headers = [(f"{HEADER_PREFIX}{key}", text.encode()) for key, text in added.items()]
+            headers = [
+                (f"{HEADER_PREFIX}{key}", text.encode(errors="replace"))
+                for key, text in added.items()
+            ]
             found.append(
                 Produced(
                     dead_letter_topic(feed),
                     place.partition % PARTITIONS,
-                    int(part.timestamp_ms[at]),
+                    # Its own: that of its record may be one that the topic refuses, or deletes.
+                    None,
                     part.key_at(at),
                     part.value_at(at),
                     (*part.headers_at(at), *headers),
+                    of=RecordPlace(place, offset),
+                    added=len(headers),
                 )
             )
     return found

@@ -28,6 +28,8 @@ class HeldPartition(Generic[P]):
         intent: as this loader committed it last.
         leader_epoch: source leader epoch of the last check of the position; -1: none.
         loss_to_park: loss that ends fetching; the partition is parked because of it.
+        failure: loss because of which its last intent was not committed; it is parked as it was
+            committed before.
         is_frozen: nothing more is read, by an operator's order.
         frozen_table: frozen table whose record is the next one to read.
         is_settling: the epoch ends: nothing more is read, and all that was read is loaded.
@@ -38,6 +40,7 @@ class HeldPartition(Generic[P]):
     progress: P
     leader_epoch: int = -1
     loss_to_park: Loss | None = None
+    failure: Loss | None = None
     is_frozen: bool = False
     frozen_table: str | None = None
     is_settling: bool = False
@@ -94,5 +97,9 @@ class HeldPartition(Generic[P]):
             self.flush.ended_at = now
 
     @property
+    def is_to_park(self) -> bool:
+        return bool(self.loss_to_park or self.failure)
+
+    @property
     def is_fetching(self) -> bool:
-        return not (self.is_settling or self.is_frozen or self.loss_to_park or self.schemas_wanted)
+        return not (self.is_settling or self.is_frozen or self.is_to_park or self.schemas_wanted)

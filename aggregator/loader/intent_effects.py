@@ -3,34 +3,39 @@ exactly once, also after a crash."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
-from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.protocol.admin import DescribeConfigsRequest
 
+from aggregator.loader.produced import MESSAGE_BYTES_MAX, Limits, Produced, RecordPlace, packed
 from balancer.plan import TopicPartition
-from replicator.kafka.client.cluster import Cluster, ProducerStateLost
+from replicator.batches.batch import stamp
+from replicator.kafka.client.cluster import Answered, Cluster, ProducerStateLost
 from replicator.kafka.client.fenced_committer import FencedCommitter, Identity
-from replicator.kafka.protocol.error_codes import named
+from replicator.kafka.protocol.error_codes import NOTHING_APPENDED, Code, Verdict, named, verdict
 from replicator.kafka.protocol.produce import Outcome, ProduceRequest, outcomes
 
-BATCH_BYTES = 8 << 20
-"""A transaction that is repeated sends the same batches again. Of each partition the broker
-recognizes five."""
-MESSAGE_BYTES_MAX = 16 << 20
-"""Largest record: one of a source's, with the headers that are added."""
+LIMITS_SECONDS = 5.0
+"""Longest wait for the limits of a topic; those that topics are made with are assumed then."""
+LETTER_BYTES_MIN = 4096
+"""Smallest size to which a dead letter is cut."""
+LETTER_BYTES_MAX = 64 << 20
+"""Largest dead letter, whatever its topic takes: socket.request.max.bytes is 100 MiB by default."""
+TOO_LARGE = frozenset({Code.MESSAGE_TOO_LARGE, Code.RECORD_LIST_TOO_LARGE})
+_OF_TOPIC = 2
+"""Type of a topic among the resources that have configs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Produced:
-    """Record as it is produced."""
+class LetterRefused(Exception):
+    """A dead letter that its topic will never take. Park the partition of its record."""
 
-    topic: str
-    partition: int
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
+    def __init__(self, of: RecordPlace, why: str) -> None:
+        super().__init__(why)
+        self.of = of
 
 
 @dataclass(eq=False)
@@ -44,36 +49,69 @@ class EffectProducer:
     cluster: Cluster
     timeout_ms: int = 15_000
     _sequences: dict[tuple[Identity, TopicPartition], int] = field(init=False, default_factory=dict)
+    _limits: dict[str, Limits] = field(init=False, default_factory=dict)
 
     def effects(
         self, committer: FencedCommitter, records: Sequence[Produced]
     ) -> Callable[[Identity], Awaitable[None]]:
-        """Returns what to do inside the transaction: each call sends the same batches."""
+        """Returns what to do inside the transaction, which may be repeated once it has committed.
+
+        A repeated call adds the partitions again, so that each gets its marker, and sends nothing:
+        all batches are in the log, and brokers recognize only the last five of a partition.
+
+        The effects raise LetterRefused.
+        """
         by_place: dict[TopicPartition, list[Produced]] = {}
         for each in records:
             by_place.setdefault(TopicPartition(each.topic, each.partition), []).append(each)
         topics = sorted({place.topic for place in by_place})
-        begun: dict[TopicPartition, int] = {}
+        is_sent = False
 
         async def send(identity: Identity) -> None:
+            nonlocal is_sent
             self.cluster.watch(topics)
             for topic in topics:
                 numbers = sorted(place.partition for place in by_place if place.topic == topic)
                 await committer.add_partitions(topic, numbers)
-            for place, some in sorted(by_place.items()):
-                key = (identity, place)
-                sequence = begun.setdefault(place, self._sequences.get(key, 0))
-                for part in _batched(some):
-                    await self._send(identity, place, part, sequence)
-                    sequence += len(part)
-                self._sequences[key] = sequence
+            if not is_sent:
+                for place, some in sorted(by_place.items()):
+                    await self._send(identity, place, some)
+            is_sent = True
 
         return send
 
     async def _send(
-        self, identity: Identity, place: TopicPartition, records: Sequence[Produced], sequence: int
+        self, identity: Identity, place: TopicPartition, records: Sequence[Produced]
     ) -> None:
-        await self.send_batch(identity, place, _batch(identity, records, sequence))
+        """Produces records of one partition in as many batches as they need. Raises
+        LetterRefused."""
+        key, first = (identity, place), 0
+        now_ms = time.time_ns() // 1_000_000
+        while first < len(records):
+            limits = self._limits.get(place.topic, Limits())
+            sequence = self._sequences.get(key, 0)
+            batch = packed(records, first, limits, now_ms)
+            if len(batch.data) > MESSAGE_BYTES_MAX // 2 and place.topic not in self._limits:
+                self._limits[place.topic] = await self._read_limits(place.topic)
+                continue
+            stamp(
+                batch.data,
+                producer_id=identity.producer_id,
+                producer_epoch=identity.epoch,
+                base_sequence=sequence,
+                is_transactional=True,
+            )
+            try:
+                await self.send_batch(identity, place, batch.data)
+            except Answered as answer:
+                if not _is_refusal(answer):
+                    raise
+                self._limits[place.topic] = await self._narrower(
+                    limits, answer, records[first], batch.count, len(batch.data)
+                )
+                continue
+            first += batch.count
+            self._sequences[key] = sequence + batch.count
 
     async def send_batch(
         self, identity: Identity, place: TopicPartition, batch: bytes | bytearray | memoryview
@@ -108,37 +146,54 @@ class EffectProducer:
             raise ProducerStateLost(f"{self.cluster.name}: {topic}: {named(outcome.code)}")
         return outcome
 
+    async def _narrower(
+        self, limits: Limits, answer: Answered, first: Produced, count: int, size_bytes: int
+    ) -> Limits:
+        """Returns limits within which the records of a refused batch may be taken.
 
-def _batched(records: Sequence[Produced]) -> list[list[Produced]]:
-    """Splits records into batches of BATCH_BYTES, or of one record that is larger."""
-    batches: list[list[Produced]] = [[]]
-    size = 0
-    for each in records:
-        own = len(each.key or b"") + len(each.value or b"") + 512
-        if batches[-1] and size + own > BATCH_BYTES:
-            batches.append([])
-            size = 0
-        batches[-1].append(each)
-        size += own
-    return batches
+        Nothing of it was appended, so the next batch has its sequence.
+
+        Args:
+            first: of the records.
+
+        Raises:
+            LetterRefused: there are none.
+        """
+        if TOO_LARGE.issuperset(answer.codes):
+            read = await self._read_limits(first.topic)
+            bytes_max = min(read.batch_bytes, limits.batch_bytes)
+            if bytes_max >= size_bytes:
+                bytes_max = size_bytes // 2  # as by a limit of the broker, which cannot be read
+            if bytes_max >= LETTER_BYTES_MIN:
+                return replace(limits, batch_bytes=bytes_max)
+        if Code.INVALID_TIMESTAMP in answer.codes and limits.has_times:
+            return replace(limits, has_times=False)
+        if count > 1:
+            return replace(limits, records=1)
+        if first.of is None:
+            raise answer
+        raise LetterRefused(first.of, f"{first.topic} refuses its dead letter: {answer}")
+
+    async def _read_limits(self, topic: str) -> Limits:
+        """Returns the limits of a topic; those that topics are made with if it does not tell."""
+        found: dict[str, str] = {}
+        # A broker without the API, and a user without the right, tell nothing.
+        with suppress(TimeoutError, Answered):
+            async with asyncio.timeout(LIMITS_SECONDS):
+                response = await self.cluster.ask(
+                    self.cluster.any_node,
+                    DescribeConfigsRequest([(_OF_TOPIC, topic, ["max.message.bytes"])]),
+                    lambda r: [resource[0] for resource in r.resources],
+                )
+                found = {row[0]: row[1] for it in response.resources for row in it[4]}
+        text = found.get("max.message.bytes") or ""
+        return Limits(min(int(text) if text.isdecimal() else MESSAGE_BYTES_MAX, LETTER_BYTES_MAX))
 
 
-def _batch(identity: Identity, records: Sequence[Produced], sequence: int) -> bytes:
-    builder = DefaultRecordBatchBuilder(
-        2,
-        0,
-        True,
-        identity.producer_id,
-        identity.epoch,
-        sequence,
-        MESSAGE_BYTES_MAX,
+def _is_refusal(answer: Answered) -> bool:
+    """Returns True for an answer by which the broker will never take these bytes, and has appended
+    nothing of them."""
+    codes = answer.codes
+    return bool(codes) and all(
+        verdict(code) is Verdict.POISON and code in NOTHING_APPENDED for code in codes
     )
-    for at, each in enumerate(records):
-        builder.append(
-            at,
-            timestamp=each.timestamp_ms,
-            key=each.key,
-            value=each.value,
-            headers=list(each.headers),
-        )
-    return bytes(builder.build())

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +20,7 @@ from aggregator.loader.acquisition import Acquisition
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.counters import TAKEOVER_SECONDS, TAKEOVERS
 from aggregator.loader.held_partition import HeldPartition
-from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
 from aggregator.loader.reporting import Reporting
 from aggregator.loader.sink import Sink
 from aggregator.loader.tally import Tally
@@ -207,7 +208,7 @@ class LoaderSession:
         now = time.monotonic()
         due = []
         for place, partition in list(self.partitions.items()):
-            if partition.loss_to_park:
+            if partition.is_to_park:
                 await self._park(place, partition)
                 continue
             self._freeze(partition)
@@ -220,7 +221,8 @@ class LoaderSession:
                 )
             if progress.is_flushed or now - partition.committed_at >= self.renew_seconds:
                 due.append(partition)
-        await gather_or_cancel(*map(self.intents.commit, due))
+        with suppress(IntentRefused):
+            await gather_or_cancel(*map(self.intents.commit, due))
 
     def _freeze(self, partition: HeldPartition) -> None:
         """Stops or resumes reading, by the orders of operators."""
@@ -233,7 +235,7 @@ class LoaderSession:
     async def _park(self, place: TopicPartition, partition: HeldPartition) -> None:
         """Commits the intent as parked: a block that is under way is named by it."""
         await self.sink.forming.drop(place)
-        await self.intents.commit(partition)
+        await self.intents.park(partition)
         if partition.intent.parked:
             self.tally.lost(partition.intent.parked.kind)
         del self.partitions[place]

@@ -27,7 +27,7 @@ from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.table_range import Manifest
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.dead_letters import dead_letters
-from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
 from aggregator.loader.object_counts import ObjectCounts
 from aggregator.loader.object_memory import bytes_to_write, end_largest, weigh
 from aggregator.loader.object_partition import ObjectPartition
@@ -106,7 +106,7 @@ class ObjectForming:
                 end_largest(self.partitions, self._open, self.open_bytes_max)
                 enough = bytes_to_write(self.partitions, self.open_bytes_max)
                 for partition in list(self.partitions.values()):
-                    if not partition.loss_to_park:
+                    if not partition.is_to_park:
                         self._start(partition, enough)
                 await self._commit_offsets()
                 with suppress(TimeoutError):
@@ -157,13 +157,15 @@ class ObjectForming:
         moved = [
             each
             for each in self.partitions.values()
-            if each.committed_at < late
+            if not each.is_to_park
+            and each.committed_at < late
             and (
                 each.progress.offset > each.intent.offset
                 or not each.progress.tells_age(each.intent)
             )
         ]
-        await gather_or_cancel(*map(self.committer.commit, moved))
+        with suppress(IntentRefused):
+            await gather_or_cancel(*map(self.committer.commit, moved))
 
     def _run(self, partition: ObjectPartition, name: str, work: Coroutine[Any, Any, None]) -> None:
         task = self._tasks[partition.partition, name] = asyncio.create_task(work)
@@ -179,6 +181,8 @@ class ObjectForming:
                 continue
             try:
                 task.result()
+            except IntentRefused:
+                pass  # the session parks the partition
             except UploadLost as lost:
                 await self._begin_anew(key[0], lost)
 
@@ -192,11 +196,12 @@ class ObjectForming:
         )
         await self.drop(place)
         before = self.partitions.get(place)
-        if before is None or before.loss_to_park:
+        if before is None or before.is_to_park:
             return
         # A commit of what was cancelled may be under way; the partition begins behind it.
-        await self.committer.commit(before)
-        if self.partitions.get(place) is not before or before.loss_to_park:
+        with suppress(IntentRefused):
+            await self.committer.commit(before)
+        if self.partitions.get(place) is not before or before.is_to_park:
             return
         anew = self.hold(place, before.intent, -1)
         anew.is_settling, anew.is_frozen, anew.rows = (
@@ -242,8 +247,8 @@ class ObjectForming:
         progress.seal(name, manifest)
         feed, cluster = self.assignment.feed.name, self.assignment.cluster
         letters = dead_letters(feed, place, cluster, bare(name), opened.letters, opened.dead)
-        self.counts.sealed(place, draft.ending, manifest, opened.dead)
         await self.committer.commit(partition, letters=letters)
+        self.counts.sealed(place, draft.ending, manifest, opened.dead)
         await self._complete(partition, name, manifest, opened)
 
     async def _replay(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from aggregator.loader.intent_effects import Produced
+from aggregator.loader.produced import Produced
 from aggregator.objects.told_object import ToldObject
 from replicator.config.names import objects_topic
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Message
 
-from aggregator.loader.intent_effects import Produced
+from aggregator.loader.produced import Produced
 from aggregator.restore.restore_entry import RestoreEntry
 from balancer.plan import TopicPartition
 from replicator.config.names import PLAN_TOPIC, RESTORED_TOPIC

@@ -12,9 +12,10 @@ from collections import Counter
 import numpy as np
 
 from aggregator.intents.intent import Intent
-from aggregator.loader.dead_letters import HEADER_PREFIX, PARTITIONS
+from aggregator.loader.dead_letters import PARTITIONS
 from aggregator.loader.object_layout import OFFSET_MAX, ObjectLayout
 from aggregator.loader.object_sink import address_of
+from aggregator.loader.produced import HEADER_PREFIX
 from aggregator.objects.told_object import ToldObject
 from aggregator.s3.answers import StoreProblem
 from aggregator.s3.object_listing import told_objects

@@ -15,7 +15,13 @@ from typing import Any, Self
 from clickhouse_driver import Client
 from confluent_kafka import Consumer, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.admin import (
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from aggregator.driver.cluster_leadership import ClusterLeadership
 from aggregator.intents.intent import Intent
@@ -207,6 +213,14 @@ clusters = ["east aggregate"]
         self._loop.settle()
 
     # -- records
+
+    def set_config(self, topic: str, name: str, value: str) -> None:
+        """Sets a config of a topic."""
+        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        admin = self.cluster.admin()
+        for done in admin.incremental_alter_configs([resource]).values():
+            done.result(30)
 
     def send(self, records: Iterable[TrafficRecord], shape: Shape = Shape()) -> int:  # noqa: B008
         return send(self.cluster, self.topic, records, shape, is_idempotent=self._brokers_die)

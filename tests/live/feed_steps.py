@@ -27,9 +27,9 @@ from aggregator.loader.assembly import assemble
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.held_partition import HeldPartition
-from aggregator.loader.intent_effects import Produced
 from aggregator.loader.loader import load
 from aggregator.loader.loader_session import LoaderSession
+from aggregator.loader.produced import Produced
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.tally import Tally
 from aggregator.store import insertion

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 from confluent_kafka import Producer
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from aggregator.objects.object_name import ObjectName, parsed
 from aggregator.objects.prefix_claim import CLAIM
@@ -175,18 +174,13 @@ retry_seconds = 0.02
 
     def take_large_records(self) -> None:
         """Lets the topic take records of 2 MiB."""
-        entry = ConfigEntry(
-            "max.message.bytes", str(2 * MIB), incremental_operation=AlterConfigOpType.SET
-        )
-        resource = ConfigResource(ResourceType.TOPIC, self.topic, incremental_configs=[entry])
-        admin = self.cluster.admin()
-        for done in admin.incremental_alter_configs([resource]).values():
-            done.result(30)
+        self.set_config(self.topic, "max.message.bytes", str(2 * MIB))
 
-    def send_large(self, values: Iterator[bytes]) -> None:
-        """Sends records of up to 2 MiB to partition 0."""
-        options = self.cluster.librdkafka_options()
-        producer = Producer({**options, "message.max.bytes": 2 * MIB, "acks": "all"})
+    def send_large(self, values: Iterator[bytes], codec: str = "none") -> None:
+        """Sends records of up to 20 MiB to partition 0; the topic takes them or their compressed
+        batch."""
+        large = {"message.max.bytes": 20 * MIB, "compression.type": codec, "acks": "all"}
+        producer = Producer({**self.cluster.librdkafka_options(), **large})
         for value in values:
             producer.produce(self.topic, value, partition=0)
         assert producer.flush(60) == 0

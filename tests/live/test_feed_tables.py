@@ -12,7 +12,7 @@ from clickhouse_driver.errors import ServerException
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reporting import TOO_MANY_PARTS
 from deploy.lab.clickhouse_replicas import replicated_engine
-from deploy.lab.traffic import Shape
+from deploy.lab.traffic import Shape, TrafficRecord
 from deploy.lab.wait import until
 from tests.live.feed_ground import COLUMNS, FeedGround, documents
 from tests.live.feed_oracle import assert_exact, findings
@@ -118,6 +118,18 @@ def test_dead_letters_of_a_missing_table_do_not_become_rows_once_it_is_there(mak
     feed.wait_count(10)
     assert [row.offset for row in feed.rows()] == list(range(40, 50))
     assert lettered(feed) == list(range(40))
+    assert not findings(feed)
+
+
+def test_each_record_of_a_missing_table_is_a_dead_letter_however_large_its_headers_are(make_feed):
+    feed = make_feed(has_table=False)
+    headers = [("trace", b"t" * 5000)]
+    feed.send(TrafficRecord(0, None, b"%d" % at, headers) for at in range(5000))
+    feed.load()
+    assert until(lambda: feed.intents()[0].offset == 5000, 60)
+    assert feed.intents()[0].dead_letters == 5000
+    assert lettered(feed) == list(range(5000))
+    assert {headers["trace"] for _, headers in feed.dead_letters()} == {b"t" * 5000}
     assert not findings(feed)
 
 

@@ -34,6 +34,8 @@ class LossKind(StrEnum):
     OBJECT_TAKEN = "the name of an object is taken by another content"
     """Loss of a feed into objects: nothing is overwritten."""
     OBJECT_SETTINGS = "an object was sealed under other settings"
+    LETTER_REFUSED = "the dead letter of a record is refused"
+    """Loss of a feed: the topic of dead letters does not take it, however it is cut."""
     ENTRY_UNREADABLE = "ledger entry cannot be read"
     LEDGER_TURNED_BACK = "ledger entry is older than what was mirrored"
     WRITER_FORGOTTEN = "target forgot the writer before it was fenced"

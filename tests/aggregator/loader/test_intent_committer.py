@@ -10,12 +10,15 @@ import pytest
 
 from aggregator.intents.intent import Intent
 from aggregator.loader.held_partition import HeldPartition
-from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
+from aggregator.loader.intent_effects import LetterRefused
+from aggregator.loader.produced import Produced, RecordPlace
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Rotation
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Fenced
 from replicator.kafka.client.custody import Custody
+from replicator.kafka.client.loss import Loss, LossKind
 
 IDENTITY = SimpleNamespace(transactional_id="loader", producer_id=1, epoch=0)
 
@@ -138,3 +141,92 @@ def test_no_commit_follows_one_that_failed():
         return store.committed
 
     assert asyncio.run(play()) == []
+
+
+class RefusingStore:
+    """Commits, unless a dead letter of one partition is among the records; notes what is
+    committed."""
+
+    def __init__(self, refused=1):
+        self.refused, self.committed, self.meanwhile = refused, [], lambda: None
+
+    async def commit(self, committer, intents, effects=None):
+        produced = await effects(IDENTITY) if effects else []
+        self.meanwhile()
+        await asyncio.sleep(0)
+        if any(each.of.partition.partition == self.refused for each in produced):
+            raise LetterRefused(RecordPlace(TopicPartition("flights", self.refused), 7), "too old")
+        parked = {place.partition: each.parked for place, each in intents.items()}
+        letters = {place.partition: each.dead_letters for place, each in intents.items()}
+        self.committed.append((parked, letters, [each.of for each in produced]))
+
+
+class PassedOn:
+    """Producer that hands its records to the store."""
+
+    def effects(self, committer, records):
+        async def send(identity):
+            return records
+
+        return send
+
+
+def letter(number, offset):
+    place = TopicPartition("flights", number)
+    return Produced("sluice.dead.lake", 0, None, None, b"v", (), RecordPlace(place, offset))
+
+
+def test_a_refused_dead_letter_stops_its_partition_and_no_other():
+    async def play():
+        store = RefusingStore()
+        committer = IntentCommitter(store, IDENTITY, PassedOn())
+        partitions = [held(number) for number in range(3)]
+        first, refused, _ = partitions
+        commits = [
+            asyncio.create_task(committer.commit(each, [letter(at, 7), letter(at, 8)]))
+            for at, each in enumerate(partitions)
+        ]
+        later = []
+
+        def meanwhile():
+            if not later:
+                for each in (first, refused):
+                    letters = [letter(each.partition.partition, 9)]
+                    later.append(asyncio.create_task(committer.commit(each, letters)))
+
+        store.meanwhile = meanwhile
+        async with asyncio.timeout(5):
+            found = await asyncio.gather(*commits, return_exceptions=True)
+            found += await asyncio.gather(*later, return_exceptions=True)
+            with pytest.raises(IntentRefused):
+                await committer.commit(refused)
+            await committer.park(refused)
+        return found, store.committed
+
+    found, committed = asyncio.run(play())
+    wrong = [type(each) for each in found]
+    assert wrong == [type(None), IntentRefused, type(None), type(None), IntentRefused]
+    together, parked = committed
+    # What came while the refused one was tried is counted, and so it is there.
+    assert together[:2] == ({0: None, 2: None}, {0: 3, 2: 2})
+    assert sorted(each.offset for each in together[2] if each.partition.partition == 0) == [7, 8, 9]
+    assert parked == (
+        {1: Loss(LossKind.LETTER_REFUSED, 7, 8, "too old")},
+        {1: 0},
+        [],
+    )
+
+
+def test_a_refused_dead_letter_of_the_only_partition_ends_the_wait():
+    async def play():
+        store = RefusingStore(refused=0)
+        committer, partition = IntentCommitter(store, IDENTITY, PassedOn()), held(0)
+        async with asyncio.timeout(5):
+            with pytest.raises(IntentRefused, match="too old"):
+                await committer.commit(partition, [letter(0, 7)])
+            await committer.park(partition)
+        return partition, store.committed
+
+    partition, committed = asyncio.run(play())
+    assert partition.is_to_park and not partition.is_fetching
+    assert len(committed) == 1

@@ -17,8 +17,8 @@ from aggregator.loader.forced_flush import ForcedFlush
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
-from aggregator.loader.intent_effects import Produced
 from aggregator.loader.pause_watch import PauseWatch
+from aggregator.loader.produced import Produced
 from aggregator.loader.shard_tables import ShardTables
 from aggregator.store.block_name import BlockName
 from aggregator.store.outgoing_block import OutgoingBlock

@@ -1,0 +1,52 @@
+"""Dead letters have all fields of their records, byte for byte, and the headers that name these."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.files.admission import Admission
+from aggregator.loader.dead_letters import dead_letters
+from aggregator.loader.produced import HEADER_PREFIX, RecordPlace
+from aggregator.tables.decoded import DeadRecord
+from tests.aggregator.formats.header_samples import FIELDS, HEADERS
+from tests.aggregator.loader.letters import NOW_MS, PLACE, sliced, written
+
+TIMES = st.sampled_from([-1, 0, 1_700_000_000_000, NOW_MS + 7_200_000])
+RECORDS = st.lists(
+    st.tuples(st.none() | FIELDS, st.none() | FIELDS, HEADERS, TIMES), min_size=1, max_size=4
+)
+
+
+@given(RECORDS, st.data())
+def test_a_dead_letter_has_the_bytes_of_its_record(records, data):
+    part = sliced(records)
+    refused = data.draw(st.lists(st.sampled_from(range(len(records))), unique=True, min_size=1))
+    dead = [DeadRecord(10 + at, f"reason {at}") for at in refused]
+    # Those of tables are of the fetched records, those of files were copied out of them.
+    admitted = Admission((lambda _: dict.fromkeys(refused, "reason"),))(part)
+    for slices in ([part], admitted.letters):
+        letters = dead_letters("lake", PLACE, "east aggregate", "t", slices, dead)
+        assert len(letters) == len(refused)
+        for (time, key, value, headers), at in zip(written(letters), sorted(refused), strict=True):
+            own, added = headers[: len(records[at][2])], dict(headers[len(records[at][2]) :])
+            assert (key, value, own) == records[at][:3]
+            assert time == NOW_MS
+            assert added == {
+                b"sluice.cluster": b"east aggregate",
+                b"sluice.topic": b"flights",
+                b"sluice.partition": b"5",
+                b"sluice.offset": b"%d" % (10 + at),
+                b"sluice.timestamp": b"%d" % records[at][3],
+                b"sluice.table": b"t",
+                b"sluice.reason": b"reason %d" % at,
+            }
+
+
+def test_the_table_of_a_dead_letter_may_come_from_a_record_and_is_cut():
+    dead = [DeadRecord(10, "r" * 5000)]
+    slices = [sliced([(None, b"v", (), 5)])]
+    (found,) = dead_letters("lake", PLACE, "east", "t" * 9000, slices, dead)
+    told = dict(found.headers)
+    assert len(told[f"{HEADER_PREFIX}table"]) == len(told[f"{HEADER_PREFIX}reason"]) == 1000
+    assert found.of == RecordPlace(PLACE, 10)
