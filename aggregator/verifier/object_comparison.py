@@ -23,6 +23,7 @@ from aggregator.objects.told_object import ToldObject
 from aggregator.s3.object_store import ObjectStore
 from aggregator.schemas.schema_registry import SchemasAway
 from aggregator.store.recognition import Identities
+from aggregator.verifier.dead_letter_check import LetterFields
 from aggregator.verifier.object_content import OFFSET, UnreadableFile, is_same, rows_of
 from aggregator.verifier.rebuilt_object import RebuiltObject, RebuiltObjects
 from aggregator.verifier.row_check import RowCount
@@ -51,6 +52,8 @@ class ObjectComparison:
     is_compacted: bool
     dead: list[int] = field(default_factory=list)
     """Offsets of the records that have to be dead letters."""
+    letters: dict[int, LetterFields] = field(default_factory=dict)
+    """Fields of these records, as far as they are known."""
     _waiting: deque[ToldObject] = field(init=False, default_factory=deque)
     _objects: dict[str, RebuiltObjects] = field(init=False, default_factory=dict)
     _open: list[RebuiltObject] = field(init=False, default_factory=list)
@@ -157,6 +160,7 @@ class ObjectComparison:
         """Compares an object all of whose records were read."""
         rows = each.finish()
         key, told = each.told.key, each.told
+        self.letters |= each.letters
         if self.is_compacted and each.records < told.records:
             self.dead += each.dead
             self._doubt("may have lost records by compaction: it was not compared", told)

@@ -7,24 +7,26 @@ or among the records that an object's manifest counts as left out.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-
-import numpy as np
+from collections.abc import Mapping
 
 from aggregator.intents.intent import Intent
-from aggregator.loader.dead_letters import PARTITIONS
-from aggregator.loader.object_layout import OFFSET_MAX, ObjectLayout
+from aggregator.loader.object_layout import ObjectLayout
 from aggregator.loader.object_sink import address_of
-from aggregator.loader.produced import HEADER_PREFIX
 from aggregator.objects.told_object import ToldObject
 from aggregator.s3.answers import StoreProblem
 from aggregator.s3.object_listing import told_objects
 from aggregator.s3.object_store import ObjectStore
+from aggregator.verifier.dead_letter_check import (
+    LetterFields,
+    Letters,
+    compared,
+    read_letters,
+    uncounted,
+)
 from aggregator.verifier.object_comparison import ObjectComparison
 from aggregator.verifier.row_check import Entries, RowCount, RowResult
-from aggregator.verifier.row_digest import ranges
 from aggregator.verifier.topic_probe import is_compacted
-from aggregator.verifier.topic_records import TopicRecords
+from aggregator.verifier.topic_records import NotRead, TopicRecords
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.names import dead_letter_topic
@@ -36,11 +38,6 @@ from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.runtime.run_in_thread import run_in_thread
-
-COORDINATES = ("topic", "partition", "offset")
-"""Headers of a dead letter that name its record."""
-Letters = Counter[tuple[str, int, int]]
-"""Number of dead letters by topic, partition and offset."""
 
 
 class ObjectRowCheck:
@@ -84,14 +81,14 @@ class ObjectRowCheck:
                 are_all_needed=True,
             )
             asyncio.run(self._run(told))
-        except (AdminError, LogUnreadable, Unreachable, Answered, StoreProblem) as error:
+        except (AdminError, LogUnreadable, NotRead, Unreachable, Answered, StoreProblem) as error:
             problems = (str(error),)
         except TimeoutError:
             problems = (f"{self._name}: no answer within {self._timeout_seconds:g} s",)
         counts = [
             each
             for _, each in sorted(self._counts.items())
-            if each.expected or each.found or each.doubts
+            if each.expected or each.found or each.doubts or each.is_different
         ]
         return RowResult(tuple(counts), problems)
 
@@ -116,10 +113,10 @@ class ObjectRowCheck:
                         self._layout, self._store, records, place, count, compacted[place.topic]
                     )
                     await rows.compare(objects, *bounds)
-                    dead = [offset for offset in rows.dead if offset >= bounds[1]]
-                    if dead and self._letters is None:
-                        self._letters = await self._read_letters(cluster, records)
-                    self._compare_letters(place, dead, count)
+                    dead = {at: rows.letters.get(at) for at in rows.dead if at >= bounds[1]}
+                    if (dead or entry.dead_letters) and self._letters is None:
+                        self._letters = await read_letters(cluster, records, self._feed.name)
+                    self._compare_letters(place, entry, dead, count)
         finally:
             await cluster.close()
 
@@ -149,30 +146,22 @@ class ObjectRowCheck:
             begin = max(begin, first)
         return log_start, max(begin, log_start), committed
 
-    def _compare_letters(self, place: TopicPartition, dead: list[int], count: RowCount) -> None:
-        """Looks for the dead letter of each record that is in no object for what is in it."""
+    def _compare_letters(
+        self,
+        place: TopicPartition,
+        entry: Intent,
+        records: Mapping[int, LetterFields | None],
+        count: RowCount,
+    ) -> None:
+        """Looks for the dead letter of each record that is in no object for what is in it, and for
+        as many as the intent counts."""
         letters = self._letters or Letters()
-        found = {offset: letters[(*place, offset)] for offset in dead}
-        missing = np.array([each for each, times in found.items() if not times], np.int64)
-        doubled = np.array([each for each, times in found.items() if times > 1], np.int64)
-        count.missing += len(missing)
-        count.doubled += len(doubled)
-        for what, offsets in (("missing", missing), ("doubled", doubled)):
-            if len(offsets):
-                where = f"partition {place.partition}, offsets {ranges(offsets)}"
-                count.example(f"{what} among the dead letters: {where}")
-
-    async def _read_letters(self, cluster: Cluster, records: TopicRecords) -> Letters:
-        """Reads all of them: their times are those of their records, in any order."""
-        topic = dead_letter_topic(self._feed.name)
-        found: Letters = Counter()
-        for partition in range(PARTITIONS):
-            begin = await cluster.log_start(topic, partition)
-            async for part in records.slices(topic, partition, begin, OFFSET_MAX):
-                for at in range(len(part)):
-                    own = dict(part.headers_at(at))
-                    texts = [own.get(f"{HEADER_PREFIX}{name}") for name in COORDINATES]
-                    of, number, offset = (text.decode() if text else "" for text in texts)
-                    if number.isdecimal() and offset.isdecimal():
-                        found[of, int(number), int(offset)] += 1
-        return found
+        found = compared(letters, place, records)
+        lost = max(0, uncounted(letters, place, entry.dead_letters) - found.missing)
+        count.missing += found.missing
+        count.doubled += found.doubled
+        count.changed += found.changed
+        for text in found.examples:
+            count.example(text)
+        if lost:
+            count.lack_letters(place.partition, lost, entry.dead_letters, is_whole=letters.is_whole)

@@ -17,6 +17,7 @@ from aggregator.formats.record_slice import RecordSlice
 from aggregator.objects.record_digest import RecordDigest
 from aggregator.objects.told_object import ToldObject
 from aggregator.store.recognition import Identities
+from aggregator.verifier.dead_letter_check import LetterFields, record_fields
 
 Ints = npt.NDArray[np.int64]
 
@@ -44,6 +45,8 @@ class RebuiltObject:
     offsets: list[Ints] = field(default_factory=list)
     dead: list[int] = field(default_factory=list)
     """Offsets of the records that have to be dead letters."""
+    letters: dict[int, LetterFields] = field(default_factory=dict)
+    """Fields of the same records."""
 
     def add(self, part: RecordSlice) -> None:
         """Takes records of the object's range in."""
@@ -57,6 +60,9 @@ class RebuiltObject:
         self.digest.add([admitted.records])
         self.offsets.append(admitted.records.offset)
         self.dead += [each.offset for each in admitted.dead]
+        for some in admitted.letters:
+            for at, offset in enumerate(some.offset.tolist()):
+                self.letters[offset] = record_fields(some, at)
         return self.writer.write([admitted.records])
 
     def finish(self) -> Identities:

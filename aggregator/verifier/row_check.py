@@ -7,9 +7,12 @@ which offset everything is loaded, then the tables, once a replica has all its p
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+
+import numpy as np
 
 from aggregator.intents.intent import Intent
 from aggregator.store.recognition import Identities
@@ -17,8 +20,15 @@ from aggregator.store.replica import Replica
 from aggregator.store.shard_store import DRIVER_ERRORS, NotStored, ShardStore, StoreTimeouts
 from aggregator.tables.table_schema import TableSchema
 from aggregator.verifier.cluster_judge import LastEntry
+from aggregator.verifier.dead_letter_check import (
+    Letters,
+    compared,
+    read_letters,
+    record_fields,
+    uncounted,
+)
 from aggregator.verifier.owners import Subject
-from aggregator.verifier.row_digest import Digest, chunks, difference, digest, ranges
+from aggregator.verifier.row_digest import Digest, Ints, chunks, difference, digest, ranges
 from aggregator.verifier.table_rows import (
     Ranges,
     TableDigests,
@@ -28,11 +38,13 @@ from aggregator.verifier.table_rows import (
 )
 from aggregator.verifier.topic_probe import is_compacted
 from aggregator.verifier.topic_records import NotRead, TopicRecords
-from aggregator.verifier.topic_rows import TopicRows
+from aggregator.verifier.topic_rows import RecordsOfTable, TopicRows
+from balancer.plan import TopicPartition
 from replicator.batches.batch import BrokenBatch
 from replicator.clickhouse.errors import reason
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ClickHouseFeed
+from replicator.config.names import dead_letter_topic
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.brokers import Unreachable
@@ -83,6 +95,19 @@ class RowCount:
         if text not in self.doubts:
             self.doubts.append(text)
 
+    def lack_letters(self, partition: int, lost: int, counted: int, *, is_whole: bool) -> None:
+        """Notes dead letters that an intent counts and that are not in their topic.
+
+        Args:
+            is_whole: the topic still has its first letter; else these may have been deleted.
+        """
+        text = f"partition {partition}: {lost} of {counted} dead letters that its intent counts"
+        if is_whole:
+            self.missing += lost
+            self.example(f"missing: {text}")
+        else:
+            self.doubt(f"{text} are not there, and the topic has lost its first ones")
+
 
 @dataclass(frozen=True, slots=True)
 class RowResult:
@@ -131,13 +156,18 @@ class RowCheck:
         self._timeout_seconds = timeout_seconds
         self._stores: dict[int, ShardStore] = {}
         self._counts: list[RowCount] = []
+        self._letters: Letters | None = None
         self._problems: list[str] = []
 
     def run(self) -> RowResult:
         """Compares all topics that have intents."""
         asyncio.run(self._run())
         counts = sorted(
-            (each for each in self._counts if each.expected or each.found or each.doubts),
+            (
+                each
+                for each in self._counts
+                if each.expected or each.found or each.doubts or each.is_different
+            ),
             key=lambda each: (each.topic, each.table, each.replica),
         )
         return RowResult(tuple(counts), tuple(dict.fromkeys(self._problems)))
@@ -148,11 +178,11 @@ class RowCheck:
         topics = sorted({subject.topic for subject in self._entries})
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                await cluster.open(topics)
+                await cluster.open([*topics, dead_letter_topic(self._feed.name)])
             reader = TopicRows(TopicRecords(cluster, self._timeout_seconds), self._feed)
             for topic in topics:
-                await self._topic(reader, topic)
-        except (Unreachable, Answered) as error:
+                await self._topic(cluster, reader, topic)
+        except (Unreachable, Answered, NotRead) as error:
             self._problems.append(str(error))
         except TimeoutError:
             self._problems.append(f"{self._name}: no answer within {self._timeout_seconds:g} s")
@@ -163,7 +193,7 @@ class RowCheck:
             for store in self._stores.values():
                 await run_in_thread(store.close)
 
-    async def _topic(self, reader: TopicRows, topic: str) -> None:
+    async def _topic(self, cluster: Cluster, reader: TopicRows, topic: str) -> None:
         store = self._store(topic)
         if store is None:
             return
@@ -179,21 +209,107 @@ class RowCheck:
                 await run_in_thread(self._look, store, replica, schema, topic, bounds)
                 for replica in store.replicas
             ]
+        counted = {
+            subject.partition: entry.dead_letters
+            for subject, (entry, _) in self._entries.items()
+            if subject.topic == topic and isinstance(entry, Intent)
+        }
+        letters = self._letter_count(topic)
+        missing = Counter[int]()
         for partition, (begin, end) in bounds.items():
             for number, first, last in chunks(begin, end):
+                place = partition, number
+                bound = partition, first, last
                 try:
-                    rows = await reader.rows(topic, partition, first, last, tables)
+                    read = await reader.read(topic, partition, first, last, tables)
                 except (NotRead, BrokenBatch, Answered) as error:
-                    for each in (each for some in found.values() for each in some):
-                        each.count.doubt(str(error))
+                    for count in (each.count for some in found.values() for each in some):
+                        count.doubt(str(error))
+                    letters.doubt(str(error))
                     continue
+                known = Letters()
+                if counted[partition] or any(each.dead for each in read.values()):
+                    known = await self._all_letters(cluster, reader)
+                lettered = known.offsets(TopicPartition(topic, partition), first, last)
                 for name, replicas in found.items():
-                    expected = rows.get(name, Identities())
+                    expected = read.get(name, RecordsOfTable()).rows
                     _compare_contents(replicas, partition, number)
                     for each in replicas:
-                        place = partition, number
-                        bound = partition, first, last
-                        await self._compare(store, each, place, bound, expected, is_compact)
+                        await self._compare(
+                            store, each, place, bound, expected, lettered, is_compact
+                        )
+                for name, of_table in read.items():
+                    missing[partition] += await self._compare_letters(
+                        store, letters, known, bound, name, of_table, found.get(name)
+                    )
+        for partition, number in counted.items():
+            if number:
+                known = await self._all_letters(cluster, reader)
+                lost = uncounted(known, TopicPartition(topic, partition), number)
+                if lost > missing[partition]:
+                    lost -= missing[partition]
+                    letters.lack_letters(partition, lost, number, is_whole=known.is_whole)
+
+    def _letter_count(self, topic: str) -> RowCount:
+        """Returns the count of a topic's dead letters, which the result has from here on."""
+        where = dead_letter_topic(self._feed.name)
+        count = RowCount(self._name, self._feed.name, topic, where, str(self._name))
+        self._counts.append(count)
+        return count
+
+    async def _all_letters(self, cluster: Cluster, reader: TopicRows) -> Letters:
+        if self._letters is None:
+            self._letters = await read_letters(cluster, reader.records, self._feed.name)
+        return self._letters
+
+    async def _compare_letters(
+        self,
+        store: ShardStore,
+        count: RowCount,
+        letters: Letters,
+        bound: tuple[int, int, int],
+        table: str,
+        records: RecordsOfTable,
+        replicas: list[_Found] | None,
+    ) -> int:
+        """Compares the dead letters of a table's records in one chunk with these. Returns how many
+        are missing.
+
+        Args:
+            replicas: None: there is no such table.
+        """
+        partition, begin, end = bound
+        place = TopicPartition(count.topic, partition)
+        lettered = {*letters.offsets(place, begin, end).tolist()}
+        wanted = records.dead | lettered
+        fields = {
+            offset: record_fields(part, at) if offset in lettered else None
+            for part in records.slices
+            for at, offset in enumerate(part.offset.tolist())
+            if offset in wanted
+        }
+        absent = np.array(sorted(fields.keys() - lettered), np.int64)
+        if replicas is None and table and len(absent):
+            # It may have had their rows.
+            text = f"there is no table {table!r}: partition {partition}, offsets {ranges(absent)}"
+            count.doubt(f"{text} are no dead letters, and may have been rows of it")
+            fields = {offset: fields[offset] for offset in fields if offset in lettered}
+        elif replicas and replicas[0].digests is not None and len(absent):
+            stored = await run_in_thread(self._rows, store, replicas[0], *bound)
+            # They were loaded by other columns: the table's own count names them as surplus.
+            loaded = {*stored.offset.tolist()} if stored else set()
+            fields = {offset: it for offset, it in fields.items() if offset not in loaded}
+        found = compared(letters, place, fields)
+        count.expected += len(fields)
+        count.found += len(fields) - found.missing
+        count.missing += found.missing
+        count.changed += found.changed
+        for text in found.examples:
+            if text.startswith("doubled"):
+                count.doubt(f"{text}: a block that is repeated after an ALTER repeats its letters")
+            else:
+                count.example(text)
+        return found.missing
 
     async def _compare(
         self,
@@ -202,10 +318,20 @@ class RowCheck:
         place: tuple[int, int],
         bound: tuple[int, int, int],
         expected: Identities,
+        lettered: Ints,
         is_compacted: bool,
     ) -> None:
-        """Compares one chunk of a table on one replica, row by row if its digest differs."""
+        """Compares one chunk of a table on one replica, row by row if its digest differs.
+
+        Args:
+            lettered: offsets of records that are dead letters: they may have no rows, although they
+                could be loaded today.
+        """
         count = found.count
+        if len(lettered) and (is_dead := np.isin(expected.offset, lettered)).any():
+            loaded = Identities(expected.offset[~is_dead], expected.row[~is_dead])
+            if found.digests is None or found.digests.rows.get(place, Digest()) != digest(expected):
+                expected = loaded
         count.expected += len(expected)
         if found.digests is None:
             if len(expected):

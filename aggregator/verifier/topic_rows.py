@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,6 +16,21 @@ from aggregator.verifier.topic_records import TopicRecords
 from replicator.config.feed_settings import ClickHouseFeed
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordsOfTable:
+    """Records of one table, in a range of offsets.
+
+    Args:
+        rows: that they stand for.
+        slices: all of them.
+        dead: offsets of those that stand for no rows, as they cannot be loaded.
+    """
+
+    rows: Identities = field(default_factory=Identities)
+    slices: tuple[RecordSlice, ...] = ()
+    dead: frozenset[int] = frozenset()
+
+
 class TopicRows:
     """Rows of one feed in one cluster."""
 
@@ -23,17 +39,17 @@ class TopicRows:
         self._header = feed.header if feed.table_from == "header" else None
         self._decode = decoder_of(feed)
 
-    async def rows(
+    async def read(
         self,
         topic: str,
         partition: int,
         begin: int,
         end: int,
         schemas: Mapping[str, TableSchema],
-    ) -> dict[str, Identities]:
-        """Returns the rows of the committed records with offsets begin..end-1, by table.
+    ) -> dict[str, RecordsOfTable]:
+        """Returns the committed records with offsets begin..end-1 by the table that they name.
 
-        Records that a loader makes dead letters stand for no rows.
+        Records of a table that is not among the schemas are all dead.
 
         Raises:
             NotRead: a batch is broken.
@@ -44,12 +60,15 @@ class TopicRows:
         async for records in self.records.slices(topic, partition, begin, end):
             for table, part in by_table(records, topic=topic, header=self._header).items():
                 slices.setdefault(table, []).append(part)
-        return {
-            table: self._identities(parts, schemas[table])
-            for table, parts in slices.items()
-            if table in schemas
-        }
+        return {table: self._of(parts, schemas.get(table)) for table, parts in slices.items()}
 
-    def _identities(self, parts: list[RecordSlice], schema: TableSchema) -> Identities:
+    def _of(self, parts: list[RecordSlice], schema: TableSchema | None) -> RecordsOfTable:
+        if schema is None:
+            dead = (offset for part in parts for offset in part.offset.tolist())
+            return RecordsOfTable(slices=tuple(parts), dead=frozenset(dead))
         decoded = self._decode(parts, schema)
-        return Identities(decoded.offset.astype(np.int64), decoded.row.astype(np.int64))
+        return RecordsOfTable(
+            Identities(decoded.offset.astype(np.int64), decoded.row.astype(np.int64)),
+            tuple(parts),
+            frozenset(each.offset for each in decoded.dead),
+        )

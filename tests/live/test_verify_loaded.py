@@ -6,11 +6,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from aggregator.verifier.check import Check
-from deploy.lab.traffic import Shape
+from deploy.lab.traffic import Shape, TrafficRecord
 from deploy.lab.wait import until
-from tests.live.feed_ground import COLUMNS, FeedGround, documents
+from replicator.config.names import dead_letter_topic
+from tests.live.feed_ground import COLUMNS, FeedGround, committed, documents
 from tests.live.topics import alter
 from tests.live.verified import PATIENCE_SECONDS
 
@@ -131,6 +134,40 @@ def test_rows_that_are_missing_surplus_or_doubled_are_named_by_their_offsets(loa
             f"{what}: partition {row.partition}, offsets {row.offset}"
             for what, row in (("missing", gone), ("doubled", twice), ("surplus", more))
         )
+
+
+def test_dead_letters_are_compared_with_their_records(loaded):
+    headers = [("trace", b"t" * 100)]
+    before = {at: each.offset for at, each in loaded.intents().items()}
+    loaded.send(TrafficRecord(at % 2, b"key", b"no JSON %d" % at, headers) for at in range(4))
+
+    def are_dead() -> bool:
+        now = loaded.intents()
+        return all(now[at].dead_letters == 2 and now[at].offset > before[at] + 1 for at in before)
+
+    assert until(are_dead, PATIENCE_SECONDS)
+    found = compared(loaded)
+    assert not found.has_anomaly and not found.has_unknown and not found.problems
+    letters = dead_letter_topic(loaded.feed)
+    (count,) = [each for each in found.row_counts if each.table == letters]
+    assert (count.expected, count.found) == (4, 4)
+    # Of two letters one comes back, with another value.
+    other = next(each for each in committed(loaded.cluster, letters) if each.partition() == 0)
+    admin = loaded.cluster.admin()
+    (done,) = admin.delete_records([KafkaTopicPartition(letters, 0, -1)]).values()
+    done.result(30)
+    producer = Producer({**loaded.cluster.librdkafka_options(), "acks": "all"})
+    producer.produce(letters, b"other", other.key(), 0, headers=other.headers())
+    assert producer.flush(30) == 0
+    found = compared(loaded)
+    assert found.has_anomaly
+    (count,) = [each for each in found.row_counts if each.table == letters]
+    assert (count.missing, count.changed, count.found) == (1, 1, 3), count
+    # What was in a table that is gone is not passed over.
+    loaded.database.execute(f"DROP TABLE {loaded.topic}")
+    (count,) = compared(loaded).row_counts
+    doubts = [each for each in count.doubts if "there is no table" in each]
+    assert len(doubts) == 2, count
 
 
 def test_a_replica_whose_rows_have_other_columns_is_found(loaded):
