@@ -73,10 +73,15 @@ BYTES_SETTINGS = (
 
 @dataclass(frozen=True)
 class ObjectLayout:
-    """Layout of the objects that a feed makes of one cluster's topics."""
+    """Layout of the objects that a feed makes of one cluster's topics.
+
+    Args:
+        unknown_seconds: time for which a registry is asked for an id that it does not know.
+    """
 
     feed: ObjectFeed
     cluster: str
+    unknown_seconds: float = 0.0
 
     def route(self, place: TopicPartition, records: RecordSlice) -> Mapping[str, RecordSlice]:
         """Returns the records of each encoded partition, and of each version of their schema where
@@ -171,7 +176,9 @@ class ObjectLayout:
                     password_file=feed.registry_password_file,
                     ca_file=str(feed.registry_ca_file) if feed.registry_ca_file else None,
                 )
-                return KnownSchemas(registry=registry, taken=feed.columns)
+                return KnownSchemas(
+                    registry=registry, taken=feed.columns, unknown_seconds=self.unknown_seconds
+                )
             case SchemaFolder() as folder:
                 return KnownSchemas(folder.files, folder.path.name if folder.is_single else None)
         return KnownSchemas()

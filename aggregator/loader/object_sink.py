@@ -46,7 +46,7 @@ def object_sink(
     """Returns the parts."""
     counts = ObjectCounts(tally, RefusedRecords(assignment, tally))
     store = make_store(address_of(feed), counts.client, has_condition=assignment.has_condition)
-    layout = ObjectLayout(feed, str(assignment.cluster))
+    layout = ObjectLayout(feed, str(assignment.cluster), feed.unknown_schema_seconds)
     hold = partial(_held, rotation_of(feed), layout, counts)
     forming = make_forming(
         assignment,

@@ -27,6 +27,8 @@ class KnownSchemas:
         single: name of the file that all records are of.
         registry: that knows all other ids.
         taken: names that no field of a record may have, as they are those of record columns.
+        unknown_seconds: time for which a registry is asked again, before it is believed that it
+            does not know an id: one that follows another may learn it late.
         clock: seconds.
     """
 
@@ -34,9 +36,12 @@ class KnownSchemas:
     single: str | None = None
     registry: SchemaRegistry | None = None
     taken: Collection[str] = ()
+    unknown_seconds: float = 0.0
     clock: Callable[[], float] = monotonic
     _by_id: dict[int, RecordSchema] = field(init=False, default_factory=dict)
     _by_file: dict[str, RecordSchema] = field(init=False, default_factory=dict)
+    _asked: dict[int, float] = field(init=False, default_factory=dict)
+    """When an id was first asked for that the registry did not know."""
     _unknown: dict[int, float] = field(init=False, default_factory=dict)
     _refused: dict[int, str] = field(init=False, default_factory=dict)
 
@@ -88,18 +93,28 @@ class KnownSchemas:
         """Fetches schemas from the registry. Blocking.
 
         Raises:
-            SchemasAway: one of them cannot be used now.
+            SchemasAway: one of them cannot be used now, or may be known soon.
         """
         assert self.registry is not None, "only a registry is asked"
-        for schema_id in sorted(ids):
+        late: list[int] = []
+        for schema_id in sorted(each for each in ids if each not in self._by_id):
             try:
                 text = self.registry.schema(schema_id)
-                if text is None:
-                    self._unknown[schema_id] = self.clock()
-                else:
+                if text is not None:
                     self._by_id[schema_id] = self._usable(schema_id, text)
+                    continue
+                now = self.clock()
+                if now - self._asked.setdefault(schema_id, now) < self.unknown_seconds:
+                    late.append(schema_id)
+                else:
+                    self._unknown[schema_id] = now
             except (NoAvroSchema, UnsupportedSchema) as error:
                 self._refused[schema_id] = str(error)
+        if late:
+            raise SchemasAway(
+                f"the registry does not know {late}: it is asked for {self.unknown_seconds:g} s "
+                "before records of these schemas become dead letters"
+            )
 
     def _usable(self, schema_id: int, text: str) -> RecordSchema:
         found = checked(str(schema_id), text.encode())

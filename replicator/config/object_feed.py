@@ -144,6 +144,7 @@ def _raise_unless_safe(text: str) -> None:
             raise ValueError(f"{character!r} is not safe in keys; letters, digits, !_.*'()=- are")
 
 
+UNKNOWN_SCHEMA_SECONDS = 10.0
 Zone = Annotated[InstanceOf[ZoneInfo], BeforeValidator(zone_of)]
 TimesOfDay = tuple[Annotated[time, BeforeValidator(time_of_day)], ...]
 Records = Annotated[Annotated[Int, Field(ge=1)] | None, BeforeValidator(none_for_zero)]
@@ -196,6 +197,9 @@ class ObjectFeed(Feed):
     registry_password_file: SecretFile | None = None
     registry_ca_file: ReadableFile | None = None
     """PEM certificates that sign the registry's own."""
+    unknown_schema_seconds: Annotated[Float, Field(ge=0.0)] = UNKNOWN_SCHEMA_SECONDS
+    """Time for which a partition waits for a schema that the registry does not know, before its
+    records become dead letters. A registry that follows another learns it late."""
     compatibility: Literal["apart", "none", "backward", "forward", "full"] = "apart"
     """Records of several schemas: apart in objects of their own, or together. Together an object
     ends at the first record that cannot become one of its schema."""
@@ -332,6 +336,8 @@ class ObjectFeed(Feed):
         for key in ("registry_user", "registry_password_file", "registry_ca_file"):
             if getattr(self, key) is not None and not is_registry:
                 yield key, "has no meaning without a registry in schemas"
+        if self.unknown_schema_seconds != UNKNOWN_SCHEMA_SECONDS and not is_registry:
+            yield "unknown_schema_seconds", "has no meaning without a registry in schemas"
         if (self.registry_user is None) != (self.registry_password_file is None):
             yield "registry_user", "goes with registry_password_file: set both, or none"
         if not self.check_datums and self.file != "avro":

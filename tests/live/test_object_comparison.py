@@ -122,6 +122,7 @@ def test_what_schemas_of_today_read_otherwise_is_named_and_compared_as_far_as_it
 file = "avro"
 format = "avro"
 schemas = "{registry.url}"
+unknown_schema_seconds = 0.5
 compatibility = "backward"
 '''
     unknown = b"\0" + (9).to_bytes(4, "big") + datum(1, 1)[5:]

@@ -102,6 +102,7 @@ def test_versions_that_alternate_have_containers_of_their_own(make_feed, registr
 file = "avro"
 format = "avro"
 schemas = "{registry.url}"
+unknown_schema_seconds = 0.5
 record_columns = ["key", "offset"]
 object_records = 70
 object_age_seconds = 0.5
@@ -244,4 +245,10 @@ object_records = 10
     rows = [row for data in feed.objects().values() for row in rows_of(data)]
     assert sorted(row["number"] for row in rows) == [*range(30)]
     assert registry.asked == ["/schemas/ids/1", "/schemas/ids/2"]
+    # A registry that follows another learns a schema late.
+    feed.send(TrafficRecord(0, None, b"\0\0\0\0\3" + datum(each, 2)[5:]) for each in range(10))
+    assert until(lambda: "/schemas/ids/3" in registry.asked, LOADED_SECONDS)
+    registry.schemas[3] = DELAYED
+    feed.wait_passed(40)
+    assert not feed.dead_letters()
     feed.assert_told()

@@ -66,6 +66,36 @@ def test_a_registry_is_asked_again_for_a_schema_that_it_did_not_know():
     assert known.is_known(5)
 
 
+def test_a_schema_that_a_registry_learns_late_is_waited_for():
+    """A registry that follows another lags: its records were dead letters at once."""
+    now = [0.0]
+    registry = Registry(id1=json.dumps(FIRST))
+    known = KnownSchemas(registry=registry, clock=lambda: now[0], unknown_seconds=30.0)
+    for now[0] in (0.0, 5.0, 29.0):
+        with pytest.raises(SchemasAway, match=r"does not know \[5\]: it is asked for 30 s"):
+            known.fetch({1, 5})
+        assert known.wanted({1, 5}) == {5}
+    registry.texts[5] = json.dumps(SECOND)
+    known.fetch({5})
+    assert known.is_known(5) and not known.wanted({1, 5})
+    assert registry.asked.count(1) == 1
+
+
+def test_a_schema_that_nobody_knows_for_so_long_makes_dead_letters_and_is_waited_for_once():
+    now = [0.0]
+    registry = Registry()
+    known = KnownSchemas(registry=registry, clock=lambda: now[0], unknown_seconds=30.0)
+    with pytest.raises(SchemasAway):
+        known.fetch({5})
+    now[0] = 30.0
+    known.fetch({5})
+    assert (known.wanted({5}), known.is_known(5)) == (frozenset(), False)
+    now[0] += ASK_AGAIN_SECONDS
+    assert known.wanted({5}) == {5}
+    known.fetch({5})
+    assert known.wanted({5}) == frozenset()
+
+
 def test_a_schema_with_a_name_of_a_record_column_is_asked_for_again():
     known = KnownSchemas(registry=Registry(id1=json.dumps(FIRST)), taken=["text", "key"])
     with pytest.raises(SchemasAway, match="schema 1 has a field text of its own: leave it out"):

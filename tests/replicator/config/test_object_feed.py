@@ -174,6 +174,7 @@ TYPED = {"format": "avro", "schemas": REGISTRY}
         ),
         ({"registry_user": "me"}, "'registry_user', 'has no meaning without a registry"),
         ({**TYPED, "registry_user": "me"}, "'goes with registry_password_file: set both, or none"),
+        ({"unknown_schema_seconds": 1}, "'unknown_schema_seconds', 'has no meaning without a reg"),
         ({"check_datums": False}, "'check_datums', 'has no meaning without file = \"avro\"'"),
         ({"record_columns": ["key", "key"]}, "'record_columns', 'name a column twice'"),
         (
