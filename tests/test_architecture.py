@@ -30,7 +30,7 @@ ONLY_LIVE = """
     replicator/groups/failover/: arrival source_copies source_facts target_logs
     replicator/groups/offset_sync/: peer_tending region_sync
     replicator/groups/resume/: assignment awaited_runs runs_reader
-    replicator/kafka/admin/: group_members topic_changes
+    replicator/kafka/admin/: group_members
     replicator/kafka/client/: cluster custody open_transactions source_checks trouble_watch
     replicator/kafka/protocol/: fetch leader_epoch metadata offset_and_metadata produce producers
     replicator/kafka/protocol/: topic_id transactions

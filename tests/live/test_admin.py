@@ -2,6 +2,8 @@
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -17,7 +19,11 @@ from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminUnreachable, NotLetIn, Refused
 from replicator.kafka.admin.topic_changes import Alter, Create, Grow
 from replicator.mirror.topics.topic_plan import plan
+from replicator.mirror.topics.topic_sync import Ends, TopicSync
+from replicator.mirror.topics.written_log import WrittenLogTopic
+from replicator.notices.conditions import Conditions
 from tests.live.conftest import ClusterMaker, TopicMaker
+from tests.live.topics import alter, delete_configs
 
 ROUTE = Route("west", "east")
 
@@ -125,6 +131,45 @@ def test_creating_what_somebody_else_just_created_is_no_failure(
     name = make_topic(regional)
     (outcome,) = admin_of(regional).apply([Create(name, 1, (), -1)])
     assert outcome.error is None
+
+
+def test_configs_follow_what_a_source_sets_and_deletes_again(
+    regional: LabCluster, aggregate: LabCluster, make_topic: TopicMaker
+) -> None:
+    name = make_topic(regional, config={"retention.ms": "1000", "cleanup.policy": ""})
+    target = admin_of(aggregate)
+
+    def driver() -> TopicSync:
+        ends = Ends(target, {"west": admin_of(regional)}, (ROUTE,), WrittenLogTopic(target))
+        topics = TopicSettings(allow=(name,))
+        appliance: Any = SimpleNamespace(topics=topics)
+        return TopicSync(appliance, "east", Conditions("driver"), ends)
+
+    def values() -> dict[str, str]:
+        (topic,) = target.topics([name])
+        return dict(topic.configs.values)
+
+    sync = driver()
+    sync.round()
+    assert values()["cleanup.policy"] == ""
+    assert values()["retention.ms"] == "1000"
+    assert int(values()["message.timestamp.after.max.ms"]) == 2**63 - 1
+    # Overrides are deleted, and a value is lowered, which waits for records: there are none.
+    delete_configs(regional, name, "retention.ms", "cleanup.policy")
+    alter(regional, name, {"max.message.bytes": "9000"})
+    sync = driver()
+    sync.round()
+    assert values()["retention.ms"] == "-1"  # of the lab's brokers
+    assert sync.advance({ROUTE: dict.fromkeys(sync.awaited()[ROUTE], 0)})
+    sync.round()
+    assert values()["cleanup.policy"] == "delete"
+    assert values()["max.message.bytes"] == "9000"
+    # One that is set by hand stays, also under the next driver.
+    alter(aggregate, name, {"max.message.bytes": "8000"})
+    alter(regional, name, {"max.message.bytes": "7000", "segment.ms": "99000"})
+    driver().round()
+    assert until(lambda: values()["segment.ms"] == "99000", 10)
+    assert values()["max.message.bytes"] == "8000"
 
 
 def test_log_ends_are_read_and_what_is_unknown_is_left_out(

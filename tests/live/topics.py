@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
 
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
+from replicator.kafka.admin.admin import ON_TOPIC, source_of
 
 
 def new_name(name: str = "topic") -> str:
@@ -58,3 +59,20 @@ def alter(cluster: KafkaCluster, topic: str, config: Mapping[str, str]) -> None:
         return all(found[name].value == value for name, value in config.items())
 
     assert until(is_set, 30)
+
+
+def delete_configs(cluster: KafkaCluster, topic: str, *names: str) -> None:
+    """Deletes configs of a topic; returns once a broker reports their defaults."""
+    entries = [
+        ConfigEntry(name, None, incremental_operation=AlterConfigOpType.DELETE) for name in names
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    admin = cluster.admin()
+    admin.incremental_alter_configs([resource])[resource].result(30)
+    asked = ConfigResource(ResourceType.TOPIC, topic)
+
+    def are_gone() -> bool:
+        found = admin.describe_configs([asked])[asked].result(30)
+        return all(source_of(found[name]) != ON_TOPIC for name in names)
+
+    assert until(are_gone, 30)

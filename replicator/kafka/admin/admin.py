@@ -30,14 +30,18 @@ from replicator.kafka.admin.admin_connection import AdminConnection
 from replicator.kafka.admin.admin_error import (
     AdminError,
     AdminUnreachable,
+    Refused,
     UnknownTopic,
     kafka_error,
 )
 from replicator.kafka.admin.topic import Configs, Topic
-from replicator.kafka.admin.topic_changes import Action, Alter, Create, Grow
+from replicator.kafka.admin.topic_changes import Action, Alter, Create, Grow, requests
 
 # Another driver, or an operator, was quicker; the next plan sees the result.
 ALREADY_DONE = frozenset({KafkaError.TOPIC_ALREADY_EXISTS})
+
+ON_TOPIC = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+BY_DEFAULT = ConfigSource.DEFAULT_CONFIG.value
 
 PartitionOffsets = Mapping[TopicPartition, int]
 
@@ -95,14 +99,26 @@ class Admin(AdminConnection):
         ]
 
     def apply(self, actions: Sequence[Action]) -> list[Outcome]:
-        """Does all actions, in parallel by kind; a failed one keeps no other from being done.
+        """Does all actions, in as many requests as they need; a failed one keeps no other from
+        being done.
 
         Raises only AdminUnreachable; earlier actions may have been done by then.
         """
         client = self.client()
+        outcomes: list[Outcome] = []
+        for request in requests(actions):
+            answered = self._answered(client, request)
+            answers = {it.error.answer if isinstance(it.error, Refused) else "" for it in answered}
+            if len(request) > 1 and len(answers) == 1 and "" not in answers:
+                # One answer to all may be one to the request, for the sake of one of them.
+                answered = [it for action in request for it in self._answered(client, [action])]
+            outcomes += answered
+        return outcomes
+
+    def _answered(self, client: AdminClient, request: Sequence[Action]) -> list[Outcome]:
         asked: list[tuple[Action, Future[Any]]] = []
         for start in (self._create, self._grow, self._alter):
-            asked += start(client, actions)
+            asked += start(client, request)
         outcomes = []
         for action, answer in asked:
             try:
@@ -228,10 +244,14 @@ def describe(action: Action) -> str:
 def configs_of(entries: Mapping[str, ConfigEntry]) -> Configs:
     """Returns Kafka's answer as values in effect, with the names of those that somebody set."""
     known = {name: entry for name, entry in entries.items() if entry.value is not None}
-    default = ConfigSource.DEFAULT_CONFIG.value
+    sources = {name: source_of(entry) for name, entry in known.items()}
+    on_topic = frozenset(n for n, source in sources.items() if source == ON_TOPIC)
+    by_default = frozenset(n for n, source in sources.items() if source == BY_DEFAULT)
     return Configs(
-        {name: str(entry.value) for name, entry in known.items()},
-        frozenset(name for name, entry in known.items() if source_of(entry) != default),
+        values={name: str(entry.value) for name, entry in known.items()},
+        changed=frozenset(sources) - by_default,
+        on_topic=on_topic,
+        by_default=by_default,
     )
 
 

@@ -70,10 +70,15 @@ PASSING = frozenset(
 
 
 class AdminError(Exception):
-    """A cluster did not do what was asked."""
+    """A cluster did not do what was asked.
 
-    def __init__(self, cluster: str, text: str) -> None:
+    Args:
+        answer: text of the cluster alone; empty where it gave none.
+    """
+
+    def __init__(self, cluster: str, text: str, answer: str = "") -> None:
         super().__init__(f"{cluster}: {text}")
+        self.answer = answer
 
 
 class AdminUnreachable(AdminError):
@@ -135,7 +140,7 @@ def translated(
     if code in UNKNOWN_TOPIC:
         return UnknownTopic(name, f"{doing}: no such topic")
     kind = Outdated if code in OUTDATED else Refused
-    return kind(name, f"{doing}: {error.str()} ({error.name()})")
+    return kind(name, f"{doing}: {error.str()} ({error.name()})", error.str())
 
 
 def refusal(error: KafkaError, cluster: KafkaCluster) -> str:

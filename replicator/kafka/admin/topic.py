@@ -13,13 +13,23 @@ RETENTION = ("retention.ms", "retention.bytes")
 
 @dataclass(frozen=True, slots=True)
 class Configs:
-    """Configs of a topic: values in effect, and names of those that differ from Kafka's default."""
+    """Configs of a topic: values in effect, and names of those that differ from Kafka's default.
+
+    Args:
+        values: those in effect, whoever set them.
+        changed: set on the topic or on the cluster's brokers.
+        on_topic: set on the topic itself.
+        by_default: set by nobody, so that the value depends on the cluster's version of Kafka.
+    """
 
     values: Mapping[str, str]
     changed: frozenset[str] = frozenset()
+    on_topic: frozenset[str] = frozenset()
+    by_default: frozenset[str] = frozenset()
 
     @property
     def policies(self) -> frozenset[str]:
+        """Cleanup policies; none where records are kept for ever (an empty cleanup.policy)."""
         return policies(self.values.get("cleanup.policy", "delete"))
 
     def number(self, name: str) -> Decimal | None:

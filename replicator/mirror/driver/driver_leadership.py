@@ -23,6 +23,7 @@ from replicator.mirror.driver.own_topics import make_own_topics
 from replicator.mirror.driver.paused import paused_subjects
 from replicator.mirror.driver.planner import Planned, Planner
 from replicator.mirror.driver.posted_plan import PostedPlan
+from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.topics.topic_plan import Carried
 from replicator.mirror.topics.topic_sync import Ends, TopicSync, by_route
 from replicator.notices.condition import Kind, Subject
@@ -227,7 +228,7 @@ class DriverLeadership:
             try:
                 if is_refresh:
                     refresh_at = time.monotonic() + self._appliance.topics.refresh_seconds
-                    self._carried = await run_in_thread(self._topics.round)
+                    self._carried = await self._sync_topics()
                 await self._plan_for(self._carried)
                 # A plan after an order asks nobody for topics.
                 if is_refresh:
@@ -242,6 +243,24 @@ class DriverLeadership:
                 cluster = ClusterName.aggregate(self._region)
                 about = Subject(cluster=cluster)
                 self._conditions.replace(Kind.TOPICS_UNKNOWN, {about: str(error)})
+
+    async def _sync_topics(self) -> Sequence[Carried]:
+        """Returns the topics that can be carried, once the target's are as their sources' are.
+
+        Lowered configs are set once the ledger says that what the sources had is mirrored.
+        """
+        carried = await run_in_thread(self._topics.round)
+        mirrored = {
+            route: {
+                place: entry.source_offset
+                for place, entry in (await Ledger(self._target, route).read(places)).items()
+                if not entry.parked
+            }
+            for route, places in self._topics.awaited().items()
+        }
+        if self._topics.advance(mirrored):
+            carried = await run_in_thread(self._topics.round)
+        return carried
 
     def _paused(self, planned: Planned, now_ms: int) -> dict[Subject, str]:
         found: dict[Subject, str] = {}

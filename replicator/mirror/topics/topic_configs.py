@@ -1,14 +1,22 @@
-"""Configs of a mirrored topic on the target, derived from its configs at the sources.
+"""Configs that the sources of a mirrored topic want on the target.
 
-A config is carried over when some source sets it (on the topic or on its brokers). The values
-compared are those in effect at each source. Where sources disagree, the value that keeps more, or
-accepts more, wins. No region's records then vanish on the target sooner than at home.
+The values compared are those in effect at each source, whoever set them. Where sources disagree,
+the value that keeps more, or accepts more, wins. No region's records then vanish on the target
+sooner than at home.
 
 - LARGEST: the largest number; -1 means without limit for retention.
 - SUM (retention.bytes): a target partition holds the records of all its sources together.
-- POLICIES (cleanup.policy): the policies common to all sources. With none in common (one compacts,
-  one deletes): "delete" with unlimited retention, which does neither, until the sources agree.
+- POLICIES (cleanup.policy): the policies common to all sources. A source whose policy is empty
+  keeps its records for ever, so the target does as well. With none in common (one compacts, one
+  deletes): "delete" with unlimited retention, which does neither, until the sources agree.
+- UNJUDGED (message.timestamp.before.max.ms and .after.max.ms): without limit. The source's brokers
+  have compared each record with their clock when it arrived there. Compared again when it is
+  mirrored, after an outage perhaps, a record that the source took would be refused (error 32).
 - FIRST: everything else, from the source region that sorts first.
+
+A config that some source sets, on the topic or on its brokers, is wanted whatever the target's own
+default. The others are defaults of Kafka: they differ between versions, and what the source means
+is wanted where the target has only a default of Kafka as well (followed_configs.py).
 
 compression.type=producer is always set, or the brokers would open every batch and compress it
 again. Topics created here get message.timestamp.type=CreateTime, whatever the brokers' default,
@@ -18,14 +26,11 @@ Retention and old timestamps: retention.ms counts from a record's timestamp, not
 record may already be older than the target's retention.ms when it is mirrored, for example in a
 first copy of a source that keeps longer. It is then deleted with its segment at a retention check
 soon after the segment is rolled: mirrored, then gone. So leave retention.ms in synced_configs;
-where the target is to keep longer, take it out and set it there.
-
-message.timestamp.before.max.ms and .after.max.ms are carried over because the target would
-otherwise refuse (error 32) records that the source once accepted.
+where the target is to keep longer, set it there: a value that we did not write is kept.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from replicator.kafka.admin.topic import RETENTION, UNLIMITED, Configs, number, policies
 
@@ -45,17 +50,27 @@ LARGEST = frozenset(
         "segment.ms",
     }
 )
+UNJUDGED = frozenset({"message.timestamp.after.max.ms", "message.timestamp.before.max.ms"})
+NO_LIMIT_MS = str((1 << 63) - 1)
+ABSENT = "\0"
+"""Stands for a value that is not described: an empty value is one."""
 ALWAYS = {"compression.type": "producer"}
 AT_CREATION = {**ALWAYS, "message.timestamp.type": "CreateTime"}
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Configs that the sources require of the target topic."""
+    """Configs that the sources require of the target topic.
+
+    Args:
+        configs: those that some source sets.
+        disagreed: configs whose values differ between the sources.
+        defaults: the other synced configs, with the value that is in effect at the sources.
+    """
 
     configs: Mapping[str, str]
     disagreed: tuple[str, ...] = ()
-    """Configs whose values differ between the sources."""
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
 
 def wanted(sources: Sequence[Configs], synced: Sequence[str]) -> Wanted:
@@ -66,25 +81,33 @@ def wanted(sources: Sequence[Configs], synced: Sequence[str]) -> Wanted:
         synced: names of the configs that are carried over.
     """
     configs: dict[str, str] = {}
+    defaults: dict[str, str] = {}
     disagreed = []
     for name in sorted(synced):
         values = [source.values[name] for source in sources if name in source.values]
-        if not values or not any(name in source.changed for source in sources):
+        if not values:
             continue
-        configs[name] = resolved(name, values)
-        if len({canonical(name, value) for value in values}) > 1:
+        if name in UNJUDGED:
+            configs[name] = NO_LIMIT_MS
+            continue
+        is_set = any(name in source.changed for source in sources)
+        (configs if is_set else defaults)[name] = resolved(name, values)
+        if is_set and len({canonical(name, value) for value in values}) > 1:
             disagreed.append(name)
-    if "cleanup.policy" in disagreed and not common_policies(sources):
+    if configs.get("cleanup.policy") == "delete" and not common_policies(sources):
         # Only these two can remove records under "delete"; they replace values synced above.
         configs |= dict.fromkeys(RETENTION, "-1")
-    return Wanted(configs, tuple(disagreed))
+        defaults = {name: value for name, value in defaults.items() if name not in RETENTION}
+    return Wanted(configs, tuple(disagreed), defaults)
 
 
 def resolved(name: str, values: Sequence[str]) -> str:
     """Returns one value for the target by the rules above; values are not empty."""
     if name == "cleanup.policy":
-        common = frozenset.intersection(*map(policies, values))
-        return ",".join(sorted(common)) or "delete"
+        each = list(map(policies, values))
+        if not all(each):
+            return ""
+        return ",".join(sorted(frozenset.intersection(*each))) or "delete"
     if name == "retention.bytes":
         return total(values)
     if name in LARGEST:
@@ -109,10 +132,15 @@ def canonical(name: str, value: str) -> str:
     return ",".join(sorted(policies(value))) if name == "cleanup.policy" else value
 
 
+def is_same(name: str, one: str, other: str) -> bool:
+    """Returns True for two spellings of one value."""
+    return canonical(name, one) == canonical(name, other)
+
+
 def to_change(wanted_configs: Mapping[str, str], target: Configs) -> dict[str, str]:
     """Returns the wanted values that the target does not have in effect."""
     return {
         name: value
         for name, value in wanted_configs.items()
-        if canonical(name, target.values.get(name, "")) != canonical(name, value)
+        if not is_same(name, target.values.get(name, ABSENT), value)
     }

@@ -5,8 +5,8 @@ ever shrunk or deleted, and nothing undescribed is guessed. Only partitions that
 are carried, so the plan is made again once its actions are done.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
@@ -16,9 +16,22 @@ import re2
 from replicator.config.names import OWN_PREFIX
 from replicator.config.settings import TopicSettings, re2_options
 from replicator.config.topology import Route
-from replicator.kafka.admin.topic import RETENTION, Topic
-from replicator.kafka.admin.topic_changes import Action, Alter, Create, Grow
-from replicator.mirror.topics.topic_configs import ALWAYS, AT_CREATION, Wanted, to_change, wanted
+from replicator.kafka.admin.topic import RETENTION, UNLIMITED, Configs, Topic
+from replicator.kafka.admin.topic_changes import RECORDS_PER_REQUEST, Action, Alter, Create, Grow
+from replicator.mirror.topics.followed_configs import (
+    Bounds,
+    WrittenConfigs,
+    following,
+    written_after,
+)
+from replicator.mirror.topics.topic_configs import (
+    ALWAYS,
+    AT_CREATION,
+    Wanted,
+    common_policies,
+    to_change,
+    wanted,
+)
 
 
 class State(StrEnum):
@@ -34,6 +47,9 @@ class State(StrEnum):
     RECOMPRESSING = "recompressing"
     TARGET_TAKES_LESS = "target_takes_less"
     TARGET_KEEPS_LESS = "target_keeps_less"
+    SET_ON_TARGET = "set_on_target"
+    LOWERING_WAITS = "lowering_waits"
+    NEAREST_VALUE = "nearest_value"
     SOURCES_DISAGREE = "sources_disagree"
 
 
@@ -86,20 +102,48 @@ class TopicPlan:
     unknown: tuple[Route, ...] = ()
     """Routes whose source did not answer; until it does, existing topics keep their synced
     configs."""
+    written: Mapping[str, WrittenConfigs] = field(default_factory=dict)
+    """Records of what we wrote, by topic, as they must be before the actions are taken."""
+    waiting: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Lowered configs by topic: set once what the sources had is mirrored."""
 
     def status(self, topic: str) -> TopicStatus | None:
         return next((status for status in self.topics if status.topic == topic), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Knowledge about a target from earlier rounds; a reader without any sees what would be done.
+
+    Args:
+        written: by topic, the configs that we wrote.
+        is_released: True for a topic, config and value that need not wait for records (any more).
+        bounds: values that the target takes, by config.
+    """
+
+    written: Mapping[str, WrittenConfigs] = field(default_factory=dict)
+    is_released: Callable[[str, str, str], bool] = lambda *_: False
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+
+
+NOTHING_KNOWN = Known()
 
 
 def plan(
     sources: Mapping[Route, Sequence[Topic] | None],
     target: Sequence[Topic],
     settings: TopicSettings,
+    known: Known | None = NOTHING_KNOWN,
 ) -> TopicPlan:
-    """Returns the plan for all routes into one target; a source that did not answer is None.
+    """Returns the plan for all routes into one target.
 
     With a source unknown, its configs cannot be weighed. Lowering a retention to that of the other
-    sources could delete its records, so existing topics keep their synced configs.
+    sources could delete its records, so existing topics keep their synced configs. They also do
+    while it is not known what was written to them.
+
+    Args:
+        sources: None for a source that did not answer.
+        known: None while what was written cannot be read.
     """
     there = {topic.name: topic for topic in target}
     unknown = tuple(sorted(route for route, topics in sources.items() if topics is None))
@@ -107,22 +151,30 @@ def plan(
     actions: list[Action] = []
     statuses: list[TopicStatus] = []
     carried: list[Carried] = []
+    written: dict[str, WrittenConfigs] = {}
+    waiting: dict[str, Mapping[str, str]] = {}
     for name, feeds in by_name(sources).items():
         routes = tuple(feeds)
         if not selected.is_allowed(name):
             note = Note(State.DENIED, "not in allow, or in deny")
             statuses.append(TopicStatus(name, routes, (note,)))
             continue
-        view = View(name, feeds, there.get(name), settings)
+        view = View(name, feeds, there.get(name), settings, known or NOTHING_KNOWN)
         status = TopicStatus(name, routes, tuple(view.notes()))
         statuses.append(status)
         # Without the operator's consent nothing is prepared either. A wrong timestamp type needs a
         # manual change.
         if State.COMPACT_MANY_SOURCES not in status.states:
-            actions += view.actions(is_complete=not unknown)
+            is_complete = known is not None and not unknown
+            actions += view.actions(is_complete)
+            if is_complete and view.target:
+                written |= {name: view.written(view.target)}
+                waiting |= {name: view.following.waiting} if view.following.waiting else {}
         if status.is_carried:
             carried += view.carried()
-    return TopicPlan(tuple(actions), tuple(statuses), tuple(sorted(carried)), unknown)
+    return TopicPlan(
+        tuple(actions), tuple(statuses), tuple(sorted(carried)), unknown, written, waiting
+    )
 
 
 class Selection:
@@ -163,30 +215,50 @@ class View:
         feeds: Mapping[Route, Topic],
         target: Topic | None,
         settings: TopicSettings,
+        known: Known,
     ) -> None:
         self.name, self.feeds, self.target, self.settings = name, feeds, target, settings
         self.partitions = max(topic.partitions for topic in feeds.values())
         self.wanted: Wanted = wanted(
             [topic.configs for topic in feeds.values()], settings.synced_configs
         )
+        record = known.written.get(name)
+        self._written = record if target and record and record.topic_id == target.topic_id else None
+        self.following = following(
+            self.wanted,
+            target.configs if target else Configs({}),
+            self._written,
+            lambda config, value: target is None or known.is_released(name, config, value),
+            known.bounds,
+        )
 
     def actions(self, is_complete: bool) -> Iterator[Action]:
         """Yields the actions on the target's topic.
 
         Args:
-            is_complete: False while a source is unknown; then only the fixed configs are altered.
+            is_complete: False while a source is unknown, or what was written; then only the fixed
+                configs are altered.
         """
         if self.target is None:
-            configs = {**self.wanted.configs, **AT_CREATION}
+            legal = self.following.wanted
+            configs = {**{name: legal[name] for name in self.wanted.configs}, **AT_CREATION}
+            first = min(self.partitions, RECORDS_PER_REQUEST)
             factor = self.settings.replication_factor
-            yield Create(self.name, self.partitions, tuple(sorted(configs.items())), factor)
+            yield Create(self.name, first, tuple(sorted(configs.items())), factor)
             return
         if self.target.partitions < self.partitions:
-            yield Grow(self.name, self.partitions)
-        configs = {**(self.wanted.configs if is_complete else {}), **ALWAYS}
-        changes = to_change(configs, self.target.configs)
+            step = self.target.partitions + RECORDS_PER_REQUEST
+            yield Grow(self.name, min(self.partitions, step))
+        changes = {
+            **(self.following.changes if is_complete else {}),
+            **to_change(ALWAYS, self.target.configs),
+        }
         if changes:
             yield Alter(self.name, tuple(sorted(changes.items())))
+
+    def written(self, target: Topic) -> WrittenConfigs:
+        """Returns the record of what we wrote to the target's topic, with the changes to come."""
+        return written_after(self._written, target.topic_id, target.configs, self.following)
 
     def carried(self) -> Iterator[Carried]:
         """Yields the topic of each route with the partitions that exist at both ends."""
@@ -204,7 +276,7 @@ class View:
         yield from found or [Note(State.MIRRORED, "")]
 
     def _from_sources(self) -> Iterator[Note]:
-        if self._would_compact_many() and self.name not in self.settings.compact_many_sources:
+        if self._lacks_consent():
             regions = ", ".join(route.source for route in self.feeds)
             yield Note(
                 State.COMPACT_MANY_SOURCES,
@@ -212,10 +284,13 @@ class View:
                 "add the topic to topics.compact_many_sources to mirror it all the same",
             )
         if self.wanted.disagreed:
-            chosen = ", ".join(f"{c}={self.wanted.configs[c]}" for c in self.wanted.disagreed)
+            chosen = ", ".join(shown(c, self.wanted.configs[c]) for c in self.wanted.disagreed)
             yield Note(State.SOURCES_DISAGREE, f"the target gets {chosen}")
 
-    def _would_compact_many(self) -> bool:
+    def _lacks_consent(self) -> bool:
+        """Returns True for a topic that several sources would compact without consent."""
+        if self.name in self.settings.compact_many_sources:
+            return False
         ends = [*self.feeds.values(), *([self.target] if self.target else [])]
         return len(self.feeds) > 1 and any("compact" in end.configs.policies for end in ends)
 
@@ -246,6 +321,29 @@ class View:
                 "partitions",
             )
         yield from self._limits(target)
+        if not self._lacks_consent():
+            yield from self._keeps(target)
+            yield from self._followed(target)
+
+    def _followed(self, target: Topic) -> Iterator[Note]:
+        values, follow = target.configs.values, self.following
+        for name, value in follow.by_hand.items():
+            yield Note(
+                State.SET_ON_TARGET,
+                f"{shown(name, values[name])} was set on the target, the sources want "
+                f"{shown(name, value)}: it is kept; delete it there, and the sources are followed",
+            )
+        for name, value in follow.waiting.items():
+            yield Note(
+                State.LOWERING_WAITS,
+                f"{shown(name, values[name])} becomes {shown(name, value)} once the records that "
+                "the sources had are mirrored",
+            )
+        for name, value in follow.nearest.items():
+            yield Note(
+                State.NEAREST_VALUE,
+                f"the target does not take {shown(name, value)} and gets the nearest value",
+            )
 
     def _limits(self, target: Topic) -> Iterator[Note]:
         takes = target.configs.number("max.message.bytes")
@@ -256,17 +354,36 @@ class View:
                 f"max.message.bytes is {takes} on the target, {largest} at a source: larger "
                 "batches are split, and a larger record parks its partition",
             )
+
+    def _keeps(self, target: Topic) -> Iterator[Note]:
+        sources = [topic.configs for topic in self.feeds.values()]
+        if "compact" in target.configs.policies - common_policies(sources):
+            yield Note(
+                State.TARGET_KEEPS_LESS,
+                "the target is compacted, and not all sources are: it keeps the newest record of "
+                "each key, and takes no record without a key",
+            )
         for name in RETENTION if "delete" in target.configs.policies else ():
-            keeps, longest = target.configs.number(name), self._largest(name)
+            keeps, longest = target.configs.number(name), self._longest(name)
             if keeps is not None and longest is not None and keeps < longest:
                 limit = "unlimited" if longest.is_infinite() else longest
                 yield Note(
                     State.TARGET_KEEPS_LESS, f"{name} is {keeps} on the target, {limit} at a source"
                 )
 
+    def _longest(self, name: str) -> Decimal | None:
+        """Returns the longest retention; that of a source which deletes nothing is unlimited."""
+        keeps_all = any("delete" not in it.configs.policies for it in self.feeds.values())
+        return UNLIMITED if keeps_all else self._largest(name)
+
     def _largest(self, name: str) -> Decimal | None:
         sizes = [topic.configs.number(name) for topic in self.feeds.values()]
         return max((size for size in sizes if size is not None), default=None)
+
+
+def shown(name: str, value: str) -> str:
+    """Returns a config for people; an empty value is one."""
+    return f"{name}={value}" if value else f'{name}=""'
 
 
 def counted(partitions: int) -> str:

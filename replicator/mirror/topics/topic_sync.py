@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
-from replicator.kafka.admin.admin import Admin, describe
-from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.admin.admin import Admin, Outcome, describe
+from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable, Refused
 from replicator.kafka.admin.topic import Topic
-from replicator.kafka.admin.topic_changes import Action, Create
-from replicator.mirror.topics.topic_plan import Carried, State, TopicPlan, is_mirrorable, plan
+from replicator.kafka.admin.topic_changes import Action, Alter, Create, Grow
+from replicator.kafka.tail.topic_tailer import LogUnreadable
+from replicator.mirror.topics.followed_configs import Bounds, WrittenConfigs
+from replicator.mirror.topics.lowerings import Lowerings, Offsets
+from replicator.mirror.topics.refused_configs import alternatives
+from replicator.mirror.topics.topic_configs import ALWAYS
+from replicator.mirror.topics.topic_plan import (
+    Carried,
+    Known,
+    State,
+    TopicPlan,
+    is_mirrorable,
+    plan,
+)
+from replicator.mirror.topics.written_log import WrittenLog, WrittenLogTopic
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.runtime.report_once import ReportOnce
@@ -24,6 +37,14 @@ log = logging.getLogger(__name__)
 
 # A new topic shows up in every broker's metadata a moment later.
 VISIBLE_SECONDS = 5.0
+PASSES_MAX = 20
+"""Passes of one round. A topic that was made has configs to alter, and one of very many partitions
+grows in steps."""
+WRITTEN = "written configs"
+"""Subject of reports."""
+ALTERNATIVES_MAX = 50
+"""Alternatives tried one after the other to a refused action. Each has fewer configs, or a nearer
+value; a target that answers each with another range must not hold up the round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +55,21 @@ class Ends:
     sources: Mapping[str, Admin]
     """Admin clients of the source clusters, by region."""
     routes: tuple[Route, ...]
+    written: WrittenLog = field(default_factory=WrittenLog)
+    """Configs that were written to the target."""
 
     @staticmethod
     def of(appliance: Appliance, region: str) -> Ends:
         routes = appliance.routes_into(region)
+        target = Admin(ClusterName.aggregate(region), appliance.region(region).aggregate)
         return Ends(
-            Admin(ClusterName.aggregate(region), appliance.region(region).aggregate),
+            target,
             {
                 route.source: Admin(ClusterName.regional(route.source), appliance.source_of(route))
                 for route in routes
             },
             routes,
+            WrittenLogTopic(target),
         )
 
 
@@ -70,6 +95,8 @@ class TopicSync:
         self.limits: dict[str, int] = {}
         """Largest batch in bytes that the target takes, by topic; as of the last round."""
         self._carried: tuple[Carried, ...] = ()
+        self._bounds: dict[str, Bounds] = {}
+        self._lowerings = Lowerings()
         self._reports = ReportOnce()
 
     @property
@@ -86,13 +113,92 @@ class TopicSync:
         shown = {topic.name for some in sources.values() for topic in some or ()}
         # Topics of a silent source are still carried, and their limits still hold.
         names = sorted(shown | {each.topic for each in self._carried})
-        seen = plan(sources, self._described_target(names), self._settings)
-        self._act(seen.actions)
-        if seen.actions:
-            seen = self._after(seen.actions, sources, names)
+        written = self._read_written()
+        seen = self._planned(sources, self._described_target(names), written)
+        tried = Tried()
+        for _ in range(PASSES_MAX):
+            actions = tried.new(seen.actions)
+            if not actions:
+                break
+            if written is not None:
+                kept = self._write(seen.written, written, tried)
+                actions = [each for each in actions if is_told(each, kept)]
+            self._act(actions, tried)
+            seen = self._after(actions, sources, names, written)
+        if written is not None:
+            self._write(seen.written, written, tried)
+        self._conditions.replace(Kind.TOPIC_REFUSED, tried.refused)
+        self._hold_back(seen, sources)
         self._say(seen)
         self._carried = with_remembered(seen, self._carried)
         return self._carried
+
+    def awaited(self) -> Mapping[Route, set[TopicPartition]]:
+        """Returns the partitions whose progress decides when lowered configs are set."""
+        return self._lowerings.awaited()
+
+    def advance(self, mirrored: Offsets) -> bool:
+        """Takes source offsets before which all is mirrored; True: a round has something to do."""
+        return self._lowerings.advance(mirrored)
+
+    def _planned(
+        self,
+        sources: Mapping[Route, Sequence[Topic] | None],
+        target: Sequence[Topic],
+        written: Mapping[str, WrittenConfigs] | None,
+    ) -> TopicPlan:
+        known = None
+        if written is not None:
+            known = Known(written, self._lowerings.is_released, self._bounds)
+        return plan(sources, target, self._settings, known)
+
+    def _read_written(self) -> dict[str, WrittenConfigs] | None:
+        """Returns what was written to the target; None while that is not known."""
+        try:
+            written = dict(self._ends.written.read())
+        except AdminUnreachable:
+            raise
+        except (AdminError, LogUnreadable) as error:
+            self._say_once(WRITTEN, f"event=written-configs-unread {error}", logging.ERROR)
+            return None
+        self._reports.settle(WRITTEN)
+        return written
+
+    def _write(
+        self,
+        wanted: Mapping[str, WrittenConfigs],
+        written: dict[str, WrittenConfigs],
+        tried: Tried,
+    ) -> set[str]:
+        """Returns the topics whose record is kept as wanted. Adds these to `written`."""
+        news = {topic: it for topic, it in wanted.items() if written.get(topic) != it}
+        if news:
+            try:
+                self._ends.written.write(news)
+            except AdminError as error:
+                for topic in news:
+                    tried.refused[Subject(topic=topic)] = f"its configs stay: {error}"
+                self._say_once(WRITTEN, f"event=written-configs-unread {error}", logging.ERROR)
+                return wanted.keys() - news.keys()
+            written |= news
+        return set(wanted)
+
+    def _hold_back(self, seen: TopicPlan, sources: Mapping[Route, Sequence[Topic] | None]) -> None:
+        """Takes the ends of source partitions whose topic has a lowered config."""
+        for topic in self._lowerings.keep(seen.waiting):
+            found: dict[Route, dict[TopicPartition, int]] = {}
+            for route, topics in sources.items():
+                count = next((it.partitions for it in topics or () if it.name == topic), 0)
+                places = [TopicPartition(topic, number) for number in range(count)]
+                try:
+                    ends = self._ends.sources[route.source].offsets(places, "latest")
+                except AdminError:
+                    break  # asked again in the next round
+                if len(ends) < count:
+                    break
+                found[route] = dict(ends)
+            else:
+                self._lowerings.begin(topic, found)
 
     def _described_sources(self) -> dict[Route, Sequence[Topic] | None]:
         admins = self._ends.sources
@@ -128,31 +234,44 @@ class TopicSync:
         self.limits = {name: int(limit) for name, limit in limits.items() if limit is not None}
         return topics
 
-    def _act(self, actions: Sequence[Action]) -> None:
-        refused: dict[Subject, str] = {}
-        for outcome in self._ends.target.apply(actions):
-            what = describe(outcome.action)
-            if outcome.error:
-                refused[Subject(topic=outcome.action.topic)] = str(outcome.error)
-                self._say_once(what, f"event=topic-refused {outcome.error}", logging.ERROR)
-            else:
-                self._reports.settle(what)
-                log.info("event=topic-changed %s", what)
-        self._conditions.replace(Kind.TOPIC_REFUSED, refused)
+    def _act(self, actions: Sequence[Action], tried: Tried) -> None:
+        for _ in range(ALTERNATIVES_MAX):
+            if not actions:
+                return
+            next_actions: list[Action] = []
+            for outcome in self._ends.target.apply(actions):
+                action, error = outcome.action, outcome.error
+                what = describe(action)
+                if error is None:
+                    self._reports.settle(what)
+                    log.info("event=topic-changed %s", what)
+                    continue
+                if isinstance(error, Refused) and isinstance(action, Create | Alter):
+                    instead = alternatives(action, error.answer)
+                    for name, bounds in instead.bounds.items():
+                        self._bounds[name] = self._bounds.get(name, Bounds()).narrowed(bounds)
+                    next_actions += instead.actions
+                    if not instead.refused:
+                        continue
+                tried.refuse(outcome)
+                self._say_once(what, f"event=topic-refused {error}", logging.ERROR)
+            actions = next_actions
 
     def _after(
         self,
         actions: Sequence[Action],
         sources: Mapping[Route, Sequence[Topic] | None],
         names: Sequence[str],
+        written: Mapping[str, WrittenConfigs] | None,
     ) -> TopicPlan:
-        """Returns the plan once created topics are visible, or were waited for long enough."""
-        awaited = {action.topic for action in actions if isinstance(action, Create)}
+        """Returns the plan once changed topics are visible, or were waited for long enough."""
         deadline = time.monotonic() + VISIBLE_SECONDS
         while True:
             target = self._described_target(names)
-            if awaited <= {topic.name for topic in target} or time.monotonic() > deadline:
-                return plan(sources, target, self._settings)
+            partitions = {topic.name: topic.partitions for topic in target}
+            is_visible = all(is_seen(action, partitions) for action in actions)
+            if is_visible or time.monotonic() > deadline:
+                return self._planned(sources, target, written)
             time.sleep(0.1)
 
     def _say(self, seen: TopicPlan) -> None:
@@ -171,6 +290,61 @@ class TopicSync:
         """Logs a line again only when it changes: a round comes every half minute, for months."""
         if self._reports.is_news(about, line):
             log.log(level, "%s", line)
+
+
+class Tried:
+    """Actions that one round has tried, and what was refused."""
+
+    def __init__(self) -> None:
+        self._sized: set[tuple[type[Action], str, int]] = set()
+        self._set: set[tuple[str, str, str]] = set()
+        self.refused: dict[Subject, str] = {}
+
+    def new(self, actions: Sequence[Action]) -> list[Action]:
+        """Returns the actions without all that was tried before.
+
+        Brokers show a change a moment after it was made, and a refused one is wanted still.
+        """
+        found: list[Action] = []
+        for action in actions:
+            if isinstance(action, Alter):
+                configs = tuple(c for c in action.configs if (action.topic, *c) not in self._set)
+                self._set |= {(action.topic, *each) for each in configs}
+                found += [replace(action, configs=configs)] if configs else []
+            else:
+                partitions = action.partitions if isinstance(action, Create) else action.to
+                key = (type(action), action.topic, partitions)
+                found += [action] if key not in self._sized else []
+                self._sized.add(key)
+        return found
+
+    def refuse(self, outcome: Outcome) -> None:
+        """Notes an action that is not done."""
+        subject = Subject(topic=outcome.action.topic)
+        texts = dict.fromkeys((*self.refused.get(subject, "").split("; "), str(outcome.error)))
+        self.refused[subject] = "; ".join(filter(None, texts))
+
+
+def is_told(action: Action, kept: Collection[str]) -> bool:
+    """Returns True for an action whose configs the record of its topic has."""
+    if not isinstance(action, Alter) or dict(action.configs).keys() <= ALWAYS.keys():
+        return True
+    return action.topic in kept
+
+
+def is_seen(action: Action, partitions: Mapping[str, int]) -> bool:
+    """Returns True once a change shows.
+
+    Args:
+        partitions: of the topics that the target shows.
+    """
+    match action:
+        case Create(topic):
+            return topic in partitions
+        case Grow(topic, to):
+            return partitions.get(topic, 0) >= to
+        case Alter():
+            return True
 
 
 def with_remembered(seen: TopicPlan, before: Iterable[Carried]) -> tuple[Carried, ...]:
