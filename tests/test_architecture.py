@@ -28,6 +28,7 @@ ONLY_LIVE = """
     replicator/batches/: committed_records
     replicator/groups/copies/: runs_tailer
     replicator/groups/failover/: arrival source_copies source_facts target_logs
+    replicator/groups/membership/: unmovable_store
     replicator/groups/offset_sync/: peer_tending region_sync
     replicator/groups/resume/: assignment awaited_runs runs_reader
     replicator/kafka/admin/: group_members

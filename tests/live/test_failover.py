@@ -17,6 +17,7 @@ from deploy.lab.redis import RedisServer
 from replicator.config.topology import load
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.membership.unmovable_store import UnmovableStore
 from replicator.groups.planning.plan import decode, encode
 from replicator.groups.progress import vector_metadata
 from tests.live.both_ends import stable_ends
@@ -29,6 +30,7 @@ from tests.live.failover_command import (
     plans,
     verified,
 )
+from tests.live.group_heartbeats import ShareRequest, heartbeats
 from tests.live.relocating import (
     EAST_RECORDS,
     PARTITIONS,
@@ -297,6 +299,25 @@ def test_where_nothing_is_known_an_operator_has_to_choose(sluice, copied, region
         plan = json.loads(out)
         assert [move["case"] for move in plan["groups"][0]["moves"]] == ["chosen"] * 2
         assert applied(sluice, copied, plan["id"])[0] == ExitCode.DONE
+
+
+def test_share_groups_are_named_with_the_reason_why_no_plan_moves_them(sluice, copied):
+    share = f"share-{copied.mark}"
+    config = ("--config", str(copied.config))
+    with heartbeats(copied.clusters[copied.west], ShareRequest, share, copied.topic):
+        shown = sluice("groups", "show", "--region", copied.west, *config)[1]
+        assert share in shown and "not in committed offsets, so no plan moves them" in shown
+        code, _, err = sluice(*plan_arguments(copied, group=share))
+    assert code == ExitCode.USAGE and "groups of type share" in err and share in err
+    way = ("--from", copied.west, "--to", copied.east, "--reason", "drill")
+    code, out, _ = sluice("failover", "plan", *config, *way, "--all-groups", "-o", "json", *TIMEOUT)
+    checks = {check["name"]: check for check in json.loads(out)["checks"]}
+    assert checks["group types"]["level"] == "WARN" and share in checks["group types"]["text"]
+    # The region is lost, and what its `sluice offsets` published last is still known.
+    copied.configure(copied.west)
+    with UnmovableStore(copied.redis.url) as store:
+        store.publish(copied.west, {share: "share"}, copied.now_ms())
+    assert "groups of type share" in sluice(*plan_arguments(copied, group=share))[2]
 
 
 # 5: partly done

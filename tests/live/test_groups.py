@@ -21,6 +21,7 @@ from replicator.groups.progress.vector_metadata import decode, encode
 from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.live.conftest import ClusterMaker, TopicMaker
+from tests.live.group_heartbeats import ShareRequest, StreamsRequest, heartbeats
 
 PATIENCE_SECONDS = 60.0
 
@@ -103,6 +104,27 @@ def test_a_group_with_members_keeps_its_offsets_and_one_that_has_stopped_takes_t
     assert {
         row.offset for row in consumer.committed([KafkaTopicPartition(topic, 0)], timeout=30)
     } == {5}
+
+
+@pytest.mark.parametrize(
+    ("heartbeat", "type_"), [(StreamsRequest, "streams"), (ShareRequest, "share")]
+)
+def test_groups_that_are_no_consumers_are_listed_with_their_members(
+    groups, name, aggregate, known_topic: TopicMaker, heartbeat, type_
+):
+    topic = known_topic()
+    partition = TopicPartition(topic, 0)
+    with heartbeats(aggregate, heartbeat, name, topic):
+        assert groups.members()[name]
+        assert groups.listed()[name].type == type_
+        assert groups.active([name, "nobody"]) == {name}
+        if type_ == "streams":
+            with pytest.raises(GroupActive, match=name):
+                groups.write(name, {partition: (5, "")})
+    assert not groups.active([name])
+    assert groups.listed()[name].type == type_
+    if type_ == "streams":
+        assert groups.write(name, {partition: (5, "")}) == {}
 
 
 def test_hundreds_of_partitions_are_set_at_once_with_their_vectors(

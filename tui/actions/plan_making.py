@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from replicator.config.topology import Appliance
@@ -38,7 +38,10 @@ def make_plan(
     plans = FreshPlans(appliance, timeout_seconds=wanted.timeout)
     known = plans.groups(wanted.source, wanted.target)
     moved = _groups_moved(appliance, wanted) if wanted.of_plan else frozenset()
-    request = request_of(wanted, known, moved)
+    unmovable: Mapping[str, str] = {}
+    if set(wanted.groups) - set(known):
+        unmovable = plans.unmovable(wanted.source, wanted.target)
+    request = request_of(wanted, known, moved, unmovable)
     arrived = None
     if wanted.wait_seconds is not None:
         steps = Arrival(appliance, plans, request).steps(

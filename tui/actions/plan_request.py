@@ -6,10 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
+from types import MappingProxyType
 
+from replicator.groups.membership.group_types import unmovable_text
 from replicator.groups.planning.knowledge import Choice, Request
 
 NAMES_MAX = 5
+NO_TYPES: Mapping[str, str] = MappingProxyType({})
 
 
 class BadRequest(ValueError):
@@ -49,18 +52,24 @@ class PlanInput:
 
 
 def request_of(
-    wanted: PlanInput, known: Mapping[str, str | None], moved: Collection[str] = ()
+    wanted: PlanInput,
+    known: Mapping[str, str | None],
+    moved: Collection[str] = (),
+    unmovable: Mapping[str, str] = NO_TYPES,
 ) -> Request:
     """Returns the request that the input describes.
 
     Args:
         known: region that each known group lives in; None for a group without a record.
         moved: groups that live in the source since the plan named by --of-plan.
+        unmovable: groups of the source that no plan moves, with their types.
 
     Raises:
         BadRequest: the input contradicts itself, or names unknown groups.
         NothingKnown: no group at all is known.
     """
+    if types := {group: unmovable[group] for group in wanted.groups if group in unmovable}:
+        raise BadRequest(f"{unmovable_text(types)}: {_some(sorted(types))}")
     groups = _groups(wanted, known, moved)
     choices = _choices(wanted.earliest, wanted.from_timestamp)
     named = {"--may-go-back": wanted.may_go_back, "--earliest or --from-timestamp": choices}
@@ -74,6 +83,7 @@ def request_of(
         groups=groups,
         topics=frozenset(wanted.topics) or None,
         is_planned=wanted.wait_seconds is not None,
+        takes_all=wanted.all_groups,
         choices=choices,
         may_go_back=frozenset(wanted.may_go_back),
     )

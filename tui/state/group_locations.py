@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from replicator.config.names import OWN_PREFIX
 from replicator.groups.membership.primary_region import PrimaryRegion
@@ -25,6 +25,7 @@ class GroupLocations:
         silent: regions left out of `active`.
         groups: names of all known groups, sorted.
         problems: failed reads, as texts for people.
+        types: type of each group that a cluster was asked for, and of those that no plan moves.
     """
 
     region: str
@@ -33,6 +34,7 @@ class GroupLocations:
     silent: tuple[str, ...]
     groups: tuple[str, ...]
     problems: tuple[str, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
 
     def only(self, groups: Iterable[str]) -> GroupLocations:
         """Returns the result for these groups alone; a group may be otherwise unknown."""

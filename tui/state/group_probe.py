@@ -17,6 +17,8 @@ from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_region import PrimaryRegion, joined
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
+from replicator.groups.membership.unmovable_store import UnmovableStore
+from replicator.kafka.protocol.group_list import ListedGroup
 from tui.state.group_locations import GroupLocations, is_application
 from tui.state.inquiry import Inquiry, Reply
 from tui.state.problems import Answer
@@ -24,9 +26,14 @@ from tui.state.problems import Answer
 REDIS_FIRST_PART = 0.3
 """Part of the timeout after which a region is asked although Redis may still tell about it."""
 
-Stored = tuple[Mapping[str, frozenset[str]], frozenset[str], Mapping[str, PrimaryRegion]]
-"""Groups with members by other region, the other regions whose decisions are copied in full, and
-the record of each group."""
+Stored = tuple[
+    Mapping[str, frozenset[str]],
+    frozenset[str],
+    Mapping[str, PrimaryRegion],
+    Mapping[str, str],
+]
+"""Groups with members by other region, the other regions whose decisions are copied in full, the
+record of each group, and the types of the groups that no plan moves."""
 
 
 class GroupProbe:
@@ -46,25 +53,26 @@ class GroupProbe:
         """
         inquiry = Inquiry(self._timeout_seconds)
         asked_redis = inquiry.ask(f"{self._region} Redis", self._stored)
-        asked_members: dict[str, Reply[dict[str, bool]]] = {}
+        asked_members: dict[str, Reply[dict[str, ListedGroup]]] = {}
         asked_decisions: list[Reply[dict[str, PrimaryRegion]]] = []
         for region in self._appliance.regions:
             is_reported, is_copied = partial(_is_reported, region), partial(_is_copied, region)
             groups, log = self._groups(region), self._log(region)
             asked_members[region] = self._ask(
-                inquiry, region, asked_redis, is_reported, groups.members
+                inquiry, region, asked_redis, is_reported, groups.listed
             )
             asked_decisions.append(self._ask(inquiry, region, asked_redis, is_copied, log.read))
         stored = asked_redis.answer()
-        reported, _, records = stored or ({}, frozenset(), {})
+        reported, _, records, types = stored or ({}, frozenset(), {}, {})
         found = {region: reply.answer() for region, reply in asked_members.items()}
-        members = {region: counts for region, counts in found.items() if counts is not None}
+        members = {region: listed for region, listed in found.items() if listed is not None}
         decisions = [it for reply in asked_decisions if (it := reply.answer()) is not None]
         active = dict(reported) | {
-            region: frozenset(group for group, has_members in counts.items() if has_members)
-            for region, counts in members.items()
+            region: frozenset(name for name, group in listed.items() if group.has_members)
+            for region, listed in members.items()
         }
-        known = set(members.get(self._region, ())).union(*active.values())
+        asked = {name: it.type for listed in members.values() for name, it in listed.items()}
+        known = set(members.get(self._region, ())).union(types, *active.values())
         newest = joined([*records.values(), *(it for some in decisions for it in some.values())])
         is_known = stored is not None or bool(decisions)
         return GroupLocations(
@@ -74,6 +82,7 @@ class GroupProbe:
             silent=tuple(region for region in self._appliance.regions if region not in active),
             groups=tuple(sorted(it for it in known | set(newest) if is_application(it))),
             problems=tuple(dict.fromkeys(inquiry.problems.values())),
+            types={**types, **asked},
         )
 
     def _stored(self) -> Stored:
@@ -92,7 +101,10 @@ class GroupProbe:
         # The own region is left out, so that it is asked directly: its Redis may lag behind it.
         own = self._region
         others = {region: groups for region, groups in active.items() if region != own}
-        return others, frozenset(copied - {own}), records
+        with UnmovableStore(self._url, timeout_seconds=self._timeout_seconds) as unmovable:
+            types = [unmovable.get(it) or {} for it in self._appliance.regions if it != own]
+        named = {group: type_ for some in types for group, type_ in some.items()}
+        return others, frozenset(copied - {own}), records, named
 
     def _ask(
         self,
@@ -122,10 +134,10 @@ class GroupProbe:
 
 
 def _is_reported(region: str, stored: Stored) -> bool:
-    reported, _, _ = stored
+    reported, *_ = stored
     return region in reported
 
 
 def _is_copied(region: str, stored: Stored) -> bool:
-    _, copied, _ = stored
+    _, copied, *_ = stored
     return region in copied

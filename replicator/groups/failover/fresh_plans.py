@@ -64,6 +64,10 @@ class FreshPlans:
         known |= {group for group, region in living.items() if region == source}
         return {group: living.get(group) for group in known}
 
+    def unmovable(self, source: str, target: str) -> Mapping[str, str]:
+        """Returns the source's groups that no plan moves, with their types, as far as known."""
+        return self._survey(source, target).unmovable()
+
     def knowledge(self, request: Request, now_ms: int) -> Knowledge:
         """Returns what is known now."""
         return self._survey(request.source, request.target).knowledge(request, now_ms)

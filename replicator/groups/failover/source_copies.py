@@ -12,6 +12,7 @@ from replicator.groups.copies.runs_copies import RunsCopies
 from replicator.groups.failover.ledger_view import LedgerView, ledger_view
 from replicator.groups.membership.primary_region import regions
 from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.membership.unmovable_store import UnmovableStore
 from replicator.groups.planning.knowledge import GroupProgress, Progress, Request
 from replicator.groups.progress.vector_metadata import decode
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
@@ -96,6 +97,13 @@ class SourceCopies:
             }
             for route, entries in self._entries(highest, is_whole=is_whole).items()
         }
+
+    def unmovable(self) -> dict[str, str] | None:
+        """Returns the source's groups that no plan moves, with their types, as last published;
+        None: they never were.
+        """
+        with UnmovableStore(self._url, timeout_seconds=self._timeout_seconds) as store:
+            return store.get(self._source)
 
     def primary_regions(self) -> dict[str, str]:
         """Returns the primary region of each group that has one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -15,6 +15,7 @@ from replicator.config.topology import Region
 from replicator.groups.membership.groups import Groups
 from replicator.kafka.admin.admin import Admin, PartitionOffsets
 from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.protocol.group_list import ListedGroup
 
 T = TypeVar("T")
 
@@ -24,15 +25,22 @@ class SourceFacts:
     """Answers of the source region that came in time.
 
     Args:
-        active: the groups with members; None: no answer.
+        groups: all groups by name; None: no answer.
         starts, ends: of its aggregate's logs.
         regional_ends: of its regional cluster's logs.
     """
 
-    active: frozenset[str] | None = None
+    groups: Mapping[str, ListedGroup] | None = None
     starts: PartitionOffsets = field(default_factory=dict)
     ends: PartitionOffsets = field(default_factory=dict)
     regional_ends: PartitionOffsets = field(default_factory=dict)
+
+    @property
+    def active(self) -> frozenset[str] | None:
+        """Groups with members; None: no answer."""
+        if self.groups is None:
+            return None
+        return frozenset(name for name, group in self.groups.items() if group.has_members)
 
 
 class SourceAnswers:
@@ -40,11 +48,11 @@ class SourceAnswers:
 
     def __init__(
         self,
-        active: Future[frozenset[str] | None],
+        groups: Future[dict[str, ListedGroup] | None],
         ranges: Future[tuple[PartitionOffsets, PartitionOffsets] | None],
         regional_ends: Future[PartitionOffsets | None],
     ) -> None:
-        self._active = active
+        self._groups = groups
         self._ranges = ranges
         self._regional_ends = regional_ends
 
@@ -52,7 +60,7 @@ class SourceAnswers:
         """Returns the facts that arrived by a time (of time.monotonic())."""
         starts, ends = _answer(self._ranges, give_up_at) or ({}, {})
         return SourceFacts(
-            _answer(self._active, give_up_at),
+            _answer(self._groups, give_up_at),
             starts,
             ends,
             _answer(self._regional_ends, give_up_at) or {},
@@ -69,10 +77,10 @@ class SourceQuestions:
         )
         self._regional = Admin(ClusterName.regional(region.name), region.regional, timeout_seconds)
 
-    def ask(self, groups: Collection[str], partitions: Collection[TopicPartition]) -> SourceAnswers:
+    def ask(self, partitions: Collection[TopicPartition]) -> SourceAnswers:
         """Asks, and returns at once."""
         return SourceAnswers(
-            _asked(lambda: self._groups.active(groups)),
+            _asked(self._groups.listed),
             _asked(
                 lambda: (
                     self._aggregate.offsets(partitions, "earliest"),

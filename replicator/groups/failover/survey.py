@@ -24,7 +24,8 @@ from replicator.groups.failover.ledger_view import LedgerView, ledger_view
 from replicator.groups.failover.source_copies import LedgerViews, SourceCopies
 from replicator.groups.failover.source_facts import SourceFacts, SourceQuestions
 from replicator.groups.failover.target_logs import TargetLogs, first_look, offsets_at, ranges
-from replicator.groups.membership.groups import Groups, admin_errors
+from replicator.groups.membership.group_types import unmovable
+from replicator.groups.membership.groups import Groups
 from replicator.groups.planning.knowledge import (
     Knowledge,
     LogRange,
@@ -34,6 +35,7 @@ from replicator.groups.planning.knowledge import (
 )
 from replicator.groups.progress.aggregate import Aggregate, Known
 from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_error import admin_errors
 from replicator.mirror.ledger.entries import Entries, entries_of
 from replicator.mirror.offset_map.offset_map import OffsetMap
 
@@ -121,7 +123,7 @@ class Survey:
         age_ms = self._copies.age(now_ms)
         commits, left_out = self._copies.commits(request)
         partitions = sorted({partition for of_group in commits.values() for partition in of_group})
-        answers = self._questions and self._questions.ask(request.groups, partitions)
+        answers = self._questions and self._questions.ask(partitions)
         patience = self._timeout_seconds if request.is_planned else SOURCE_SECONDS_MAX
         give_up_at = time.monotonic() + patience
         with self._makers.threads(THREADS) as threads:
@@ -156,10 +158,25 @@ class Survey:
                 active_in_target=active.result(),
                 active_in_source=facts.active,
                 age_ms=age_ms,
+                unmovable=self._unmovable(facts),
                 primary_regions=self._copies.primary_regions(),
                 topics_left_out=left_out,
                 offsets_at=answered,
             )
+
+    def unmovable(self) -> Mapping[str, str]:
+        """Returns the source's groups that no plan moves, with their types, as far as known.
+
+        Raises StoreUnreachable.
+        """
+        give_up_at = time.monotonic() + SOURCE_SECONDS_MAX
+        answers = self._questions and self._questions.ask([])
+        return self._unmovable(answers.until(give_up_at) if answers else SourceFacts()) or {}
+
+    def _unmovable(self, facts: SourceFacts) -> Mapping[str, str] | None:
+        if facts.groups is None:
+            return self._copies.unmovable()
+        return unmovable({name: group.type for name, group in facts.groups.items()})
 
     def _ledgers(self, partitions: Collection[TopicPartition], logs: TargetLogs) -> LedgerViews:
         """Returns the views of the ledgers of the routes into the target."""

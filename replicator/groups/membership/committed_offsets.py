@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from aiokafka.errors import KafkaError
 
 from replicator.config.topology import KafkaCluster
-from replicator.groups.membership.groups import admin_errors
+from replicator.kafka.admin.admin_error import admin_errors
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster, Forbidden
 from replicator.kafka.protocol.error_codes import Verdict, verdict

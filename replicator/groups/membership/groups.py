@@ -1,38 +1,33 @@
 """Consumer groups of a cluster: which have members, their commits, and writing their offsets.
 
-Groups of both protocols, the classic and the newer one (group.protocol=consumer), are read and
-written in the same way. librdkafka is not used for requests to a single group's coordinator: if
+Groups of all protocols that commit offsets (classic, group.protocol=consumer and =streams) are read
+and written in the same way. librdkafka is not used for requests to a single group's coordinator: if
 that broker dies meanwhile, ListConsumerGroupOffsets and DescribeConsumerGroups end the whole
-process (librdkafka issue 4605). librdkafka lists groups; connections of our own read commits.
+process (librdkafka issue 4605). Connections of our own list groups and read commits.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
-from replicator.kafka.admin.admin_error import (
-    AdminError,
-    AdminUnreachable,
-    NotAuthorized,
-    Refused,
-)
+from replicator.kafka.admin.admin_error import AdminError, admin_errors
 from replicator.kafka.admin.group_members import GroupMembers
-from replicator.kafka.client.brokers import Unreachable
-from replicator.kafka.client.cluster import Answered, Cluster, Forbidden
+from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.runtime.gather import gather_or_cancel
 
 UNKNOWN_MEMBER_ID = 25
 """Error code of a commit by a client that is no member, to a group that has members."""
+GROUP_ID_NOT_FOUND = 69
+"""Error code of an OffsetFetch for a share group."""
 GROUPS_AT_ONCE = 100
 """Number of groups whose commits are read at once: a broker answers requests one by one."""
 AGAIN_SECONDS = 0.2
@@ -75,7 +70,7 @@ class Groups(GroupMembers):
                 for at in range(0, len(groups), GROUPS_AT_ONCE):
                     some = groups[at : at + GROUPS_AT_ONCE]
                     answers = await gather_or_cancel(
-                        *(cluster.commits(group, topics) for group in some)
+                        *(_commits_of(cluster, group, topics) for group in some)
                     )
                     found |= dict(zip(some, map(_held, answers), strict=True))
             finally:
@@ -143,19 +138,16 @@ class Groups(GroupMembers):
         }
 
 
-@contextmanager
-def admin_errors(name: str, doing: str) -> Iterator[None]:
-    """Raises errors of a Cluster, and a TimeoutError, as AdminError."""
+async def _commits_of(
+    cluster: Cluster, group: str, topics: list[tuple[str, list[int]]]
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Returns a group's commits; none for a group of another type than consumers'."""
     try:
-        yield
-    except TimeoutError:
-        raise AdminUnreachable(name, f"{doing}: no answer in time") from None
-    except Unreachable as error:
-        raise AdminUnreachable(name, f"{doing}: {error}") from None
-    except Forbidden as error:
-        raise NotAuthorized(name, f"{doing}: {error}; grant the right") from None
+        return await cluster.commits(group, topics)
     except Answered as error:
-        raise Refused(name, f"{doing}: {error}") from None
+        if set(error.codes) == {GROUP_ID_NOT_FOUND}:
+            return {}
+        raise
 
 
 def _held(

@@ -1,22 +1,25 @@
-"""Pass that publishes this region's groups with members, and reads those of the other regions.
+"""Passes that publish this region's groups: those with members, and those that no plan moves.
 
-So groups with members outside their primary region are found.
+The first also reads the groups with members of the other regions. So groups with members outside
+their primary region are found.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from replicator.config.cluster_name import ClusterName
 from replicator.config.names import OWN_PREFIX
 from replicator.config.topology import Appliance
 from replicator.groups.membership.activity import ActivityStore
+from replicator.groups.membership.group_types import unmovable
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.out_of_place import OutOfPlace, out_of_place
 from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.membership.unmovable_store import UnmovableStore
 from replicator.groups.offset_sync.passes import PassFailed
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.runtime.store_errors import StoreUnreachable
@@ -108,6 +111,34 @@ class ActivityPass:
         self._seen, self._found, self.out_of_place = seen, found, found
 
 
+class UnmovablePass:
+    """Pass that publishes one region's groups that no plan moves, to the Redis of all regions."""
+
+    def __init__(
+        self,
+        region: str,
+        groups: Groups,
+        stores: Iterable[UnmovableStore],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._region = region
+        self._groups = groups
+        self._stores = tuple(stores)
+        self._now_ms = now_ms
+
+    def once(self) -> None:
+        """Publishes the groups. Raises AdminError, or PassFailed for each Redis that is away."""
+        found = unmovable({name: it.type for name, it in self._groups.listed().items()})
+        troubles = []
+        for store in self._stores:
+            try:
+                store.publish(self._region, found, self._now_ms())
+            except StoreUnreachable as trouble:
+                troubles.append(str(trouble))
+        if troubles:
+            raise PassFailed("; ".join(troubles))
+
+
 def activity_pass(appliance: Appliance, region: str) -> ActivityPass:
     """Returns a region's pass, with connections to its aggregate and to all regions' Redis."""
     here = appliance.region(region)
@@ -116,6 +147,17 @@ def activity_pass(appliance: Appliance, region: str) -> ActivityPass:
         Groups(ClusterName.aggregate(region), here.aggregate, timeout_seconds=ASK_SECONDS_MAX),
         PrimaryStore(here.redis_url(), timeout_seconds=ASK_SECONDS_MAX),
         {name: ActivityStore(it.redis_url()) for name, it in appliance.regions.items()},
+        lambda: time.time_ns() // 1_000_000,
+    )
+
+
+def unmovable_pass(appliance: Appliance, region: str) -> UnmovablePass:
+    """Returns a region's pass, with connections to its aggregate and to all regions' Redis."""
+    here = appliance.region(region)
+    return UnmovablePass(
+        region,
+        Groups(ClusterName.aggregate(region), here.aggregate, timeout_seconds=ASK_SECONDS_MAX),
+        [UnmovableStore(it.redis_url()) for it in appliance.regions.values()],
         lambda: time.time_ns() // 1_000_000,
     )
 

@@ -26,7 +26,7 @@ from prometheus_client import CollectorRegistry
 from typing_extensions import override
 
 from replicator.config.topology import Appliance, load
-from replicator.groups.offset_sync.activity_pass import activity_pass
+from replicator.groups.offset_sync.activity_pass import activity_pass, unmovable_pass
 from replicator.groups.offset_sync.metrics import (
     Ages,
     CopiesCollector,
@@ -86,6 +86,7 @@ def passes(appliance: Appliance, region: str, registry: CollectorRegistry) -> li
     registry.register(SyncCollector(lambda: sync.counts))
     return [
         Pass("activity", settings.activity_seconds, activity.once),
+        Pass("group types", settings.activity_seconds, unmovable_pass(appliance, region).once),
         Pass(
             "offset sync",
             settings.sync_seconds,

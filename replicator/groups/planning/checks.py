@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from balancer.plan import TopicPartition
+from replicator.groups.membership.group_types import unmovable_text
 from replicator.groups.planning.knowledge import Knowledge, Request
 from replicator.groups.planning.plan import Case, Check, Completeness, GroupPlan, Level, Move
 
@@ -35,6 +36,7 @@ def checks(
         found.retention(),
         found.commits(),
         found.topics(),
+        found.group_types(),
         found.left_out(),
     )
 
@@ -198,6 +200,19 @@ class _Findings:
         text = f"not in {target}: " + named({f"{topic}-{number}" for topic, number in left})
         groups = self._having(lambda move: move.case in (Case.NOT_MIRRORED, Case.GONE))
         return Check("topics", Level.WARN, text, tuple(sorted(groups)))
+
+    def group_types(self) -> Check:
+        name = "group types"
+        source = self._request.source
+        known = self._knowledge.unmovable
+        if known is None:
+            level = Level.WARN if self._request.takes_all else Level.PASS
+            return Check(name, level, f"share groups of {source} are not known, and never moved")
+        if asked := {group: known[group] for group in self._request.groups if group in known}:
+            return _about(name, Level.BLOCK, unmovable_text(asked), asked)
+        if known and self._request.takes_all:
+            return Check(name, Level.WARN, f"{unmovable_text(known)}: {named(known)}")
+        return Check(name, Level.PASS, "the progress of every group is in committed offsets")
 
     def left_out(self) -> Check:
         left = self._knowledge.topics_left_out

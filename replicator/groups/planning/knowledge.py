@@ -72,6 +72,8 @@ class Request:
     topics: frozenset[str] | None = None
     """Topics to move; None: all that the groups have committed on."""
     is_planned: bool = False
+    takes_all: bool = False
+    """True if all groups that live in the source were asked for, and not some by name."""
     choices: Mapping[str, Choice] = field(default_factory=dict)
     """Choices by group."""
     may_go_back: frozenset[str] = frozenset()
@@ -116,6 +118,10 @@ class Knowledge:
     """Age of the copies of commits, runs and ledger."""
     primary_regions: Mapping[str, str] = field(default_factory=dict)
     """Primary region by group; a group without a record is left out."""
+    unmovable: Mapping[str, str] | None = field(default_factory=dict)
+    """Groups of the source whose progress is no committed offset, with their types; None: not
+    known.
+    """
     topics_left_out: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Topics by group that it has committed on in the source and that were not asked for."""
     offsets_at: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)

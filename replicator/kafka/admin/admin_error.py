@@ -9,9 +9,14 @@ AdminError                  names the cluster, and the mend.
    |- Outdated              the client had outdated leaders; a new client looks again.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from confluent_kafka import KafkaError, KafkaException
 
 from replicator.config.topology import KafkaCluster
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Answered, Forbidden
 
 LOST = frozenset(
     {
@@ -152,3 +157,18 @@ def refusal(error: KafkaError, cluster: KafkaCluster) -> str:
         f"user {security.username!r} with the password in {security.password_file} was refused "
         f"({error.str()}); mend username, password_file or mechanism"
     )
+
+
+@contextmanager
+def admin_errors(name: str, doing: str) -> Iterator[None]:
+    """Raises errors of a Cluster, and a TimeoutError, as AdminError."""
+    try:
+        yield
+    except TimeoutError:
+        raise AdminUnreachable(name, f"{doing}: no answer in time") from None
+    except Unreachable as error:
+        raise AdminUnreachable(name, f"{doing}: {error}") from None
+    except Forbidden as error:
+        raise NotAuthorized(name, f"{doing}: {error}; grant the right") from None
+    except Answered as error:
+        raise Refused(name, f"{doing}: {error}") from None

@@ -12,7 +12,8 @@ from aiokafka.protocol.commit import OffsetCommitRequest
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster as Settings
-from replicator.groups.membership.groups import UNKNOWN_MEMBER_ID, Groups, admin_errors
+from replicator.groups.membership.groups import UNKNOWN_MEMBER_ID, Groups
+from replicator.kafka.admin.admin_error import admin_errors
 from replicator.kafka.client.cluster import GROUP, Answered, Cluster
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.world.blocking import wait

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from replicator.groups.membership.group_types import unmovable, unmovable_text
 from replicator.groups.membership.out_of_place import OutOfPlace, out_of_place
 from replicator.groups.membership.primary_region import PrimaryRegion
 from tui.cli.views.table import NONE, joined, table
@@ -28,6 +29,7 @@ def as_values(locations: GroupLocations) -> dict[str, Any]:
             {
                 **_record_values(group, (locations.records or {}).get(group)),
                 "mode": _mode(locations, group),
+                **({"type": locations.types[group]} if group in locations.types else {}),
                 "active_in": list(locations.active_in(group)),
                 "out_of_place_in": list(found[group].outside) if group in found else [],
                 "is_active_twice": group in found and found[group].is_twice,
@@ -53,6 +55,9 @@ def remarks(locations: GroupLocations) -> Iterator[str]:
     if locations.silent:
         where = ", ".join(locations.silent)
         yield f"not known: which groups have members in {where}"
+    shown = {group: locations.types.get(group, "classic") for group in locations.groups}
+    if left := unmovable(shown):
+        yield f"{unmovable_text(left)}: {', '.join(sorted(left))}"
     for problem in locations.problems:
         yield f"problem: {problem}"
 

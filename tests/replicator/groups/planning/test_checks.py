@@ -54,6 +54,24 @@ def test_with_all_in_order_every_check_passes_and_each_has_a_name_of_its_own():
     assert len({each.name for each in found}) == len(found)
 
 
+SHARES = {"prices": "share"}
+
+
+def test_groups_without_committed_offsets_are_named_where_all_groups_are_asked_for():
+    whole = replace(REQUEST, takes_all=True)
+    found = check("group types", request=whole, unmovable=SHARES)
+    assert found.level is Level.WARN
+    assert "prices" in found.text and "not in committed offsets" in found.text
+    assert check("group types", unmovable=SHARES).level is Level.PASS
+    assert check("group types", request=whole, unmovable=None).level is Level.WARN
+
+
+def test_a_group_without_committed_offsets_is_held_back_and_no_other_group():
+    found = check("group types", unmovable={"orders": "share", "later": "queue"})
+    assert (found.level, found.groups) == (Level.BLOCK, ("orders",))
+    assert "type share keep" in found.text
+
+
 @pytest.mark.parametrize(
     ("age_ms", "request_", "level"),
     [
