@@ -12,7 +12,6 @@ PACKAGES = ("aggregator", "balancer", "replicator", "tui")
 ONLY_LIVE = """
     aggregator/driver/: cluster_leadership daemon
     aggregator/files/: file_writer
-    aggregator/formats/: decoders
     aggregator/intents/: intent_store reading table_range
     aggregator/loader/: acquisition assembly assignment block_partition
     aggregator/loader/: formed_block held_partition

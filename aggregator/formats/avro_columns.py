@@ -21,8 +21,24 @@ from aggregator.formats.record_slice import Ints
 from aggregator.formats.time_texts import Flags
 from aggregator.tables.column_type import ColumnType
 
-Columns = dict[str, pa.Array]
-"""Values in the types of the table, by path."""
+
+class Columns(dict[str, pa.Array]):
+    """Values in the types of the table, by path. A path that a datum does not have is null there.
+
+    Args:
+        nulls: by path, True for each value that is Avro's null.
+    """
+
+    def __init__(
+        self, values: Mapping[str, pa.Array] | None = None, nulls: Mapping[str, Flags] | None = None
+    ) -> None:
+        super().__init__(values or {})
+        self.nulls = dict(nulls or {})
+
+    def add(self, others: Columns) -> None:
+        """Adds columns of other paths."""
+        self.update(others)
+        self.nulls |= others.nulls
 
 
 class AvroColumns:
@@ -55,13 +71,15 @@ class AvroColumns:
             self._refuse(path, column, cursors, kind.base)
         if kind.base == "map":
             self._items(kind, cursors, {}, path)
-            return {}
+            return Columns()
         if kind.base == "record":
             return self._record(kind, cursors, wanted, path)
         values = values_of(kind, cursors, column)
         if not column or values is None:
-            return {}
-        return {path: self._stored(path, column, values, cursors)}
+            return Columns()
+        stored = {path: self._stored(path, column, values, cursors)}
+        is_null = {path: np.ones(len(cursors), np.bool_)} if kind.base == "null" else {}
+        return Columns(stored, is_null)
 
     def rows(
         self, kind: AvroType, cursors: Cursors, wanted: Mapping[str, ColumnType]
@@ -91,11 +109,11 @@ class AvroColumns:
     def _record(
         self, kind: AvroType, cursors: Cursors, wanted: Mapping[str, ColumnType], path: str
     ) -> Columns:
-        columns: Columns = {}
+        columns = Columns()
         for name, part in zip(kind.names, kind.parts, strict=True):
             inner = f"{path}.{name}" if path else name
             was_broken = cursors.is_broken
-            columns.update(self.read(part, cursors, wanted, inner))
+            columns.add(self.read(part, cursors, wanted, inner))
             if cursors.is_broken is not was_broken:
                 self._name(cursors, cursors.is_broken & ~was_broken, f"{inner}: cannot be read")
         return columns
@@ -116,7 +134,11 @@ class AvroColumns:
                 parts.append((which, self.read(part, chosen, wanted, path)))
                 cursors.rejoin(which, chosen)
         paths = dict.fromkeys(each for _, columns in parts for each in columns)
-        return {each: _merged(each, parts, len(cursors)) for each in paths}
+        nulls: dict[str, Flags] = {}
+        for which, columns in parts:
+            for each, is_null in columns.nulls.items():
+                nulls.setdefault(each, np.zeros(len(cursors), np.bool_))[which] = is_null
+        return Columns({each: _merged(each, parts, len(cursors)) for each in paths}, nulls)
 
     def _array(
         self, kind: AvroType, cursors: Cursors, wanted: Mapping[str, ColumnType], path: str
@@ -143,7 +165,7 @@ class AvroColumns:
                     cursors, missing & ~cursors.is_broken, f"{each}: null is no {element.name}"
                 )
             lists[each] = pa.LargeListArray.from_arrays(offsets, values, type=wanted[each].arrow)
-        return lists
+        return Columns(lists)
 
     def _items(
         self, kind: AvroType, cursors: Cursors, wanted: Mapping[str, ColumnType], path: str

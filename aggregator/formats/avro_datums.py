@@ -36,8 +36,8 @@ class AvroDatums:
     """Decoder of records by the schemas of a folder.
 
     A null value holds no row. Each datum is read by the schema that it was written with, and its
-    fields go to the columns of their names. A field without a column is ignored. A record with one
-    bad row is dead.
+    fields go to the columns of their names. A field without a column is ignored. A null is NULL,
+    and of a column that is not Nullable it is bad. A record with one bad row is dead.
     """
 
     def __init__(self, folder: SchemaFolder) -> None:
@@ -53,7 +53,9 @@ class AvroDatums:
         cursors = Cursors.over(octets, limits[:-1], limits[1:], record)
         parts = list(self._parts(cursors, schema))
         rows = joined(parts)
-        return decoded_rows(slices, schema, rows.columns, rows.record, rows.row, rows.dead)
+        return decoded_rows(
+            slices, schema, rows.columns, rows.record, rows.row, rows.dead, rows.nulls
+        )
 
     def _parts(self, cursors: Cursors, schema: TableSchema) -> Iterator[RowPart]:
         """Yields the rows of the datums of each schema."""
@@ -98,7 +100,7 @@ class AvroDatums:
         for at in np.flatnonzero(cursors.is_broken | (behind > 0)).tolist():
             why = f"{behind[at]} bytes behind the datum" if behind[at] else "ends too early"
             dead.setdefault(int(cursors.record[at]), f"{why}, by the schema {name}")
-        return RowPart(values, record, row, dead)
+        return RowPart(values, record, row, dead, values.nulls)
 
     def _type(self, name: str) -> AvroType:
         """Returns the type of a schema; raises UnsupportedSchema."""

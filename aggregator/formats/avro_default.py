@@ -43,9 +43,11 @@ def encoded_default(kind: AvroType, value: Any) -> bytes:
         case "boolean":
             return bytes([value])
         case "int" | "long":
+            if kind.base == "int" and not -(2**31) <= value < 2**31:
+                raise WrongDefault(f"{value} is no int")
             return number(value)
         case "float" | "double":
-            return struct.pack("<f" if kind.base == "float" else "<d", value)
+            return _floating(kind.base, value)
         case "bytes":
             return _with_length(_octets(value))
         case "string":
@@ -63,9 +65,16 @@ def encoded_default(kind: AvroType, value: Any) -> bytes:
 
 def number(value: int) -> bytes:
     """Returns a number as a zigzag varint."""
-    if not -(2**62) <= value < 2**62:
+    if not -(2**63) <= value < 2**63:
         raise WrongDefault(f"{value} is too large a default")
     return packed([value << 1 ^ value >> 63])
+
+
+def _floating(base: str, value: float) -> bytes:
+    try:
+        return struct.pack("<f" if base == "float" else "<d", value)
+    except OverflowError:
+        raise WrongDefault(f"{value} is no {base}") from None
 
 
 def _of_union(kind: AvroType, value: Any) -> bytes:

@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from aggregator.formats.record_slice import Ints, RecordSlice
-from aggregator.tables.column_default import is_left_to_server
+from aggregator.tables.column_default import is_null
 from aggregator.tables.column_type import ColumnType, UnsupportedType, column_type
-from aggregator.tables.decoded import DeadRecord, Decoded
+from aggregator.tables.decoded import DeadRecord, Decoded, Mask
 from aggregator.tables.table_schema import COORDINATES, TableSchema
 
 REASON_CHARACTERS_MAX = 300
+NO_NULLS: Mapping[str, Mask] = MappingProxyType({})
 
 
 def loaded_types(schema: TableSchema) -> dict[str, ColumnType]:
@@ -39,35 +40,45 @@ def decoded_rows(
     record: Ints,
     row: Ints,
     dead: Mapping[int, str],
+    nulls: Mapping[str, Mask] = NO_NULLS,
 ) -> Decoded:
     """Returns the rows of records that are not dead.
 
+    What becomes of a record depends on no other one.
+
     Args:
         columns: rows of all records, in the Arrow types of the table; null where a record holds
-            nothing.
+            null or nothing.
         record: index of the record of each row, over all slices.
         row: number of each row in its record.
         dead: why records cannot be loaded, by index.
+        nulls: by column, True for each row that holds null; elsewhere a null is no value.
     """
     reasons = dict(dead)
     columns = dict(columns)
-    if reasons:
-        columns, record, row = _without(columns, record, row, reasons)
-    for column in schema.inserted:
-        values = columns.get(column.name)
-        if values is None or not 0 < values.null_count < len(values):
-            continue
-        if is_left_to_server(column):
-            missing = np.unique(record[np.asarray(values.is_null())])
-            reason = f"{column.name} is missing, and only the server knows its default"
-            reasons.update(dict.fromkeys(missing.tolist(), reason))
-            columns, record, row = _without(columns, record, row, reasons)
+    for name, kind in loaded_types(schema).items():
+        if name in nulls and not kind.is_nullable:
+            for at in np.unique(record[nulls[name]]).tolist():
+                reasons.setdefault(at, f"{name}: null is no {kind.name}")
+    if reasons and not (is_kept := ~np.isin(record, list(reasons))).all():
+        columns = {name: values.filter(pa.array(is_kept)) for name, values in columns.items()}
+        nulls = {name: rows[is_kept] for name, rows in nulls.items()}
+        record, row = record[is_kept], row[is_kept]
+    by_name = {column.name: column for column in schema.inserted}
+    nulls = {
+        name: rows for name, rows in nulls.items() if rows.any() and not is_null(by_name[name])
+    }
     offset = np.concatenate([each.offset for each in slices] or [record])
     timestamp = np.concatenate([each.timestamp_ms for each in slices] or [record])
     return Decoded(
         columns=MappingProxyType(
-            {name: values for name, values in columns.items() if values.null_count < len(values)}
+            {
+                name: values
+                for name, values in columns.items()
+                if values.null_count < len(values) or name in nulls
+            }
         ),
+        nulls=MappingProxyType(nulls),
         offset=offset[record],
         row=row,
         timestamp_ms=timestamp[record],
@@ -76,13 +87,3 @@ def decoded_rows(
             for at in sorted(reasons)
         ),
     )
-
-
-def _without(
-    columns: dict[str, pa.Array], record: Ints, row: Ints, dead: Mapping[int, str]
-) -> tuple[dict[str, pa.Array], Ints, Ints]:
-    kept = np.flatnonzero(~np.isin(record, list(dead)))
-    if len(kept) == len(record):
-        return columns, record, row
-    which = pa.array(kept)
-    return {name: each.take(which) for name, each in columns.items()}, record[kept], row[kept]

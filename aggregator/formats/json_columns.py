@@ -1,14 +1,16 @@
 """JSON columns: the fields of JSON documents in the types of an Avro schema.
 
-A field that is null, or that a document does not have, takes the schema's default; without one the
-document is refused, unless the schema allows null. Fields that the schema does not have are passed.
-Times and days are texts of ISO 8601, or numbers as Avro has them.
+A field that a document does not have takes the schema's default; without one the document is
+refused, unless the schema allows null. A field that is null is null, or the document is refused.
+Fields that the schema does not have are passed. Times and days are texts of ISO 8601, or numbers as
+Avro has them.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,10 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from aggregator.formats.avro_arrow import arrow_type
+from aggregator.formats.avro_arrow import arrow_type, arrow_values
+from aggregator.formats.avro_cursors import Cursors
+from aggregator.formats.avro_default import WrongDefault, encoded_default
 from aggregator.formats.avro_schema import AvroType, UnsupportedSchema
+from aggregator.formats.json_nulls import maybe_null, parsed
 from aggregator.formats.record_slice import Ints
 from aggregator.formats.time_texts import Flags
+from aggregator.formats.varint_words import PADDING
 
 _SCALARS = frozenset(["boolean", "int", "long", "float", "double", "string", "enum", "bytes"])
 _REASON_CHARACTERS_MAX = 200
@@ -36,6 +42,8 @@ class JsonColumns:
         self.type = arrow_type(kind)
         forms = (_form(self.type, is_text=True), _form(self.type, is_text=False))
         self._forms = forms if forms[0] != forms[1] else forms[:1]
+        self._defaults = dict(_defaults(kind, ""))
+        self._nulls: dict[str, list[tuple[int, list[bool]]]] = {}
         self.reasons: dict[int, str] = {}
         """Why documents of the last call are refused, by index."""
 
@@ -48,6 +56,7 @@ class JsonColumns:
         self.reasons = {}
         parts = list(self._parts(documents, 0))
         found = pa.concat_arrays(parts) if parts else pa.array([], _nullable(self.type))
+        self._nulls = self._null_fields(documents)
         return self._completed(self._kind, found, np.arange(len(found)), "")
 
     def _parts(self, documents: pa.BinaryArray, first: int) -> Iterator[pa.StructArray]:
@@ -89,6 +98,20 @@ class JsonColumns:
         ]
         return pa.StructArray.from_arrays(arrays, fields=list(_nullable(self.type)))
 
+    def _null_fields(self, documents: pa.BinaryArray) -> dict[str, list[tuple[int, list[bool]]]]:
+        """Returns, by the path of a field with a default, documents in which that field is null:
+        the index of each, and True for each place of the field in it that is null."""
+        names = {path.rpartition(".")[2] for path in self._defaults}
+        found: dict[str, list[tuple[int, list[bool]]]] = {}
+        for at in maybe_null(documents, names).tolist():
+            if at not in self.reasons:
+                places: dict[str, list[bool]] = {path: [] for path in self._defaults}
+                _add_places(self._kind, parsed(documents[at].as_py()), "", places)
+                for path, are_null in places.items():
+                    if any(are_null):
+                        found.setdefault(path, []).append((at, are_null))
+        return found
+
     def _completed(self, kind: AvroType, values: pa.Array, rows: Ints, path: str) -> pa.Array:
         """Returns values with their defaults; notes the documents that lack others.
 
@@ -114,21 +137,33 @@ class JsonColumns:
         is_there = np.asarray(values.is_valid())
         for name, part, column in zip(kind.names, kind.parts, values.flatten(), strict=True):
             inner = f"{path}.{name}" if path else name
+            # A default is complete, with the nulls that it has.
+            column = self._completed(part, column, rows, inner)
             if column.null_count:
-                column = self._with_default(kind, name, column)
+                column = self._with_default(inner, column, rows)
                 if not _allows_null(part):
                     is_missing = np.asarray(column.is_null()) & is_there
                     self._refuse(pa.array(is_missing), rows, f"{inner} is missing")
-            arrays.append(self._completed(part, column, rows, inner))
+            arrays.append(column)
         mask = pa.array(~is_there) if not is_there.all() else None
         return pa.StructArray.from_arrays(arrays, fields=list(arrow_type(kind)), mask=mask)
 
-    @staticmethod
-    def _with_default(kind: AvroType, name: str, column: pa.Array) -> pa.Array:
-        default = kind.defaults.get(name)
+    def _with_default(self, path: str, column: pa.Array, rows: Ints) -> pa.Array:
+        """Returns a field with its default where it is missing.
+
+        Args:
+            rows: index of the document of each value, ascending.
+        """
+        default = self._defaults.get(path)
         if default is None:
             return column
-        return pc.fill_null(column, pa.scalar(default, column.type))
+        is_missing: Flags = np.asarray(column.is_null())
+        for row, are_null in self._nulls.get(path, ()):
+            first, last = np.searchsorted(rows, (row, row + 1))
+            is_missing[first:last] &= ~np.array(are_null)
+        # Behind the values, as not every type has a way to fill nulls.
+        both = pa.concat_arrays([column, default.cast(column.type)])
+        return both.take(pa.array(np.where(is_missing, len(column), np.arange(len(column)))))
 
     def _array(self, kind: AvroType, values: pa.Array, rows: Ints, path: str) -> pa.Array:
         [item] = kind.parts
@@ -153,6 +188,51 @@ class JsonColumns:
             wrong = wrong & np.asarray(values.is_valid())
         for row in rows[wrong].tolist():
             self.reasons.setdefault(row, why)
+
+
+def _defaults(kind: AvroType, path: str) -> Iterator[tuple[str, pa.Array]]:
+    """Yields the paths of fields that have a default other than null, and the default of each."""
+    if kind.base == "record":
+        for name, part in zip(kind.names, kind.parts, strict=True):
+            inner = f"{path}.{name}" if path else name
+            if kind.defaults.get(name) is not None:
+                with suppress(WrongDefault):
+                    yield inner, _arrow_default(part, kind.defaults[name])
+            yield from _defaults(part, inner)
+    else:
+        for part in kind.parts:
+            yield from _defaults(part, path)
+
+
+def _arrow_default(kind: AvroType, value: Any) -> pa.Array:
+    """Returns one value. Raises WrongDefault."""
+    datum = encoded_default(kind, value)
+    octets = np.frombuffer(datum + PADDING, np.uint8)
+    begin, end = np.array([0]), np.array([len(datum)])
+    return arrow_values(kind, Cursors.over(octets, begin, end, begin))
+
+
+def _add_places(kind: AvroType, value: Any, path: str, places: Mapping[str, list[bool]]) -> None:
+    """Adds, for each place of a field in a document, whether the field is null there.
+
+    Args:
+        value: what a document has; None where it has nothing.
+        places: by the path of the field.
+    """
+    if kind.base == "union":
+        for part in kind.parts:
+            if part.base != "null":
+                _add_places(part, value, path, places)
+    elif kind.base == "array":
+        for item in value or ():
+            _add_places(kind.parts[0], item, path, places)
+    elif kind.base == "record":
+        fields = value or {}
+        for name, part in zip(kind.names, kind.parts, strict=True):
+            inner = f"{path}.{name}" if path else name
+            if inner in places:
+                places[inner].append(name in fields and fields[name] is None)
+            _add_places(part, fields.get(name), inner, places)
 
 
 def _check(kind: AvroType) -> None:

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+import pyarrow as pa
 
 from aggregator.formats.column_values import column_values, reason
 from aggregator.formats.decoded_rows import decoded_rows, loaded_types
 from aggregator.formats.json_lines import json_lines
+from aggregator.formats.json_nulls import null_fields
 from aggregator.formats.json_reader import JsonReader
 from aggregator.formats.record_slice import RecordSlice
+from aggregator.tables.column_default import is_null
 from aggregator.tables.column_type import ColumnType
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.table_schema import TableSchema
@@ -23,27 +26,43 @@ _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 def decode(slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
     """Returns the rows of a table's records.
 
-    A null value holds no row. A field that the table does not have is ignored; null is the same as
-    a missing field. The first of repeated fields counts. A record with one bad row is dead.
+    A null value holds no row. A field that the table does not have is ignored. A null field is
+    NULL, and of a column that is not Nullable it is bad; a missing one has the column's default.
+    The first of repeated fields counts. A record with one bad row is dead.
     Columns whose names JSON writes with escapes get their default.
     """
     documents, dead = json_lines(slices)
     read = _reader(schema).read(documents)
     dead.update(read.refused)
+    lines, record = read.documents.lines, read.documents.record
+    nulls, refused = null_fields(lines, read.columns, _told_apart(schema))
+    for at, why in refused.items():
+        dead.setdefault(int(record[at]), why)
     columns = {}
     for name, kind in _types(schema).items():
+        if name in nulls and name not in read.columns:
+            columns[name] = pa.nulls(len(lines), kind.arrow)
         if name not in read.columns:
             continue
         columns[name], bad = column_values(kind, read.columns[name], schema.timezone)
         for at in np.flatnonzero(bad).tolist():
             why = reason(name, kind, read.columns[name], at)
-            dead.setdefault(int(read.documents.record[at]), why)
-    return decoded_rows(slices, schema, columns, read.documents.record, read.documents.row, dead)
+            dead.setdefault(int(record[at]), why)
+    return decoded_rows(slices, schema, columns, record, read.documents.row, dead, nulls)
 
 
 @lru_cache(maxsize=256)
 def _reader(schema: TableSchema) -> JsonReader:
     return JsonReader(_types(schema))
+
+
+@lru_cache(maxsize=256)
+def _told_apart(schema: TableSchema) -> tuple[str, ...]:
+    """Returns the columns for which null is something else than a missing field."""
+    names = _types(schema)
+    return tuple(
+        column.name for column in schema.inserted if column.name in names and not is_null(column)
+    )
 
 
 @lru_cache(maxsize=256)

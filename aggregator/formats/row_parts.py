@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from aggregator.formats.record_slice import Ints
+from aggregator.tables.decoded import Mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,12 +21,14 @@ class RowPart:
         record: index of the record of each row.
         row: number of each row in its record.
         dead: why records cannot be loaded, by index.
+        nulls: by column, True for each row that holds null; elsewhere a null is no value.
     """
 
     columns: Mapping[str, pa.Array] = field(default_factory=dict)
     record: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     row: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     dead: Mapping[int, str] = field(default_factory=dict)
+    nulls: Mapping[str, Mask] = field(default_factory=dict)
 
 
 def joined(parts: Sequence[RowPart]) -> RowPart:
@@ -44,4 +47,10 @@ def joined(parts: Sequence[RowPart]) -> RowPart:
         whole = pa.concat_arrays(values)
         columns[name] = whole if is_sorted else whole.take(pa.array(order))
     dead = {at: why for part in parts for at, why in part.dead.items()}
-    return RowPart(columns, record[order], row[order], dead)
+    nulls = {
+        name: np.concatenate(
+            [part.nulls.get(name, np.zeros(len(part.record), np.bool_)) for part in parts]
+        )[order]
+        for name in dict.fromkeys(name for part in parts for name in part.nulls)
+    }
+    return RowPart(columns, record[order], row[order], dead, nulls)

@@ -181,15 +181,13 @@ class BlockForming:
         if self._stops_at(partition, decoded.dead):
             return
         letters = self._letters(place, draft, decoded.dead)
-        now_ms = time.time_ns() // 1_000_000
-        progress.seal(draft, schema.hash if schema else "", now_ms)
+        now_ms, block_hash = time.time_ns() // 1_000_000, schema.block_hash if schema else ""
+        progress.seal(draft, block_hash, now_ms)
         partition.loading_bytes += (size := sum(each.size_bytes for each in draft.slices))
         try:
             await self.committer.commit(partition, letters)
             self._refused.note(place, table, decoded.dead, has_table=schema is not None)
-            block = TableRange(
-                draft.begin, draft.end, draft.records, schema.hash if schema else "", now_ms
-            )
+            block = TableRange(draft.begin, draft.end, draft.records, block_hash, now_ms)
             await self._send(partition, draft, decoded, schema, block)
         finally:
             partition.loading_bytes -= size
@@ -217,8 +215,8 @@ class BlockForming:
             return
         schema = await self._schema_of_sent(place, draft.table, block)
         schema, decoded = await self._decode(place, draft, schema)
-        # By the columns of then others may have been dead, and nobody knows which.
-        is_other = schema is not None and schema.hash != block.schema
+        # By the columns or rules of then others may have been dead, and nobody knows which.
+        is_other = schema is not None and schema.block_hash != block.schema
         if is_other and not await self._set_aside(partition, draft, decoded, told=set()):
             return
         if draft.records != block.records:
@@ -275,7 +273,7 @@ class BlockForming:
         is_doubtful = is_replayed
         told = {each.offset for each in decoded.dead}
         while len(decoded) and schema:
-            is_as_intended = draft.records == block.records and schema.hash == block.schema
+            is_as_intended = draft.records == block.records and schema.block_hash == block.schema
             formed = FormedBlock(draft.table, block, decoded, schema, is_as_intended)
             try:
                 await self.store.load(place, formed, is_doubtful=is_doubtful)

@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from aggregator.loader.counters import (
     BLOCK_BYTES,
     BLOCK_SECONDS,
@@ -125,7 +127,7 @@ class BlockLoading:
     async def _load(self, block: OutgoingBlock, attempts: BlockAttempts, trouble: _Trouble) -> None:
         decided_at = time.monotonic()
         looks = inserts = 0
-        native, digest, encoded = block.native, "", None
+        native, digest, encoded = block.native, block.part, None
         while (step := attempts.step) is not Step.DONE:
             await self._released(block.name.table)
             try:
@@ -180,8 +182,8 @@ class BlockLoading:
     @staticmethod
     async def _encoded(block: OutgoingBlock, lacking: Mask | None) -> tuple[NativeBlock, str]:
         if lacking is None:
-            return block.native, ""
-        digest = hashlib.sha256(lacking.tobytes()).hexdigest()[:DIGEST_DIGITS]
+            return block.native, block.part
+        digest = part_digest(lacking, block.part)
         return await run_in_thread(block.rest, lacking), digest
 
     @asynccontextmanager
@@ -238,6 +240,12 @@ class BlockLoading:
 
     async def _parts(self, table: str) -> int:
         return await run_in_thread(self.store.most_parts, table)
+
+
+def part_digest(rows: Mask, of_part: str = "") -> str:
+    """Returns the digest that names some rows of a block, or of a part of it."""
+    text = of_part.encode() + np.packbits(rows).tobytes() if of_part else rows.tobytes()
+    return hashlib.sha256(text).hexdigest()[:DIGEST_DIGITS]
 
 
 @dataclass(eq=False)

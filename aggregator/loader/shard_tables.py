@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from aggregator.formats.decoders import Decoder, decoder_of
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.loader.assignment import LoaderAssignment
-from aggregator.loader.block_loading import BlockLoading
+from aggregator.loader.block_loading import BlockLoading, part_digest
 from aggregator.loader.counters import SCHEMA_CHANGES, SCHEMA_FAILURES, SCHEMA_READS
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.tally import Tally
@@ -22,7 +22,7 @@ from aggregator.store.retry import RetryPolicy
 from aggregator.store.schema_reader import TableFacts
 from aggregator.store.shard_store import NotStored, ShardStore, StoreTimeouts
 from aggregator.tables.decoded import Decoded
-from aggregator.tables.native_block import NativeBlock, native
+from aggregator.tables.native_block import NativeBlock, native, rows_of_inserts
 from aggregator.tables.table_schema import TableSchema, changed_tables
 from balancer.plan import TopicPartition
 from replicator.config.feed_settings import ClickHouseFeed
@@ -143,8 +143,8 @@ class ShardTables:
     async def load(self, place: TopicPartition, block: FormedBlock, *, is_doubtful: bool) -> None:
         """Returns once the block is stored for good (see BlockStore.load)."""
         shard = self._shard(place.topic)
-        outgoing = await run_in_thread(self._outgoing, place, block)
-        await shard.loading.load(outgoing, is_doubtful=is_doubtful)
+        for outgoing in await run_in_thread(self._outgoing, place, block):
+            await shard.loading.load(outgoing, is_doubtful=is_doubtful)
 
     def is_held(self, topic: str, table: str) -> bool:
         """Returns True while nothing is inserted into a table because it has too many parts."""
@@ -165,8 +165,20 @@ class ShardTables:
         for shard in self._shards.values():
             await run_in_thread(shard.store.close)
 
-    def _outgoing(self, place: TopicPartition, block: FormedBlock) -> OutgoingBlock:
-        cluster, decoded, schema = self._assignment.cluster, block.decoded, block.schema
+    def _outgoing(self, place: TopicPartition, block: FormedBlock) -> list[OutgoingBlock]:
+        """Returns the block, or its parts if its rows leave other columns to the server: an insert
+        names a column for all its rows or for none."""
+        parts = rows_of_inserts(block.decoded, block.schema)
+        if len(parts) == 1:
+            return [self._part(place, block, block.decoded, "")]
+        return [
+            self._part(place, block, block.decoded.where(rows), part_digest(rows)) for rows in parts
+        ]
+
+    def _part(
+        self, place: TopicPartition, block: FormedBlock, decoded: Decoded, part: str
+    ) -> OutgoingBlock:
+        cluster, schema = self._assignment.cluster, block.schema
 
         def encoded(rows: Decoded) -> NativeBlock:
             return native(
@@ -183,6 +195,7 @@ class ShardTables:
                 block.range.end,
             ),
             native=encoded(decoded),
+            part=part,
             identities=Identities(decoded.offset, decoded.row),
             has_coordinates=schema.has_coordinates,
             is_as_intended=block.is_as_intended,

@@ -12,10 +12,11 @@ from aggregator.tables.native_block import NativeBlock
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OutgoingBlock:
-    """Block of one table, from one partition.
+    """Block of one table, from one partition, or the part of a block that one insert takes.
 
     Args:
         native: all rows, encoded.
+        part: digest that names the part; empty for a whole block.
         identities: of the rows, in the order of `native`.
         has_coordinates: the table has columns that hold these identities.
         is_as_intended: records and schema are those of the intent, so that a repeat of the block
@@ -26,6 +27,7 @@ class OutgoingBlock:
 
     name: BlockName
     native: NativeBlock
+    part: str = ""
     identities: Identities
     has_coordinates: bool
     is_as_intended: bool

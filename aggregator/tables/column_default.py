@@ -1,14 +1,14 @@
 """Column defaults: the value of a column that a record does not hold.
 
-A missing value and a null are the same. `now()` and `today()` are the record's timestamp, so that a
-block that is rebuilt is the same block. Other expressions are evaluated by the server, which does
-so only for a column that the whole block leaves out.
+`now()` and `today()` are the record's timestamp, so that a block that is rebuilt is the same block.
+Constants are known here. Other expressions are evaluated by the server, which does so only for a
+column that a whole insert leaves out.
 """
 
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aggregator.tables.column_type import NUMBERS, TIMES, ColumnType, UnsupportedType, column_type
-from aggregator.tables.decoded import Ints
+from aggregator.tables.column_type import TIMES, ColumnType, UnsupportedType, column_type
+from aggregator.tables.constant import NoConstant, constant
+from aggregator.tables.decoded import Ints, Mask
 from aggregator.tables.table_schema import Column
 
 _CONVERSIONS = (
@@ -27,17 +28,20 @@ _CONVERSIONS = (
     re.compile(r"\((?P<inside>.*)\)", re.DOTALL),
 )
 _RECORD_TIME = re.compile(r"(?:now|now64|today)\(\d*\)", re.IGNORECASE)
-_STRING = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _MS_PER_DAY = 86_400_000
 
 
-def is_left_to_server(column: Column) -> bool:
-    """Returns True if only the server can evaluate the column's default."""
+def is_left_to_server(column: Column, timezone: str = "UTC") -> bool:
+    """Returns True if only the server can evaluate the column's default.
+
+    Args:
+        timezone: of the server.
+    """
     try:
-        literal = _literal(column.type, _unwrapped(column.default_expression))
+        default = _constant(column.type, column.default_expression, timezone)
     except UnsupportedType:
         return True
-    return literal is None and not is_record_time(column)
+    return default is None and not is_record_time(column)
 
 
 def is_record_time(column: Column) -> bool:
@@ -46,23 +50,41 @@ def is_record_time(column: Column) -> bool:
     return is_time and _RECORD_TIME.fullmatch(_unwrapped(column.default_expression)) is not None
 
 
-def filled(column: Column, values: pa.Array, timestamp_ms: Ints, timezone: str) -> pa.Array:
-    """Returns the values with defaults instead of nulls; NULL stays where it is the default.
+def is_null(column: Column) -> bool:
+    """Returns True if the column's default is NULL, so that a null and a missing value are one."""
+    default = _constant(column.type, column.default_expression, "UTC")
+    return default is not None and not default.is_valid
+
+
+def filled(
+    column: Column,
+    values: pa.Array,
+    timestamp_ms: Ints,
+    timezone: str,
+    is_missing: Mask | None = None,
+) -> pa.Array:
+    """Returns the values with the column's default in place of missing ones.
 
     Args:
         timestamp_ms: of the record of each row.
         timezone: of the server.
+        is_missing: True for each row without a value; None: wherever there is a null.
     """
-    if not values.null_count:
+    if is_missing is None:
+        is_missing = np.asarray(values.is_null())
+    if not is_missing.any():
         return values
     kind = column_type(column.type)
     if is_record_time(column):
-        return pc.fill_null(values, _record_time(kind, timestamp_ms, timezone))
-    default = _literal(column.type, _unwrapped(column.default_expression))
+        return pc.if_else(pa.array(is_missing), _record_time(kind, timestamp_ms, timezone), values)
+    default = _constant(column.type, column.default_expression, timezone)
     if default is None:
         default = zero(kind)
-    # A missing array needs no value: its length is 0.
-    return pc.fill_null(values, default) if default.is_valid and not kind.element else values
+    if not default.is_valid:
+        return values
+    with_default = pa.concat_arrays([values, pa.array([default.as_py()], kind.arrow)])
+    place = np.where(is_missing, len(values), np.arange(len(values)))
+    return with_default.take(pa.array(place))
 
 
 def zero(kind: ColumnType) -> pa.Scalar:
@@ -112,32 +134,12 @@ def _record_time(kind: ColumnType, timestamp_ms: Ints, timezone: str) -> pa.Arra
 
 
 @lru_cache(maxsize=4096)
-def _literal(type_name: str, expression: str) -> pa.Scalar | None:
+def _constant(type_name: str, expression: str, timezone: str) -> pa.Scalar | None:
     """Returns the value of a constant expression; None for any other."""
     kind = column_type(type_name)
     if not expression:
         return zero(kind)
-    if expression.upper() == "NULL" and kind.is_nullable:
-        return pa.scalar(None, kind.arrow)
-    string = _STRING.fullmatch(expression)
     try:
-        if string and "\\" not in string[1]:
-            return _of_string(kind, string[1])
-        if kind.base == "Decimal":
-            return pa.scalar(Decimal(expression), kind.arrow)
-        if kind.base in NUMBERS:
-            number = float(expression) if kind.base.startswith("Float") else int(expression)
-            return pa.scalar(number, kind.arrow)
-    except (ValueError, InvalidOperation, pa.ArrowInvalid, OverflowError):
+        return pa.array([constant(kind, expression, timezone)], kind.arrow)[0]
+    except (NoConstant, ValueError, OverflowError):
         return None
-    return None
-
-
-def _of_string(kind: ColumnType, text: str) -> pa.Scalar | None:
-    if kind.base == "String":
-        return pa.scalar(text.encode(), kind.arrow)
-    if kind.values and text in dict(kind.values):
-        return pa.scalar(dict(kind.values)[text], kind.arrow)
-    if kind.base == "FixedString":
-        return pa.scalar(text.encode().ljust(kind.length, b"\0"), kind.arrow)
-    return None

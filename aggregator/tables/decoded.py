@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ class Decoded:
 
     Args:
         columns: by name, in the Arrow type of the column's ClickHouse type. A column that no record
-            holds is left out: it gets its default.
+            holds is left out: it gets its default. So does a null, but for those of `nulls`.
+        nulls: by Nullable column, True for each row that holds NULL.
         offset: of the record of each row.
         row: number of each row in its record, from 0.
         timestamp_ms: of the record of each row.
@@ -40,6 +42,7 @@ class Decoded:
     """
 
     columns: Mapping[str, pa.Array] = field(default_factory=lambda: MappingProxyType({}))
+    nulls: Mapping[str, Mask] = field(default_factory=lambda: MappingProxyType({}), kw_only=True)
     offset: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     row: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     timestamp_ms: Ints = field(default_factory=lambda: np.empty(0, np.int64))
@@ -52,4 +55,14 @@ class Decoded:
     def where(self, mask: npt.NDArray[np.bool_]) -> Decoded:
         """Returns some of the rows: True for each row to take."""
         columns = {name: values.filter(mask) for name, values in self.columns.items()}
-        return Decoded(columns, self.offset[mask], self.row[mask], self.timestamp_ms[mask])
+        nulls = {name: rows[mask] for name, rows in self.nulls.items()}
+        rows = self.offset[mask], self.row[mask], self.timestamp_ms[mask]
+        return Decoded(columns, *rows, nulls=nulls)
+
+    def is_missing(self, name: str) -> Mask:
+        """Returns True for each row that holds no value of a column, and no NULL."""
+        values = self.columns.get(name)
+        if values is None:
+            return np.ones(len(self), np.bool_)
+        is_null: Mask = np.asarray(values.is_null())
+        return is_null & ~self.nulls[name] if name in self.nulls else is_null

@@ -27,7 +27,7 @@ from aggregator.tables.column_default import (
     is_record_time,
 )
 from aggregator.tables.column_type import ColumnType, UnsupportedType, column_type
-from aggregator.tables.decoded import Decoded
+from aggregator.tables.decoded import Decoded, Mask
 from aggregator.tables.table_schema import Column, TableSchema
 from aggregator.tables.value_limits import limits_of
 from replicator.batches import varints
@@ -52,6 +52,10 @@ Octets = bytes | memoryview
 
 class TooManyRows(Exception):
     """A block that one insert cannot hold. Load its records in several blocks."""
+
+
+class MixedRows(ValueError):
+    """Rows that one insert cannot hold, as it names a column for all of them or for none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,6 +102,9 @@ def native(
 
     Columns that no row holds are left out: the server fills them. Coordinates are filled in.
 
+    Args:
+        decoded: rows of one insert (see rows_of_inserts).
+
     Raises:
         TooManyRows: more than ROWS_MAX.
         UnsupportedType: no column of the table can be loaded.
@@ -121,6 +128,19 @@ def native(
     )
 
 
+def rows_of_inserts(decoded: Decoded, schema: TableSchema) -> list[Mask]:
+    """Returns the rows of each insert: those that leave the same columns to the server.
+
+    How many inserts a block takes depends on its rows; what becomes of a row does not.
+    """
+    group = np.zeros(len(decoded), np.int64)
+    for column in schema.inserted:
+        if column.name in decoded.columns and is_left_to_server(column, schema.timezone):
+            is_missing = decoded.is_missing(column.name)
+            _, group = np.unique(group * 2 + is_missing, return_inverse=True)
+    return [group == number for number in range(int(group.max(initial=0)) + 1)]
+
+
 @dataclass(frozen=True, slots=True)
 class _Parts:
     """Encoder of a block's columns."""
@@ -136,21 +156,28 @@ class _Parts:
         values = self.decoded.columns.get(column.name)
         if values is None:
             return self._default(column) if _is_filled_here(column) else None
-        return _encoded(column_type(column.type), self._filled(column, values))
+        is_missing = self.decoded.is_missing(column.name)
+        if is_missing.any() and is_left_to_server(column, self.schema.timezone):
+            if not is_missing.all():
+                raise MixedRows(f"some rows of {self.schema.table} have no {column.name}")
+            return None
+        return _encoded(column_type(column.type), self._filled(column, values, is_missing))
 
     def any_column(self) -> tuple[Column, Octets]:
         """Returns a column of defaults, for rows that hold nothing: a block has a column."""
         for column in self.schema.inserted:
-            if is_loaded(column) and not is_left_to_server(column):
+            if is_loaded(column) and not is_left_to_server(column, self.schema.timezone):
                 return column, self._default(column)
         raise UnsupportedType(f"{self.schema.table} has no column that can be loaded")
 
     def _default(self, column: Column) -> Octets:
-        kind = column_type(column.type)
-        return _encoded(kind, self._filled(column, pa.nulls(len(self.decoded), kind.arrow)))
+        kind, rows = column_type(column.type), len(self.decoded)
+        nothing = pa.nulls(rows, kind.arrow)
+        return _encoded(kind, self._filled(column, nothing, np.ones(rows, np.bool_)))
 
-    def _filled(self, column: Column, values: pa.Array) -> pa.Array:
-        return filled(column, values, self.decoded.timestamp_ms, self.schema.timezone)
+    def _filled(self, column: Column, values: pa.Array, is_missing: Mask) -> pa.Array:
+        times, timezone = self.decoded.timestamp_ms, self.schema.timezone
+        return filled(column, values, times, timezone, is_missing)
 
     def _coordinate(self, column: Column) -> Octets:
         kind, rows = column_type(column.type), len(self.decoded)

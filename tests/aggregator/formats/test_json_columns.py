@@ -109,14 +109,102 @@ def test_times_and_days_are_texts_or_numbers():
         assert made.reasons == {}
 
 
-def test_a_missing_field_has_its_default():
-    made = columns(("a", "int", {"default": 7}), ("b", ["null", "string"], {"default": None}))
-    assert read(made, {}, {"a": 1, "b": "x", "c": [{}]}, {"a": None}).to_pylist() == [
-        {"a": 7, "b": None},
-        {"a": 1, "b": "x"},
-        {"a": 7, "b": None},
+def test_a_missing_field_has_its_default_and_a_null_one_is_null():
+    made = columns(
+        ("a", "int", {"default": 7}),
+        ("b", ["null", "string"], {"default": None}),
+        ("c", ["string", "null"], {"default": "x"}),
+    )
+    found = read(made, {}, {"a": 1, "b": "y", "d": [{}]}, {"a": None}, {"c": None}).to_pylist()
+    assert [found[at] for at in (0, 1, 3)] == [
+        {"a": 7, "b": None, "c": "x"},
+        {"a": 1, "b": "y", "c": "x"},
+        {"a": 7, "b": None, "c": None},
     ]
-    assert made.reasons == {}
+    assert made.reasons == {2: "a is missing"}
+
+
+ROW = {
+    "type": "record",
+    "name": "nested",
+    "fields": [
+        {"name": "a", "type": "int", "default": 7},
+        {"name": "b", "type": ["string", "null"], "default": "b"},
+        {"name": "list", "type": {"type": "array", "items": "int"}, "default": [1, 2]},
+    ],
+}
+FIELDS = [
+    ("a", "int", {"default": 3}),
+    ("b", ["null", "int"], {}),
+    ("row", [ROW, "null"], {"default": {"a": 5}}),
+    ("rows", {"type": "array", "items": ["null", "nested"]}, {"default": [{"b": None}]}),
+]
+nested = st.fixed_dictionaries(
+    {},
+    optional={
+        "a": st.none() | SCALARS["int"],
+        "b": st.none() | st.text("xyé", max_size=3),
+        "list": st.none() | st.lists(SCALARS["int"], max_size=2),
+    },
+)
+documents = st.fixed_dictionaries(
+    {},
+    optional={
+        "a": st.none() | SCALARS["int"],
+        "b": st.none() | SCALARS["int"],
+        "row": st.none() | nested,
+        "rows": st.none() | st.lists(st.none() | nested, max_size=3),
+        "other": st.just({"a": None}),
+    },
+)
+
+
+def completed(row):
+    """Returns what a document means, in plain Python; None if it is refused."""
+    own = {"a": 3, "b": None, "row": {"a": 5}, "rows": [{"b": None}], **row}
+    own.pop("other", None)
+    if own["a"] is None or own["rows"] is None:
+        return None
+    rows = [own["row"], *own["rows"]]
+    full = [each and {"a": 7, "b": "b", "list": [1, 2], **each} for each in map(_given, rows)]
+    if any(each and (each["a"] is None or each["list"] is None) for each in full):
+        return None
+    return {**own, "row": full[0], "rows": full[1:]}
+
+
+def _given(each):
+    # An empty object is no null.
+    return None if each is None else {"a": 7, **each}
+
+
+@given(st.lists(documents, min_size=1, max_size=8))
+def test_null_and_missing_fields_are_told_apart_at_any_depth(rows):
+    made = columns(*FIELDS)
+    found = read(made, *rows).to_pylist()
+    wanted = [completed(row) for row in rows]
+    assert sorted(made.reasons) == [at for at, row in enumerate(wanted) if row is None]
+    assert [row for at, row in enumerate(found) if at not in made.reasons] == [
+        row for row in wanted if row is not None
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "meant"),
+    [
+        ("bytes", "\u00ff\u0000é", b"\xff\x00\xe9"),
+        ("double", 3, 3.0),
+        ("long", -(2**63), -(2**63)),
+        ({"type": "enum", "name": "e", "symbols": ["A", "B"]}, "B", "B"),
+        (logical("int", "date"), 18262, date(2020, 1, 1)),
+        (logical("long", "timestamp-millis"), 5, datetime(1970, 1, 1, 0, 0, 0, 5000, tzinfo=UTC)),
+        ({"type": "array", "items": "string"}, ["é"], ["é"]),
+        (ROW, {"a": 1}, {"a": 1, "b": "b", "list": [1, 2]}),
+    ],
+)
+def test_a_default_means_what_avro_says(kind, default, meant):
+    made = columns(("n", "int", {}), ("v", kind, {"default": default}))
+    found = read(made, {"n": 1}).to_pylist()
+    assert (found, made.reasons) == ([{"n": 1, "v": meant}], {})
 
 
 def test_documents_that_are_spaced_or_large_are_read():

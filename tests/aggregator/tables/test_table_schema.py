@@ -18,6 +18,11 @@ def test_tables_with_other_columns_have_changed_and_new_or_dropped_ones_have_not
     assert changed_tables({}, after) == 0
 
 
+def test_a_block_by_other_rules_is_no_block_of_the_intent():
+    hits = TableSchema("hits", (ID,))
+    assert hits.block_hash not in (hits.hash, TableSchema("hits", (ID, NAME)).block_hash)
+
+
 def test_a_window_that_was_altered_is_no_change_of_columns():
     before = {"hits": TableSchema("hits", (ID,), deduplication_window=100)}
     after = {"hits": TableSchema("hits", (ID,), deduplication_window=1000)}

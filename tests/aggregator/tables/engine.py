@@ -1,0 +1,30 @@
+"""ClickHouse in this process, for tests that ask a server what it makes of a table or a block."""
+
+from __future__ import annotations
+
+import atexit
+from functools import cache
+from tempfile import mkdtemp
+from typing import Any
+
+
+@cache
+def engine() -> Any:
+    """Returns the session of this process: chdb has one at a time."""
+    from chdb.session import Session
+
+    session = Session(mkdtemp(prefix="chdb-"))
+    atexit.register(session.cleanup)
+    return session
+
+
+def native_of(query: str) -> bytes:
+    """Returns the answer in the format Native."""
+    answer: bytes = engine().query(query, "Native").bytes()
+    return answer
+
+
+def texts_of(query: str) -> list[list[str]]:
+    """Returns the answer as rows of texts, as ClickHouse escapes them."""
+    answer = engine().query(query, "TabSeparated").bytes().decode()
+    return [line.split("\t") for line in answer.splitlines()]
