@@ -173,8 +173,12 @@ def test_one_bad_row_makes_the_whole_record_dead():
 
 
 def test_columns_that_no_record_holds_are_left_out():
-    decoded = decode([slice_of([b'{"number":1,"small":null}'])], SCHEMA)
+    decoded = decode([slice_of([b'{"number":1}'])], SCHEMA)
     assert list(decoded.columns) == ["number"]
+
+
+def test_null_is_no_missing_value():
+    assert dead_reason(b'{"number":1,"small":null}') == "small: null is no UInt8"
 
 
 def test_a_table_without_a_column_of_the_record_gets_a_row():
@@ -209,16 +213,15 @@ def test_names_of_columns_may_be_other_than_identifiers(name):
     assert [each.offset for each in decoded.dead] == [1]
 
 
-def test_a_default_that_only_the_server_knows_must_be_missing_everywhere_or_nowhere():
+def test_a_default_that_only_the_server_knows_may_be_missing_in_some_records():
     schema = TableSchema(
         "t", (Column("a", "UInt8"), Column("b", "Date", "DEFAULT", "toDate(time)"))
     )
     without = decode([slice_of([b'{"a":1}', b'{"a":2}'])], schema)
     assert list(without.columns) == ["a"] and without.dead == ()
     mixed = decode([slice_of([b'{"a":1}', b'{"a":2,"b":"2020-01-01"}'])], schema)
-    assert mixed.offset.tolist() == [1]
-    [dead] = mixed.dead
-    assert dead.reason == "b is missing, and only the server knows its default"
+    assert (mixed.offset.tolist(), mixed.dead) == ([0, 1], ())
+    assert mixed.is_missing("b").tolist() == [True, False]
 
 
 def test_a_record_with_more_rows_than_an_insert_holds_is_a_dead_letter(monkeypatch):
