@@ -178,7 +178,7 @@ def test_columns_that_no_record_holds_are_left_out():
 
 
 def test_null_is_no_missing_value():
-    assert dead_reason(b'{"number":1,"small":null}') == "small: null is no UInt8"
+    assert dead_reason(b'{"number":1,"small":null}') == "small: null is no Int8"
 
 
 def test_a_table_without_a_column_of_the_record_gets_a_row():

@@ -5,12 +5,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
+from aiokafka.errors import KafkaError
+
+from aggregator.driver import store_probe
+from aggregator.driver.adoption_memory import AdoptionMemory
+from aggregator.driver.feed_adoption import FeedAdoption
 from aggregator.driver.start_group import StartWaits, group_offsets
-from aggregator.intents.intent import Intent
-from aggregator.intents.intent_store import IntentStore
+from aggregator.intents.stored import Stored
 from aggregator.loader import object_records
 from aggregator.loader.dead_letters import PARTITIONS
 from aggregator.loader.produced import MESSAGE_BYTES_MAX
@@ -20,19 +26,21 @@ from replicator.config.feed_settings import Feed
 from replicator.config.names import (
     OWN_PREFIX,
     PLAN_TOPIC,
+    adopted_topic,
     aggregator_id,
     dead_letter_topic,
     objects_topic,
-    unloaded_id,
 )
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable
 from replicator.kafka.admin.group_members import GroupMembers
 from replicator.kafka.admin.own_topics import make_topics
 from replicator.kafka.admin.topic import Topic
 from replicator.kafka.admin.topic_changes import Create
-from replicator.kafka.client.cluster import Cluster
-from replicator.kafka.client.custody import Custody
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Answered, Cluster
+from replicator.kafka.client.progress_expiry import read_expiry
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.driver_command import Term, read_command
 from replicator.spark.driver_term import DriverTerm
@@ -40,6 +48,14 @@ from replicator.spark.driver_term import DriverTerm
 log = logging.getLogger(__name__)
 
 COMMAND_SECONDS = 10.0
+NOTE_SECONDS = 3.0
+MEMORY_CONFIG = (
+    ("cleanup.policy", "compact"),
+    # A note is written again and again: what is overtaken goes within days.
+    ("segment.ms", "86400000"),
+    ("segment.bytes", str(64 << 20)),
+)
+AskStore = Callable[..., Awaitable[Mapping[TopicPartition, Stored]]]
 
 
 class ClusterLeadership:
@@ -48,6 +64,7 @@ class ClusterLeadership:
     Args:
         feeds: those that read this cluster.
         make_admin: makes the admin client of the cluster.
+        ask_store: returns what a feed's store has of partitions without an intent.
     """
 
     def __init__(
@@ -57,6 +74,7 @@ class ClusterLeadership:
         name: ClusterName,
         feeds: Sequence[Feed],
         make_admin: Callable[..., Admin] = Admin,
+        ask_store: AskStore = store_probe.stored,
     ) -> None:
         self.name = name
         self.feeds = feeds
@@ -78,6 +96,8 @@ class ClusterLeadership:
         self._term = DriverTerm(self._cluster, self._driver_id, settings.transaction_timeout_ms)
         self._wanted = (0, False)
         self._changed = asyncio.Event()
+        self._adoptions = {feed.name: self._adoption(feed, ask_store) for feed in feeds}
+        self._is_examined = False
 
     @property
     def term(self) -> Term:
@@ -99,12 +119,57 @@ class ClusterLeadership:
             *(Create(topic, PARTITIONS, config, replicas) for topic in letters),
             *(Create(topic, object_records.PARTITIONS, kept, replicas) for topic in objects),
         ]
+        await self._examine()
         await run_in_thread(make_topics, self._admin, creates)
+        await self._make_memories(replicas)
         await self._cluster.open()
+
+    async def _examine(self) -> None:
+        """Finds the feeds that are new in the cluster: the others have a topic of dead letters."""
+        if self._is_examined:
+            return
+        letters = {dead_letter_topic(feed.name): feed.name for feed in self.feeds}
+        there = await run_in_thread(self._admin.topics, list(letters))
+        known = {letters[topic.name] for topic in there}
+        for name, adoption in self._adoptions.items():
+            adoption.is_new = name not in known
+        self._is_examined = True
+
+    async def _make_memories(self, replicas: int) -> None:
+        """Makes the topics that remember adoptions. A feed whose topic is refused goes on: what
+        rests too long is then asked of the store alone."""
+        for name, adoption in self._adoptions.items():
+            create = Create(adopted_topic(name), 1, MEMORY_CONFIG, replicas)
+            try:
+                await run_in_thread(make_topics, self._admin, [create])
+            except AdminUnreachable:
+                raise
+            except AdminError as error:
+                adoption.can_remember = False
+                log.error(
+                    "event=adoptions-not-remembered feed=%s cluster=%s: %s",
+                    name,
+                    self.name.replace(" ", "-"),
+                    error,
+                )
+
+    def _adoption(self, feed: Feed, ask_store: AskStore) -> FeedAdoption:
+        return FeedAdoption(
+            feed=feed,
+            name=self.name.replace(" ", "-"),
+            cluster=self._cluster,
+            admin=self._admin,
+            driver=self._term,
+            memory=AdoptionMemory(self._cluster, feed.name),
+            starts=self._starts,
+            probe=partial(ask_store, feed, self.name, self._cluster),
+            timeout_ms=self._appliance.replicator.transaction_timeout_ms,
+        )
 
     async def acquire(self) -> None:
         """Acquires the leadership; the driver before is fenced from here on."""
         term = await self._term.open()
+        self._term.renew_within((await read_expiry(self._cluster)).renewal_seconds)
         before = await read_command(self._cluster, self._driver_id)
         self.last_version = before.plan_version if before else 0
         log.info(
@@ -142,6 +207,11 @@ class ClusterLeadership:
         return await self._term.has_successor()
 
     async def close(self) -> None:
+        """Notes how far the feeds are loaded, if this driver still leads, and disconnects."""
+        with suppress(TimeoutError, Answered, Unreachable, KafkaError, OSError):
+            async with asyncio.timeout(NOTE_SECONDS if self._term.term.epoch >= 0 else 0):
+                for adoption in self._adoptions.values():
+                    await adoption.note()
         await self._cluster.close()
 
     async def _keep_publishing(self) -> None:
@@ -162,17 +232,24 @@ class ClusterLeadership:
 
     # -- partitions
 
-    async def partitions(self) -> dict[str, list[TopicPartition]]:
-        """Returns the partitions of each feed's topics, all of them adopted.
+    @property
+    def pause_seconds(self) -> float:
+        """Longest pause between two looks for partitions, after which commits might expire."""
+        return min((it.pause_seconds for it in self._adoptions.values()), default=math.inf)
 
-        Raises AdminError; Fenced when a newer driver leads.
+    async def partitions(self) -> dict[str, list[TopicPartition]]:
+        """Returns the partitions of each feed's topics, all of them adopted or parked.
+
+        Intents that no loader renews are renewed.
+
+        Raises AdminError, Unreachable, Answered; Fenced when a newer driver leads.
         """
         topics = await run_in_thread(self._admin.topics)
         found: dict[str, list[TopicPartition]] = {}
         for feed in self.feeds:
             own = [topic for topic in topics if _is_loaded(feed, topic)]
             try:
-                await self._adopt(feed, own)
+                await self._adoptions[feed.name].round(own)
             except StartWaits as waits:
                 self.waiting[feed.name] = str(waits)
             else:
@@ -183,50 +260,6 @@ class ClusterLeadership:
                 for number in range(topic.partitions)
             ]
         return found
-
-    async def _adopt(self, feed: Feed, topics: Sequence[Topic]) -> None:
-        """Commits first intents of partitions that were never loaded, and then their witness.
-
-        In this order: a witness without its intent means that the intent was lost.
-
-        Raises StartWaits if it is not known yet where they begin.
-        """
-        store = IntentStore(self._cluster, feed.name)
-        counts = {topic.name: await store.witnessed(topic.name) for topic in topics}
-        grown = [topic for topic in topics if counts[topic.name] < topic.partitions]
-        new = [
-            TopicPartition(topic.name, at)
-            for topic in grown
-            for at in range(counts[topic.name], topic.partitions)
-        ]
-        known = await store.read(new)
-        new = [place for place in new if place not in known]
-        is_first = not any(counts.values()) and not known
-        starts = await self._starts(feed, new, is_first=is_first)
-        for topic in grown:
-            own = [place for place in new if place.topic == topic.name]
-            if not all(place in starts for place in own):
-                continue  # a partition without a leader has no answer: the next round asks again
-            intents = {
-                place: Intent(
-                    custody=Custody.RELEASED,
-                    offset=starts[place],
-                    reference=starts[place],
-                    transactional_id=unloaded_id(feed.name),
-                    topic_id=topic.topic_id,
-                )
-                for place in own
-            }
-            await self._term.commit(store.offsets(intents))
-            await self._term.commit(store.witness(topic.name, topic.partitions))
-            if own:
-                log.info(
-                    "event=adopted feed=%s cluster=%s topic=%s partitions=%d",
-                    feed.name,
-                    self.name.replace(" ", "-"),
-                    topic.name,
-                    len(own),
-                )
 
     async def _starts(
         self, feed: Feed, places: Sequence[TopicPartition], *, is_first: bool

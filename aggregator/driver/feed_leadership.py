@@ -178,7 +178,8 @@ class FeedLeadership:
             except (AdminError, Unreachable, Answered, OSError) as error:
                 # Partitions that are loaded continue; only new ones have to wait.
                 self._tell_trouble(cluster.name, error)
-            await asyncio.sleep(self._appliance.aggregator.refresh_seconds)
+            pause = min(self._appliance.aggregator.refresh_seconds, cluster.pause_seconds)
+            await asyncio.sleep(pause)
 
     def _tell_waiting(self, cluster: ClusterLeadership) -> None:
         """Tells of feeds whose start is not known yet."""

@@ -59,6 +59,8 @@ class Intent:
         losses: how many losses an operator accepted.
         dead_letters: how many records were set aside since the partition was adopted.
         parked: why the partition is stopped; None when it is not.
+        committed_ms: Unix time of the commit by the committer's clock, set by the intent store; 0
+            where an earlier version committed it.
     """
 
     custody: Custody
@@ -80,6 +82,7 @@ class Intent:
     losses: int = 0
     dead_letters: int = 0
     parked: Loss | None = None
+    committed_ms: int = 0
 
     def range_of(self, table: str) -> TableRange:
         """Returns the range of a table, named or not."""
@@ -145,6 +148,8 @@ def encode(intent: Intent) -> tuple[int, str]:
         fields["losses"] = intent.losses
     if intent.dead_letters:
         fields["dead"] = intent.dead_letters
+    if intent.committed_ms:
+        fields["at"] = intent.committed_ms
     if intent.parked:
         loss = intent.parked
         fields["parked"] = [loss.kind.name, loss.begin, loss.end, loss.detail]
@@ -188,6 +193,7 @@ def decode(offset: int, metadata: str) -> Intent:
             losses=_int(fields.get("losses", 0)),
             dead_letters=_int(fields.get("dead", 0)),
             parked=_loss(*fields["parked"]) if "parked" in fields else None,
+            committed_ms=_int(fields.get("at", 0)),
         )
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
         raise UnreadableIntent(

@@ -6,7 +6,9 @@ topic's name, so it outlives the topic, whose deletion removes the intents.
 
 from __future__ import annotations
 
+import time
 import zlib
+from dataclasses import replace
 
 from aggregator.intents.intent import Intent, UnreadableIntent, decode, encode, unreadable
 from balancer.plan import TopicPartition
@@ -39,7 +41,7 @@ class IntentStore(CommittedEntries[Intent]):
         super().__init__(
             cluster,
             group_of=lambda partition: group_of(feed, partition),
-            encode=encode,
+            encode=stamped,
             decode=decoded,
         )
         self._feed = feed
@@ -53,6 +55,11 @@ class IntentStore(CommittedEntries[Intent]):
     def witness(self, topic: str, partitions: int) -> dict[str, OffsetRows]:
         """Returns the witness as an offset to commit after the intents of an adoption."""
         return {feed_witness_group(self._feed, topic): [(PLAN_TOPIC, 0, partitions, "")]}
+
+
+def stamped(intent: Intent) -> tuple[int, str]:
+    """Returns an intent as an offset to commit now, with the time."""
+    return encode(replace(intent, committed_ms=time.time_ns() // 1_000_000))
 
 
 def decoded(commit: OffsetAndMetadata) -> Intent:

@@ -201,6 +201,7 @@ LOSS_KINDS = (
     LossKind.OBJECT_TAKEN,
     LossKind.OBJECT_SETTINGS,
     LossKind.LETTER_REFUSED,
+    LossKind.INTENT_GONE,
 )
 """Losses for which a partition of a feed is parked."""
 

@@ -29,6 +29,7 @@ from replicator.config.names import aggregator_id
 from replicator.kafka.client import trouble_watch
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter, base_id
+from replicator.kafka.client.progress_expiry import read_expiry
 from replicator.kafka.client.reader import Reader
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
@@ -118,6 +119,8 @@ class LoaderSession:
             if await self._follow():
                 break
             await asyncio.sleep(COMMAND_SECONDS)
+        expiry = await read_expiry(self.source)
+        self.renew_seconds = min(self.renew_seconds, expiry.renewal_seconds)
         await self.committer.open()
         while self.committer.epoch >= PRODUCER_EPOCH_MAX:
             await self.committer.rotated().open()

@@ -108,6 +108,11 @@ def dead_letter_topic(feed: str) -> str:
     return f"sluice.dead.{feed}"
 
 
+def adopted_topic(feed: str) -> str:
+    """Returns the topic that remembers the partitions that a feed has adopted."""
+    return f"sluice.adopted.{feed}"
+
+
 def restore_id(topic_id: str) -> str:
     """Returns the transactional id, and the group of entries, of a restore into a topic."""
     return f"sluice.restore.{topic_id}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from balancer.plan import TopicPartition
 from replicator.config.names import PLAN_TOPIC
 from replicator.kafka.client.cluster import Cluster
-from replicator.kafka.client.fenced_committer import FencedCommitter, OffsetRows
+from replicator.kafka.client.fenced_committer import Effects, FencedCommitter, OffsetRows
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.spark.reassignment_delta import ReassignmentDelta
 
@@ -125,9 +125,20 @@ class Driver:
         # Only drivers commit to this group, and a newer driver fences this one.
         await self._committer.commit({self._driver_id: offsets}, lambda *_: True)
 
-    async def commit(self, groups: Mapping[str, OffsetRows]) -> None:
-        """Commits entries that only the leading driver may write: adoptions."""
-        await self._committer.commit(groups, _is_no_entry)
+    @property
+    def committer(self) -> FencedCommitter:
+        """The driver's transactional producer, for effects of its commits."""
+        return self._committer
+
+    async def commit(
+        self, groups: Mapping[str, OffsetRows], effects: Effects | None = None
+    ) -> None:
+        """Commits entries that only the leading driver may write: adoptions.
+
+        Args:
+            effects: further writes of the same transaction (see FencedCommitter.commit).
+        """
+        await self._committer.commit(groups, _is_no_entry, effects)
 
 
 def _is_no_entry(_: TopicPartition, shown: OffsetAndMetadata | None) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from typing_extensions import override
@@ -23,7 +23,7 @@ class TermPauses:
     check_seconds: float = 2.0
     successor_check_seconds: float = 0.2
     publish_again_seconds: float = 3600.0
-    """Brokers forget ids and commits that are not used for a week."""
+    """Brokers forget ids that are not used for a week; commits maybe earlier (renew_within)."""
     successor_seconds: float = 20.0
     """A driver that acquires the leadership adopts new partitions before its first command."""
 
@@ -50,6 +50,11 @@ class DriverTerm(Driver):
         self._cluster = cluster
         self._pauses = pauses
         self._publish_again: Callable[[], Awaitable[None]] | None = None
+
+    def renew_within(self, seconds: float) -> None:
+        """Publishes the command again at least so often: it is a committed offset."""
+        again = min(self._pauses.publish_again_seconds, seconds)
+        self._pauses = replace(self._pauses, publish_again_seconds=again)
 
     @override
     async def publish(

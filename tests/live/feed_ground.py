@@ -153,6 +153,13 @@ clusters = ["east aggregate"]
         self.adopt()
         self.publish()
 
+    def lead_anew(self) -> None:
+        """Leads as a driver that was started again."""
+        self._loop.wait(self.leadership.close())
+        feed = self.appliance.feed(self.feed)
+        self.leadership = ClusterLeadership(self.appliance, "east", CLUSTER, [feed])
+        self.lead()
+
     def adopt(self) -> None:
         """Adopts new partitions."""
         self._loop.wait(self.leadership.partitions())
@@ -236,6 +243,15 @@ clusters = ["east aggregate"]
             return await IntentStore(self._client, self.feed).read(places)
 
         return {place.partition: intent for place, intent in self._loop.wait(read()).items()}
+
+    def is_forgotten(self) -> bool:
+        """Returns True once the cluster has neither intents nor the witness."""
+
+        async def witnessed() -> int:
+            assert self._client is not None
+            return await IntentStore(self._client, self.feed).witnessed(self.topic)
+
+        return not self.intents() and not self._loop.wait(witnessed())
 
     def dead_letters(self) -> list[tuple[bytes | None, dict[str, bytes | None]]]:
         """Returns value and headers of each committed dead letter."""

@@ -36,6 +36,8 @@ class LossKind(StrEnum):
     OBJECT_SETTINGS = "an object was sealed under other settings"
     LETTER_REFUSED = "the dead letter of a record is refused"
     """Loss of a feed: the topic of dead letters does not take it, however it is cut."""
+    INTENT_GONE = "its intent is gone, and nobody knows what is loaded"
+    """Loss of a feed: its committed offset expired or was deleted, while rows may be stored."""
     ENTRY_UNREADABLE = "ledger entry cannot be read"
     LEDGER_TURNED_BACK = "ledger entry is older than what was mirrored"
     WRITER_FORGOTTEN = "target forgot the writer before it was fenced"

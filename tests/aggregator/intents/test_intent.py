@@ -89,6 +89,7 @@ def intents(draw, tables_max=8):
         parked=draw(
             st.none() | st.builds(Loss, st.sampled_from(LossKind), offsets, st.none() | offsets)
         ),
+        committed_ms=draw(small),
     )
 
 

@@ -1,0 +1,208 @@
+"""Adoption memory: the partitions that a feed has adopted in a cluster, for as long as the cluster
+lives.
+
+Committed offsets expire while nobody renews them; the compacted topic `sluice.adopted.<feed>` does
+not. A partition that is remembered and has no intent has lost it. The driver writes the memory in
+its own transactions, beside the witness.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from aggregator.formats.record_fields import split
+from aggregator.intents.intent import Intent
+from aggregator.loader.intent_effects import Produced
+from balancer.plan import TopicPartition
+from replicator.batches.committed_records import committed_records
+from replicator.config.names import adopted_topic
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Cluster
+
+log = logging.getLogger(__name__)
+
+READ_BYTES = 1 << 20
+WHOLE = b"whole"
+"""Key of the record that says: every partition that the feed adopts is remembered. No partition has
+such a key, which would have a slash."""
+STALLED_SECONDS, STALLED_MAX = 0.1, 50
+"""Pause and number of fetches that bring nothing: the driver before may have been killed within a
+transaction, whose marker is on its way."""
+NOTED_SECONDS = 3600.0
+"""Shortest time between two notes of one partition that is loaded on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """An adopted partition, as it was noted last.
+
+    Args:
+        offset: every record below it was loaded by then.
+        noted_ms: Unix time.
+    """
+
+    topic_id: UUID | None
+    offset: int
+    noted_ms: int
+
+    def encode(self) -> bytes:
+        """Returns the value of the record."""
+        fields = {
+            "topic": self.topic_id and self.topic_id.hex,
+            "offset": self.offset,
+            "at": self.noted_ms,
+        }
+        return json.dumps(fields, separators=(",", ":")).encode()
+
+    def is_outdated(self, intent: Intent, now_ms: int, pause_seconds: float) -> bool:
+        """Returns True if a partition with this intent is to be noted anew."""
+        if self.topic_id != intent.topic_id:
+            return True
+        is_old = not 0 <= now_ms - self.noted_ms < pause_seconds * 1000
+        return is_old and intent.offset != self.offset
+
+
+def decode(value: bytes) -> Remembered:
+    """Returns a note. Raises ValueError, KeyError or TypeError for one that cannot be read."""
+    fields = json.loads(value)
+    topic = fields["topic"]
+    return Remembered(UUID(hex=topic) if topic else None, int(fields["offset"]), int(fields["at"]))
+
+
+class AdoptionMemory:
+    """Memory of one feed in one cluster.
+
+    Args:
+        cluster: open; the topic is added to those that it watches.
+    """
+
+    def __init__(self, cluster: Cluster, feed: str) -> None:
+        self.is_whole = False
+        """Every adopted partition is remembered: one that is not was never adopted."""
+        self.is_there = False
+        """The topic is there, and has been read."""
+        self._cluster = cluster
+        self._topic = adopted_topic(feed)
+        self._feed = feed
+        self._known: dict[TopicPartition, Remembered | None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def __contains__(self, place: TopicPartition) -> bool:
+        return place in self._known
+
+    @property
+    def places(self) -> list[TopicPartition]:
+        """All partitions that were ever adopted."""
+        return list(self._known)
+
+    def of(self, place: TopicPartition) -> Remembered | None:
+        """Returns the last note of a partition; None if there is none, or it cannot be read."""
+        return self._known.get(place)
+
+    def has_topic(self, topic: str, topic_id: UUID) -> bool:
+        """Returns True if a partition of this very topic is remembered."""
+        return any(
+            place.topic == topic and noted is not None and noted.topic_id == topic_id
+            for place, noted in self._known.items()
+        )
+
+    async def read(self) -> None:
+        """Reads the topic. Raises Answered, Unreachable."""
+        async for key, value in read_topic(self._cluster, self._topic, 0):
+            self._take(key, value)
+        self.is_there = True
+
+    def due(
+        self,
+        intents: Mapping[TopicPartition, Intent],
+        now_ms: int,
+        pause_seconds: float = NOTED_SECONDS,
+    ) -> dict[TopicPartition, Remembered]:
+        """Returns the notes to write, of partitions with these intents.
+
+        Args:
+            pause_seconds: shortest time between two notes of a partition.
+        """
+        found = {}
+        for place, intent in intents.items():
+            noted = self._known.get(place)
+            is_readable = bool(intent.transactional_id)
+            if is_readable and (noted is None or noted.is_outdated(intent, now_ms, pause_seconds)):
+                found[place] = Remembered(intent.topic_id, intent.offset, now_ms)
+        return found
+
+    def records(self, notes: Mapping[TopicPartition, Remembered]) -> list[Produced]:
+        """Returns notes as records to write in a transaction; `wrote` follows it."""
+        return [
+            Produced(self._topic, 0, noted.noted_ms, _key(place), noted.encode())
+            for place, noted in notes.items()
+        ]
+
+    def whole_record(self) -> Produced:
+        """Returns the record that says that no adopted partition is missing."""
+        return Produced(self._topic, 0, time.time_ns() // 1_000_000, WHOLE, b"{}")
+
+    def wrote(self, notes: Mapping[TopicPartition, Remembered]) -> None:
+        """Notes that the transaction is committed."""
+        self._known |= notes
+
+    def _take(self, key: bytes | None, value: bytes | None) -> None:
+        if key == WHOLE:
+            self.is_whole = True
+            return
+        topic, _, number = (key or b"").decode(errors="replace").rpartition("/")
+        if not topic or not number.isdigit():
+            log.warning("event=adoption-unreadable feed=%s key=%r", self._feed, key)
+            return
+        place = TopicPartition(topic, int(number))
+        try:
+            # It was adopted, whatever else a later version says of it.
+            self._known[place] = decode(value) if value else None
+        except (ValueError, KeyError, TypeError) as error:
+            self._known[place] = None
+            log.warning("event=adoption-unreadable feed=%s key=%r: %s", self._feed, key, error)
+
+
+def _key(place: TopicPartition) -> bytes:
+    return f"{place.topic}/{place.partition}".encode()
+
+
+async def read_topic(
+    cluster: Cluster, topic: str, partition: int
+) -> AsyncIterator[tuple[bytes | None, bytes | None]]:
+    """Yields keys and values of the committed records of a partition, up to its end of now.
+
+    Args:
+        cluster: open; the topic is added to those that it watches.
+
+    Raises Answered, Unreachable; the latter also if the end is not reached.
+    """
+    cluster.watch([topic])
+    await cluster.refresh()
+    begin = await cluster.log_start(topic, partition)
+    end = await cluster.log_end(topic, partition)
+    size, stalled = READ_BYTES, 0
+    while begin < end:
+        fetched = await cluster.fetch(topic, partition, begin, size, read_committed=True)
+        found = committed_records(fetched.records, position=begin, aborted=fetched.aborted)
+        if found.next_offset == begin:
+            size, stalled = max(size, found.cut_bytes), stalled + 1
+            if found.trouble or stalled > STALLED_MAX:
+                why = found.trouble or "a transaction is open"
+                raise Unreachable(f"{cluster.name}: {topic}-{partition} at {begin}: {why}")
+            await asyncio.sleep(STALLED_SECONDS)
+            continue
+        begin, stalled = found.next_offset, 0
+        if found.records is not None:
+            records = split(found.records)
+            keys, values = records.key_column.to_pylist(), records.value_column.to_pylist()
+            for pair in zip(keys, values, strict=True):
+                yield pair

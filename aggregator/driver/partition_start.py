@@ -1,0 +1,100 @@
+"""Partition start: whether a partition without an intent was never loaded, or has lost its intent.
+
+Begun anew although it was loaded, it would be loaded twice. So it begins only if that is proven:
+nothing remembers it, and either the memory is whole or the store shows that it has none of its
+rows. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from aggregator.driver.adoption_memory import Remembered
+from aggregator.intents.intent import Intent
+from aggregator.intents.stored import Stored
+from replicator.kafka.client.custody import Custody
+from replicator.kafka.client.loss import Loss, LossKind
+from replicator.kafka.client.progress_expiry import ProgressExpiry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutIntent:
+    """Partition of a feed that has no intent, as far as anything else tells of it.
+
+    Args:
+        topic_id: of today's topic.
+        log_start, log_end: of today's log; the end is None where it is not known.
+        was_adopted: the witness or the memory says so.
+        remembered: its last note in the memory, if it can be read.
+        is_memory_whole: a partition that is not remembered was never adopted.
+    """
+
+    topic_id: UUID
+    log_start: int
+    log_end: int | None
+    was_adopted: bool
+    remembered: Remembered | None
+    is_memory_whole: bool
+    expiry: ProgressExpiry
+
+
+class NotKnownYet(Exception):
+    """The store cannot tell just now whether it has records of a partition. Ask again."""
+
+
+def loss_of(partition: WithoutIntent, stored: Stored) -> Loss | None:
+    """Returns why a partition must not begin; None if it was never loaded. Raises NotKnownYet."""
+    noted = partition.remembered
+    if noted and noted.topic_id and noted.topic_id != partition.topic_id:
+        log = f"the new log is [{partition.log_start}, {_shown(partition.log_end)})"
+        return Loss(LossKind.SOURCE_RECREATED, noted.offset, None, log)
+    if partition.was_adopted:
+        begin = noted.offset if noted else partition.log_start
+        return Loss(LossKind.INTENT_GONE, begin, None, _advice(partition, stored))
+    if stored.next_offset is not None:
+        return Loss(LossKind.INTENT_GONE, partition.log_start, None, _advice(partition, stored))
+    if partition.is_memory_whole or not stored.doubt or partition.log_end == 0:
+        return None
+    if stored.is_passing:
+        raise NotKnownYet(stored.doubt)
+    detail = f"nothing proves that it was never loaded: {stored.doubt}; --restart-at 0 loads it all"
+    return Loss(LossKind.INTENT_GONE, partition.log_start, None, detail)
+
+
+def parked_intent(partition: WithoutIntent, loss: Loss, free_id: str) -> Intent:
+    """Returns the intent of a partition that waits for an operator.
+
+    Args:
+        free_id: transactional id of intents that nobody holds.
+    """
+    noted = partition.remembered
+    offset = noted.offset if noted else partition.log_start
+    was = noted.topic_id if noted and loss.kind is LossKind.SOURCE_RECREATED else None
+    intent = Intent(
+        custody=Custody.RELEASED,
+        offset=offset,
+        reference=offset,
+        transactional_id=free_id,
+        topic_id=was or partition.topic_id,
+    )
+    return intent.park(loss)
+
+
+def _advice(partition: WithoutIntent, stored: Stored) -> str:
+    """Returns where to go on, as far as anything tells, within an intent's room for it."""
+    noted = partition.remembered
+    known = [noted.offset] if noted else []
+    known += [] if stored.next_offset is None else [stored.next_offset]
+    told = f"{partition.expiry}"
+    if noted:
+        told += f", noted at {noted.offset}"
+    if stored.next_offset is not None:
+        told += f", stored below {stored.next_offset}"
+    if stored.doubt:
+        told += f", {stored.doubt}"
+    return f"--restart-at {max(known)} goes on ({told})" if known else f"--restart-at ({told})"
+
+
+def _shown(offset: int | None) -> str:
+    return "?" if offset is None else str(offset)

@@ -1,0 +1,139 @@
+"""Store probe: asks the store of a feed what it has of partitions without an intent.
+
+Tables are asked for the last row of each partition, on every replica. Objects are told in the
+topic `sluice.objects.<feed>`, and listed in the bucket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+
+from aggregator.driver.adoption_memory import read_topic
+from aggregator.intents.stored import Stored
+from aggregator.loader import object_records
+from aggregator.loader.object_sink import trial_store
+from aggregator.objects.object_name import parsed
+from aggregator.objects.told_object import UnreadableObject, decode
+from aggregator.s3.answers import StoreProblem
+from aggregator.s3.object_store import ObjectStore
+from aggregator.store.shard_store import ShardStore, StoreTimeouts
+from aggregator.store.stored_offsets import stored_in_shard
+from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
+from replicator.config.feed_settings import ClickHouseFeed, Feed
+from replicator.config.names import objects_topic
+from replicator.config.object_feed import ObjectFeed
+from replicator.kafka.client.cluster import Cluster
+from replicator.runtime.run_in_thread import run_in_thread
+
+LISTED_MAX = 100_000
+"""Objects of a topic that are listed; more prove nothing else."""
+Found = Mapping[TopicPartition, Stored]
+Ends = dict[TopicPartition, int]
+
+
+async def stored(
+    feed: Feed,
+    name: ClusterName,
+    cluster: Cluster,
+    places: Collection[TopicPartition],
+    is_strict: bool,
+    *,
+    make_shard: Callable[..., ShardStore] = ShardStore,
+    make_store: Callable[[ObjectFeed], ObjectStore] = trial_store,
+) -> Found:
+    """Returns what the store of a feed has of partitions of a cluster.
+
+    Args:
+        is_strict: no rows are taken for none only if that is proven.
+    """
+    if isinstance(feed, ObjectFeed):
+        told, doubt = await _told(feed, str(name), cluster) if is_strict else ({}, "")
+        listed = partial(_in_objects, feed, str(name), places, told, doubt, make_store)
+        return await run_in_thread(listed)
+    assert isinstance(feed, ClickHouseFeed)
+    return await run_in_thread(_in_tables, feed, str(name), places, make_shard)
+
+
+def _in_tables(
+    feed: ClickHouseFeed,
+    cluster: str,
+    places: Collection[TopicPartition],
+    make_shard: Callable[..., ShardStore],
+) -> Found:
+    timeouts = StoreTimeouts(insert=feed.insert_timeout_seconds)
+    found: dict[TopicPartition, Stored] = {}
+    for number, shard in enumerate(feed.shards):
+        own = [place for place in places if feed.shard_number(place.topic) == number]
+        if own:
+            store = make_shard(shard, timeouts, feed=feed.name, kept=1)
+            try:
+                is_by_topic = feed.table_from == "topic"
+                found |= stored_in_shard(store, cluster, own, is_by_topic=is_by_topic)
+            finally:
+                store.close()
+    return found
+
+
+async def _told(feed: ObjectFeed, name: str, cluster: Cluster) -> tuple[Ends, str]:
+    """Returns the ends of the objects that the feed has told of, and why some may be missing."""
+    ends: Ends = {}
+    for number in range(object_records.PARTITIONS):
+        async for key, value in read_topic(cluster, objects_topic(feed.name), number):
+            try:
+                told = decode(key or b"", value or b"")
+            except UnreadableObject as error:
+                return ends, str(error)
+            if told.cluster == name:
+                place = TopicPartition(told.topic, told.partition)
+                ends[place] = max(told.end, ends.get(place, 0))
+    return ends, "" if ends else f"no object was told of in {objects_topic(feed.name)}"
+
+
+def _in_objects(
+    feed: ObjectFeed,
+    cluster: str,
+    places: Collection[TopicPartition],
+    told: Ends,
+    doubt: str,
+    make_store: Callable[[ObjectFeed], ObjectStore],
+) -> Found:
+    begins: Ends = {}
+    is_passing = False
+    try:
+        store, prefix = make_store(feed), feed.prefix_of(cluster)
+        for topic in sorted({place.topic for place in places}):
+            begins |= _last_begins(store, prefix, topic)
+    except StoreProblem as problem:
+        doubt, is_passing = f"the bucket does not answer ({problem.text})"[:80], True
+    return {
+        place: combined(told.get(place), begins.get(place), doubt, is_passing=is_passing)
+        for place in places
+    }
+
+
+def _last_begins(store: ObjectStore, prefix: str, topic: str) -> Ends:
+    """Returns the first offset of the last listed object of each partition. Raises StoreProblem."""
+    found: Ends = {}
+    folder = "/".join(filter(None, (prefix, topic)))
+    for number, each in enumerate(store.objects(f"{folder}/")):
+        if number >= LISTED_MAX:
+            break
+        name = parsed(each.key, prefix)
+        if name is not None:
+            place = TopicPartition(topic, name.partition)
+            found[place] = max(name.begin, found.get(place, 0))
+    return found
+
+
+def combined(end: int | None, begin: int | None, doubt: str, *, is_passing: bool) -> Stored:
+    """Returns what is stored of a partition.
+
+    Args:
+        end: of the last object that was told of.
+        begin: of the last object in the bucket.
+    """
+    if begin is not None and begin >= (end or 0):
+        return Stored(begin + 1, f"an object begins at {begin}, its end is not told")
+    return Stored(end, doubt, is_passing)

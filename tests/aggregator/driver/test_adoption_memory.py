@@ -1,0 +1,77 @@
+"""The memory of adoptions notes what moved, and never forgets a partition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from aggregator.driver.adoption_memory import NOTED_SECONDS, AdoptionMemory, Remembered, decode
+from aggregator.intents.intent import Intent
+from balancer.plan import TopicPartition
+from replicator.kafka.client.custody import Custody
+
+TOPIC, OTHER = UUID(int=1), UUID(int=2)
+PLACE = TopicPartition("hits", 3)
+HOUR_MS = round(NOTED_SECONDS * 1000)
+INTENT = Intent(
+    custody=Custody.RELEASED, offset=10, reference=10, transactional_id="free", topic_id=TOPIC
+)
+
+
+def memory() -> AdoptionMemory:
+    cluster: Any = None
+    return AdoptionMemory(cluster, "feed")
+
+
+def test_a_note_survives_its_record():
+    for noted in (Remembered(TOPIC, 10, 5), Remembered(None, 0, 0)):
+        assert decode(noted.encode()) == noted
+
+
+def test_a_partition_is_noted_once_and_again_after_an_hour_in_which_it_moved():
+    kept = memory()
+    notes = kept.due({PLACE: INTENT}, 1000)
+    assert notes == {PLACE: Remembered(TOPIC, 10, 1000)}
+    kept.wrote(notes)
+    moved = replace(INTENT, offset=20)
+    assert kept.due({PLACE: moved}, 1000 + HOUR_MS - 1) == {}
+    assert kept.due({PLACE: INTENT}, 1000 + HOUR_MS) == {}
+    assert kept.due({PLACE: moved}, 1000 + HOUR_MS) == {
+        PLACE: Remembered(TOPIC, 20, 1000 + HOUR_MS)
+    }
+
+
+def test_a_clock_that_went_back_does_not_keep_notes_from_being_written():
+    kept = memory()
+    kept.wrote({PLACE: Remembered(TOPIC, 10, 1000 + HOUR_MS)})
+    assert PLACE in kept.due({PLACE: replace(INTENT, offset=20)}, 1000)
+
+
+def test_a_partition_of_another_topic_is_noted_at_once():
+    kept = memory()
+    kept.wrote({PLACE: Remembered(TOPIC, 10, 1000)})
+    assert PLACE in kept.due({PLACE: replace(INTENT, topic_id=OTHER)}, 1001)
+
+
+def test_an_intent_that_cannot_be_read_says_nothing():
+    assert memory().due({PLACE: replace(INTENT, transactional_id="")}, 1000) == {}
+
+
+def test_records_read_back_are_what_was_written():
+    kept, again = memory(), memory()
+    notes = {PLACE: Remembered(TOPIC, 10, 1000), TopicPartition("hits", 4): Remembered(None, 0, 1)}
+    records = [*kept.records(notes), kept.whole_record()]
+    for each in records:
+        again._take(each.key, each.value)
+    assert again.is_whole and not kept.is_whole
+    assert {place: again.of(place) for place in notes} == notes
+    assert again.has_topic("hits", TOPIC) and not again.has_topic("hits", OTHER)
+
+
+def test_a_note_of_a_later_version_is_remembered_without_its_offset(caplog):
+    kept = memory()
+    kept._take(b"hits/3", b'{"v": 2}')
+    kept._take(b"nonsense", b"{}")
+    assert PLACE in kept and kept.of(PLACE) is None
+    assert caplog.text.count("event=adoption-unreadable") == 2

@@ -1,0 +1,103 @@
+"""A partition without an intent begins only if nothing was loaded from it before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from aggregator.driver.adoption_memory import Remembered
+from aggregator.driver.partition_start import NotKnownYet, WithoutIntent, loss_of, parked_intent
+from aggregator.intents.intent import DETAIL_CHARACTERS_MAX, decode, encode
+from aggregator.intents.stored import Stored
+from aggregator.loader.accepted_intents import LogToday, NoRestart, accepted
+from replicator.kafka.client.custody import Custody
+from replicator.kafka.client.loss import LossKind
+from replicator.kafka.client.progress_expiry import ProgressExpiry
+
+TOPIC, OTHER = UUID(int=1), UUID(int=2)
+UNKNOWN = WithoutIntent(
+    topic_id=TOPIC,
+    log_start=0,
+    log_end=300,
+    was_adopted=False,
+    remembered=None,
+    is_memory_whole=False,
+    expiry=ProgressExpiry(604_800.0, 604_800.0, is_known=True),
+)
+NOTED = replace(UNKNOWN, was_adopted=True, remembered=Remembered(TOPIC, 200, 1))
+NONE = Stored()
+DOUBT = Stored(doubt="table t is empty")
+
+
+def test_a_partition_of_which_the_store_proves_to_have_no_row_begins():
+    assert loss_of(UNKNOWN, NONE) is None
+
+
+@pytest.mark.parametrize("stored", [NONE, DOUBT, Stored(doubt="away", is_passing=True)])
+def test_a_partition_that_a_whole_memory_does_not_have_begins_without_a_proof(stored):
+    assert loss_of(replace(UNKNOWN, is_memory_whole=True), stored) is None
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_a_partition_with_stored_rows_parks_whatever_the_memory_says(is_whole):
+    partition = replace(UNKNOWN, is_memory_whole=is_whole)
+    loss = loss_of(partition, Stored(200))
+    assert loss is not None and loss.kind is LossKind.INTENT_GONE
+    assert "--restart-at 200 " in loss.detail
+
+
+def test_a_partition_without_proof_parks_and_is_asked_for_again_while_the_doubt_passes():
+    loss = loss_of(UNKNOWN, DOUBT)
+    assert loss is not None and "table t is empty" in loss.detail
+    with pytest.raises(NotKnownYet, match="away"):
+        loss_of(UNKNOWN, Stored(doubt="away", is_passing=True))
+
+
+def test_a_log_that_never_had_a_record_needs_no_proof():
+    assert loss_of(replace(UNKNOWN, log_end=0), DOUBT) is None
+    assert loss_of(replace(UNKNOWN, log_end=None), DOUBT) is not None
+
+
+@pytest.mark.parametrize(
+    ("partition", "stored", "advice"),
+    [
+        (NOTED, NONE, "--restart-at 200 "),
+        (NOTED, Stored(250), "--restart-at 250 "),
+        (NOTED, Stored(150), "--restart-at 200 "),
+        (replace(NOTED, remembered=None), Stored(250), "--restart-at 250 "),
+        (replace(NOTED, remembered=None), NONE, "--restart-at ("),
+        (replace(NOTED, is_memory_whole=True, log_end=0), NONE, "--restart-at 200 "),
+    ],
+)
+def test_an_adopted_partition_parks_with_the_offset_to_go_on_at(partition, stored, advice):
+    loss = loss_of(partition, stored)
+    assert loss is not None and loss.kind is LossKind.INTENT_GONE and loss.end is None
+    assert loss.detail.startswith(advice)
+    assert "offsets.retention.minutes is 10080" in loss.detail
+
+
+def test_a_partition_of_a_topic_that_was_created_again_names_that():
+    loss = loss_of(replace(NOTED, topic_id=OTHER), Stored(50))
+    assert loss is not None and loss.kind is LossKind.SOURCE_RECREATED
+    intent = parked_intent(replace(NOTED, topic_id=OTHER), loss, "free")
+    assert intent.topic_id == TOPIC
+    assert accepted(intent, LogToday(OTHER, 0, 300), "free").offset == 0
+
+
+def test_a_parked_intent_survives_its_commit_and_goes_on_only_where_an_operator_says():
+    loss = loss_of(NOTED, Stored(250, "d" * 500))
+    assert loss is not None
+    intent = parked_intent(NOTED, loss, "free")
+    assert (intent.custody, intent.offset, intent.transactional_id) == (
+        Custody.RELEASED,
+        200,
+        "free",
+    )
+    assert intent.parked is not None and len(intent.parked.detail) <= DETAIL_CHARACTERS_MAX
+    assert decode(*encode(intent)) == intent
+    today = LogToday(TOPIC, 0, 300)
+    with pytest.raises(NoRestart):
+        accepted(intent, today, "free")
+    assert accepted(intent, today, "free", 250).offset == 250
