@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from replicator.groups.planning.crossing import Crossing, known_offsets
 from replicator.groups.planning.plan import Count
 from replicator.groups.progress.aggregate import Aggregate, Known, Passed, vector_of
-from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.offset_map import MappedOffset, OffsetMap
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from tests.replicator.groups.progress import world as worlds_
 from tests.replicator.groups.progress.world import (
@@ -226,3 +226,95 @@ def test_what_was_read_beyond_a_floor_may_be_read_again():
     assert unread == {"west": (4, "floor")}
     assert crossing.read_again(unread, 9, 4) == Count(5, "at most")
     assert crossing.read_again(unread, 9, 2) == Count(7, "at most")
+
+
+# Worked examples of the multi-region design that this one follows (Uber, "Disaster Recovery for
+# Multi-Region Kafka"). Letters are regions; A1 is the first record of region A, at source offset 0.
+FIGURE_4 = {"A": "A1 A2 B1 B2", "B": "B1 B2 A1 A2"}
+FIGURE_6 = {"A": "A1 A2 B1 B2 A3 A4 B3 B4", "B": "B1 B2 A1 A2 B3 B4 A3 A4"}
+
+
+def of_figure(log: str) -> list[Record]:
+    return [(name[0], int(name[1:]) - 1) for name in log.split()]
+
+
+def mirrored(log: str) -> Aggregate:
+    """Returns an aggregate of which runs and ledger tell everything."""
+    records = of_figure(log)
+    known = {}
+    for region in ("A", "B"):
+        runs = [
+            Run(source, target, 1) for target, (it, source) in enumerate(records) if it == region
+        ]
+        segment = RunSegment(0, len(runs), tuple(runs))
+        known[region] = Known(learned([segment]), Passed(len(runs), len(records)))
+    return Aggregate(known, len(records))
+
+
+def checkpointed(**places: tuple[int, int]) -> Aggregate:
+    """Returns an aggregate of which one record of each region is known: its source offset, and its
+    offset here."""
+    return Aggregate(
+        {region: Known(learned([alone(Run(*at, 1))])) for region, at in places.items()}
+    )
+
+
+def test_figure_4_two_aggregates_hold_the_same_records_at_other_offsets():
+    a, b = mirrored(FIGURE_4["A"]), mirrored(FIGURE_4["B"])
+    checkpoints = {
+        ("A", "A2"): a.known["A"].runs.target_floor(1),
+        ("A", "B2"): a.known["B"].runs.target_floor(1),
+        ("B", "A2"): b.known["A"].runs.target_floor(1),
+        ("B", "B2"): b.known["B"].runs.target_floor(1),
+    }
+    offsets = {at: found.offset for at, found in checkpoints.items() if found}
+    assert offsets == {("A", "A2"): 1, ("A", "B2"): 3, ("B", "A2"): 3, ("B", "B2"): 1}
+    assert {found.basis for found in checkpoints.values() if found} == {"exact"}
+
+
+def test_figure_4_a_group_between_both_regions_records_reads_all_of_the_later_one():
+    # At offset 2 of B's aggregate it has read B1 and B2, which stand behind A1 and A2 in A's.
+    crossing = Crossing(mirrored(FIGURE_4["B"]), mirrored(FIGURE_4["A"]))
+    unread = crossing.progress(2)
+    assert vector_of(known_offsets(unread)) == {"A": 0, "B": 2}
+    found = crossing.resume(unread)
+    assert found == MappedOffset(0, "exact")
+    assert crossing.read_again(unread, 2, found.offset) == Count(2)
+
+
+def test_figure_6_checkpoints_alone_give_no_lower_offset_than_the_documents_and_skip_nothing():
+    here, there = checkpointed(A=(1, 3), B=(3, 5)), checkpointed(A=(1, 1), B=(3, 7))
+    # A2 at 3 and B4 at 5 are the latest checkpoints before offset 6; in A's aggregate they are at 1
+    # and 7. The document resumes at the lower one, A2 itself; a group that has read A2 resumes
+    # behind it.
+    by_checkpoint = min(
+        found.offset
+        for region, source in (("A", 1), ("B", 3))
+        if (found := there.known[region].runs.target_floor(source))
+    )
+    assert by_checkpoint == 1
+    crossing = Crossing(here, there)
+    found = crossing.resume(crossing.progress(6))
+    assert found == MappedOffset(2, "floor")
+    first_unread = of_figure(FIGURE_6["A"]).index(("A", 2))
+    assert by_checkpoint < found.offset <= first_unread
+
+
+def test_figure_6_runs_give_the_first_unread_record_and_count_what_is_read_again():
+    here, there = mirrored(FIGURE_6["B"]), mirrored(FIGURE_6["A"])
+    assert of_figure(FIGURE_6["B"])[6] == ("A", 2)
+    crossing = Crossing(here, there)
+    unread = crossing.progress(6)
+    assert vector_of(known_offsets(unread)) == {"A": 2, "B": 4}
+    found = crossing.resume(unread)
+    assert found == MappedOffset(4, "exact")
+    # B3 and B4 stand behind A3 there. From the document's offset 1 on it were A2, B1 and B2 too.
+    assert crossing.read_again(unread, 6, found.offset) == Count(2)
+    assert crossing.read_again(unread, 6, 1) == Count(5)
+
+
+def test_figure_6_the_way_back_ends_where_it_began():
+    here, there = mirrored(FIGURE_6["B"]), mirrored(FIGURE_6["A"])
+    vector = vector_of(known_offsets(Crossing(here, there).progress(6)))
+    back = Crossing(there, here)
+    assert back.resume(back.progress(4, vector)) == MappedOffset(6, "exact")
