@@ -24,6 +24,7 @@ COMMANDS = (
     "aggregate status",
     "aggregate check",
     "verify check --region east",
+    "doctor exactness --region east",
     "config check --connect",
     "restore --feed lake --topic orders --dry-run",
 )

@@ -19,6 +19,7 @@ COMMANDS = {
     "balance": "tui.cli.commands.balance:balance",
     "config": "tui.cli.commands.config:config",
     "console": "tui.cli.commands.console:console",
+    "doctor": "tui.cli.commands.doctor:doctor",
     "failover": "tui.cli.commands.failover:failover",
     "offsets": "tui.cli.commands.offsets:offsets",
     "groups": "tui.cli.commands.groups:groups",
