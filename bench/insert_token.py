@@ -213,6 +213,7 @@ def block_of(schema: TableSchema, sent: Sent) -> OutgoingBlock:
         has_coordinates=True,
         is_as_intended=True,
         sealed_at_ms=time.time_ns() // 1_000_000,
+        moment=None,
         rest=lambda _: whole,
     )
 

@@ -17,7 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from aggregator.intents.read_times import ReadTime
-from aggregator.intents.table_range import Manifest, TableRange
+from aggregator.intents.table_range import KeeperMoment, Manifest, TableRange
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 
@@ -227,6 +227,8 @@ def _listed(each: TableRange, offset: int) -> list[Any]:
         listed += [getattr(each, name) for name in _OF_OBJECTS]
         if each.over:
             listed.append(each.over)
+    elif each.moment is not None:
+        listed += each.moment
     return listed
 
 
@@ -254,8 +256,9 @@ def _range(offset: int, begin: Any, *more: Any) -> TableRange:
         return TableRange(first, first)
     length, records, schema, sealed_at_ms, *of_object = more
     common = (first, first + _int(length), _int(records), _text_of(schema), _int(sealed_at_ms))
-    if not of_object:
-        return TableRange(*common)
+    if len(of_object) <= len(KeeperMoment._fields):
+        moment = KeeperMoment(*map(_int, of_object)) if of_object else None
+        return TableRange(*common, moment)
     checked: list[Any] = [
         _int(value) if kind is int else _text_of(value)
         for kind, value in zip(_TYPES, of_object[: len(_TYPES)], strict=True)

@@ -3,6 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class KeeperMoment(NamedTuple):
+    """Moment in the order of ZooKeeper's changes, which is the same for all replicas and loaders.
+
+    Whatever was changed in ZooKeeper later has a greater transaction id. So no clock is needed to
+    tell what was stored before a block was sent.
+
+    Args:
+        zxid: transaction that changed the table's list of hashes last.
+        table: transaction that made this list: it tells the table apart from a later one.
+    """
+
+    zxid: int
+    table: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +30,9 @@ class TableRange:
     Args:
         records: of the table in the range, each of which may hold several rows.
         schema: hash of the table's columns when the block was sealed.
-        sealed_at_ms: Unix time at which the block was sealed.
+        sealed_at_ms: Unix time at which the block was sealed, for people: by the loader's clock.
+        moment: before which the block was not sent; None for a table without ZooKeeper, or if
+            nobody could tell.
     """
 
     begin: int
@@ -22,6 +40,7 @@ class TableRange:
     records: int = 0
     schema: str = ""
     sealed_at_ms: int = 0
+    moment: KeeperMoment | None = None
 
     @property
     def is_marker(self) -> bool:

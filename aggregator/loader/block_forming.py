@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from aggregator.formats.record_slice import RecordSlice
-from aggregator.intents.table_range import TableRange
+from aggregator.intents.table_range import KeeperMoment, TableRange
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.block_loading import TableChanged
 from aggregator.loader.block_partition import BlockPartition
@@ -68,6 +68,9 @@ class BlockStore(Protocol):
         self, topic: str, slices: Sequence[RecordSlice], schema: TableSchema
     ) -> Decoded:
         """Decodes the records of one block."""
+
+    async def moment(self, topic: str, table: str) -> KeeperMoment | None:
+        """Returns a moment before which no later block of a table was sent; None: not known."""
 
     async def load(self, place: TopicPartition, block: FormedBlock, *, is_doubtful: bool) -> None:
         """Returns once the block is stored for good, as often as it has to be sent.
@@ -181,13 +184,16 @@ class BlockForming:
         if self._stops_at(partition, decoded.dead):
             return
         letters = self._letters(place, draft, decoded.dead)
-        now_ms, block_hash = time.time_ns() // 1_000_000, schema.block_hash if schema else ""
-        progress.seal(draft, block_hash, now_ms)
+        now_ms = time.time_ns() // 1_000_000
+        moment = await self.store.moment(place.topic, table) if schema else None
+        # The intent may have become full meanwhile.
+        if not progress.can_seal(draft):
+            return
+        block = progress.seal(draft, schema.block_hash if schema else "", now_ms, moment)
         partition.loading_bytes += (size := sum(each.size_bytes for each in draft.slices))
         try:
             await self.committer.commit(partition, letters)
             self._refused.note(place, table, decoded.dead, has_table=schema is not None)
-            block = TableRange(draft.begin, draft.end, draft.records, block_hash, now_ms)
             await self._send(partition, draft, decoded, schema, block)
         finally:
             partition.loading_bytes -= size

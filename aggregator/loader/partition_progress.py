@@ -19,7 +19,7 @@ import numpy.typing as npt
 from aggregator.intents.holes import Holes
 from aggregator.intents.intent import Intent, fits
 from aggregator.intents.reading import Mode, ReadAgain
-from aggregator.intents.table_range import TableRange
+from aggregator.intents.table_range import KeeperMoment, TableRange
 from aggregator.loader.draft import Draft, S, next_after
 from aggregator.loader.seal_rule import SealRule
 from aggregator.loader.sealed_before import SealedBefore
@@ -31,7 +31,8 @@ TABLE_NAME_RESERVE = "x" * 255
 """A table with the longest name that a file system allows: its block must fit in any case."""
 
 
-_LARGEST = TableRange(0, 1 << 40, 1 << 20, "0" * 8, 1 << 43)
+_LATEST = KeeperMoment(1 << 40, 1 << 40)
+_LARGEST = TableRange(0, 1 << 40, 1 << 20, "0" * 8, 1 << 43, _LATEST)
 
 
 @dataclass(slots=True)
@@ -264,16 +265,22 @@ class PartitionProgress(Generic[S]):
         """
         if not draft.records:
             return False
-        block = TableRange(draft.begin, draft.end, draft.records, "0" * 8, 1 << 43)
+        block = TableRange(draft.begin, draft.end, draft.records, "0" * 8, 1 << 43, _LATEST)
         named = {**self._named(), draft.table: block}
         if draft.begin > self.offset:
             named[TABLE_NAME_RESERVE] = _LARGEST
         return fits(named)
 
-    def seal(self, draft: Draft[S], schema: str, now_ms: int) -> None:
-        """Names a block in the next intent; the block may be sent once that is committed."""
+    def seal(
+        self, draft: Draft[S], schema: str, now_ms: int, moment: KeeperMoment | None = None
+    ) -> TableRange:
+        """Names a block in the next intent; the block may be sent once that is committed.
+
+        Returns the block's range.
+        """
         table = self._tables[draft.table]
-        table.block = TableRange(draft.begin, draft.end, draft.records, schema, now_ms)
+        block = TableRange(draft.begin, draft.end, draft.records, schema, now_ms, moment)
+        table.block = block
         self._in_flight.add(draft.table)
         self._count += draft.records
         kept = [each.between(draft.end, next_after(each)) for each in table.buffer]
@@ -284,6 +291,7 @@ class PartitionProgress(Generic[S]):
                 table.append(each, since)
         if (first := table.first) is not None:
             heappush(self._waiting, (first, draft.table))
+        return block
 
     def loaded(self, table: str) -> None:
         """Notes that the block of a table is stored for good."""

@@ -6,10 +6,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from aggregator.formats.decoders import Decoder, decoder_of
 from aggregator.formats.record_slice import RecordSlice
+from aggregator.intents.table_range import KeeperMoment
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.block_loading import BlockLoading, part_digest
 from aggregator.loader.counters import SCHEMA_CHANGES, SCHEMA_FAILURES, SCHEMA_READS
@@ -36,6 +38,17 @@ MISSING_SECONDS = 1.0
 """Interval at which a table that is missing is looked for again: it may be new."""
 
 
+MOMENT_SECONDS = 1.0
+"""Age up to which a moment is used again: an earlier one than need be is true as well."""
+
+
+class _Known(NamedTuple):
+    """Moment of a table, and when it was read by the monotonic clock."""
+
+    at: float
+    moment: KeeperMoment | None
+
+
 @dataclass(slots=True)
 class _Shard:
     """A shard, and its schemas as last read."""
@@ -46,6 +59,7 @@ class _Shard:
     read_at: float
     read_at_ms: int
     lock: asyncio.Lock
+    moments: dict[str, _Known] = field(default_factory=dict)
 
 
 class ShardTables:
@@ -67,7 +81,6 @@ class ShardTables:
         self._tally = tally or Tally()
         self._make_store = make_store
         self._refresh_seconds = appliance.aggregator.refresh_seconds
-        self._skew_seconds = appliance.aggregator.skew_seconds
         self._inserts_at_once = appliance.aggregator.inserts_at_once
         self._slots = asyncio.Semaphore(self._inserts_at_once)
         self._decoder: Decoder = decoder_of(self._feed)
@@ -140,6 +153,20 @@ class ShardTables:
         """Decodes the records of one block."""
         return await run_in_thread(self._decoder, slices, schema)
 
+    async def moment(self, topic: str, table: str) -> KeeperMoment | None:
+        """Returns a moment before which no later block of a table was sent; None: not known."""
+        shard = self._shard(topic)
+        known = shard.moments.get(table)
+        if known is not None and time.monotonic() - known.at < MOMENT_SECONDS:
+            return known.moment
+        at = time.monotonic()
+        try:
+            found = await run_in_thread(shard.store.moment, table)
+        except NotStored:
+            return None  # the insert tells; until then every part is looked at
+        shard.moments[table] = _Known(at, found)
+        return found
+
     async def load(self, place: TopicPartition, block: FormedBlock, *, is_doubtful: bool) -> None:
         """Returns once the block is stored for good (see BlockStore.load)."""
         shard = self._shard(place.topic)
@@ -200,6 +227,7 @@ class ShardTables:
             has_coordinates=schema.has_coordinates,
             is_as_intended=block.is_as_intended,
             sealed_at_ms=block.range.sealed_at_ms,
+            moment=block.range.moment,
             rest=lambda mask: encoded(decoded.where(mask)),
         )
 
@@ -214,7 +242,7 @@ class ShardTables:
         number = feed.shard_number(topic)
         assert number is not None, f"{topic} is not a topic of {feed.name}"
         if number not in self._shards:
-            timeouts = StoreTimeouts(insert=feed.insert_timeout_seconds, skew=self._skew_seconds)
+            timeouts = StoreTimeouts(insert=feed.insert_timeout_seconds)
             shard = feed.shards[number]
             store = self._make_store(shard, timeouts, feed=feed.name, kept=self._inserts_at_once)
             policy = RetryPolicy(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from aggregator.intents.table_range import KeeperMoment
 from aggregator.store.block_name import BlockName
 from aggregator.store.recognition import Identities, Mask
 from aggregator.tables.native_block import NativeBlock
@@ -21,7 +22,8 @@ class OutgoingBlock:
         has_coordinates: the table has columns that hold these identities.
         is_as_intended: records and schema are those of the intent, so that a repeat of the block
             that a predecessor sent is the same block.
-        sealed_at_ms: Unix time before which the block was not sent.
+        sealed_at_ms: Unix time by the clock of the loader that sealed the block.
+        moment: before which the block was not sent; None: not known.
         rest: encodes some of the rows: True for each row to take.
     """
 
@@ -32,4 +34,5 @@ class OutgoingBlock:
     has_coordinates: bool
     is_as_intended: bool
     sealed_at_ms: int
+    moment: KeeperMoment | None
     rest: Callable[[Mask], NativeBlock]

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from clickhouse_driver.errors import Error
 
-from aggregator.store.block_memory import read_block_memory
-from aggregator.store.block_name import BlockName
+from aggregator.intents.table_range import KeeperMoment
+from aggregator.store.block_memory import is_remembered, read_moment
 from aggregator.store.insert_errors import ErrorClass, InsertProblem, classified
 from aggregator.store.insertion import InsertFailed, InsertOptions, insert
 from aggregator.store.outgoing_block import OutgoingBlock
@@ -62,12 +62,10 @@ class StoreTimeouts:
     Args:
         insert: for each wait for a server, quorum included.
         away: time for which a replica that failed is used only if all others failed too.
-        skew: largest difference between our clock and those of the servers.
     """
 
     insert: float
     away: float = 10.0
-    skew: float = 10.0
 
 
 class ShardStore:
@@ -144,6 +142,14 @@ class ShardStore:
         """Returns the number of parts in the table's partition that has most. Raises NotStored."""
         return self._asked(lambda it: most_parts(it.client, self.database, table))
 
+    def moment(self, table: str) -> KeeperMoment | None:
+        """Returns a moment before which no later block of a table is sent; None for a table without
+        ZooKeeper. Raises NotStored."""
+        facts = self._tables.get(table)
+        if facts is None or not facts.schema.is_replicated:
+            return None
+        return self._asked(lambda it: read_moment(it.client, self.database, table))
+
     # -- blocks
 
     def insert(
@@ -194,8 +200,7 @@ class ShardStore:
         running, silent = self._everywhere(lambda it: is_running(it.client, name))
         if not block.has_coordinates:
             return self._look_without_coordinates(block, any(running), is_same=is_same)
-        since_ms = self._since_ms(block)
-        sights, still_silent = self._everywhere(lambda it: self._sight(it, name, since_ms))
+        sights, still_silent = self._everywhere(lambda it: self._sight(it, block))
         sight = Sight(
             tuple(sights),
             any(running),
@@ -209,8 +214,8 @@ class ShardStore:
             is_deduplicated=is_same and bool(sight.doubt) and self._recognizes(block),
         )
 
-    def _sight(self, it: Connected, name: BlockName, since_ms: int) -> ReplicaSight:
-        return replica_sight(it.client, self.database, name, since_ms=since_ms)
+    def _sight(self, it: Connected, block: OutgoingBlock) -> ReplicaSight:
+        return replica_sight(it.client, self.database, block.name, block.moment)
 
     def _look_without_coordinates(
         self, block: OutgoingBlock, is_executed: bool, *, is_same: bool
@@ -230,20 +235,16 @@ class ShardStore:
         if facts is None or facts.window_seconds is None:
             return False
         window, window_seconds = facts.schema.deduplication_window, facts.window_seconds
-        memory = self._asked(
-            lambda it: read_block_memory(
+        return self._asked(
+            lambda it: is_remembered(
                 it.client,
                 self.database,
                 block.name.table,
+                block.moment,
                 window=window,
                 window_seconds=window_seconds,
             )
         )
-        now_ms = time.time_ns() // 1_000_000
-        return memory is not None and memory.reaches(self._since_ms(block), now_ms)
-
-    def _since_ms(self, block: OutgoingBlock) -> int:
-        return block.sealed_at_ms - round(self._timeouts.skew * 1000)
 
     # -- replicas
 

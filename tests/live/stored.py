@@ -44,7 +44,7 @@ def store_of(
         "password_file": password_file,
         "quorum": quorum,
     }
-    timeouts = StoreTimeouts(insert=insert_seconds, away=away_seconds, skew=2.0)
+    timeouts = StoreTimeouts(insert=insert_seconds, away=away_seconds)
     return ShardStore(Shard.model_validate(settings), timeouts, feed="flights", kept=2)
 
 
@@ -96,5 +96,6 @@ def block_of(
         has_coordinates=schema.has_coordinates,
         is_as_intended=is_as_intended,
         sealed_at_ms=time.time_ns() // 1_000_000 if sealed_at_ms is None else sealed_at_ms,
+        moment=None,
         rest=rest,
     )

@@ -22,7 +22,7 @@ from aggregator.intents.intent import (
     unreadable,
 )
 from aggregator.intents.read_times import POINTS_MAX, ReadTime
-from aggregator.intents.table_range import Manifest, TableRange
+from aggregator.intents.table_range import KeeperMoment, Manifest, TableRange
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 
@@ -49,7 +49,8 @@ def ranges(draw, offset):
         "sealed_at_ms": draw(small),
     }
     if kind == "block":
-        return TableRange(**common)
+        moment = draw(st.none() | st.builds(KeeperMoment, small, small))
+        return TableRange(**common, moment=moment)
     return Manifest(
         **common,
         left_out=draw(small),

@@ -1,26 +1,36 @@
-"""A table is trusted to recognize a block only if it surely remembers it."""
+"""A table is trusted to recognize a block only if it surely remembers it, by ZooKeeper's order."""
 
 from __future__ import annotations
 
 import pytest
 
-from aggregator.store.block_memory import BlockMemory
+from aggregator.intents.table_range import KeeperMoment
+from aggregator.store.block_memory import BlockMemory, HashList
 
-NOW_MS = 1_000_000_000
+LIST = HashList(table=10, zxid=500, made_s=1_000)
+NEW_S, OLD_S = 1_100, 1_000_000
+
+
+def reaches(memory: BlockMemory, moment: KeeperMoment | None) -> bool:
+    return memory.reaches(moment, LIST, window=100, window_seconds=3600)
 
 
 @pytest.mark.parametrize(
-    ("count", "oldest_age_s", "sealed_age_s", "is_reached"),
-    [
-        (0, 0, 30, True),  # an empty memory has forgotten nothing
-        (50, 20, 30, True),
-        (100, 20, 30, False),  # full, and the oldest known block is younger
-        (100, 40, 30, True),
-        (50, 3500, 3550, False),  # older than nine tenths of the window's seconds
-        (50, 3600, 3550, True),
-    ],
+    ("oldest", "is_reached"),
+    [(200, True), (300, True), (301, False)],
 )
-def test_the_window_reaches_back_to_a_block(count, oldest_age_s, sealed_age_s, is_reached):
-    oldest_ms = NOW_MS - oldest_age_s * 1000 if count else 0
-    memory = BlockMemory(count, oldest_ms, window=100, window_seconds=3600)
-    assert memory.reaches(NOW_MS - sealed_age_s * 1000, NOW_MS) is is_reached
+def test_a_full_memory_reaches_back_to_what_was_sent_behind_its_oldest_block(oldest, is_reached):
+    assert reaches(BlockMemory(100, oldest, OLD_S), KeeperMoment(300, 10)) is is_reached
+
+
+@pytest.mark.parametrize("moment", [None, KeeperMoment(10, 10), KeeperMoment(300, 10)])
+def test_a_young_memory_that_is_not_full_has_forgotten_nothing(moment):
+    assert reaches(BlockMemory(0, 0, 0), moment)
+    assert reaches(BlockMemory(99, 301, NEW_S), moment)
+    assert not reaches(BlockMemory(100, 301, NEW_S), moment)
+    assert not reaches(BlockMemory(99, 301, OLD_S), moment)
+
+
+@pytest.mark.parametrize("moment", [KeeperMoment(300, 11), KeeperMoment(501, 10)])
+def test_a_moment_of_another_table_or_of_a_lost_zookeeper_proves_nothing(moment):
+    assert not reaches(BlockMemory(5, 200, NEW_S), moment)

@@ -84,7 +84,8 @@ class Feeding(LoadedFeed):
         while True:
             await asyncio.sleep(self.dice.uniform(0.5, 1.5) * CLEANING_SECONDS)
             for table in self.keeper.tables.values():
-                table.forget_old(loop.time())
+                self.keeper.zxid += 1
+                table.forget_old(loop.time(), self.keeper.zxid)
 
 
 def _settings(topics: list[str], servers: Iterable[str], quorum: int) -> dict[str, Any]:

@@ -55,6 +55,17 @@ class OpenQuorum:
     replicas: set[str]
 
 
+TABLE_ZXID = 1
+"""Transaction that made the tables."""
+
+
+class KnownBlock(NamedTuple):
+    """Hash of an inserted block, with time and transaction of the insert."""
+
+    at: float
+    zxid: int
+
+
 @dataclass(slots=True, eq=False)
 class KeptTable:
     """Table as the keeper knows it.
@@ -73,20 +84,23 @@ class KeptTable:
         *(Column(name, kind) for name, kind in COORDINATES.items()),
     )
     log: list[Part] = field(default_factory=list)
-    blocks: dict[str, float] = field(default_factory=dict)
-    """Times of inserts by block id, the oldest first."""
+    blocks: dict[str, KnownBlock] = field(default_factory=dict)
+    """Inserts by block id, the oldest first."""
+    changed_zxid: int = TABLE_ZXID
+    """Transaction that changed the list of blocks last."""
     quorum: OpenQuorum | None = None
     refusal: tuple[int, str] | None = None
     """Error that every insert gets at once: ClickHouse's code, and its text."""
     is_full: bool = False
     """Too many parts: inserts are refused, and the number of parts tells so."""
 
-    def forget_old(self, now: float) -> None:
+    def forget_old(self, now: float, zxid: int) -> None:
         """Removes the hashes that have left the deduplication window."""
         late = list(self.blocks)[: -self.window] if len(self.blocks) > self.window else []
-        late += [it for it, at in self.blocks.items() if now - at > self.window_seconds]
+        late += [it for it, each in self.blocks.items() if now - each.at > self.window_seconds]
         for block_id in late:
             self.blocks.pop(block_id, None)
+            self.changed_zxid = zxid
 
 
 class Holder(Protocol):
@@ -120,6 +134,10 @@ class Keeper:
         self.observer = Observer()
         self.woken: list[Callable[[], object]] = []
         """Called when a log or a quorum has changed."""
+        self.zxid = TABLE_ZXID
+        """Transaction of the last change."""
+        self.known_since: dict[tuple[str, Part], int] = {}
+        """Transactions that told the keeper of a replica's part."""
         self._parts = 0
 
     def new_name(self) -> str:
@@ -129,8 +147,10 @@ class Keeper:
 
     def commit(self, table: KeptTable, part: Part, replica: str, quorum: int, now: float) -> None:
         """Puts a part into the log, with its hash and its quorum."""
+        self.zxid += 1
         table.log.append(part)
-        table.blocks[part.block_id] = now
+        table.blocks[part.block_id] = KnownBlock(now, self.zxid)
+        table.changed_zxid = self.known_since[replica, part] = self.zxid
         self.holders[part] = {replica}
         if quorum > 1:
             table.quorum = OpenQuorum(part, quorum, {replica})
@@ -141,6 +161,8 @@ class Keeper:
 
     def has(self, table: KeptTable, part: Part, replica: str) -> None:
         """Notes that a replica has a part of the log."""
+        self.zxid += 1
+        self.known_since[replica, part] = self.zxid
         self.holders[part].add(replica)
         quorum = table.quorum
         if quorum is not None and quorum.part is part:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from aggregator.intents.intent import Intent
 from aggregator.loader.acquisition import Acquired, Acquisition
@@ -20,17 +22,19 @@ from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.pause_watch import PauseWatch
 from aggregator.loader.produced import Produced
 from aggregator.loader.shard_tables import ShardTables
-from aggregator.store.block_name import BlockName
+from aggregator.store.identifier import quoted
 from aggregator.store.outgoing_block import OutgoingBlock
-from aggregator.store.recognition import Decision, Identities, ReplicaSight, Verdict
+from aggregator.store.recognition import ROWS, Decision, Identities, ReplicaSight, Verdict
 from aggregator.store.replica import Connected
 from aggregator.store.shard_store import ShardStore
 from balancer.plan import TopicPartition
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from tests.world.sinks.mutation import Mutation
+from tests.world.sinks.questions import OLD_BY_CLOCK
 from tests.world.sinks.scene import Course
 
 USUAL = Course()
+SKEW_SECONDS = 10.0
 
 
 class CommitsLater(IntentCommitter):
@@ -154,10 +158,29 @@ class TrustsAnyCopy(ShardStore):
 class TrustsAnyPart(ShardStore):
     """Takes rows for stored whether or not ZooKeeper knows their part."""
 
-    def _sight(self, it: Connected, name: BlockName, since_ms: int) -> ReplicaSight:
-        sight = super()._sight(it, name, since_ms)
+    def _sight(self, it: Connected, block: OutgoingBlock) -> ReplicaSight:
+        sight = super()._sight(it, block)
         rows = Identities.joined((sight.rows, sight.uncommitted))
         return replace(sight, rows=rows, uncommitted=Identities())
+
+
+class ComparesClocks(ShardStore):
+    """Leaves out parts whose time by the server's clock is before that of the intent by ours."""
+
+    def _sight(self, it: Connected, block: OutgoingBlock) -> ReplicaSight:
+        sight, name = super()._sight(it, block), block.name
+        before_s = block.sealed_at_ms / 1000 - SKEW_SECONDS
+        asked = {"table": name.table, "before_s": before_s}
+        old = [part for (part,) in it.client.execute(OLD_BY_CLOCK, asked)]
+        query = ROWS.format(table=quoted(self.database, name.table))
+        named = {**asdict(name), "old": old}
+        seen = [
+            Identities(np.array(offset, np.int64), np.array(row, np.int64))
+            for _, offset, row in it.client.execute(query, named)
+        ]
+        rows = Identities.joined(seen)
+        among = sight.rows.among(rows)
+        return replace(sight, rows=Identities(sight.rows.offset[among], sight.rows.row[among]))
 
 
 class NeverPaused(PauseWatch):
@@ -228,6 +251,7 @@ MUTATIONS = (
     Mutation(39, "tables are not looked at", _stores(LooksNot), TAKEOVERS),
     Mutation(39, "blocks are formed anew", Makers(acquisition=FormsAnew), USUAL),
     Mutation(39, "holders are not fenced", Makers(acquisition=FencesNobody), USUAL),
+    Mutation(39, "clocks are compared", _stores(ComparesClocks), TAKEOVERS),
     Mutation(40, "pauses are not noticed", Makers(shard_tables=Unwatched), STOPS),
     Mutation(41, "the quorum is not asked for", _stores(HeedsNoQuorum), SERVERS),
     Mutation(41, "any copy is enough", _stores(TrustsAnyCopy), SERVERS),

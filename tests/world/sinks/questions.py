@@ -14,7 +14,7 @@ from aggregator.store import (
     schema_reader,
     server_features,
 )
-from tests.world.sinks.keeper import Identity, KeptTable, Part
+from tests.world.sinks.keeper import TABLE_ZXID, Identity, KeptTable, Part
 from tests.world.virtual_loop import EPOCH
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ Parameters = Mapping[str, Any]
 ENGINE = "ReplicatedMergeTree"
 ROWS = recognition.ROWS.partition("{table}")[0]
 LOG, BLOCKS, PARTS = "/log", "/blocks", "/parts"
+OLD_BY_CLOCK = "SELECT name FROM system.parts WHERE modification_time < %(before_s)s"
+"""Question of a mutation: the product asks no server for a time."""
 FULL_PARTS, FEW_PARTS = 300, 10
 
 
@@ -79,8 +81,13 @@ def _path(server: Server, parameters: Parameters) -> Answer:
 
 
 def _blocks(server: Server, parameters: Parameters) -> Answer:
-    blocks = _table_at(server, parameters, BLOCKS).blocks
-    return [(len(blocks), int(EPOCH + min(blocks.values(), default=-EPOCH)))]
+    blocks = _table_at(server, parameters, BLOCKS).blocks.values()
+    oldest = min((it.zxid for it in blocks), default=0)
+    return [(len(blocks), oldest, int(max((it.at for it in blocks), default=0.0)))]
+
+
+def _hashes(server: Server, parameters: Parameters) -> Answer:
+    return [(TABLE_ZXID, _table_at(server, parameters, "").changed_zxid, 0)]
 
 
 def _entries(server: Server, parameters: Parameters) -> Answer:
@@ -104,10 +111,18 @@ def _table_at(server: Server, parameters: Parameters, below: str) -> KeptTable:
 
 
 def _old_parts(server: Server, parameters: Parameters) -> Answer:
-    before_s, parts = parameters["before_s"], server.parts[parameters["table"]]
-    old = [it for it, at in parts.items() if int(EPOCH + at) < before_s]
+    table = _table_at(server, parameters, f"/replicas/{server.name}{PARTS}")
+    since, zxid = server.keeper.known_since, parameters["zxid"]
+    parts = server.parts[table.name]
+    old = [it for it in parts if since.get((server.name, it), zxid + 1) <= zxid]
     old.sort(key=lambda it: -len(it.rows))
     return [(it.name,) for it in old[: parameters["most"]]]
+
+
+def _old_by_clock(server: Server, parameters: Parameters) -> Answer:
+    came = server.parts[parameters["table"]]
+    before = parameters["before_s"] - EPOCH + server.clock_behind
+    return [(it.name,) for it, at in came.items() if at < before]
 
 
 def _rows(server: Server, query: str, parameters: Parameters) -> Answer:
@@ -154,7 +169,9 @@ ANSWERS: Mapping[str, Callable[[Server, Parameters], Answer]] = {
     part_counts.MOST: _most_parts,
     block_memory.PATH: _path,
     block_memory.BLOCKS: _blocks,
+    block_memory.HASHES: _hashes,
     recognition.OLD_PARTS: _old_parts,
+    OLD_BY_CLOCK: _old_by_clock,
     recognition.RUNNING: _running,
     recognition.REPLICA: _replica,
     recognition.ENTRIES: _entries,

@@ -23,6 +23,8 @@ from tests.world.sinks.native_rows import END, rows_of
 from tests.world.sinks.questions import answered
 from tests.world.virtual_loop import VirtualLoop
 
+CLOCK_SECONDS = (15.0, 45.0)
+"""Seconds by which the clock of a server is behind that of the loaders."""
 SESSION_SECONDS = 8.0
 """Time after which the keeper takes a silent server for dead."""
 GHOST_SECONDS = (5.0, 20.0)
@@ -71,6 +73,8 @@ class Server:
         """True: the keeper's answers to commits are lost; half of the commits are made. The parts
         of the others are shown until the server removes them."""
         self.slowness = 1.0
+        self.clock_behind = random.Random(name).uniform(*CLOCK_SECONDS)
+        """Seconds, seen by whoever asks for a time of the server."""
         self.life = 0
         self.parts: dict[str, dict[Part, float]] = {name: {} for name in keeper.tables}
         """Parts on the disk, with the times at which they came."""
