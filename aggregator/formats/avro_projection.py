@@ -1,24 +1,29 @@
 """Avro projection: how a value of one schema becomes one of another.
 
-The rules are those of Avro's schema resolution (Avro 1.12, "Schema Resolution"; names as Java's
-SchemaCompatibility compares them). What they do not resolve for every value has no projection; nor
-have types whose logical types differ: the number would stay, and mean another moment.
+These are Avro's rules of schema resolution. A number may become wider: int to long to float to
+double. Strings become bytes, and bytes strings. Fields are found by their names, then by the
+aliases of the wanted schema; one that is missing gets its default, and one that is not wanted is
+dropped. Records, enums and fixeds match by their names without namespace, or by an alias. A symbol
+that is not wanted becomes the enum's default. A type becomes a union that has a branch for it, and
+a union what all of its branches become.
+
+Everything else that differs has no projection. So have some values that Avro would take: a union of
+which not every branch can be read, and another logical type, whose values would mean something
+else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aggregator.formats.avro_default import WrongDefault, encoded_default
+from aggregator.formats.avro_default import WrongDefault, encoded_default, number
 from aggregator.formats.avro_schema import AvroType
 
 _WIDER = {
     "int": ("long", "float", "double"),
     "long": ("float", "double"),
     "float": ("double",),
-    "string": ("bytes",),
-    "bytes": ("string",),
 }
 
 
@@ -39,17 +44,6 @@ class Floating:
 
 
 @dataclass(frozen=True, slots=True)
-class Symbols:
-    """An enum.
-
-    Args:
-        codes: wanted number of each written symbol.
-    """
-
-    codes: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Fields:
     """A record.
 
@@ -62,6 +56,22 @@ class Fields:
 
 
 @dataclass(frozen=True, slots=True)
+class Texts:
+    """Bytes become a string, if they are UTF-8."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbols:
+    """An enum.
+
+    Args:
+        numbers: of the wanted symbols, by those of the written ones.
+    """
+
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
     """Branches of a union, or the item of an array or a map."""
 
@@ -69,46 +79,47 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Into:
-    """A value becomes one of a union.
+class Branch:
+    """A type that is no union becomes a branch of one.
 
     Args:
-        branch: its number there.
+        number: of the wanted branch, as bytes.
     """
 
-    branch: int
-    part: Projection
+    number: bytes
+    how: Projection
 
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """A union whose branches have other numbers in the wanted one, or become a type that is none.
+    """A union becomes a type that is none, or a union of other branches.
 
     Args:
-        numbers: of the written branches in the wanted union; None: it is none.
+        parts: how the values of each written branch become those of the wanted type.
     """
 
-    numbers: tuple[int, ...] | None
     parts: tuple[Projection, ...]
 
 
-Projection = Same | Floating | Symbols | Fields | Parts | Into | Branches
+Projection = Same | Floating | Fields | Texts | Symbols | Parts | Branch | Branches
 SAME = Same()
 
 
 def projection(written: AvroType, wanted: AvroType) -> Projection | None:
-    """Returns how written values become wanted ones; None if some cannot."""
+    """Returns how written values become wanted ones; None if they cannot."""
     if written.base == "union":
-        return _of_union(written, wanted)
+        return _union(written, wanted)
     if wanted.base == "union":
-        found = _into(written, wanted)
-        return None if found is None else Into(*found)
+        return _branch(written, wanted)
     if not written.logical == wanted.logical == "" and written != wanted:
         return None
     if wanted.base in _WIDER.get(written.base, ()):
-        # A long is written as an int is, and bytes are as strings are.
-        return Floating(wanted.base) if wanted.base in ("float", "double") else SAME
-    if written.base != wanted.base or not _has_name_of(written, wanted):
+        return SAME if wanted.base == "long" else Floating(wanted.base)
+    if (written.base, wanted.base) == ("string", "bytes"):
+        return SAME
+    if (written.base, wanted.base) == ("bytes", "string"):
+        return Texts()
+    if written.base != wanted.base or not _is_same_name(written, wanted):
         return None
     match written.base:
         case "record":
@@ -116,96 +127,73 @@ def projection(written: AvroType, wanted: AvroType) -> Projection | None:
         case "enum":
             return _symbols(written, wanted)
         case "array" | "map":
-            part = projection(written.parts[0], wanted.parts[0])
-            return part if part is None or part == SAME else Parts((part,))
+            return _parts([projection(written.parts[0], wanted.parts[0])])
     is_same = written == wanted and written.precision == wanted.precision
     return SAME if is_same else None
 
 
-def _has_name_of(written: AvroType, wanted: AvroType) -> bool:
-    """Returns True if a name is that of the wanted type, or was."""
-    is_same = written.name.rpartition(".")[2] == wanted.name.rpartition(".")[2]
-    return is_same or written.name in wanted.aliases
-
-
-def _of_union(written: AvroType, wanted: AvroType) -> Projection | None:
-    if wanted.base != "union":
-        parts = _whole(projection(each, wanted) for each in written.parts)
-        return None if parts is None else Branches(None, parts)
-    numbers, parts_found = list[int](), list[Projection]()
-    for each in written.parts:
-        found = _into(each, wanted)
-        if found is None:
-            return None
-        numbers.append(found[0])
-        parts_found.append(found[1])
-    if numbers != list(range(len(numbers))):
-        return Branches(tuple(numbers), tuple(parts_found))
-    return SAME if set(parts_found) <= {SAME} else Parts(tuple(parts_found))
-
-
-def _into(written: AvroType, union: AvroType) -> tuple[int, Projection] | None:
-    """Returns the branch that a value takes, and how it becomes it; None if there is none.
-
-    Its own type goes before a wider one, and its own full name before another namespace.
-    """
-    ranked = sorted(
-        enumerate(union.parts),
-        key=lambda each: (each[1].base != written.base, each[1].name != written.name),
-    )
-    for number, part in ranked:
-        found = projection(written, part)
-        if found is not None:
-            return number, found
-    return None
-
-
-def _whole(parts: Iterator[Projection | None]) -> tuple[Projection, ...] | None:
-    """Returns all parts; None if one is missing."""
-    found = list[Projection]()
-    for each in parts:
-        if each is None:
-            return None
-        found.append(each)
-    return tuple(found)
-
-
-def _symbols(written: AvroType, wanted: AvroType) -> Projection | None:
-    codes = {symbol: code for code, symbol in enumerate(wanted.symbols)}
-    found = [codes.get(each, codes.get(wanted.otherwise)) for each in written.symbols]
-    if found == list(range(len(found))):
-        return SAME
-    known = tuple(each for each in found if each is not None)
-    return Symbols(known) if len(known) == len(found) else None
+def _is_same_name(written: AvroType, wanted: AvroType) -> bool:
+    last = written.name.rpartition(".")[2]
+    return last == wanted.name.rpartition(".")[2] or written.name in wanted.aliases
 
 
 def _fields(written: AvroType, wanted: AvroType) -> Projection | None:
-    numbers = _numbers(written, wanted)
+    numbers = {name: at for at, name in enumerate(written.names)}
     sources: list[tuple[int, Projection] | bytes] = []
     for name, part in zip(wanted.names, wanted.parts, strict=True):
-        if name in numbers:
-            source = projection(written.parts[numbers[name]], part)
+        names = (name, *wanted.field_aliases.get(name, ()))
+        at = next((numbers[each] for each in names if each in numbers), None)
+        if at is not None:
+            source = projection(written.parts[at], part)
             if source is None:
                 return None
-            sources.append((numbers[name], source))
+            sources.append((at, source))
             continue
         try:
             # A default of null is one as well.
             sources.append(encoded_default(part, wanted.defaults[name]))
         except (KeyError, WrongDefault):
             return None
-    is_same = sources == [(number, SAME) for number in range(len(written.names))]
+    is_same = sources == [(at, SAME) for at in range(len(written.names))]
     return SAME if is_same else Fields(tuple(sources))
 
 
-def _numbers(written: AvroType, wanted: AvroType) -> dict[str, int]:
-    """Returns the number of the written field that each wanted one is, by its name or a former
-    one. No two wanted fields are the same written one."""
-    left = {name: number for number, name in enumerate(written.names)}
-    found = {name: left.pop(name) for name in wanted.names if name in left}
-    aliases = wanted.field_aliases or ((),) * len(wanted.names)
-    for name, former in zip(wanted.names, aliases, strict=True):
-        known = [each for each in former if each in left]
-        if name not in found and known:
-            found[name] = left.pop(known[0])
-    return found
+def _symbols(written: AvroType, wanted: AvroType) -> Projection | None:
+    numbers = {symbol: at for at, symbol in enumerate(wanted.symbols)}
+    default = numbers.get(wanted.default_symbol)
+    found = [numbers.get(symbol, default) for symbol in written.symbols]
+    known = tuple(at for at in found if at is not None)
+    if len(known) < len(found):
+        return None
+    return SAME if known == tuple(range(len(known))) else Symbols(known)
+
+
+def _branch(written: AvroType, wanted: AvroType) -> Projection | None:
+    """Returns how a value becomes one of a union: of a branch of its own type, if there is one,
+    else of the first that takes it."""
+    parts = list(enumerate(wanted.parts))
+    own = [each for each in parts if each[1].base == written.base]
+    for at, part in [*own, *parts]:
+        if (how := projection(written, part)) is not None:
+            return Branch(number(at), how)
+    return None
+
+
+def _union(written: AvroType, wanted: AvroType) -> Projection | None:
+    found = [projection(part, wanted) for part in written.parts]
+    # The same number: only what lies behind it may differ.
+    same = [
+        each.how if isinstance(each, Branch) and each.number == number(at) else None
+        for at, each in enumerate(found)
+    ]
+    if all(same) and len(written.parts) <= len(wanted.parts):
+        return _parts(same)
+    parts = tuple(each for each in found if each is not None)
+    return Branches(parts) if len(parts) == len(found) else None
+
+
+def _parts(found: Sequence[Projection | None]) -> Projection | None:
+    parts = tuple(each for each in found if each is not None)
+    if len(parts) < len(found):
+        return None
+    return SAME if set(parts) == {SAME} or not parts else Parts(parts)

@@ -5,27 +5,29 @@ All datums are read in step, as in avro_columns. Bytes that both schemas share a
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
 from aggregator.formats.avro_cursors import Cursors
 from aggregator.formats.avro_items import items_of, skip
 from aggregator.formats.avro_projection import (
+    Branch,
     Branches,
     Fields,
     Floating,
-    Into,
     Parts,
     Projection,
     Same,
     Symbols,
+    Texts,
 )
 from aggregator.formats.avro_schema import AvroType
 from aggregator.formats.avro_values import scalars_of
 from aggregator.formats.binary_pieces import blocks, cut, joined, zigzags
 from aggregator.formats.byte_columns import taken
 from aggregator.formats.record_slice import Ints
-from replicator.batches.varints import packed
 
 _FLOATING = {"float": "<f4", "double": "<f8"}
 
@@ -43,16 +45,18 @@ def rewritten(how: Projection, kind: AvroType, cursors: Cursors) -> pa.BinaryArr
             return _copied(kind, cursors)
         case Floating():
             return _floating(how, kind, cursors)
-        case Symbols():
-            return _enum(how, kind, cursors)
         case Fields():
             return _record(how, kind, cursors)
-        case Into():
-            return joined([packed([how.branch << 1]), rewritten(how.part, kind, cursors)])
-        case Branches():
-            return _union(how.numbers, how.parts, kind, cursors)
+        case Texts():
+            return _texts(kind, cursors)
+        case Symbols():
+            return _symbols(how, cursors)
+        case Branch():
+            return joined([how.number, rewritten(how.how, kind, cursors)])
         case Parts() if kind.base == "union":
-            return _union(tuple(range(len(how.parts))), how.parts, kind, cursors)
+            return _union(how, kind, cursors, keeps_number=True)
+        case Branches():
+            return _union(how, kind, cursors, keeps_number=False)
     return _items(how, kind, cursors)
 
 
@@ -69,11 +73,19 @@ def _floating(how: Floating, kind: AvroType, cursors: Cursors) -> pa.BinaryArray
     return cut(wanted.tobytes(), np.arange(len(wanted) + 1) * wanted.itemsize)
 
 
-def _enum(how: Symbols, kind: AvroType, cursors: Cursors) -> pa.BinaryArray:
-    code = cursors.number()
-    cursors.break_where((code < 0) | (code >= len(kind.symbols)))
-    code[cursors.is_broken] = 0
-    return zigzags(np.array(how.codes)[code])
+def _texts(kind: AvroType, cursors: Cursors) -> pa.BinaryArray:
+    begin = cursors.at.copy()
+    scalars_of(replace(kind, base="string"), cursors, is_text=True)
+    # What is no text was broken: its cursor stands at the end.
+    end = np.where(cursors.is_broken, begin, cursors.at)
+    return taken(cursors.octets.data, begin, end)
+
+
+def _symbols(how: Symbols, cursors: Cursors) -> pa.BinaryArray:
+    number = cursors.number()
+    cursors.break_where((number < 0) | (number >= len(how.numbers)))
+    number[cursors.is_broken] = 0
+    return zigzags(np.array(how.numbers)[number])
 
 
 def _record(how: Fields, kind: AvroType, cursors: Cursors) -> pa.BinaryArray:
@@ -91,25 +103,23 @@ def _record(how: Fields, kind: AvroType, cursors: Cursors) -> pa.BinaryArray:
 
 
 def _union(
-    numbers: tuple[int, ...] | None,
-    parts: tuple[Projection, ...],
-    kind: AvroType,
-    cursors: Cursors,
+    how: Parts | Branches, kind: AvroType, cursors: Cursors, *, keeps_number: bool
 ) -> pa.BinaryArray:
     branch = cursors.number()
     cursors.break_where((branch < 0) | (branch >= len(kind.parts)))
     branch[cursors.is_broken] = 0
     found: list[pa.BinaryArray] = []
     order: list[Ints] = []
-    for number, (part, each) in enumerate(zip(kind.parts, parts, strict=True)):
+    for number, (part, each) in enumerate(zip(kind.parts, how.parts, strict=True)):
         which = np.flatnonzero(branch == number)
         if len(which):
             chosen = cursors.some(which)
             found.append(rewritten(each, part, chosen))
             cursors.rejoin(which, chosen)
             order.append(which)
-    values = pa.concat_arrays(found).take(pa.array(np.argsort(np.concatenate(order))))
-    return values if numbers is None else joined([zigzags(np.array(numbers)[branch]), values])
+    values = pa.concat_arrays(found)
+    values = values.take(pa.array(np.argsort(np.concatenate(order))))
+    return joined([zigzags(branch), values]) if keeps_number else values
 
 
 def _items(how: Parts, kind: AvroType, cursors: Cursors) -> pa.BinaryArray:

@@ -45,9 +45,9 @@ class AvroType:
         scale, precision: of a decimal.
         name: of a record, an enum or a fixed, with its namespace.
         defaults: of a record's fields that have one, as JSON has it.
-        aliases: former names of a record, an enum or a fixed, with their namespaces.
-        field_aliases: former names of each field of a record.
-        otherwise: symbol of an enum that stands for those it does not have; empty: none does.
+        aliases: earlier names of a record, an enum or a fixed.
+        field_aliases: earlier names of a record's fields, by field.
+        default_symbol: that an enum has for symbols that it does not know; empty: none.
     """
 
     base: str
@@ -61,8 +61,8 @@ class AvroType:
     name: str = field(default="", compare=False)
     defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
     aliases: tuple[str, ...] = field(default=(), compare=False)
-    field_aliases: tuple[tuple[str, ...], ...] = field(default=(), compare=False)
-    otherwise: str = field(default="", compare=False)
+    field_aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    default_symbol: str = field(default="", compare=False)
 
     @property
     def takes_bytes(self) -> bool:
@@ -107,7 +107,7 @@ def _type(schema: Any) -> AvroType:
             symbols=tuple(schema["symbols"]),
             name=schema["name"],
             aliases=_aliases(schema),
-            otherwise=schema.get("default", ""),
+            default_symbol=schema.get("default") or "",
         )
     if base == "array":
         return _repeated(base, _type(schema["items"]))
@@ -124,10 +124,18 @@ def _type(schema: Any) -> AvroType:
             name=schema["name"],
             defaults={each["name"]: each["default"] for each in fields if "default" in each},
             aliases=_aliases(schema),
-            field_aliases=tuple(tuple(each.get("aliases", ())) for each in fields),
+            field_aliases={each["name"]: tuple(each.get("aliases") or ()) for each in fields},
         )
     # Every other name was replaced by its type, but for a type within itself.
     raise UnsupportedSchema(f"{base} is part of itself")
+
+
+def _aliases(schema: Any) -> tuple[str, ...]:
+    """Returns the earlier names of a type: those without a namespace are in that of its name."""
+    space, dot, _ = schema["name"].rpartition(".")
+    return tuple(
+        each if "." in each else f"{space}{dot}{each}" for each in schema.get("aliases") or ()
+    )
 
 
 def _scalar(schema: Any, base: str) -> AvroType:
@@ -135,7 +143,7 @@ def _scalar(schema: Any, base: str) -> AvroType:
     if logical not in _LOGICAL.get(base, ()):
         logical = ""
     size, name = int(schema.get("size", 0)), schema.get("name", "")
-    aliases = _aliases(schema)
+    aliases = _aliases(schema) if base == "fixed" else ()
     if logical != "decimal":
         return AvroType(base, logical, size=size, name=name, aliases=aliases)
     scale = int(schema.get("scale", 0))
@@ -145,13 +153,6 @@ def _scalar(schema: Any, base: str) -> AvroType:
     return AvroType(
         base, logical, size=size, scale=scale, precision=precision, name=name, aliases=aliases
     )
-
-
-def _aliases(schema: Any) -> tuple[str, ...]:
-    """Returns the former names of a type; those without a namespace are in that of its name."""
-    space = schema.get("name", "").rpartition(".")[0]
-    found: list[str] = schema.get("aliases") or []
-    return tuple(each if "." in each or not space else f"{space}.{each}" for each in found)
 
 
 def _repeated(base: str, item: AvroType) -> AvroType:

@@ -1,16 +1,17 @@
 """JSON columns: the fields of JSON documents in the types of an Avro schema.
 
-A field that a document does not have takes the schema's default; without one the document is
-refused, unless the schema allows null. A field that is null is null, or the document is refused.
-Fields that the schema does not have are passed. Times and days are texts of ISO 8601, or numbers as
-Avro has them.
+A field that a document does not have, under its name or an alias, takes the schema's default;
+without one the document is refused, unless the schema allows null. A field that is null is null, or
+the document is refused. Fields that the schema does not have are passed. Times and days are texts
+of ISO 8601, or numbers as Avro has them.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,9 +41,11 @@ class JsonColumns:
         _check(kind)
         self._kind = kind
         self.type = arrow_type(kind)
-        forms = (_form(self.type, is_text=True), _form(self.type, is_text=False))
+        self._read_type = arrow_type(_with_aliases(kind))
+        forms = tuple(_form(self._read_type, is_text=each) for each in (True, False))
         self._forms = forms if forms[0] != forms[1] else forms[:1]
         self._defaults = dict(_defaults(kind, ""))
+        self._names_of_null = _names_of(kind, "", self._defaults)
         self._nulls: dict[str, list[tuple[int, list[bool]]]] = {}
         self.reasons: dict[int, str] = {}
         """Why documents of the last call are refused, by index."""
@@ -55,7 +58,7 @@ class JsonColumns:
         """
         self.reasons = {}
         parts = list(self._parts(documents, 0))
-        found = pa.concat_arrays(parts) if parts else pa.array([], _nullable(self.type))
+        found = pa.concat_arrays(parts) if parts else pa.array([], _nullable(self._read_type))
         self._nulls = self._null_fields(documents)
         return self._completed(self._kind, found, np.arange(len(found)), "")
 
@@ -73,7 +76,7 @@ class JsonColumns:
         if len(documents) == 1:
             text = " ".join(refusals[0].removeprefix("JSON parse error: ").split())
             self.reasons[first] = text.removesuffix(" in row 0")[:_REASON_CHARACTERS_MAX]
-            yield pa.nulls(1, _nullable(self.type))
+            yield pa.nulls(1, _nullable(self._read_type))
             return
         middle = len(documents) // 2
         yield from self._parts(documents.slice(0, middle), first)
@@ -94,16 +97,16 @@ class JsonColumns:
         if len(table) != len(documents):
             raise pa.ArrowInvalid("not one JSON object")
         arrays = [
-            table[field.name].combine_chunks().cast(field.type) for field in _nullable(self.type)
+            table[field.name].combine_chunks().cast(field.type)
+            for field in _nullable(self._read_type)
         ]
-        return pa.StructArray.from_arrays(arrays, fields=list(_nullable(self.type)))
+        return pa.StructArray.from_arrays(arrays, fields=list(_nullable(self._read_type)))
 
     def _null_fields(self, documents: pa.BinaryArray) -> dict[str, list[tuple[int, list[bool]]]]:
         """Returns, by the path of a field with a default, documents in which that field is null:
         the index of each, and True for each place of the field in it that is null."""
-        names = {path.rpartition(".")[2] for path in self._defaults}
         found: dict[str, list[tuple[int, list[bool]]]] = {}
-        for at in maybe_null(documents, names).tolist():
+        for at in maybe_null(documents, self._names_of_null).tolist():
             if at not in self.reasons:
                 places: dict[str, list[bool]] = {path: [] for path in self._defaults}
                 _add_places(self._kind, parsed(documents[at].as_py()), "", places)
@@ -135,8 +138,12 @@ class JsonColumns:
     def _record(self, kind: AvroType, values: pa.Array, rows: Ints, path: str) -> pa.Array:
         arrays = []
         is_there = np.asarray(values.is_valid())
-        for name, part, column in zip(kind.names, kind.parts, values.flatten(), strict=True):
+        written = dict(zip((each.name for each in values.type), values.flatten(), strict=True))
+        for name, part in zip(kind.names, kind.parts, strict=True):
             inner = f"{path}.{name}" if path else name
+            column = written[name]
+            for alias in _aliases(kind, name):
+                column = _first_valid(column, written[alias])
             # A default is complete, with the nulls that it has.
             column = self._completed(part, column, rows, inner)
             if column.null_count:
@@ -204,6 +211,19 @@ def _defaults(kind: AvroType, path: str) -> Iterator[tuple[str, pa.Array]]:
             yield from _defaults(part, path)
 
 
+def _names_of(kind: AvroType, path: str, paths: Collection[str]) -> set[str]:
+    """Returns the names of fields of these paths, with their earlier ones."""
+    found: set[str] = set()
+    if kind.base != "record":
+        return found.union(*(_names_of(part, path, paths) for part in kind.parts))
+    for name, part in zip(kind.names, kind.parts, strict=True):
+        inner = f"{path}.{name}" if path else name
+        if inner in paths:
+            found |= {name, *_aliases(kind, name)}
+        found |= _names_of(part, inner, paths)
+    return found
+
+
 def _arrow_default(kind: AvroType, value: Any) -> pa.Array:
     """Returns one value. Raises WrongDefault."""
     datum = encoded_default(kind, value)
@@ -230,9 +250,36 @@ def _add_places(kind: AvroType, value: Any, path: str, places: Mapping[str, list
         fields = value or {}
         for name, part in zip(kind.names, kind.parts, strict=True):
             inner = f"{path}.{name}" if path else name
+            names = (name, *_aliases(kind, name))
+            own = next((each for each in names if fields.get(each) is not None), None)
             if inner in places:
-                places[inner].append(name in fields and fields[name] is None)
-            _add_places(part, fields.get(name), inner, places)
+                places[inner].append(own is None and any(each in fields for each in names))
+            _add_places(part, fields[own] if own else None, inner, places)
+
+
+def _aliases(kind: AvroType, name: str) -> tuple[str, ...]:
+    """Returns the earlier names of a record's field, but for those that other fields have."""
+    return tuple(each for each in kind.field_aliases.get(name, ()) if each not in kind.names)
+
+
+def _with_aliases(kind: AvroType) -> AvroType:
+    """Returns a type whose records also have the fields of earlier names."""
+    parts = tuple(map(_with_aliases, kind.parts))
+    names = kind.names
+    for name, part in zip(kind.names, parts, strict=False):
+        for alias in _aliases(kind, name):
+            if alias not in names:
+                names, parts = (*names, alias), (*parts, part)
+    return replace(kind, names=names, parts=parts)
+
+
+def _first_valid(one: pa.Array, other: pa.Array) -> pa.Array:
+    """Returns the values of one array, and those of another where it has null."""
+    if not one.null_count or other.null_count == len(other):
+        return one
+    place = np.arange(len(one))
+    both = pa.concat_arrays([one, other])
+    return both.take(pa.array(np.where(np.asarray(one.is_valid()), place, place + len(one))))
 
 
 def _check(kind: AvroType) -> None:

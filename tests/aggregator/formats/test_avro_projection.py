@@ -6,12 +6,13 @@ import pytest
 
 from aggregator.formats.avro_projection import (
     SAME,
+    Branch,
     Branches,
     Fields,
     Floating,
-    Into,
     Parts,
     Symbols,
+    Texts,
     projection,
 )
 from aggregator.formats.avro_schema import avro_type
@@ -52,9 +53,10 @@ def test_a_number_becomes_a_wider_one_only(written, wanted):
     ("written", "wanted"),
     [
         ("int", "string"),
+        ("string", {"type": "fixed", "name": "f", "size": 3}),
+        ("long", ["null", "int"]),
         (["null", "int"], "int"),
         (["null", "int"], ["int", "string"]),
-        ("string", ["null", "int"]),
         ({"type": "int", "logicalType": "date"}, "int"),
         ({"type": "int", "logicalType": "date"}, "long"),
         ("long", {"type": "long", "logicalType": "timestamp-millis"}),
@@ -115,42 +117,46 @@ def test_a_map_keeps_its_keys():
     assert found == Parts((Fields(((0, SAME), (1, Floating("double")))),))
 
 
-def test_a_field_made_optional_takes_what_was_written_before():
-    assert between("int", ["null", "int"]) == Into(1, SAME)
-    assert between("int", ["null", "double"]) == Into(1, Floating("double"))
-    assert between("null", ["null", "int"]) == Into(0, SAME)
-    before, after = record(field("a", "int")), record(field("a", ["null", "int"], default=None))
-    assert between(before, after) == Fields(((0, Into(1, SAME)),))
-    assert between(after, before) is None
-
-
-def test_branches_are_found_by_their_types_and_a_wider_one_only_where_there_is_no_other():
-    assert between(["null", "int"], ["int", "null"]) == Branches((1, 0), (SAME, SAME))
+def test_a_type_becomes_the_branch_of_its_own_type_before_any_other():
+    assert between("int", ["null", "double", "int"]) == Branch(b"\x04", SAME)
+    assert between("int", ["null", "double", "long"]) == Branch(b"\x02", Floating("double"))
+    assert between(["int", "null"], ["null", "long"]) == Branches(
+        (Branch(b"\x02", SAME), Branch(b"\x00", SAME))
+    )
+    assert between(["int", "float"], "double") == Branches((Floating("double"),) * 2)
     assert between(["null", "int"], ["null", "int", "string"]) == SAME
-    assert between("int", ["double", "int"]) == Into(1, SAME)
-    assert between(["int", "long"], "long") == Branches(None, (SAME, SAME))
-    named = [record(name="a"), record(name="b")]
-    assert between(named[1], named) == Into(1, SAME)
 
 
-def test_an_enum_takes_further_symbols_and_its_default_stands_for_those_that_are_gone():
-    def enum(*symbols, **more):
-        return {"type": "enum", "name": "e", "symbols": [*symbols], **more}
-
-    assert between(enum("A"), enum("A", "B")) == SAME
-    assert between(enum("A", "B"), enum("B", "A")) == Symbols((1, 0))
-    assert between(enum("A", "B"), enum("OTHER", "A", default="OTHER")) == Symbols((1, 0))
+def test_strings_and_bytes_become_one_another():
+    assert between("string", "bytes") == SAME
+    assert between("bytes", "string") == Texts()
 
 
-def test_strings_and_bytes_become_each_other():
-    assert between("string", "bytes") == between("bytes", "string") == SAME
+def test_a_symbol_that_is_not_wanted_becomes_the_enums_default():
+    enum = {"type": "enum", "name": "e", "symbols": ["A", "B", "C"]}
+    assert between(enum, {**enum, "symbols": ["C", "A"], "default": "A"}) == Symbols((1, 1, 0))
+    assert between(enum, {**enum, "symbols": ["A", "B", "C", "D"]}) == SAME
 
 
-def test_former_names_count():
-    renamed = record(field("b", "int", aliases=["a"]), name="now") | {"aliases": ["row"]}
-    assert between(record(field("a", "int")), renamed) == SAME
-    # A field that has the name itself is that field.
-    both = record(field("a", "int"), field("b", "int", aliases=["a"], default=7))
-    assert between(record(field("a", "int")), both) == Fields(((0, SAME), b"\x0e"))
-    spaced = record(field("a", "int")) | {"namespace": "elsewhere"}
-    assert between(record(field("a", "int")), spaced) == SAME
+@pytest.mark.parametrize("kind", ["record", "enum", "fixed"])
+def test_names_match_without_their_namespace_or_by_an_alias(kind):
+    more = {
+        "record": {"fields": [field("a", "int")]},
+        "enum": {"symbols": ["A"]},
+        "fixed": {"size": 3},
+    }[kind]
+    written = {"type": kind, "name": "old", "namespace": "one", **more}
+    assert between(written, {**written, "namespace": "two"}) == SAME
+    assert between(written, {**written, "name": "new"}) is None
+    assert between(written, {**written, "name": "new", "aliases": ["old"]}) == SAME
+    other = {**written, "name": "new", "namespace": "two"}
+    assert between(written, {**other, "aliases": ["one.old"]}) == SAME
+    assert between(written, {**other, "aliases": ["other"]}) is None
+
+
+def test_a_field_is_found_by_its_alias_unless_its_name_is_there():
+    renamed = record(field("new", "int", aliases=["older", "old"], default=9))
+    assert between(record(field("old", "int")), renamed) == SAME
+    both = record(field("old", "int"), field("new", "int"))
+    assert between(both, renamed) == Fields(((1, SAME),))
+    assert between(record(field("other", "int")), renamed) == Fields((b"\x12",))

@@ -16,7 +16,7 @@ from aggregator.formats.avro_schema import avro_type
 from tests.aggregator.formats.datums import cursors_over, encoded
 
 WIDER = {"int": ["long", "float", "double"], "long": ["float", "double"], "float": ["double"]}
-SYMBOLS = ["A", "B", "C"]
+WIDER |= {"string": ["bytes"], "text": ["string", "bytes"]}
 SCALARS = {
     "int": st.integers(-(2**31), 2**31 - 1),
     "long": st.integers(-(2**50), 2**50),
@@ -26,7 +26,12 @@ SCALARS = {
     "bytes": st.binary(max_size=9),
     "boolean": st.booleans(),
     "null": st.none(),
+    # Bytes that are a text.
+    "text": st.text(max_size=9).map(str.encode),
 }
+SYMBOLS = ["A", "B", "C"]
+APART = {"int": ["int", "long", "double"], "string": ["string"], "boolean": ["boolean"]}
+APART |= {"null": ["null"]}
 DEFAULTS = [("string", "dé"), (["null", "int"], None), ("double", 1.5)]
 DEFAULTS += [({"type": "array", "items": "int"}, [1, -2]), ({"type": "map", "values": "int"}, {})]
 
@@ -38,9 +43,8 @@ def evolutions(draw, depth, path):
     Args:
         path: of the value, which names records.
     """
-    kinds = (
-        ["scalar"] * 3 + ["enum"] + ["record", "array", "map", "union", "optional"] * bool(depth)
-    )
+    kinds = ["scalar"] * 3 + ["enum"]
+    kinds += ["record", "array", "map", "union", "branch", "branches"] * bool(depth)
     match draw(st.sampled_from(kinds)):
         case "record":
             return draw(records(depth, path))
@@ -58,23 +62,32 @@ def evolutions(draw, depth, path):
             written, wanted, values = draw(
                 evolutions(depth - 1, path).filter(lambda each: not isinstance(each[0], list))
             )
-            if written == "null" or isinstance(wanted, list):
+            if written == "null":
                 return written, wanted, values
-            after = draw(st.permutations(["null", wanted]))
-            return ["null", written], list(after), st.none() | values
-        case "optional":
-            written, wanted, values = draw(
-                evolutions(depth - 1, path).filter(lambda each: not isinstance(each[1], list))
-            )
-            if wanted == "null":
-                return written, wanted, values
-            return written, list(draw(st.permutations(["null", wanted]))), values
+            return ["null", written], ["null", wanted], st.none() | values
         case "enum":
-            enum = {"type": "enum", "name": path, "symbols": SYMBOLS}
-            after = draw(st.permutations([*SYMBOLS, "D"]))
-            left = after[: draw(st.integers(1, 4))]
-            return enum, {**enum, "symbols": left, "default": left[0]}, st.sampled_from(SYMBOLS)
+            symbols = draw(st.lists(st.sampled_from([*SYMBOLS, "D"]), unique=True, min_size=1))
+            enum = {"type": "enum", "name": f"e{path}", "symbols": SYMBOLS}
+            wanted = {**enum, "symbols": symbols, "default": draw(st.sampled_from(symbols))}
+            return enum, wanted, st.sampled_from(SYMBOLS)
+        case "branch":
+            written, wanted, values = draw(
+                evolutions(depth - 1, path).filter(
+                    lambda each: "null" not in each[:2] and not isinstance(each[1], list)
+                )
+            )
+            if isinstance(written, list):
+                return written, wanted, values
+            return written, draw(st.permutations(["null", wanted])), values
+        case "branches":
+            written = draw(st.lists(st.sampled_from([*APART]), unique=True, min_size=1))
+            wanted = [draw(st.sampled_from(APART[each])) for each in written]
+            wanted += [each for each in APART if each not in written and draw(st.booleans())]
+            values = st.one_of([SCALARS[each] for each in written])
+            return written, draw(st.permutations(wanted)), values
     written = draw(st.sampled_from([*SCALARS]))
+    if written == "text":
+        return "bytes", draw(st.sampled_from(["bytes", *WIDER[written]])), SCALARS[written]
     return written, draw(st.sampled_from([written, *WIDER.get(written, [])])), SCALARS[written]
 
 
@@ -85,22 +98,20 @@ def records(draw, depth=2, path="r"):
         before, after, found = draw(evolutions(depth - 1, f"{path}{at}"))
         written.append({"name": f"f{at}", "type": before})
         values[f"f{at}"] = found
-        match draw(st.integers(0, 5)):
-            case 0:
-                pass
-            case 1:
-                wanted.append({"name": f"n{at}", "type": after, "aliases": [f"f{at}"]})
-            case _:
-                wanted.append({"name": f"f{at}", "type": after})
+        if draw(st.integers(0, 4)):
+            is_renamed = draw(st.booleans())
+            names = {"name": f"n{at}", "aliases": [f"f{at}"]} if is_renamed else {"name": f"f{at}"}
+            wanted.append({**names, "type": after})
     for at in range(draw(st.integers(0, 2))):
         kind, default = draw(st.sampled_from(DEFAULTS))
         wanted.append({"name": f"d{at}", "type": kind, "default": default})
     if not wanted:
         wanted.append({"name": "d", "type": "int", "default": 7})
     wanted = draw(st.permutations(wanted))
+    names = {"name": f"new{path}", "aliases": [path]} if draw(st.booleans()) else {"name": path}
     return (
         {"type": "record", "name": path, "fields": written},
-        {"type": "record", "name": path, "fields": list(wanted)},
+        {"type": "record", **names, "fields": list(wanted)},
         st.fixed_dictionaries(values),
     )
 
@@ -152,3 +163,11 @@ def test_numbers_are_widened_as_java_widens_them():
     how = projection(type_of("long"), type_of("double"))
     found = rewritten(how, type_of("long"), cursors_over(datums)).to_pylist()
     assert found == [encoded("double", float(each)) for each in values]
+
+
+def test_bytes_that_are_no_text_are_broken_and_change_no_other():
+    how = projection(type_of("bytes"), type_of("string"))
+    cursors = cursors_over([encoded("bytes", each) for each in (b"a", b"\xff\xff", b"b")])
+    found = rewritten(how, type_of("bytes"), cursors).to_pylist()
+    assert (found[0], found[2]) == (encoded("string", "a"), encoded("string", "b"))
+    assert cursors.is_broken.tolist() == [False, True, False]

@@ -139,6 +139,29 @@ FIELDS = [
     ("row", [ROW, "null"], {"default": {"a": 5}}),
     ("rows", {"type": "array", "items": ["null", "nested"]}, {"default": [{"b": None}]}),
 ]
+
+
+def test_a_field_is_found_by_its_aliases_at_any_depth():
+    inner = {
+        "type": "record",
+        "name": "inner",
+        "fields": [{"name": "x", "type": ["int", "null"], "aliases": ["y", "z"], "default": 7}],
+    }
+    made = columns(("a", {"type": "array", "items": inner}, {"aliases": ["old"], "default": []}))
+    found = read(
+        made,
+        {"a": [{"x": 1}, {"y": 2}, {"z": 3}, {"z": None}, {}, {"x": 4, "y": 5}]},
+        {"old": [{"y": 6}, {"x": None}]},
+        {"older": [{"y": 6}]},
+    )
+    assert [[each["x"] for each in row["a"]] for row in found.to_pylist()] == [
+        [1, 2, 3, None, 7, 4],
+        [6, None],
+        [],
+    ]
+    assert made.reasons == {} and found.type == made.type
+
+
 nested = st.fixed_dictionaries(
     {},
     optional={
