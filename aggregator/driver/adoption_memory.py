@@ -18,7 +18,7 @@ from uuid import UUID
 
 from aggregator.formats.record_fields import split
 from aggregator.intents.intent import Intent
-from aggregator.loader.intent_effects import Produced
+from aggregator.loader.produced import Produced
 from balancer.plan import TopicPartition
 from replicator.batches.committed_records import committed_records
 from replicator.config.names import adopted_topic

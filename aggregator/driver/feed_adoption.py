@@ -19,7 +19,8 @@ from aggregator.driver.start_group import StartWaits
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
 from aggregator.intents.stored import Stored
-from aggregator.loader.intent_effects import EffectProducer, Produced
+from aggregator.loader.intent_effects import EffectProducer
+from aggregator.loader.produced import Produced
 from balancer.plan import TopicPartition
 from replicator.config.feed_settings import Feed
 from replicator.config.names import adopted_topic, unloaded_id

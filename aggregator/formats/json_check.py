@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 import re2
 
 from aggregator.formats.record_slice import Ints
-from aggregator.formats.text_values import DIGITS_OF_A_DOUBLE
 from aggregator.tables.column_type import ColumnType
 from aggregator.tables.value_limits import limits_of
 
@@ -78,8 +77,6 @@ class JsonCheck:
                     flags.add(name)
             elif isinstance(value, int) and not _is_in_range(kind, value):
                 return f"{name}: {value} is out of the range of {kind.base}", frozenset()
-            elif kind.base == "Decimal" and _is_inexact(value):
-                return f"{name}: a number of so many digits must be quoted", frozenset()
         return None, frozenset(flags)
 
     def suspicious(self, text: bytes, begins: Ints, columns: Mapping[str, pa.Array]) -> Ints:
@@ -94,10 +91,6 @@ class JsonCheck:
         for pattern in self._patterns(text, columns):
             at = [match.start() for match in pattern.finditer(text)]
             found.update((np.searchsorted(begins, at, side="right") - 1).tolist())
-        for name, values in columns.items():
-            if self._types[name].base == "Decimal":
-                is_long = pc.greater(pc.utf8_length(values), DIGITS_OF_A_DOUBLE)
-                found.update(np.flatnonzero(np.asarray(pc.fill_null(is_long, False))).tolist())
         return np.array(sorted(found), np.int64)
 
     def _patterns(self, text: bytes, columns: Mapping[str, pa.Array]) -> Iterator[Any]:
@@ -176,8 +169,3 @@ def _value_of(kind: ColumnType) -> Any:
 def _is_in_range(kind: ColumnType, value: int) -> bool:
     least, most = _INTEGERS.get(kind.base, (value, value))
     return least <= value <= most
-
-
-def _is_inexact(value: object) -> bool:
-    """Returns True for a number that has more digits than the reader keeps."""
-    return isinstance(value, float) and sum(map(str.isdigit, repr(value))) > DIGITS_OF_A_DOUBLE

@@ -13,6 +13,7 @@ from aggregator.formats.column_values import column_values, reason
 from aggregator.formats.decoded_rows import decoded_rows, loaded_types
 from aggregator.formats.json_lines import json_lines
 from aggregator.formats.json_nulls import null_fields
+from aggregator.formats.json_numbers import exact_numbers
 from aggregator.formats.json_reader import JsonReader
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.tables.column_default import is_null
@@ -38,15 +39,18 @@ def decode(slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
     nulls, refused = null_fields(lines, read.columns, _told_apart(schema))
     for at, why in refused.items():
         dead.setdefault(int(record[at]), why)
+    given, refused = exact_numbers(lines, read.columns, _types(schema))
+    for at, why in refused.items():
+        dead.setdefault(int(record[at]), why)
     columns = {}
     for name, kind in _types(schema).items():
         if name in nulls and name not in read.columns:
             columns[name] = pa.nulls(len(lines), kind.arrow)
-        if name not in read.columns:
+        if name not in given:
             continue
-        columns[name], bad = column_values(kind, read.columns[name], schema.timezone)
+        columns[name], bad = column_values(kind, given[name], schema.timezone)
         for at in np.flatnonzero(bad).tolist():
-            why = reason(name, kind, read.columns[name], at)
+            why = reason(name, kind, given[name], at)
             dead.setdefault(int(record[at]), why)
     return decoded_rows(slices, schema, columns, record, read.documents.row, dead, nulls)
 

@@ -43,7 +43,7 @@ _GENERAL = (
     r"(?:[ T](?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.(?P<fraction>[0-9]+))?"
     r"(?P<offset>Z|[+-][0-9]{2}:?[0-9]{2})?)?$"
 )
-_NUMBER = r"^(-?)([0-9]{1,18})(?:\.([0-9]+))?$"
+_NUMBER = r"^(-?)([0-9]{1,19})(?:\.([0-9]+))?$"
 
 
 def times(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[pa.Array, Flags]:
@@ -232,9 +232,11 @@ def _fraction(digits: pl.Series, kind: ColumnType) -> tuple[Ints, Flags]:
 def _epoch(series: pl.Series, kind: ColumnType) -> tuple[Ints, Flags]:
     """Returns the ticks of numbers, and False for texts that are no such number."""
     sign, digits, behind = series.str.extract_groups(_NUMBER).struct.unnest()
+    # A number of 19 digits need not fit into 64 bits.
+    digits = digits.cast(pl.Int64, strict=False)
     is_number = np.asarray(digits.is_not_null())
     is_negative = (sign == "-").fill_null(False).to_numpy()
-    size = digits.cast(pl.Int64).fill_null(0).to_numpy()
+    size = digits.fill_null(0).to_numpy()
     fraction, has_more = _fraction(behind, kind)
     whole = np.where(is_negative, -size, size)
     is_ticks = _is_ticks(kind, whole)

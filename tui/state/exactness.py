@@ -12,7 +12,7 @@ from uuid import UUID
 from aggregator.objects.told_object import ToldObject
 from aggregator.store.table_engine import TableEngine
 from replicator.kafka.admin.topic import Topic
-from replicator.kafka.client.offset_retention import OffsetRetention
+from replicator.kafka.client.progress_expiry import ProgressExpiry
 from tui.state.counted import counted
 
 SKEW_SECONDS = 2.0
@@ -92,7 +92,7 @@ class OwnerFacts:
     owner: str
     cluster: str
     entries: Sequence[EntryFacts]
-    retention: OffsetRetention
+    expiry: ProgressExpiry
     topic_ids: Mapping[str, UUID]
 
     @property
@@ -113,7 +113,7 @@ def expiry(facts: OwnerFacts, now_ms: int) -> Iterator[Diagnosis]:
     ]
     if gone:
         text = (
-            f"{_some(gone)}: the entry is gone ({facts.retention}); a version that adopted such "
+            f"{_some(gone)}: the entry is gone ({facts.expiry}); a version that adopted such "
             "a partition anew loaded its records again"
         )
         repair = (
@@ -126,14 +126,14 @@ def expiry(facts: OwnerFacts, now_ms: int) -> Iterator[Diagnosis]:
         each
         for each in facts.entries
         if each.committed_ms is not None
-        and now_ms - each.committed_ms >= facts.retention.seconds * EXPIRING_PART * 1000
+        and now_ms - each.committed_ms >= facts.expiry.offsets_seconds * EXPIRING_PART * 1000
     ]
     if old:
         oldest_ms = min(each.committed_ms or 0 for each in old)
-        left_hours = facts.retention.seconds / 3600 - (now_ms - oldest_ms) / 3_600_000
+        left_hours = facts.expiry.offsets_seconds / 3600 - (now_ms - oldest_ms) / 3_600_000
         text = (
             f"{_some(old)}: not committed for {(now_ms - oldest_ms) / 3_600_000:.1f} h, expires in "
-            f"{max(left_hours, 0):.1f} h ({facts.retention})"
+            f"{max(left_hours, 0):.1f} h ({facts.expiry})"
         )
         daemon = "sluice aggregate" if facts.is_feed else "sluice replicate"
         repair = f"start {daemon}, which renews it; or raise offsets.retention.minutes"

@@ -19,8 +19,7 @@ from uuid import UUID
 from clickhouse_driver import Client
 
 from aggregator.intents.intent import Intent
-from aggregator.loader.dead_letters import HEADER_PREFIX
-from aggregator.loader.intent_effects import MESSAGE_BYTES_MAX
+from aggregator.loader.produced import HEADER_PREFIX, MESSAGE_BYTES_MAX
 from aggregator.s3.object_listing import told_objects
 from aggregator.store.identifier import quoted
 from aggregator.store.schema_reader import read_tables
@@ -41,7 +40,7 @@ from replicator.kafka.admin.listening import check_listening
 from replicator.kafka.admin.topic import Topic
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Cluster
-from replicator.kafka.client.offset_retention import OffsetRetention, read_retention
+from replicator.kafka.client.progress_expiry import ProgressExpiry, read_expiry
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.runtime.error_text import error_text
 from replicator.runtime.store_errors import StoreUnreachable
@@ -129,10 +128,10 @@ class ExactnessProbe:
         judge = ClusterJudge(name, owners, int(self.appliance.aggregator.skew_seconds * 1000))
         # What it finds is for `sluice verify check` to tell; only the entries are wanted.
         deque(judged_to_end(judge, group_commits(judge, settings, admin), self.timeout_seconds), 0)
-        retention = asyncio.run(self._asked(name, read_retention))
+        progress_expiry = asyncio.run(self._asked(name, read_expiry))
         now_ms = time.time_ns() // 1_000_000
         ids = {topic.name: topic.topic_id for topic in topics.values()}
-        for facts in owner_facts(name, owners, judge, retention, ids):
+        for facts in owner_facts(name, owners, judge, progress_expiry, ids):
             yield from exactness.expiry(facts, now_ms)
             yield from exactness.recreated(facts)
             if facts.is_feed:
@@ -220,7 +219,7 @@ def owner_facts(
     name: ClusterName,
     owners: Owners,
     judge: ClusterJudge,
-    retention: OffsetRetention,
+    progress_expiry: ProgressExpiry,
     topic_ids: Mapping[str, UUID],
 ) -> Iterator[OwnerFacts]:
     """Yields the facts about each owner in a cluster, from what a judge has read."""
@@ -246,7 +245,7 @@ def owner_facts(
                 )
             entries.append(facts)
         entries.sort(key=lambda each: (each.topic, each.partition))
-        yield OwnerFacts(owner.name, str(name), entries, retention, topic_ids)
+        yield OwnerFacts(owner.name, str(name), entries, progress_expiry, topic_ids)
 
 
 def coordinates(headers: Sequence[tuple[str, bytes | None]]) -> tuple[str, int, int] | None:

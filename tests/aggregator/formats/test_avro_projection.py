@@ -1,6 +1,7 @@
 """Projections of Avro values: what becomes what, by the rules that stand in docs/s3.md."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -140,7 +141,7 @@ def test_a_symbol_that_is_not_wanted_becomes_the_enums_default():
 
 @pytest.mark.parametrize("kind", ["record", "enum", "fixed"])
 def test_names_match_without_their_namespace_or_by_an_alias(kind):
-    more = {
+    more: dict[str, Any] = {
         "record": {"fields": [field("a", "int")]},
         "enum": {"symbols": ["A"]},
         "fixed": {"size": 3},

@@ -10,7 +10,7 @@ import pytest
 from aggregator.objects.told_object import ToldObject
 from aggregator.store.table_engine import TableEngine
 from replicator.kafka.admin.topic import Configs, Topic
-from replicator.kafka.client.offset_retention import OffsetRetention
+from replicator.kafka.client.progress_expiry import ProgressExpiry
 from tui.state.exactness import (
     DoubledRows,
     EntryFacts,
@@ -28,7 +28,7 @@ from tui.state.exactness import (
 
 NOW_MS = 1_000_000_000_000
 DAY_MS = 86_400_000
-WEEK = OffsetRetention(7 * 86_400.0, is_known=True)
+WEEK = ProgressExpiry(7 * 86_400.0, is_known=True)
 OLD, NEW = UUID(int=1), UUID(int=2)
 
 
@@ -39,7 +39,7 @@ def entry(partition: int = 0, **fields) -> EntryFacts:
 
 
 def owner(*entries: EntryFacts, name: str = "feed f", **fields) -> OwnerFacts:
-    given = {"retention": WEEK, "topic_ids": {"t": OLD}, **fields}
+    given = {"expiry": WEEK, "topic_ids": {"t": OLD}, **fields}
     return OwnerFacts(name, "east aggregate", entries, **given)
 
 
