@@ -11,7 +11,6 @@ TESTS = CHECKOUT / "tests"
 PACKAGES = ("aggregator", "balancer", "replicator", "tui")
 ONLY_LIVE = """
     aggregator/driver/: cluster_leadership daemon
-    aggregator/files/: file_writer
     aggregator/intents/: intent_store reading stored table_range
     aggregator/loader/: acquisition assembly assignment block_partition
     aggregator/loader/: formed_block held_partition

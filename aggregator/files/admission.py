@@ -5,7 +5,7 @@ It depends on a record alone, so that whoever reads the range again leaves out t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,23 @@ class Admitted:
     dead: tuple[DeadRecord, ...] = ()
     letters: tuple[RecordSlice, ...] = ()
 
+    def without(self, reasons: Mapping[int, str]) -> Admitted:
+        """Returns the same records, some of which become dead letters.
+
+        Args:
+            reasons: by index of a record for the file.
+        """
+        if not reasons:
+            return self
+        dead = np.array(sorted(reasons), np.int64)
+        left = np.delete(np.arange(len(self.records)), dead)
+        offsets = self.records.offset[dead].tolist()
+        return Admitted(
+            self.records.at(left),
+            (*self.dead, *map(DeadRecord, offsets, (reasons[at] for at in dead.tolist()))),
+            (*self.letters, self.records.at(dead).copied()),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Admission:
@@ -57,16 +74,7 @@ class Admission:
         if self.decode is not None and len(records):
             records, undecodable = decoded(self.decode, records)
             reasons = undecodable | reasons
-        if not reasons:
-            return Admitted(records)
-        dead = np.array(sorted(reasons), np.int64)
-        left = np.delete(np.arange(len(records)), dead)
-        offsets = records.offset[dead].tolist()
-        return Admitted(
-            records.at(left),
-            tuple(map(DeadRecord, offsets, (reasons[at] for at in dead.tolist()))),
-            (records.at(dead).copied(),),
-        )
+        return Admitted(records).without(reasons)
 
 
 def tombstones(records: RecordSlice) -> dict[int, str]:

@@ -9,6 +9,7 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import partial
 
 import cramjam
@@ -114,6 +115,11 @@ class AvroFile:
     def finish(self) -> bytes:
         rest = self._chunks.rest()
         return self._block(rest) if rest else b""
+
+    def scratch(self) -> AvroFile:
+        found = copy(self)
+        found._chunks, found._has_begun = EvenChunks(BLOCK_BYTES), False
+        return found
 
     def _datums(self, datums: Datums) -> pa.Array:
         """Returns datums in the schema of the file."""

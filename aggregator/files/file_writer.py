@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from typing import Protocol, Self
 
-from aggregator.files.decoding import Decode
+from aggregator.files.decoding import REASON_CHARACTERS_MAX, Decode
 from aggregator.formats.record_slice import RecordSlice
 
 
@@ -30,3 +30,36 @@ class FileWriter(Protocol):
     def decode(self) -> Decode | None:
         """Decoder of records, which has to come first; None: the values are written as they
         are."""
+
+    def scratch(self) -> Self:
+        """Returns a writer of another file of the same kind, in which nothing is written yet."""
+
+
+def unwritable(writer: FileWriter, records: RecordSlice) -> dict[int, str]:
+    """Returns why records cannot be in a file, by index: those that a writer refuses alone.
+
+    The records are written for nothing, into scratch files.
+    """
+    return dict(_refused(writer, records, 0))
+
+
+def _refused(writer: FileWriter, records: RecordSlice, first: int) -> Iterator[tuple[int, str]]:
+    """Yields the indexes of refused records, found by halving.
+
+    Args:
+        first: index of the first record.
+    """
+    try:
+        scratch = writer.scratch()
+        scratch.write([records])
+        scratch.finish()
+    except MemoryError:
+        raise
+    except Exception as error:
+        if len(records) == 1:
+            what = f"cannot be written: {type(error).__name__}: {error}"
+            yield first, what[:REASON_CHARACTERS_MAX]
+            return
+        middle = len(records) // 2
+        yield from _refused(writer, records.at(slice(0, middle)), first)
+        yield from _refused(writer, records.at(slice(middle, None)), first + middle)

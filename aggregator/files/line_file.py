@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aggregator.files.compression import Compressor
+from aggregator.files.compression import STREAMS, Compressor
 from aggregator.files.decoding import Decode
 from aggregator.files.even_chunks import EvenChunks
 from aggregator.formats.record_slice import RecordSlice
@@ -50,6 +50,9 @@ class LineFile:
     def finish(self) -> bytes:
         rest = self._chunks.rest()
         return (self._compressed(rest) if rest else b"") + self._compressor.finish()
+
+    def scratch(self) -> LineFile:
+        return LineFile(self._lines, STREAMS["none"]())
 
     def _compressed(self, chunk: Sequence[RecordSlice]) -> bytes:
         lines = b"".join(map(self._lines, chunk))

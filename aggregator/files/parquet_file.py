@@ -38,7 +38,7 @@ class ParquetFile:
         row_group_bytes: int = ROW_GROUP_BYTES,
         dictionaries: Sequence[str] | None = None,
     ) -> None:
-        self._table = table
+        self._schema, self._table, self._dictionaries = schema, table, dictionaries
         self._chunks = EvenChunks(row_group_bytes)
         self._drained = _Drained()
         self._writer = pq.ParquetWriter(
@@ -66,6 +66,9 @@ class ParquetFile:
             self._write(rest)
         self._writer.close()
         return self._drained.take()
+
+    def scratch(self) -> ParquetFile:
+        return ParquetFile(self._schema, self._table, "none", dictionaries=self._dictionaries)
 
     def _write(self, chunk: Sequence[RecordSlice]) -> None:
         table = self._table(chunk)

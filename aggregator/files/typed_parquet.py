@@ -10,6 +10,7 @@ import pyarrow as pa
 from aggregator.files.decoded_slice import DecodedSlice
 from aggregator.files.parquet_file import ROW_GROUP_BYTES, ParquetFile
 from aggregator.files.record_columns import record_table, schema_of
+from aggregator.files.required_values import with_required
 from aggregator.formats.record_slice import RecordSlice
 
 
@@ -76,6 +77,11 @@ class TypedParquet:
         written = self._written()
         return written + (self._file.finish() if self._file else b"")
 
+    def scratch(self) -> TypedParquet:
+        return TypedParquet(
+            self._decoder, self._topic, self._partition, columns=self._columns, codec="none"
+        )
+
     def _written(self) -> bytes:
         slices, self._waiting = self._waiting, []
         if not slices:
@@ -90,7 +96,8 @@ class TypedParquet:
         values = pa.concat_tables(map(self._values, chunk)).combine_chunks()
         records = record_table(chunk, self._topic, self._partition, self._columns)
         schema = pa.schema([*values.schema, *records.schema])
-        return pa.Table.from_arrays([*values.columns, *records.columns], schema=schema)
+        columns = [with_required(_whole(column)) for column in values.columns]
+        return pa.Table.from_arrays([*columns, *records.columns], schema=schema)
 
     def _values(self, part: RecordSlice) -> pa.Table:
         assert isinstance(part, DecodedSlice), "records are decoded before they are written"
@@ -98,3 +105,8 @@ class TypedParquet:
             return part.values
         nulls = [pa.nulls(len(part), each.type) for each in self._fields]
         return pa.Table.from_arrays(nulls, schema=self._fields)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    """Returns a column of a table whose chunks are combined."""
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)

@@ -16,10 +16,11 @@ GOES_ON = frozenset(
         LossKind.OBJECT_TAKEN,
         LossKind.OBJECT_SETTINGS,
         LossKind.LETTER_REFUSED,
+        LossKind.LOADER_FAILED,
     }
 )
-"""Losses of which nothing is skipped: the operator has mended the table, the settings or the topic
-of dead letters, or has moved the other object away."""
+"""Losses of which nothing is skipped: the operator has mended the table, the settings, the topic of
+dead letters or the loader, or has moved the other object away."""
 CUT_BACK = frozenset({LossKind.SOURCE_TRUNCATED, LossKind.SOURCE_WENT_BACK})
 """Losses behind whose begin the log was written anew, or will be."""
 STARTS_ANEW = frozenset({LossKind.SOURCE_RECREATED, LossKind.SOURCE_DELETED})

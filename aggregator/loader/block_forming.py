@@ -34,6 +34,7 @@ from aggregator.loader.dead_letters import all_dead, dead_letters
 from aggregator.loader.draft import Draft
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
+from aggregator.loader.partition_error import partition_error
 from aggregator.loader.produced import Produced
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.refused_records import RefusedRecords
@@ -142,7 +143,7 @@ class BlockForming:
         return any(each == place for each, _ in self._tasks)
 
     def _start(self, partition: BlockPartition, rule: SealRule) -> None:
-        if partition.is_to_park:
+        if partition.is_stopped:
             return
         place, progress = partition.partition, partition.progress
         for draft in progress.replays():
@@ -160,9 +161,23 @@ class BlockForming:
         for key, task in list(self._tasks.items()):
             if task.done():
                 del self._tasks[key]
-                if not task.cancelled():
-                    with suppress(IntentRefused):  # the session parks the partition
-                        task.result()
+                if task.cancelled():
+                    continue
+                try:
+                    task.result()
+                except IntentRefused:
+                    pass  # the session parks the partition
+                except Exception as error:
+                    self._note(key[0], error)
+
+    def _note(self, place: TopicPartition, error: Exception) -> None:
+        """Notes an error of a partition's own; raises others."""
+        partition = self.partitions.get(place)
+        offset = partition.progress.offset if partition else -1
+        fields = f"{self.assignment.log_fields} {place.topic}-{place.partition}"
+        found = partition_error(error, offset, fields)
+        if partition is not None:
+            partition.error = found
 
     @staticmethod
     async def _end(tasks: list[asyncio.Task[None]]) -> None:

@@ -202,6 +202,7 @@ LOSS_KINDS = (
     LossKind.OBJECT_SETTINGS,
     LossKind.LETTER_REFUSED,
     LossKind.INTENT_GONE,
+    LossKind.LOADER_FAILED,
 )
 """Losses for which a partition of a feed is parked."""
 

@@ -20,6 +20,7 @@ from aggregator.loader.counters import (
     RECORDS_REPLAYED,
 )
 from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.partition_error import partition_error
 from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
 from replicator.batches.batch import BrokenBatch
@@ -117,6 +118,11 @@ class FetchIntake:
                 trouble = broken
             except SchemasWanted as wanted:
                 partition.schemas_wanted = wanted.ids
+                return
+            except Exception as error:
+                place = partition.partition
+                fields = f"reader of {place.topic}-{place.partition}"
+                partition.error = partition_error(error, progress.position, fields)
                 return
         if trouble:
             self._found_broken(partition, trouble)

@@ -11,6 +11,7 @@ from typing_extensions import TypeVar
 
 from aggregator.intents.intent import Intent
 from aggregator.loader.forced_flush import ForcedFlush
+from aggregator.loader.partition_error import PartitionError
 from aggregator.loader.progress import Progress
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss
@@ -28,6 +29,8 @@ class HeldPartition(Generic[P]):
         intent: as this loader committed it last.
         leader_epoch: source leader epoch of the last check of the position; -1: none.
         loss_to_park: loss that ends fetching; the partition is parked because of it.
+        error: of the work on it, after which it begins anew from its intent.
+        is_careful: it has begun anew: each record is tried before it is written.
         failure: loss because of which its last intent was not committed; it is parked as it was
             committed before.
         is_frozen: nothing more is read, by an operator's order.
@@ -40,6 +43,8 @@ class HeldPartition(Generic[P]):
     progress: P
     leader_epoch: int = -1
     loss_to_park: Loss | None = None
+    error: PartitionError | None = None
+    is_careful: bool = False
     failure: Loss | None = None
     is_frozen: bool = False
     frozen_table: str | None = None
@@ -101,5 +106,10 @@ class HeldPartition(Generic[P]):
         return bool(self.loss_to_park or self.failure)
 
     @property
+    def is_stopped(self) -> bool:
+        """True if nothing more is done for it: it is parked, or begins anew."""
+        return self.is_to_park or self.error is not None
+
+    @property
     def is_fetching(self) -> bool:
-        return not (self.is_settling or self.is_frozen or self.is_to_park or self.schemas_wanted)
+        return not (self.is_settling or self.is_frozen or self.is_stopped or self.schemas_wanted)

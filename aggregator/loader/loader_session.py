@@ -21,6 +21,7 @@ from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.counters import TAKEOVER_SECONDS, TAKEOVERS
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
+from aggregator.loader.partition_error import PartitionError
 from aggregator.loader.reporting import Reporting
 from aggregator.loader.sink import Sink
 from aggregator.loader.tally import Tally
@@ -83,6 +84,8 @@ class LoaderSession:
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
     _parking: set[TopicPartition] = field(init=False, default_factory=set)
+    _failed_at: dict[TopicPartition, int] = field(init=False, default_factory=dict)
+    """Offsets of the intents from which failed partitions began anew."""
     _made_at: float = field(init=False, default_factory=monotonic)
 
     async def run(self) -> None:
@@ -214,6 +217,9 @@ class LoaderSession:
             if partition.is_to_park:
                 await self._park(place, partition)
                 continue
+            if partition.error is not None:
+                await self._begin_anew(place, partition, partition.error)
+                continue
             self._freeze(partition)
             progress = partition.progress
             is_stopping = partition.is_settling or partition.is_frozen
@@ -243,6 +249,34 @@ class LoaderSession:
             self.tally.lost(partition.intent.parked.kind)
         del self.partitions[place]
         self._tell("parked", place, str(partition.intent.parked))
+
+    async def _begin_anew(
+        self, place: TopicPartition, before: HeldPartition, error: PartitionError
+    ) -> None:
+        """Begins a failed partition anew from its intent; parks it if it has failed there before.
+
+        The other partitions go on.
+        """
+        if self._failed_at.get(place) == before.intent.offset:
+            before.failure = error.loss
+            await self._park(place, before)
+            return
+        await self.sink.forming.drop(place)
+        # A commit of what was cancelled may be under way; the partition begins behind it.
+        with suppress(IntentRefused):
+            await self.intents.commit(before)
+        if self.partitions.get(place) is not before or before.is_to_park:
+            return
+        self._failed_at[place] = before.intent.offset
+        anew = self.sink.hold(place, before.intent, -1)
+        anew.is_settling, anew.is_frozen, anew.rows = (
+            before.is_settling,
+            before.is_frozen,
+            before.rows,
+        )
+        anew.is_careful = True
+        self.partitions[place] = anew
+        self.reader.changed.set()
 
     async def _follow(self) -> bool:
         """Reads the driver's command; sets `ending` when the epoch is over.

@@ -33,6 +33,7 @@ from aggregator.loader.object_memory import bytes_to_write, end_largest, weigh
 from aggregator.loader.object_partition import ObjectPartition
 from aggregator.loader.object_records import object_record
 from aggregator.loader.object_tags import ObjectTags
+from aggregator.loader.partition_error import partition_error
 from aggregator.loader.store_retry import StoreRetry, UploadLost
 from aggregator.objects.object_draft import ObjectDraft
 from aggregator.objects.rotation import Ending
@@ -106,7 +107,7 @@ class ObjectForming:
                 end_largest(self.partitions, self._open, self.open_bytes_max)
                 enough = bytes_to_write(self.partitions, self.open_bytes_max)
                 for partition in list(self.partitions.values()):
-                    if not partition.is_to_park:
+                    if not partition.is_stopped:
                         self._start(partition, enough)
                 await self._commit_offsets()
                 with suppress(TimeoutError):
@@ -157,7 +158,7 @@ class ObjectForming:
         moved = [
             each
             for each in self.partitions.values()
-            if not each.is_to_park
+            if not each.is_stopped
             and each.committed_at < late
             and (
                 each.progress.offset > each.intent.offset
@@ -185,6 +186,22 @@ class ObjectForming:
                 pass  # the session parks the partition
             except UploadLost as lost:
                 await self._begin_anew(key[0], lost)
+            except Exception as error:
+                self._note(key, error)
+
+    def _note(self, key: tuple[TopicPartition, str], error: Exception) -> None:
+        """Notes an error of a partition's own; raises others."""
+        (place, name), partition = key, self.partitions.get(key[0])
+        offset = -1
+        if partition is not None:
+            progress = partition.progress
+            begins = [manifest.begin for it, manifest, _ in progress.replays() if it == name]
+            begins += [draft.begin for it, draft in progress.writable() if it == name]
+            offset = min(begins, default=progress.offset)
+        fields = f"{self.assignment.log_fields} {place.topic}-{place.partition}"
+        found = partition_error(error, offset, fields)
+        if partition is not None:
+            partition.error = found
 
     async def _begin_anew(self, place: TopicPartition, lost: UploadLost) -> None:
         self.counts.upload_lost()
@@ -196,12 +213,12 @@ class ObjectForming:
         )
         await self.drop(place)
         before = self.partitions.get(place)
-        if before is None or before.is_to_park:
+        if before is None or before.is_stopped:
             return
         # A commit of what was cancelled may be under way; the partition begins behind it.
         with suppress(IntentRefused):
             await self.committer.commit(before)
-        if self.partitions.get(place) is not before or before.is_to_park:
+        if self.partitions.get(place) is not before or before.is_stopped:
             return
         anew = self.hold(place, before.intent, -1)
         anew.is_settling, anew.is_frozen, anew.rows = (
@@ -209,6 +226,7 @@ class ObjectForming:
             before.is_frozen,
             before.rows,
         )
+        anew.is_careful = before.is_careful
         self.partitions[place] = anew
 
     @staticmethod
@@ -244,9 +262,9 @@ class ObjectForming:
             # A task that ends is followed by another one at once.
             await asyncio.sleep(TICK_SECONDS)
             return
-        progress.seal(name, manifest)
         feed, cluster = self.assignment.feed.name, self.assignment.cluster
         letters = dead_letters(feed, place, cluster, bare(name), opened.letters, opened.dead)
+        progress.seal(name, manifest)
         await self.committer.commit(partition, letters=letters)
         self.counts.sealed(place, draft.ending, manifest, opened.dead)
         await self._complete(partition, name, manifest, opened)
@@ -300,6 +318,7 @@ class ObjectForming:
 
     def _made(self, place: TopicPartition, name: str, begin: int) -> OpenObject:
         opened = self._open[place, name, begin] = self.make_object(place, name, begin)
+        opened.is_careful = self.partitions[place].is_careful
         return opened
 
     async def _complete(

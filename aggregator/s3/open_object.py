@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from aggregator.files.admission import Admitted
-from aggregator.files.file_writer import FileWriter
+from aggregator.files.file_writer import FileWriter, unwritable
 from aggregator.formats.record_slice import RecordSlice, gathered
 from aggregator.intents.table_range import Manifest
 from aggregator.objects.object_draft import ObjectDraft
@@ -29,6 +29,8 @@ class OpenObject:
 
     Args:
         admit: returns the records that are in the file.
+        is_careful: each record is tried before it is written: one that the writer refuses becomes a
+            dead letter.
         fingerprint: of the settings that decide the file's bytes.
     """
 
@@ -40,6 +42,7 @@ class OpenObject:
     admit: Callable[[RecordSlice], Admitted]
     part_bytes: int = PART_BYTES
     token: str = field(default_factory=new_token)
+    is_careful: bool = False
     upload: ObjectUpload = field(init=False)
     is_finished: bool = field(init=False, default=False)
     _writing_bytes: int = field(init=False, default=0)
@@ -98,6 +101,8 @@ class OpenObject:
 
     def _written(self, slices: Sequence[RecordSlice]) -> bytes:
         admitted = [self.admit(part) for part in gathered(slices)]
+        if self.is_careful:
+            admitted = [it.without(unwritable(self.writer, it.records)) for it in admitted]
         for each in admitted:
             self.dead += each.dead
             self.letters += each.letters

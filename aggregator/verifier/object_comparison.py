@@ -8,7 +8,7 @@ only where these differ the contents are.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -131,10 +131,10 @@ class ObjectComparison:
             return folder
         return versioned(folder, int(told.schema)) if told.schema.isdigit() else ""
 
-    def _rebuilt(self, told: ToldObject, name: str) -> RebuiltObject:
+    def _rebuilt(self, told: ToldObject, name: str, *, is_careful: bool = False) -> RebuiltObject:
         writer = self.layout.writer(self.place, told.key)
         admission = self.layout.admission(self.place, name, writer.decode)
-        return RebuiltObject(told, name, admission, writer)
+        return RebuiltObject(told, name, admission, writer, is_careful)
 
     def _take(self, name: str, part: RecordSlice, begin: int, committed: int) -> None:
         objects = self._objects.setdefault(name, RebuiltObjects())
@@ -159,7 +159,16 @@ class ObjectComparison:
     async def _finish(self, each: RebuiltObject) -> None:
         """Compares an object all of whose records were read."""
         rows = each.finish()
+        if each.error:
+            # A loader has met the error, too, and has found the records behind it.
+            each = self._rebuilt(each.told, each.name, is_careful=True)
+            async for part in self._own_records(each):
+                each.add(part)
+            rows = each.finish()
         key, told = each.told.key, each.told
+        if each.error:
+            self._doubt(f"cannot be written again: {each.error}", told)
+            return
         self.letters |= each.letters
         if self.is_compacted and each.records < told.records:
             self.dead += each.dead
@@ -266,12 +275,17 @@ class ObjectComparison:
 
     async def _file(self, each: RebuiltObject) -> bytes:
         """Returns the file that an object's records make."""
-        told, again, pieces = each.told, self._rebuilt(each.told, each.name), []
+        again = self._rebuilt(each.told, each.name, is_careful=each.is_careful)
+        pieces = [again.written(part) async for part in self._own_records(each)]
+        return b"".join([*pieces, again.writer.finish()])
+
+    async def _own_records(self, each: RebuiltObject) -> AsyncIterator[RecordSlice]:
+        """Yields the records of an object's range, read once more."""
+        told = each.told
         async for part in self.records.slices(*self.place, told.begin, told.end):
             own = (await self._routed(part)).get(each.name)
             if own is not None:
-                pieces.append(again.written(own))
-        return b"".join([*pieces, again.writer.finish()])
+                yield own
 
     @property
     def _has_offsets(self) -> bool:

@@ -4,7 +4,7 @@ Pure."""
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from crc32c import crc32c
 
 from aggregator.files.admission import Admission
-from aggregator.files.file_writer import FileWriter
+from aggregator.files.file_writer import FileWriter, unwritable
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.objects.record_digest import RecordDigest
 from aggregator.objects.told_object import ToldObject
@@ -30,12 +30,16 @@ class RebuiltObject:
         name: its encoded partition, with the version of its records where these are kept apart.
         admission: by the writer's decoder, where it has one.
         writer: of a new file, by the settings of today.
+        is_careful: records that the writer refuses are found, and have to be dead letters.
     """
 
     told: ToldObject
     name: str
     admission: Admission
     writer: FileWriter
+    is_careful: bool = False
+    error: str = ""
+    """Error of the writer, after which nothing more is written."""
     digest: RecordDigest = field(default_factory=RecordDigest)
     schema: str = ""
     """Id of the schema of its file; empty for none."""
@@ -50,12 +54,14 @@ class RebuiltObject:
 
     def add(self, part: RecordSlice) -> None:
         """Takes records of the object's range in."""
-        self._note(self.written(part))
+        self._write(lambda: self.written(part))
 
     def written(self, part: RecordSlice) -> bytes:
         """Takes records of the object's range in; returns the bytes of its file that are
         complete."""
         admitted = self.admission(part)
+        if self.is_careful:
+            admitted = admitted.without(unwritable(self.writer, admitted.records))
         self.records += len(part)
         self.digest.add([admitted.records])
         self.offsets.append(admitted.records.offset)
@@ -67,7 +73,7 @@ class RebuiltObject:
 
     def finish(self) -> Identities:
         """Notes that no more records come; returns those that have to be in the object."""
-        self._note(self.writer.finish())
+        self._write(self.writer.finish)
         self.schema = self.writer.schema
         offsets = np.concatenate(self.offsets) if self.offsets else np.empty(0, np.int64)
         del self.writer, self.admission  # the decoded records of many objects
@@ -85,7 +91,16 @@ class RebuiltObject:
         found = (self.records, self.left_out, self.digest.text)
         return found == (self.told.records, self.told.left_out, self.told.digest)
 
-    def _note(self, data: bytes) -> None:
+    def _write(self, write: Callable[[], bytes]) -> None:
+        if self.error:
+            return
+        try:
+            data = write()
+        except MemoryError:
+            raise
+        except Exception as error:
+            self.error = f"{type(error).__name__}: {error}"
+            return
         self.size_bytes += len(data)
         self.crc32c = crc32c(data, self.crc32c)
 

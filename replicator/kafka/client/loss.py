@@ -38,6 +38,8 @@ class LossKind(StrEnum):
     """Loss of a feed: the topic of dead letters does not take it, however it is cut."""
     INTENT_GONE = "its intent is gone, and nobody knows what is loaded"
     """Loss of a feed: its committed offset expired or was deleted, while rows may be stored."""
+    LOADER_FAILED = "a loader fails at the records"
+    """Loss of a feed: an error that nobody foresaw. The end is not known."""
     ENTRY_UNREADABLE = "ledger entry cannot be read"
     LEDGER_TURNED_BACK = "ledger entry is older than what was mirrored"
     WRITER_FORGOTTEN = "target forgot the writer before it was fenced"

@@ -82,3 +82,30 @@ def test_the_manifest_has_to_name_the_records_and_those_that_are_left_out():
     assert again.is_as_told and not first.is_as_told
     assert again.finish().offset.tolist() == [0, 2]
     assert again.size_bytes == len(b"ac.")
+
+
+class Refusing(Joined):
+    """Writer that refuses a value."""
+
+    def write(self, slices):
+        written = super().write(slices)
+        if b"x" in written:
+            raise ValueError("no x")
+        return written
+
+    def scratch(self):
+        return Refusing()
+
+
+def test_records_that_the_writer_refuses_have_to_be_dead_letters():
+    part = slice_of([b"a", b"x", b"b", b"x"])
+    failed, careful = (
+        RebuiltObject(told(0, 4), "", ALL, Refusing(), is_careful=it) for it in (False, True)
+    )
+    failed.add(part)
+    failed.finish()
+    assert failed.error == "ValueError: no x"
+    careful.add(part)
+    assert careful.finish().offset.tolist() == [0, 2]
+    assert (careful.error, careful.dead, careful.left_out) == ("", [1, 3], 2)
+    assert sorted(careful.letters) == [1, 3]
