@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from uuid import UUID
 
 from balancer.plan import TopicPartition
 from replicator.config.names import unheld_id
@@ -21,7 +22,7 @@ from replicator.config.topology import Route
 from replicator.kafka.admin.admin import Admin, PartitionOffsets
 from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.kafka.client.fenced_committer import FencedCommitter, OffsetRows
-from replicator.mirror.ledger.entry import Custody, Entry
+from replicator.mirror.ledger.entry import Begin, Custody, Entry
 from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.mirror.topics.topic_plan import Carried
 from replicator.notices.condition import Kind, Subject
@@ -36,6 +37,9 @@ log = logging.getLogger(__name__)
 TOPICS_PER_TRANSACTION = 50
 # Brokers forget commits that are not renewed within offsets.retention.minutes, by default a week.
 RENEW_SECONDS = 6 * 3600.0
+
+
+Begins = Callable[[Route, str, int], Mapping[int, tuple[int, UUID | None]]]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -60,6 +64,8 @@ class Adoption:
             operator's consent.
         renew_seconds: pause between two renewals.
         conditions: where topics that are not adopted are noted.
+        begins: returns where partitions of a route and topic begin that the route begins with;
+            blocking. None: their first carriers decide, as topics.start is not "latest".
     """
 
     def __init__(
@@ -72,6 +78,7 @@ class Adoption:
         trusting: Collection[Route] = (),
         renew_seconds: float = RENEW_SECONDS,
         conditions: Conditions | None = None,
+        begins: Begins | None = None,
     ):
         self._cluster = cluster
         self._admin = admin
@@ -82,6 +89,8 @@ class Adoption:
         self._refusals = ReportOnce()
         self._conditions = conditions or Conditions("driver")
         self._refused: dict[Subject, str] = {}
+        self._begins = begins
+        self._known_begins: dict[tuple[Route, str], Mapping[int, Begin]] = {}
         self._renew_seconds = renew_seconds
         self._renewed_at = float("-inf")
 
@@ -149,7 +158,10 @@ class Adoption:
             counts[route, topic] = count + len(found)
             ledger = self._ledgers[route]
             new = [place for place in found if place not in known]
-            entries.append(ledger.offsets({p: virgin(ledger, ends[p]) for p in new}))
+            begins = await self._beginnings(claim, count) if new else {}
+            entries.append(
+                ledger.offsets({p: virgin(ledger, ends[p], begins.get(p.partition)) for p in new})
+            )
             # Also if nothing is new: every driver that begins renews the witnesses.
             if counts[route, topic]:
                 witnesses.append(ledger.witness(topic, counts[route, topic]))
@@ -168,6 +180,22 @@ class Adoption:
         count = await ledger.witnessed(claim.topic)
         unseen = [TopicPartition(claim.topic, n) for n in range(count, claim.partitions)]
         return count, unseen, await ledger.read(unseen) if unseen else ()
+
+    async def _beginnings(self, claim: Claim, count: int) -> Mapping[int, Begin]:
+        """Returns where partitions begin, by number; one that is left out is not decided here.
+
+        "latest" is the moment at which the topic was first adopted.
+
+        Args:
+            count: number of partitions that were adopted before.
+        """
+        if self._begins is None:
+            return {}
+        key = claim.route, claim.topic
+        if not count:
+            found = await run_in_thread(self._begins, *key, claim.partitions)
+            self._known_begins[key] = {number: Begin(*it) for number, it in found.items()}
+        return beginnings(self._known_begins.get(key, {}), count, claim.partitions)
 
     def _refuse(self, claim: Claim, place: TopicPartition) -> None:
         why = (
@@ -209,6 +237,17 @@ def virgins(route: Route, entries: Mapping[TopicPartition, Entry]) -> dict[Topic
         and not entry.parked
         and entry.transactional_id == unheld_id(route.key)
     }
+
+
+def beginnings(at_first: Mapping[int, Begin], adopted: int, partitions: int) -> Mapping[int, Begin]:
+    """Returns where partitions begin, by number; all of what was added later is carried.
+
+    Args:
+        at_first: those decided at the first adoption, some of which may have had to wait.
+        adopted: number of partitions that were adopted before.
+    """
+    later = range(adopted, partitions) if adopted else ()
+    return {**dict.fromkeys(later, Begin(0)), **at_first}
 
 
 def adoptable(

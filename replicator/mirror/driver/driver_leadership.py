@@ -153,6 +153,7 @@ class DriverLeadership:
             routes=self._routes,
             trusting=trusted,
             conditions=self._conditions,
+            begins=self._topics.begins if self._appliance.topics.start == "latest" else None,
         )
         await self._plan_for(self._carried)
 

@@ -64,6 +64,19 @@ class Mark:
     sequence: int
 
 
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Beginning of a partition that was never carried, as the driver decided it.
+
+    Args:
+        source_offset: of the first record to carry; 0: all that the source has.
+        source_topic: topic id of the log that was looked at. Whatever a later one has came later.
+    """
+
+    source_offset: int
+    source_topic: UUID | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """Progress of one partition. Offsets and sequences are those of the next record, not the last.
@@ -87,6 +100,7 @@ class Entry:
             about where to continue: entries that differ only in `seen` are equal.
         runs: end offsets of the runs topic's partitions, seen before the commit: no run that is
             published later lies before them (empty: not known).
+        begin: beginning of a VIRGIN entry's partition (None: its first carrier decides).
     """
 
     custody: Custody
@@ -105,6 +119,7 @@ class Entry:
     parked: Loss | None = None
     seen: Sightings = field(default=(), compare=False)
     runs: tuple[int, ...] = ()
+    begin: Begin | None = None
 
     def spans(self, first: int, count: int) -> tuple[Span, ...]:
         """Returns the source offsets of `count` records, which begin `first` records after
@@ -165,6 +180,9 @@ def encode(entry: Entry) -> tuple[int, str]:
     }
     if entry.runs and len(str(entry.runs)) <= RUNS_BYTES_MAX:
         fields["runs"] = entry.runs
+    if entry.begin:
+        topic = entry.begin.source_topic
+        fields["begin"] = [entry.begin.source_offset, topic and topic.hex]
     if entry.losses:
         fields["losses"] = entry.losses
     if entry.parked:
@@ -200,6 +218,7 @@ def decode(offset: int, metadata: str) -> Entry:
             parked=_loss(*fields["parked"]) if "parked" in fields else None,
             seen=unpacked(fields.get("seen")),
             runs=tuple(map(int, fields.get("runs", ()))),
+            begin=_begin(*fields["begin"]) if "begin" in fields else None,
         )
     except (ValueError, KeyError, TypeError) as error:
         raise UnreadableEntry(
@@ -220,6 +239,10 @@ def unreadable(offset: int, error: UnreadableEntry) -> Entry:
         transactional_id="",
         parked=Loss(LossKind.ENTRY_UNREADABLE, offset, None, str(error)),
     )
+
+
+def _begin(source_offset: int, source_topic: str | None) -> Begin:
+    return Begin(source_offset, UUID(hex=source_topic) if source_topic else None)
 
 
 def _loss(kind: str, begin: int, end: int | None, detail: str) -> Loss:

@@ -19,6 +19,7 @@ from replicator.kafka.client.committed_entries import CommittedEntries
 from replicator.kafka.client.fenced_committer import OffsetRows
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.ledger.entry import (
+    Begin,
     Custody,
     Entry,
     UnreadableEntry,
@@ -94,7 +95,7 @@ def _decoded(commit: OffsetAndMetadata) -> Entry:
         return unreadable(commit.offset, error)
 
 
-def virgin(ledger: Ledger, target_end: int) -> Entry:
+def virgin(ledger: Ledger, target_end: int, begin: Begin | None = None) -> Entry:
     """Returns the entry of a partition that was adopted and never carried."""
     return Entry(
         custody=Custody.VIRGIN,
@@ -104,4 +105,5 @@ def virgin(ledger: Ledger, target_end: int) -> Entry:
         epoch=-1,
         sequence=0,
         transactional_id=unheld_id(ledger.route.key),
+        begin=begin,
     )

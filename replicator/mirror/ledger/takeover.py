@@ -52,7 +52,8 @@ class Takeover:
 
     Args:
         fenced_committer: opened for the transactional id of the new entries.
-        start: where a virgin partition begins: "earliest", "latest" or milliseconds since 1970.
+        start: where a virgin partition begins whose entry does not tell: "earliest", "latest" or
+            milliseconds since 1970.
         tell: publishes the runs of tails that were read.
         timeout_ms: transaction timeout of the committers that are opened for other ids.
         accept: losses that an operator has accepted, by partition. A partition continues after its
@@ -272,7 +273,7 @@ class Takeover:
             target=found,
             tail=tail,
             published=published,
-            first_offset=await self._first_offset(partition) if is_virgin else None,
+            first_offset=await self._first_offset(partition, entry) if is_virgin else None,
         )
         point = resume_point(evidence)
         if isinstance(point, Loss):
@@ -298,7 +299,13 @@ class Takeover:
         )
         return resumed(evidence, point, source_found, successor)
 
-    async def _first_offset(self, partition: TopicPartition) -> int:
+    async def _first_offset(self, partition: TopicPartition, entry: Entry) -> int:
+        if entry.begin:
+            source = self._source.topic(partition.topic)
+            is_other_log = source is not None and source.id != entry.begin.source_topic
+            if entry.begin.source_offset and not is_other_log:
+                return entry.begin.source_offset
+            return await self._source.log_start(*partition)
         if self._start == "earliest":
             return await self._source.log_start(*partition)
         if self._start == "latest":

@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from uuid import UUID
 
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
@@ -97,6 +98,8 @@ class TopicSync:
         self._carried: tuple[Carried, ...] = ()
         self._bounds: dict[str, Bounds] = {}
         self._lowerings = Lowerings()
+        self._sources: Mapping[Route, Sequence[Topic] | None] = {}
+        self._first_names: dict[Route, frozenset[str]] = {}
         self._reports = ReportOnce()
 
     @property
@@ -110,6 +113,10 @@ class TopicSync:
             AdminError: the target does not answer, or refuses.
         """
         sources = self._described_sources()
+        self._sources = sources
+        for route, topics in sources.items():
+            if topics is not None:
+                self._first_names.setdefault(route, frozenset(topic.name for topic in topics))
         shown = {topic.name for some in sources.values() for topic in some or ()}
         # Topics of a silent source are still carried, and their limits still hold.
         names = sorted(shown | {each.topic for each in self._carried})
@@ -140,6 +147,32 @@ class TopicSync:
     def advance(self, mirrored: Offsets) -> bool:
         """Takes source offsets before which all is mirrored; True: a round has something to do."""
         return self._lowerings.advance(mirrored)
+
+    def begins(
+        self, route: Route, topic: str, partitions: int
+    ) -> dict[int, tuple[int, UUID | None]]:
+        """Returns where partitions 0..partitions-1 of a source begin that start at its latest
+        records: by number, a source offset, or 0 for all, and the topic id that it belongs to.
+
+        Blocking. Partitions whose source does not tell are left out. Records of a topic that was
+        made while this driver runs are all carried.
+        """
+        described = self._sources.get(route)
+        if described is None:
+            return {}
+        found = next((each for each in described if each.name == topic), None)
+        there = 0
+        if found and topic in self._first_names.get(route, ()):
+            there = min(partitions, found.partitions)
+        begins: dict[int, tuple[int, UUID | None]]
+        begins = dict.fromkeys(range(there, partitions), (0, None))
+        places = [TopicPartition(topic, number) for number in range(there)]
+        try:
+            ends = self._ends.sources[route.source].offsets(places, "latest")
+        except AdminError:
+            return begins
+        topic_id = found.topic_id if found else None
+        return begins | {place.partition: (end, topic_id) for place, end in ends.items()}
 
     def _planned(
         self,

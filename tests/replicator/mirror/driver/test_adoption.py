@@ -4,7 +4,8 @@ from uuid import uuid4
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.mirror.driver.adoption import Claim, adoptable, claims, merged
+from replicator.mirror.driver.adoption import Claim, adoptable, beginnings, claims, merged
+from replicator.mirror.ledger.entry import Begin
 from replicator.mirror.topics.topic_plan import Carried
 
 WEST, EAST = Route("west", "east"), Route("east", "east")
@@ -55,3 +56,17 @@ def test_commits_to_one_group_are_joined():
         "g": [first, second],
         "h": [first],
     }
+
+
+def test_partitions_that_were_added_later_are_carried_whole():
+    assert beginnings({}, 2, 4) == {2: Begin(0), 3: Begin(0)}
+
+
+def test_partitions_that_were_there_first_and_had_to_wait_begin_where_they_began_then():
+    at_first = {0: Begin(70), 1: Begin(80), 2: Begin(90)}
+    assert beginnings(at_first, 0, 3) == at_first
+    assert beginnings(at_first, 2, 4) == at_first | {3: Begin(0)}
+
+
+def test_a_source_that_did_not_tell_at_first_leaves_the_beginning_to_the_carrier():
+    assert beginnings({}, 0, 3) == {}

@@ -47,6 +47,9 @@ class End:
         known = self.topic(topic)
         return known and known.leaders[partition]
 
+    async def refresh(self):
+        pass
+
     async def try_refresh(self):
         pass
 
@@ -138,9 +141,9 @@ def a_takeover(
         ledger=entries,  # type: ignore[arg-type]
         source=source,
         target=target,
-        start="earliest",
         committer_of=committer_of,
         **{
+            "start": "earliest",
             "fenced_committer": CommitterStandIn("sluice.west.east.99", 8, 0),
             "tell": lambda _: asyncio.sleep(0),
             **more,

@@ -15,7 +15,7 @@ from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Code
-from replicator.mirror.ledger.entry import Custody, Entry, encode
+from replicator.mirror.ledger.entry import Begin, Custody, Entry, decode, encode
 from replicator.mirror.ledger.id_attempts import IdAttempts
 from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.ledger.published_runs import runs_key
@@ -386,3 +386,32 @@ async def test_an_accepted_loss_does_not_release_a_partition_parked_for_another_
         acquired = await takeover.acquire([ONE])
         assert not acquired.taken
         assert "changed" in acquired.waiting[ONE]
+
+
+@pytest.mark.parametrize(
+    ("begin", "first"),
+    [
+        (None, 9000),
+        (Begin(0), 20),
+        (Begin(700, SOURCE), 700),
+        # The topic was made anew since: all its records came later.
+        (Begin(700, TARGET), 20),
+    ],
+)
+async def test_a_partition_begins_where_its_adoption_says(begin, first):
+    entry = held(custody=Custody.VIRGIN, source_offset=0, transactional_id="sluice.west.east.free")
+    entry = replace(entry, begin=begin)
+    assert decode(*encode(entry)) == entry
+    source, target = End(SOURCE, 20, 9000), End(TARGET, 0, 0)
+    takeover = a_takeover(EntriesById({ONE: entry}), source, target, start="latest")
+    taken = (await takeover.acquire([ONE])).taken[ONE].entry
+    assert taken.source_offset == first
+    assert taken.begin is None
+
+
+async def test_records_that_expired_after_the_moment_of_latest_are_a_loss():
+    entry = held(custody=Custody.VIRGIN, source_offset=0, transactional_id="sluice.west.east.free")
+    entries = EntriesById({ONE: replace(entry, begin=Begin(700, SOURCE))})
+    source, target = End(SOURCE, 800, 9000), End(TARGET, 0, 0)
+    acquired = await a_takeover(entries, source, target, start="latest").acquire([ONE])
+    assert "[700, 800)" in acquired.parked[ONE]

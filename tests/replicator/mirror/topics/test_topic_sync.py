@@ -1,11 +1,15 @@
 """Topics carried while a source is silent, and their form for a planner."""
 
+from types import SimpleNamespace
 from uuid import uuid4
 
 from balancer.plan import TopicPartition
+from replicator.config.settings import TopicSettings
 from replicator.config.topology import Route
 from replicator.mirror.topics.topic_plan import Carried, TopicPlan
-from replicator.mirror.topics.topic_sync import by_route, with_remembered
+from replicator.mirror.topics.topic_sync import Ends, TopicSync, by_route, with_remembered
+from replicator.notices.conditions import Conditions
+from tests.replicator.mirror.topics.played_cluster import PlayedCluster
 
 WEST, EAST = Route("west", "east"), Route("east", "east")
 
@@ -25,3 +29,25 @@ def test_a_planner_gets_every_route_even_one_without_topics():
         "west.east": [TopicPartition("orders", 0), TopicPartition("orders", 1)],
         "east.east": [],
     }
+
+
+def test_latest_is_the_moment_of_the_first_look_and_what_came_later_is_whole():
+    source, site = PlayedCluster("west"), SimpleNamespace(topics=TopicSettings(start="latest"))
+    source.make("orders", 2)
+    source.ends |= {TopicPartition("orders", 0): 70, TopicPartition("orders", 1): 80}
+    ends = Ends(PlayedCluster("east"), {"west": source}, (WEST,))
+    sync = TopicSync(site, "east", Conditions("driver"), ends)
+    assert sync.begins(WEST, "orders", 2) == {}
+    sync.round()
+    (topic,) = source.topics(["orders"])
+    first = {0: (70, topic.topic_id), 1: (80, topic.topic_id)}
+    # The target, or another source, may have more partitions.
+    assert sync.begins(WEST, "orders", 3) == first | {2: (0, None)}
+    source.make("clicks", 1)
+    source.ends[TopicPartition("clicks", 0)] = 9
+    sync.round()
+    assert sync.begins(WEST, "clicks", 1) == {0: (0, None)}
+    assert sync.begins(WEST, "elsewhere", 1) == {0: (0, None)}
+    source.is_silent = True
+    sync.round()
+    assert sync.begins(WEST, "orders", 2) == {}
