@@ -28,12 +28,15 @@ from aggregator.verifier.dead_letter_check import (
     uncounted,
 )
 from aggregator.verifier.owners import Subject
+from aggregator.verifier.plain_records import reader_of
 from aggregator.verifier.row_digest import Digest, Ints, chunks, difference, digest, ranges
+from aggregator.verifier.row_values import RowValues
 from aggregator.verifier.table_rows import (
     Ranges,
     TableDigests,
     read_digests,
     read_rows,
+    read_values,
     wait_complete,
 )
 from aggregator.verifier.topic_probe import is_compacted
@@ -154,6 +157,7 @@ class RowCheck:
         self._entries = entries
         self._since_ms = since_ms
         self._timeout_seconds = timeout_seconds
+        self._read = reader_of(feed)
         self._stores: dict[int, ShardStore] = {}
         self._counts: list[RowCount] = []
         self._letters: Letters | None = None
@@ -232,11 +236,16 @@ class RowCheck:
                     known = await self._all_letters(cluster, reader)
                 lettered = known.offsets(TopicPartition(topic, partition), first, last)
                 for name, replicas in found.items():
-                    expected = read.get(name, RecordsOfTable()).rows
+                    of_table = read.get(name, RecordsOfTable())
                     _compare_contents(replicas, partition, number)
                     for each in replicas:
                         await self._compare(
-                            store, each, place, bound, expected, lettered, is_compact
+                            store, each, place, bound, of_table.rows, lettered, is_compact
+                        )
+                    if of_table.slices and (sample := _comparable(replicas)):
+                        schema = tables[name]
+                        await run_in_thread(
+                            self._compare_values, store, sample, schema, partition, of_table
                         )
                 for name, of_table in read.items():
                     missing[partition] += await self._compare_letters(
@@ -409,6 +418,37 @@ class RowCheck:
             self._problems.append(f"ClickHouse at {count.replica}: {reason(error)}")
             return None
 
+    def _compare_values(
+        self,
+        store: ShardStore,
+        found: _Found,
+        schema: TableSchema,
+        partition: int,
+        records: RecordsOfTable,
+    ) -> None:
+        """Compares the columns of a chunk's rows with what a second reader finds in the records.
+
+        One replica is enough: the columns of the others are compared with its own.
+        """
+        count = found.count
+        values = RowValues(schema, self._read)
+        place = self._name, count.topic, partition
+        identities = records.rows
+        expected = set(zip(identities.offset.tolist(), identities.row.tolist(), strict=True))
+        try:
+            with found.replica.connected() as it:
+                for part in records.slices:
+                    begin, end = int(part.offset[0]), int(part.offset[-1]) + 1
+                    rows = read_values(it.client, store.database, schema, *place, begin, end)
+                    values.compare(part, expected, list(rows))
+        except DRIVER_ERRORS as error:
+            self._problems.append(f"ClickHouse at {count.replica}: {reason(error)}")
+        for offset, text in values.differences:
+            count.example(f"changed: partition {partition}, offset {offset}: {text}")
+        count.changed += bool(values.differences)
+        for text in values.doubts:
+            count.doubt(text)
+
     # -- parts
 
     def _store(self, topic: str) -> ShardStore | None:
@@ -437,6 +477,11 @@ class RowCheck:
 
     def _may_have(self, topic: str, table: str) -> bool:
         return self._feed.table_from == "header" or table == topic
+
+
+def _comparable(found: list[_Found]) -> _Found | None:
+    """Returns the first replica whose rows can be compared."""
+    return next((each for each in found if each.digests is not None), None)
 
 
 def _compare_contents(found: list[_Found], partition: int, chunk: int) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from clickhouse_driver import Client
@@ -12,6 +13,7 @@ from clickhouse_driver import Client
 from aggregator.store.identifier import quoted
 from aggregator.store.recognition import Identities, is_complete
 from aggregator.tables.table_schema import TableSchema
+from aggregator.verifier.plain_cells import compared_columns, selected
 from aggregator.verifier.row_digest import CHUNK_OFFSETS, DIGEST_SQL, Digest
 
 POLL_SECONDS = 0.1
@@ -23,6 +25,11 @@ FROM {table} WHERE {of_topic} AND ({ranges}) GROUP BY _partition, chunk
 ROWS = """
 SELECT toInt64(_offset), toInt64(_row) FROM {table}
 WHERE {of_topic} AND _partition = %(partition)s AND _offset >= %(begin)s AND _offset < %(end)s
+"""
+VALUES = """
+SELECT toInt64(_offset), toInt64(_row){values} FROM {table}
+WHERE {of_topic} AND _partition = %(partition)s AND _offset >= %(begin)s AND _offset < %(end)s
+ORDER BY _offset, _row
 """
 
 Ranges = Mapping[int, tuple[int, int]]
@@ -107,6 +114,33 @@ def read_rows(
         return Identities()
     offset, row = columns
     return Identities(np.array(offset, np.int64), np.array(row, np.int64))
+
+
+def read_values(
+    client: Client,
+    database: str,
+    schema: TableSchema,
+    cluster: str,
+    topic: str,
+    partition: int,
+    begin: int,
+    end: int,
+) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Yields offset, row and columns of a range of offsets, in this order. Raises the errors of the
+    driver."""
+    columns = compared_columns(schema)
+    texts = [selected(quoted(name), kind) for name, kind in columns]
+    query = VALUES.format(
+        values=_escaped("".join(f", {text}" for text in texts)),
+        table=_escaped(quoted(database, schema.table)),
+        of_topic=OF_TOPIC,
+    )
+    parameters = {"cluster": cluster, "topic": topic, "partition": partition}
+    limits = {"begin": begin, "end": end}
+    names = [name for name, _ in columns]
+    settings = {"strings_as_bytes": True}
+    for offset, row, *cells in client.execute(query, parameters | limits, settings=settings):
+        yield offset, row, dict(zip(names, cells, strict=True))
 
 
 def _content(schema: TableSchema) -> str:

@@ -186,6 +186,21 @@ def test_a_replica_whose_rows_have_other_columns_is_found(loaded):
     assert found.has_anomaly
 
 
+def test_a_value_that_is_not_the_records_is_named(loaded):
+    row, more = loaded.rows()[41], loaded.rows()[30]
+    # 18.16 changes nothing in the last part of a quorum.
+    plant(loaded, more.id, 7)
+    with loaded.database.client() as client:
+        client.execute(f"ALTER TABLE {loaded.topic} UPDATE name = 'wrong' WHERE id = {row.id}")
+    count = f"SELECT count() FROM {loaded.topic} WHERE name = 'wrong'"
+    assert until(lambda: loaded.database.on_each(count) == [1] * 3, PATIENCE_SECONDS)
+    found = compared(loaded)
+    assert found.has_anomaly and not found.has_unknown
+    texts = [text for each in found.row_counts for text in each.examples if "changed" in text]
+    where = f"changed: partition {row.partition}, offset {row.offset}"
+    assert texts == [f"{where}: name: the record has {row.name.encode()}, and the table b'wrong'"]
+
+
 def test_a_table_without_coordinates_is_not_taken_for_right(loaded):
     with loaded.database.client() as client:
         client.execute(f"ALTER TABLE {loaded.topic} DROP COLUMN _cluster")

@@ -1,0 +1,109 @@
+"""The second reader and the loaders' decoders share no code, and say the same of every format."""
+
+import json
+from decimal import Context, Decimal
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.formats import json_documents, row_batches
+from aggregator.formats.avro_datums import AvroDatums
+from aggregator.tables.column_type import column_type
+from aggregator.verifier.plain_records import AvroRows, ProtobufRows, batch_rows, json_rows
+from aggregator.verifier.row_values import RowValues
+from replicator.config.schema_folder import SchemaFolder
+from tests.aggregator.formats import test_protobuf_records as protobuf
+from tests.aggregator.formats import test_row_batches as batches
+from tests.aggregator.formats.datums import encoded, fields, record_of
+from tests.aggregator.formats.slices import slice_of, table
+from tests.aggregator.formats.test_json_numbers import FORMS, SCHEMA, numbers
+
+EXACT = Context(prec=100)
+
+
+def held(kind, value):
+    """Returns a value of a decoder as a driver reads it from a table."""
+    if value is None:
+        return None
+    if kind.element is not None:
+        return [held(kind.element, each) for each in value]
+    if kind.base == "DateTime64":
+        return EXACT.scaleb(Decimal(value), -kind.scale)
+    if kind.base == "UUID":
+        return UUID(bytes=value)
+    names = {number: name for name, number in kind.values}
+    return names[value] if names else value
+
+
+def stored(decoded, schema):
+    """Yields the rows of a table, as they are read for a comparison; without missing values."""
+    for at in range(len(decoded)):
+        cells = {
+            name: held(column_type(each.type), decoded.columns[name][at].as_py())
+            for each in schema.inserted
+            if (name := each.name) in decoded.columns and not decoded.is_missing(name)[at]
+        }
+        yield int(decoded.offset[at]), int(decoded.row[at]), cells
+
+
+def compared(schema, values, decode, read):
+    records = slice_of(values)
+    decoded = decode([records], schema)
+    found = RowValues(schema, read)
+    expected = set(zip(decoded.offset.tolist(), decoded.row.tolist(), strict=True))
+    found.compare(records, expected, list(stored(decoded, schema)))
+    return decoded, found
+
+
+@given(st.lists(st.tuples(st.sampled_from([*FORMS]), numbers()), min_size=1, max_size=6))
+def test_of_json_numbers(drawn):
+    values = [f'{{"n": 1, "{name}": {FORMS[name] % text}}}'.encode() for name, text in drawn]
+    _, found = compared(SCHEMA, values, json_documents.decode, json_rows)
+    assert (found.differences, found.doubts) == ([], [])
+
+
+@given(st.data())
+@settings(deadline=None)
+def test_of_avro_datums(data):
+    drawn = data.draw(st.lists(fields, min_size=1, max_size=3))
+    kinds, strategies, columns, _ = zip(*drawn, strict=True)
+    schema = record_of(kinds)
+    row = st.fixed_dictionaries({f"f{at}": each for at, each in enumerate(strategies)})
+    values = [encoded(schema, each) for each in data.draw(st.lists(row, min_size=1, max_size=4))]
+    folder = SchemaFolder(Path("schemas"), {"t.avsc": json.dumps(schema).encode()})
+    kept = table(**{f"f{at}": kind for at, kind in enumerate(columns)})
+    decoded, found = compared(kept, values, AvroDatums(folder), AvroRows(folder))
+    assert decoded.dead == ()
+    assert (found.differences, found.doubts) == ([], [])
+
+
+@given(st.lists(protobuf.SET, min_size=1, max_size=4))
+@settings(deadline=None)
+def test_of_protobuf_messages(rows):
+    values = [protobuf.encoded(**row) for row in rows]
+    read = ProtobufRows(protobuf.FOLDER)
+    _, found = compared(protobuf.SCHEMA, values, protobuf.DECODE, read)
+    assert (found.differences, found.doubts) == ([], [])
+
+
+@given(st.lists(st.lists(batches.ROW, max_size=3), min_size=1, max_size=3))
+@settings(deadline=None)
+def test_of_row_batches(drawn):
+    values = [batches.batch(rows) for rows in drawn]
+    _, found = compared(batches.SCHEMA, values, row_batches.decode, batch_rows)
+    assert (found.differences, found.doubts) == ([], [])
+
+
+@pytest.mark.parametrize("header", [b"\0\0\0\0\7\0", b"\0\0\0\0\7\2\0", b""])
+def test_a_header_of_a_message_is_passed(header):
+    value = header + protobuf.MESSAGE(number=5).SerializeToString()
+    [row] = ProtobufRows(protobuf.FOLDER)(value, protobuf.SCHEMA)
+    assert row["number"] == 5
+
+
+def test_a_header_of_another_message_is_an_error():
+    with pytest.raises(ValueError, match="another message"):
+        ProtobufRows(protobuf.FOLDER)(b"\0\0\0\0\7\2\2", protobuf.SCHEMA)
