@@ -30,7 +30,7 @@ from aggregator.loader.block_loading import TableChanged
 from aggregator.loader.block_partition import BlockPartition
 from aggregator.loader.column_search import ColumnSearch
 from aggregator.loader.counters import REPLAYS_SKIPPED, ROW_LAG_SECONDS
-from aggregator.loader.dead_letters import all_dead, dead_letters
+from aggregator.loader.dead_letters import all_dead, dead_letters, first_beyond
 from aggregator.loader.draft import Draft
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
@@ -194,11 +194,11 @@ class BlockForming:
         if not draft.records:
             return
         draft, schema, decoded = await self._decoded(place, draft, schema)
+        letters = await self._letters(place, draft, decoded.dead)
         if not progress.can_seal(draft):
             return
         if self._stops_at(partition, decoded.dead):
             return
-        letters = self._letters(place, draft, decoded.dead)
         now_ms = time.time_ns() // 1_000_000
         moment = await self.store.moment(place.topic, table) if schema else None
         # The intent may have become full meanwhile.
@@ -363,17 +363,20 @@ class BlockForming:
             return False
         if dead:
             place = partition.partition
-            letters = self._letters(place, draft, dead)
+            letters = await self._letters(place, draft, dead)
             await self.committer.commit(partition, letters)
             self._refused.note(place, draft.table, dead, has_table=True)
             told |= {each.offset for each in dead}
         return True
 
-    def _letters(
+    async def _letters(
         self, place: TopicPartition, draft: Draft[RecordSlice], dead: Sequence[DeadRecord]
     ) -> list[Produced]:
+        if not dead:
+            return []
         feed, cluster = self.assignment.feed.name, self.assignment.cluster
-        return dead_letters(feed, place, cluster, draft.table, draft.slices, dead)
+        table, slices = draft.table, draft.slices
+        return await run_in_thread(dead_letters, feed, place, cluster, table, slices, dead)
 
     def _stops_at(self, partition: BlockPartition, dead: Sequence[DeadRecord]) -> bool:
         """Returns True if the partition is to be parked for its dead records."""
@@ -388,13 +391,17 @@ class BlockForming:
     async def _decoded(
         self, place: TopicPartition, draft: Draft[RecordSlice], schema: TableSchema | None
     ) -> tuple[Draft[RecordSlice], TableSchema | None, Decoded]:
-        """Returns a draft whose rows fit into one insert, and what _decode returns."""
+        """Returns a draft whose rows fit into one insert, and its dead letters into one
+        transaction, and what _decode returns."""
         while True:
             schema, decoded = await self._decode(place, draft, schema)
-            if len(decoded) <= ROWS_MAX or draft.records == 1:
+            if len(decoded) > ROWS_MAX and draft.records > 1:
+                middle = sorted(decoded.offset.tolist())[len(decoded) // 2]
+                draft = draft.up_to(max(middle, draft.begin + 1))
+            elif (end := first_beyond(draft.slices, decoded.dead)) is not None:
+                draft = draft.up_to(end)
+            else:
                 return draft, schema, decoded
-            middle = sorted(decoded.offset.tolist())[len(decoded) // 2]
-            draft = draft.up_to(max(middle, draft.begin + 1))
 
     async def _decode(
         self, place: TopicPartition, draft: Draft[RecordSlice], schema: TableSchema | None

@@ -20,6 +20,10 @@ from replicator.config.names import dead_letter_topic
 
 PARTITIONS = 4
 """Partitions of a feed's topic of dead letters."""
+LETTERS_BYTES_MAX = 64 << 20
+"""Most bytes of the dead letters of a block: their transaction has to end in time."""
+LETTER_BYTES = 300
+"""Bytes that a dead letter adds to those of its record, roughly."""
 TEXT_CHARACTERS_MAX = 1000
 """Longest text of a header: the table's name may come from a record."""
 
@@ -68,6 +72,22 @@ def dead_letters(
                 )
             )
     return found
+
+
+def first_beyond(
+    slices: Sequence[RecordSlice], dead: Iterable[DeadRecord], bytes_max: int = LETTERS_BYTES_MAX
+) -> int | None:
+    """Returns the offset of the first record whose dead letter is too much for one transaction;
+    None if all of them fit. One letter always does."""
+    offsets, size, count = np.array([each.offset for each in dead], np.int64), 0, 0
+    for part in slices if len(offsets) else ():
+        at = np.flatnonzero(np.isin(part.offset, offsets))
+        sizes = size + np.cumsum(part.record_bytes[at] + LETTER_BYTES)
+        beyond = np.flatnonzero((sizes > bytes_max) & (np.arange(len(at)) + count > 0))
+        if len(beyond):
+            return int(part.offset[at[beyond[0]]])
+        size, count = int(sizes[-1]) if len(at) else size, count + len(at)
+    return None
 
 
 def all_dead(draft: Draft[RecordSlice]) -> Decoded:

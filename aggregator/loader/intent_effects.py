@@ -14,11 +14,14 @@ from aiokafka.protocol.admin import DescribeConfigsRequest
 from aggregator.loader.produced import MESSAGE_BYTES_MAX, Limits, Produced, RecordPlace, packed
 from balancer.plan import TopicPartition
 from replicator.batches.batch import stamp
-from replicator.kafka.client.cluster import Answered, Cluster, ProducerStateLost
+from replicator.kafka.client.cluster import Answered, Cluster, Forbidden, ProducerStateLost
 from replicator.kafka.client.fenced_committer import FencedCommitter, Identity
 from replicator.kafka.protocol.error_codes import NOTHING_APPENDED, Code, Verdict, named, verdict
 from replicator.kafka.protocol.produce import Outcome, ProduceRequest, outcomes
 
+MISSING_SECONDS = 10.0
+"""Time after which a topic that the metadata do not show is missing: a broker that is starting does
+not show it either."""
 LIMITS_SECONDS = 5.0
 """Longest wait for the limits of a topic; those that topics are made with are assumed then."""
 LETTER_BYTES_MIN = 4096
@@ -72,13 +75,45 @@ class EffectProducer:
             self.cluster.watch(topics)
             for topic in topics:
                 numbers = sorted(place.partition for place in by_place if place.topic == topic)
-                await committer.add_partitions(topic, numbers)
+                letters = (each.of for each in records if each.topic == topic and each.of)
+                await self._add(committer, topic, numbers, next(letters, None))
             if not is_sent:
                 for place, some in sorted(by_place.items()):
                     await self._send(identity, place, some)
             is_sent = True
 
         return send
+
+    async def _add(
+        self,
+        committer: FencedCommitter,
+        topic: str,
+        partitions: Sequence[int],
+        first: RecordPlace | None,
+    ) -> None:
+        """Adds partitions to the transaction.
+
+        Args:
+            first: record of the first dead letter for the topic; None: it is no topic of letters.
+
+        Raises:
+            LetterRefused: the topic is missing, or may not be written.
+        """
+        while True:
+            try:
+                async with asyncio.timeout(MISSING_SECONDS):
+                    await committer.add_partitions(topic, partitions)
+            except TimeoutError:
+                await self.cluster.try_refresh()
+                if first is not None and self.cluster.topic(topic) is None:
+                    text = f"{topic} is missing; sluice aggregate makes it when it starts"
+                    raise LetterRefused(first, text) from None
+            except Forbidden as error:
+                if first is None:
+                    raise
+                raise LetterRefused(first, f"{topic} takes no dead letter: {error}") from error
+            else:
+                return
 
     async def _send(
         self, identity: Identity, place: TopicPartition, records: Sequence[Produced]

@@ -7,6 +7,7 @@ import json
 import random
 import time
 
+from aggregator.loader import intent_effects
 from deploy.lab.traffic import TrafficRecord
 from deploy.lab.wait import until
 from replicator.config.names import dead_letter_topic
@@ -124,7 +125,9 @@ def test_a_dead_letter_is_its_record_whatever_that_has(make_feed):
     feed.assert_told()
 
 
-def test_a_dead_letter_that_its_topic_never_takes_parks_its_partition_and_no_other(make_feed):
+def test_a_dead_letter_that_its_topic_never_takes_parks_its_partition_and_no_other(
+    make_feed, monkeypatch
+):
     feed = make_feed(partitions=2, settings=LINES)
     letters = dead_letter_topic(feed.feed)
     feed.set_config(letters, "cleanup.policy", "compact")  # refuses records without a key
@@ -148,3 +151,11 @@ def test_a_dead_letter_that_its_topic_never_takes_parks_its_partition_and_no_oth
     assert {int(each["sluice.partition"]) for _, each in feed.dead_letters()} == {0, 1}
     assert [each.dead_letters for _, each in sorted(feed.intents().items())] == [1, 1]
     feed.assert_told()
+    # Somebody deletes the topic.
+    monkeypatch.setattr(intent_effects, "MISSING_SECONDS", 1.0)
+    admin = feed.cluster.admin()
+    admin.delete_topics([letters])[letters].result(30)
+    feed.send([TrafficRecord(1, b"key", b"no JSON"), *documents(10)])
+    assert until(lambda: feed.intents()[1].parked, 30)
+    assert f"{letters} is missing" in feed.intents()[1].parked.detail
+    feed.wait_passed(212)

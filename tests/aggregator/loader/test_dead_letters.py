@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.files.admission import Admission
-from aggregator.loader.dead_letters import dead_letters
+from aggregator.loader.dead_letters import LETTER_BYTES, dead_letters, first_beyond
 from aggregator.loader.produced import HEADER_PREFIX, RecordPlace
 from aggregator.tables.decoded import DeadRecord
 from tests.aggregator.formats.header_samples import FIELDS, HEADERS
@@ -41,6 +41,22 @@ def test_a_dead_letter_has_the_bytes_of_its_record(records, data):
                 b"sluice.table": b"t",
                 b"sluice.reason": b"reason %d" % at,
             }
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=12), st.data())
+def test_a_block_ends_before_its_letters_are_too_much_for_a_transaction(sizes, data):
+    part = sliced([(None, b"v" * size, (), 5) for size in sizes])
+    cut = data.draw(st.integers(0, len(sizes)))
+    slices = [part.at(slice(0, cut)), part.at(slice(cut, None))]
+    dead = [DeadRecord(10 + at, "bad") for at in range(len(sizes)) if at % 3]
+    limit = 2 * LETTER_BYTES + 30
+    end = first_beyond(slices, dead, limit)
+    taken = [each for each in dead if end is None or each.offset < end]
+    assert taken or not dead
+    total = sum(int(part.record_bytes[it.offset - 10]) + LETTER_BYTES for it in taken)
+    assert total <= limit or len(taken) == 1
+    if end is not None:
+        assert total + int(part.record_bytes[end - 10]) + LETTER_BYTES > limit
 
 
 def test_the_table_of_a_dead_letter_may_come_from_a_record_and_is_cut():

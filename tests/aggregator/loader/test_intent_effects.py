@@ -7,11 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from aggregator.loader import intent_effects
 from aggregator.loader.intent_effects import EffectProducer, LetterRefused
 from aggregator.loader.produced import Produced, RecordPlace
 from balancer.plan import TopicPartition
 from replicator.batches.batch import header_at
-from replicator.kafka.client.cluster import Answered, ProducerStateLost
+from replicator.kafka.client.cluster import Answered, Forbidden, ProducerStateLost
 from replicator.kafka.client.fenced_committer import Identity
 from replicator.kafka.protocol.error_codes import Code
 from tests.replicator.batches.source_batches import decoded
@@ -35,9 +36,15 @@ class Topic(EffectProducer):
             row = ("max.message.bytes", str(told_max), False, 5, False, [])
             return SimpleNamespace(resources=[(0, "", 2, LETTERS, [row])])
 
-        cluster = SimpleNamespace(watch=lambda _: None, ask=ask, any_node=None, name="east")
+        async def try_refresh():
+            pass
+
+        cluster = SimpleNamespace(
+            watch=lambda _: None, ask=ask, any_node=None, name="east", try_refresh=try_refresh
+        )
         super().__init__(cluster)
         self.batch_max, self.refuses = batch_max, refuses
+        self.adding = None
         self.log, self.sizes, self.added, self.next = [], [], 0, {}
 
     async def send_batch(self, identity, place, batch):
@@ -56,6 +63,8 @@ class Topic(EffectProducer):
 
     async def add_partitions(self, topic, numbers):
         self.added += 1
+        if self.adding is not None:
+            await self.adding()
 
     def commit(self, records, times=1):
         async def play():
@@ -137,6 +146,42 @@ def test_a_letter_that_is_never_taken_is_named_alone(code):
         topic.commit(letters(20))
     assert refused.value.of == RecordPlace(TopicPartition("t", 0), 7)
     assert code.name in str(refused.value)
+
+
+async def forbidden():
+    raise Forbidden("AddPartitionsToTxn", [Code.TOPIC_AUTHORIZATION_FAILED])
+
+
+async def unanswered():
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("adding", "why"), [(forbidden, "TOPIC_AUTHORIZATION_FAILED"), (unanswered, "is missing")]
+)
+def test_letters_whose_topic_is_gone_or_forbidden_are_refused(monkeypatch, adding, why):
+    """No commit of the loader would ever end."""
+    monkeypatch.setattr(intent_effects, "MISSING_SECONDS", 0.01)
+    topic = Topic()
+    topic.adding = adding
+    monkeypatch.setattr(topic.cluster, "topic", lambda _: None, raising=False)
+    with pytest.raises(LetterRefused, match=why) as refused:
+        topic.commit(letters(3))
+    assert refused.value.of.offset == 0
+
+
+def test_a_topic_that_is_there_is_waited_for(monkeypatch):
+    monkeypatch.setattr(intent_effects, "MISSING_SECONDS", 0.01)
+    topic = Topic()
+
+    async def late():
+        if topic.added < 4:
+            await unanswered()
+
+    topic.adding = late
+    monkeypatch.setattr(topic.cluster, "topic", lambda name: name, raising=False)
+    topic.commit(letters(3))
+    assert len(topic.log) == 3
 
 
 def test_an_answer_that_is_no_refusal_ends_the_session():
