@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
@@ -50,14 +51,27 @@ LZ4_LEVEL = 1
 ZSTD_LEVEL = 3
 
 
-def compressed(codec: int, payload: bytes | memoryview) -> bytes:
+# Levels for a payload that has to become smaller than these make it. Producers may have used any.
+BETTER_LEVEL_RATIO = 2
+"""Excess up to which a better level of a codec may help."""
+SMALLER_LEVELS = {Codec.GZIP: (9,), Codec.ZSTD: (9, 19), Codec.LZ4: (12,)}
+
+
+def compressed(codec: int, payload: bytes | memoryview, level: int | None = None) -> bytes:
     """Returns the payload in the framing of Kafka's clients.
 
     The framing is gzip, xerial snappy, an lz4 frame or a zstd frame.
+
+    Args:
+        level: of the codec; by default a fast one.
     """
     match codec:
         case Codec.NONE:
             return bytes(payload)
+        case Codec.GZIP if level:
+            # zlib, as the Java client has: other libraries count levels differently.
+            packing = zlib.compressobj(level, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+            return packing.compress(payload) + packing.flush()
         case Codec.GZIP:
             return bytes(cramjam.gzip.compress(payload, level=GZIP_LEVEL))
         case Codec.SNAPPY:
@@ -66,13 +80,39 @@ def compressed(codec: int, payload: bytes | memoryview) -> bytes:
             # The Java client reads independent blocks only, and cramjam.lz4.compress writes linked
             # ones.
             frame = cramjam.lz4.Compressor(
-                level=LZ4_LEVEL, content_checksum=False, block_linked=False
+                level=level or LZ4_LEVEL, content_checksum=False, block_linked=False
             )
             frame.compress(bytes(payload))
             return bytes(frame.finish())
         case Codec.ZSTD:
-            return bytes(cramjam.zstd.compress(payload, level=ZSTD_LEVEL))
+            return bytes(cramjam.zstd.compress(payload, level=level or ZSTD_LEVEL))
     raise _unknown(codec)
+
+
+def squeezed(codecs: Sequence[int], payload: memoryview, max_bytes: int) -> tuple[bytes, int]:
+    """Returns the payload in a form that takes at most so many bytes, and its codec; the smallest
+    that was found where none fits.
+
+    Tries what the source used first, then better levels of it, then other codecs.
+
+    Args:
+        codecs: those of the source, the preferred one first.
+    """
+    smallest = bytes(payload), int(Codec.NONE)
+    for codec in dict.fromkeys((*codecs, Codec.ZSTD, Codec.GZIP, Codec.LZ4)):
+        if codec == Codec.NONE:
+            continue
+        better = SMALLER_LEVELS.get(Codec(codec), ())
+        # The best levels take seconds for some MB: only for what a producer packed like this.
+        for level in (None, *(better if codec in codecs else better[:1])):
+            packed = compressed(codec, payload, level)
+            if len(packed) < len(smallest[0]):
+                smallest = packed, codec
+            if len(smallest[0]) <= max_bytes:
+                return smallest
+            if len(packed) > BETTER_LEVEL_RATIO * max_bytes:
+                break  # higher levels take seconds, and gain less than that
+    return smallest
 
 
 def decompressed(codec: int, payloads: Sequence[memoryview]) -> bytes:

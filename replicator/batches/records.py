@@ -30,7 +30,7 @@ from replicator.batches.batch import (
     Header,
     sealed,
 )
-from replicator.batches.codec import BrokenPayload, compressed, decompressed
+from replicator.batches.codec import BrokenPayload, compressed, decompressed, squeezed
 from replicator.batches.outgoing_batch import SPANS_MAX, OutgoingBatch, Reason, RecordTooLarge
 from replicator.batches.record_begins import record_begins
 
@@ -78,6 +78,8 @@ class Records:
     end: Ints
     codec: int
     """The most frequent codec of the source batches."""
+    codecs: Ints | None = None
+    """Codec of each record's source batch, if these differ."""
 
     def __len__(self) -> int:
         return len(self.offset)
@@ -94,7 +96,16 @@ class Records:
             timestamp=self.timestamp[first:last],
             tail=self.tail[first:last],
             end=self.end[first:last],
+            codecs=None if self.codecs is None else self.codecs[first:last],
         )
+
+    def codecs_of(self, first: int, last: int) -> list[int]:
+        """Returns the codecs that records first..last-1 had, that of most bytes first."""
+        if self.codecs is None or first == last:
+            return [self.codec]
+        sizes = (self.end - self.tail)[first:last]
+        by_codec = np.bincount(self.codecs[first:last], weights=sizes)
+        return [int(codec) for codec in np.argsort(-by_codec, kind="stable") if by_codec[codec]]
 
 
 def why_open(header: Header, *, position: int, max_bytes: int) -> Reason | None:
@@ -195,26 +206,31 @@ def _records(sections: _Sections, headers: npt.NDArray[np.void]) -> Records:
         by_broker = np.repeat(headers["attributes"] & LOG_APPEND_TIME, counts) != 0
         appended = np.repeat(headers["max_timestamp"].astype(np.int64), counts)
         timestamp = np.where(by_broker, appended, timestamp)
-    codec = int(np.bincount(headers["attributes"] & CODEC_BITS).argmax())
-    return Records(sections.data, offset, timestamp, tail, end, codec)
+    codec = headers["attributes"] & CODEC_BITS
+    most = int(np.bincount(codec).argmax())
+    codecs = np.repeat(codec.astype(np.int64), counts) if (codec != most).any() else None
+    return Records(sections.data, offset, timestamp, tail, end, most, codecs)
 
 
 def rebatch(
-    records: Records, *, max_bytes: int, codec: int | None = None
+    records: Records, *, max_bytes: int, codec: int | None = None, fit_bytes: int | None = None
 ) -> tuple[list[OutgoingBatch], RecordTooLarge | None]:
     """Packs the records into few outgoing batches, in order.
 
-    A batch that compression does not make smaller stays uncompressed. If a record is too large for
-    the target, the result ends before it and names it.
+    A batch that compression does not make smaller stays uncompressed. A batch larger than
+    `fit_bytes` is compressed better if its producers compressed it: the source took its records in
+    a form that fits. If a record is too large for the target all the same, the result ends before
+    it and names it.
 
     Args:
         max_bytes: largest batch that the target accepts.
-        codec: of the new batches; by default the most frequent one of the source batches.
+        codec: of the new batches; by default that of most of their records at the source.
+        fit_bytes: size above which slower compression is tried; by default max_bytes.
     """
-    codec = records.codec if codec is None else codec
     if not len(records):
         return [], None
     limit = min(max_bytes, NEW_BATCH_BYTES) - HEADER_BYTES
+    fit = max_bytes if fit_bytes is None else fit_bytes
     bounds = _bounds(records, limit)
     firsts, lasts = bounds[:-1], bounds[1:]
     counts = lasts - firsts
@@ -233,10 +249,14 @@ def rebatch(
         strict=True,
     ):
         plain = payload[begin : (begin := int(ends[last - 1]))]
-        packed = compressed(codec, plain) if codec else plain
-        used = codec
+        codecs = records.codecs_of(first, last) if codec is None else [codec]
+        used = codecs[0]
+        packed = compressed(used, plain) if used else plain
         if len(packed) >= len(plain):
             packed, used = plain, 0
+        # What its producer did not compress is not compressed to pass a limit of the target.
+        if len(packed) > fit - HEADER_BYTES and any(codecs):
+            packed, used = squeezed(codecs, plain, fit - HEADER_BYTES)
         if HEADER_BYTES + len(packed) > max_bytes:
             return batches, RecordTooLarge(
                 int(records.offset[first]), HEADER_BYTES + len(packed), max_bytes

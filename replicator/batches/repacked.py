@@ -31,7 +31,13 @@ def apart(
     return [
         part
         for first, last in pairwise(limits)
-        for part in rebatch(records.between(first, last), max_bytes=NO_LIMIT_BYTES, codec=codec)[0]
+        for part in rebatch(
+            records.between(first, last),
+            max_bytes=NO_LIMIT_BYTES,
+            codec=codec,
+            # No part needs to be larger than the whole was.
+            fit_bytes=len(outgoing.data) if codec is None else None,
+        )[0]
     ]
 
 

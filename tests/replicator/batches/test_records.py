@@ -1,11 +1,16 @@
 """Opening and repacking: no record changes, and every offset is accounted for."""
 
+import gzip
+import random
+import struct
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.batches import batch
 from replicator.batches.batch import BrokenBatch, header_at
+from replicator.batches.codec import compressed
 from replicator.batches.outgoing_batch import SPANS_MAX, Reason
 from replicator.batches.records import opened, rebatch, why_open
 from tests.replicator.batches.source_batches import (
@@ -166,3 +171,66 @@ def test_unreadable_records_are_an_error_with_their_range(payload, count):
 def test_a_batch_is_opened_only_for_a_reason(header, reason):
     plain = batch.Header(100, 500, 0, 2, 0, 0, 9, 0, 0, -1, -1, -1, 10)
     assert why_open(plain._replace(**header), position=100, max_bytes=1000) is reason
+
+
+def random_text(size: int, seed: int = 1) -> bytes:
+    """Returns bytes that compress to some three quarters, and better at higher levels."""
+    words = [bytes(random.Random(n).choices(b"abcdefghijklmnop", k=7)) for n in range(5000)]
+    chosen = random.Random(seed).choices(words, k=size // 7)
+    return b"".join(chosen)
+
+
+def gzipped(value: bytes, *, base_offset: int = 0) -> bytes:
+    """Returns a batch of one record as a Java producer writes it at gzip level 9."""
+    plain = encoded([one_record(base_offset, value)], codec=0)
+    header = header_at(plain)
+    packed = gzip.compress(plain[batch.HEADER_BYTES :], 9, mtime=0)
+    made = batch.sealed(
+        packed,
+        codec=1,
+        count=1,
+        base_timestamp=header.base_timestamp,
+        max_timestamp=header.max_timestamp,
+    )
+    struct.pack_into(">q", made, 0, base_offset)
+    return bytes(made)
+
+
+@pytest.mark.parametrize("excess", [0, 20])
+def test_what_its_producer_compressed_well_is_never_too_large(excess):
+    """At level 1 the record takes a third more than its producer made of it."""
+    made = gzipped(random_text(700_000))
+    records = opened(made, [0])
+    assert len(compressed(1, records.data)) > len(made) * 1.1
+    batches, too_large = rebatch(records, max_bytes=len(made) + excess)
+    assert too_large is None
+    batches[0].stamp(producer_id=1, producer_epoch=2, base_sequence=3)
+    assert landed(batches)[0].value == random_text(700_000)
+
+
+def test_a_record_that_compresses_well_alone_fits_among_uncompressed_ones():
+    small = [encoded([one_record(n, b"small")], codec=0) for n in range(9)]
+    large = gzipped(bytes(3_000_000), base_offset=9)
+    data = [*small, large]
+    batches, too_large = rebatch(opened(b"".join(data), starts_of(data)), max_bytes=MIB)
+    assert too_large is None
+    assert [one.count for one in batches] == [9, 1]
+    assert [header_at(one.data).attributes & batch.CODEC_BITS for one in batches] == [0, 1]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_each_new_batch_has_the_codec_of_most_of_its_bytes(codec):
+    one = encoded([one_record(0, bytes(1000))], codec=codec)
+    other = encoded([one_record(1, b"x")], codec=1 if codec != 1 else 2)
+    third = encoded([one_record(2, b"y")], codec=1 if codec != 1 else 2)
+    data = [one, other, third]
+    (made,), _ = rebatch(opened(b"".join(data), starts_of(data)), max_bytes=MIB)
+    assert header_at(made.data).attributes & batch.CODEC_BITS == codec
+
+
+def test_no_codec_helps_a_record_that_nothing_compresses():
+    value = random.Random(1).randbytes(300_000)
+    made = encoded([one_record(0, value)], codec=4)
+    batches, too_large = rebatch(opened(made, [0]), max_bytes=200_000)
+    assert (batches, too_large.offset) == ([], 0)
+    assert too_large.size_bytes > 300_000
