@@ -14,7 +14,7 @@ from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin import Admin, Outcome, describe
 from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable, Refused
-from replicator.kafka.admin.topic import Topic
+from replicator.kafka.admin.topic import Topic, number
 from replicator.kafka.admin.topic_changes import Action, Alter, Create, Grow
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.mirror.topics.followed_configs import Bounds, WrittenConfigs
@@ -41,6 +41,7 @@ VISIBLE_SECONDS = 5.0
 PASSES_MAX = 20
 """Passes of one round. A topic that was made has configs to alter, and one of very many partitions
 grows in steps."""
+LIMIT = "max.message.bytes"
 WRITTEN = "written configs"
 """Subject of reports."""
 ALTERNATIVES_MAX = 50
@@ -134,6 +135,8 @@ class TopicSync:
             seen = self._after(actions, sources, names, written)
         if written is not None:
             self._write(seen.written, written, tried)
+        # Brokers show a new limit a moment later; until the next round a record would be too large.
+        self.limits |= tried.limits
         self._conditions.replace(Kind.TOPIC_REFUSED, tried.refused)
         self._hold_back(seen, sources)
         self._say(seen)
@@ -263,7 +266,7 @@ class TopicSync:
         # Asked even when no topic is: an unreachable target must show at once.
         self._ends.target.cluster_id()
         topics = self._ends.target.topics(names)
-        limits = {topic.name: topic.configs.number("max.message.bytes") for topic in topics}
+        limits = {topic.name: topic.configs.number(LIMIT) for topic in topics}
         self.limits = {name: int(limit) for name, limit in limits.items() if limit is not None}
         return topics
 
@@ -278,6 +281,7 @@ class TopicSync:
                 if error is None:
                     self._reports.settle(what)
                     log.info("event=topic-changed %s", what)
+                    tried.did(action)
                     continue
                 if isinstance(error, Refused) and isinstance(action, Create | Alter):
                     instead = alternatives(action, error.answer)
@@ -332,6 +336,8 @@ class Tried:
         self._sized: set[tuple[type[Action], str, int]] = set()
         self._set: set[tuple[str, str, str]] = set()
         self.refused: dict[Subject, str] = {}
+        self.limits: dict[str, int] = {}
+        """Values of max.message.bytes that were set, by topic."""
 
     def new(self, actions: Sequence[Action]) -> list[Action]:
         """Returns the actions without all that was tried before.
@@ -350,6 +356,12 @@ class Tried:
                 found += [action] if key not in self._sized else []
                 self._sized.add(key)
         return found
+
+    def did(self, action: Action) -> None:
+        """Notes an action that is done."""
+        if isinstance(action, Create | Alter):
+            limit = number(LIMIT, dict(action.configs).get(LIMIT))
+            self.limits |= {action.topic: int(limit)} if limit is not None else {}
 
     def refuse(self, outcome: Outcome) -> None:
         """Notes an action that is not done."""

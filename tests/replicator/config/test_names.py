@@ -1,3 +1,5 @@
+import re
+
 from replicator.config import names
 
 
@@ -34,3 +36,23 @@ def test_names_never_change():
         "sluice.east.driver",
         "sluice.east.balancer",
     ]
+
+
+def test_one_pattern_leaves_all_groups_out_of_lag_tools():
+    route, feed = "west.east", "traffic"
+    groups = [
+        names.runs_group(route),
+        names.ledger_group(route, 0),
+        names.witness_group(route, "orders"),
+        names.driver_id("east"),
+        names.feed_group(feed, 0),
+        names.feed_witness_group(feed, "orders"),
+        names.aggregator_id("east"),
+        names.restore_id("7"),
+        names.COMMITS_GROUP,
+        names.BALANCE_TOPIC,
+        names.PRIMARY_REGIONS_TOPIC,
+        names.TOPIC_CONFIGS_TOPIC,
+        names.RESTORED_TOPIC,
+    ]
+    assert all(re.fullmatch(r"sluice\..*", group) for group in groups)

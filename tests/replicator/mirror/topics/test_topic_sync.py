@@ -51,3 +51,22 @@ def test_latest_is_the_moment_of_the_first_look_and_what_came_later_is_whole():
     source.is_silent = True
     sync.round()
     assert sync.begins(WEST, "orders", 2) == {}
+
+
+def test_a_raised_limit_counts_before_brokers_show_it():
+    class Lagging(PlayedCluster):
+        shown = None
+
+        def topics(self, names=None):
+            return super().topics(names) if self.shown is None else self.shown
+
+    source, target = PlayedCluster("west"), Lagging("east")
+    source.make("orders")
+    ends = Ends(target, {"west": source}, (WEST,))
+    sync = TopicSync(SimpleNamespace(topics=TopicSettings()), "east", Conditions("driver"), ends)
+    sync.round()
+    assert sync.limits == {"orders": 1048588}
+    target.shown = target.topics(["orders"])
+    source.set(max_message_bytes="5000000")
+    sync.round()
+    assert sync.limits == {"orders": 5000000}
