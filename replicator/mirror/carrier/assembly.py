@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from replicator.batches.packer import PackingRule
+from replicator.config.settings import TopicSettings
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.epoch_regress import EpochRegress
@@ -48,6 +49,9 @@ MAX_MESSAGE_BYTES = 1_048_588
 """Kafka's default of max.message.bytes."""
 REQUEST_TIMEOUT_MS = 15_000
 PROMISE_SPARE_SECONDS = 5.0
+LOOKS = 1.5
+LOOK_SECONDS = 5.0
+"""Times between two looks at the topics, and of a look, in which a raised limit is followed."""
 
 
 def clusters_of(appliance: Appliance, route: Route, **options: Any) -> tuple[Cluster, Cluster]:
@@ -314,6 +318,7 @@ class _Assembly:
             pace=self._pace,
             park=self._reassignment.park,
             committed=self._senders.wake,
+            limit_seconds=limit_seconds(self._appliance.topics),
         )
 
     @cached_property
@@ -349,3 +354,10 @@ class _Assembly:
             limits=self._limits,
             nothing_left=self._ending.set,
         )
+
+
+def limit_seconds(topics: TopicSettings) -> float:
+    """Returns how long the driver may take to raise the target's max.message.bytes."""
+    if "max.message.bytes" not in topics.synced_configs:
+        return 0.0
+    return LOOKS * topics.refresh_seconds + LOOK_SECONDS

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from balancer.plan import TopicPartition
 from replicator.config.settings import ReplicatorSettings
 from replicator.kafka.client.cluster import Cluster
-from replicator.kafka.client.loss import Loss
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.pace import Pace
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
@@ -34,6 +35,8 @@ class CommitSchedule:
         park: called with a pipeline that has a loss to park, once its queue is acknowledged.
         committed: called after a commit that may let batches be sent.
         renew_seconds: interval at which unchanged entries are committed again.
+        limit_seconds: longest wait for a higher max.message.bytes before a record that is too
+            large parks its partition. The driver raises it as the source's, and begins an epoch.
     """
 
     settings: ReplicatorSettings
@@ -45,8 +48,12 @@ class CommitSchedule:
     park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
     committed: Callable[[], None]
     renew_seconds: float = RENEW_SECONDS
+    limit_seconds: float = 0.0
     uncovered: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     """Set when a pipeline waits for an entry that covers a gap."""
+
+    _too_large: dict[tuple[TopicPartition, int], float] = field(init=False, default_factory=dict)
+    """Time at which each record was found too large, by partition and source offset."""
 
     async def run(self) -> None:
         """Commits until cancelled."""
@@ -60,8 +67,9 @@ class CommitSchedule:
             now = time.monotonic()
             pipelines = list(self.pipelines.values())
             for pipeline in pipelines:
-                if pipeline.loss_to_park and pipeline.is_empty:
-                    await self.park(pipeline, pipeline.loss_to_park)
+                loss = pipeline.loss_to_park
+                if loss and pipeline.is_empty and not self._may_fit(pipeline, loss, now):
+                    await self.park(pipeline, loss)
             waiting = [pipeline for pipeline in self.pipelines.busy() if pipeline.waits_for_cover]
             is_due = now - last > self.settings.ledger_seconds
             if is_due or self.pace.bytes_since_commit > bytes_max:
@@ -79,6 +87,13 @@ class CommitSchedule:
                 # nothing, the senders would ask for the same entry at once, again and again.
                 if not all(pipeline.waits_for_cover for pipeline in waiting):
                     self.committed()
+
+    def _may_fit(self, pipeline: PartitionPipeline, loss: Loss, now: float) -> bool:
+        """Returns True while the target's limit may still be raised for a record."""
+        if loss.kind is not LossKind.RECORD_TOO_LARGE:
+            return False
+        found_at = self._too_large.setdefault((pipeline.partition, loss.begin), now)
+        return now - found_at < self.limit_seconds
 
     async def _move_up(self, pipelines: list[PartitionPipeline]) -> None:
         """Raises the target offsets of idle pipelines to the ends of the target's logs.

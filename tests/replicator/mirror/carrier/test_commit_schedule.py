@@ -1,9 +1,11 @@
 """Entries that cover gaps are committed at once; the senders are woken when batches may be sent."""
 
 import asyncio
+import time
 from types import SimpleNamespace
 
 from replicator.config.settings import ReplicatorSettings
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.commit_schedule import CommitSchedule
 from replicator.mirror.carrier.pace import Pace
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
@@ -61,3 +63,46 @@ def test_senders_are_woken_once_a_gap_is_covered():
 
 def test_senders_are_not_woken_while_an_entry_has_no_room_for_a_gap():
     assert not is_woken(covers=False)
+
+
+def parked_after(loss: Loss, limit_seconds: float) -> float:
+    """Returns the seconds until a partition with this loss is parked."""
+
+    async def run() -> float:
+        pipeline = PartitionPipeline(PLACE, held())
+        pipeline.loss_to_park = loss
+        pipelines = Pipelines()
+        pipelines[PLACE] = pipeline
+        began, parked = time.monotonic(), asyncio.Event()
+
+        async def park(_: PartitionPipeline, found: Loss) -> None:
+            assert found is loss
+            pipeline.loss_to_park = None
+            parked.set()
+
+        schedule = CommitSchedule(
+            settings=ReplicatorSettings(),
+            target=SimpleNamespace(),
+            runs=SimpleNamespace(),
+            pipelines=pipelines,
+            committer=SimpleNamespace(),
+            pace=Pace("west>east", 0),
+            park=park,
+            committed=lambda: None,
+            limit_seconds=limit_seconds,
+        )
+        running = asyncio.create_task(schedule.run())
+        await parked.wait()
+        running.cancel()
+        return time.monotonic() - began
+
+    return asyncio.run(run())
+
+
+def test_a_record_that_is_too_large_waits_for_a_higher_limit_before_it_parks():
+    assert parked_after(Loss(LossKind.RECORD_TOO_LARGE, 5, 6), 0.4) >= 0.4
+    assert parked_after(Loss(LossKind.RECORD_TOO_LARGE, 5, 6), 0.0) < 0.4
+
+
+def test_no_other_loss_waits_for_a_higher_limit():
+    assert parked_after(Loss(LossKind.SOURCE_CORRUPT, 5, 6), 60.0) < 10
