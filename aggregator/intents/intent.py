@@ -18,6 +18,7 @@ from uuid import UUID
 
 from aggregator.intents.read_times import ReadTime
 from aggregator.intents.table_range import KeeperMoment, Manifest, TableRange
+from aggregator.intents.told_markers import ToldMarkers
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 
@@ -50,6 +51,7 @@ class Intent:
             reference + count + open_records + holes.
         open_records: records below the position that no intent has named yet.
         read_times: of the records from `offset` to `position`, which a taker reads again.
+        told: markers of further encoded partitions, which are told elsewhere; None: there are none.
         layout: fingerprint of the settings by which the names of `tables` are those of encoded
             partitions: under others the same records are in others.
         producer_id, epoch: the writer that holds the partition.
@@ -73,6 +75,7 @@ class Intent:
     position: int | None = None
     open_records: int = 0
     read_times: tuple[ReadTime, ...] = ()
+    told: ToldMarkers | None = None
     layout: str = ""
     producer_id: int = -1
     epoch: int = -1
@@ -86,7 +89,14 @@ class Intent:
 
     def range_of(self, table: str) -> TableRange:
         """Returns the range of a table, named or not."""
-        return self.tables.get(table) or TableRange(self.offset, self.offset)
+        if (named := self.tables.get(table)) is not None:
+            return named
+        end = self.told.passed_to(table, self.offset) if self.told else self.offset
+        return TableRange(end, end)
+
+    def is_known(self, table: str) -> bool:
+        """Returns False if the range of a table is told elsewhere, or may be."""
+        return self.told is None or table in self.tables
 
     @property
     def replay_end(self) -> int:
@@ -123,7 +133,8 @@ def fits(tables: Mapping[str, TableRange]) -> bool:
 def encode(intent: Intent) -> tuple[int, str]:
     """Returns the committed offset and its metadata. Raises ValueError if it is too long."""
     fields: dict[str, Any] = {
-        "v": 1,
+        # A version that does not know of told markers would write their records again.
+        "v": 1 if intent.told is None else 2,
         "custody": intent.custody.value,
         "pid": intent.producer_id,
         "epoch": intent.epoch,
@@ -140,6 +151,9 @@ def encode(intent: Intent) -> tuple[int, str]:
         fields["up_to"] = intent.up_to - intent.offset
     if intent.position is not None:
         fields["read"] = [intent.position - intent.offset, intent.open_records, intent.layout]
+    if intent.told is not None:
+        told = intent.told
+        fields["told"] = [told.begin, told.base - intent.offset, told.count, told.digest]
     if intent.read_times:
         first_ms = intent.read_times[0].ms
         pairs = [[each.offset - intent.offset, each.ms - first_ms] for each in intent.read_times]
@@ -168,7 +182,7 @@ def decode(offset: int, metadata: str) -> Intent:
     """Returns the intent of a committed offset. Raises UnreadableIntent."""
     try:
         fields = json.loads(metadata)
-        if fields["v"] != 1:
+        if fields["v"] not in (1, 2):
             raise ValueError(f"version {fields['v']}")
         topic = fields["topic"]
         up_to = fields.get("up_to")
@@ -184,6 +198,7 @@ def decode(offset: int, metadata: str) -> Intent:
             position=None if ahead is None else offset + _int(ahead),
             open_records=_int(open_records),
             read_times=_read_times(offset, *fields.get("since", [0])),
+            told=_told(offset, *fields["told"]) if "told" in fields else None,
             layout=_text_of(layout),
             producer_id=_int(fields["pid"]),
             epoch=_int(fields["epoch"]),
@@ -266,6 +281,10 @@ def _range(offset: int, begin: Any, *more: Any) -> TableRange:
     added = of_object[len(_TYPES) :]
     over = _text_of(*added) if added else ""
     return Manifest(*common, **dict(zip(_OF_OBJECTS, checked, strict=True)), over=over)
+
+
+def _told(offset: int, begin: Any, base: Any, count: Any, digest: Any) -> ToldMarkers:
+    return ToldMarkers(_int(begin), offset + _int(base), _int(count), _int(digest))
 
 
 def _read_times(offset: int, first_ms: Any, *pairs: Any) -> tuple[ReadTime, ...]:

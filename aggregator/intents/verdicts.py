@@ -1,7 +1,8 @@
 """Verdicts: anomalies between consecutive intents of a partition. Pure.
 
 Source: eBay's Aggregator Runtime Verifier, with half-open ranges and markers. A table that an
-intent does not name counts as the marker at the intent's offset.
+intent does not name counts as the marker at the intent's offset. Ranges that are told elsewhere are
+not compared: the objects themselves are (`sluice verify check --objects`).
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class Finding:
 def between(before: Intent, after: Intent) -> Iterator[Finding]:
     """Yields the anomalies of an intent that follows another one of the same partition."""
     for table in sorted(before.tables.keys() | after.tables.keys()):
+        if not (before.is_known(table) and after.is_known(table)):
+            continue
         finding = _of_table(table, before.range_of(table), after.range_of(table))
         if finding:
             yield finding

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import Manifest, TableRange
+from aggregator.intents.told_markers import ToldMarkers
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import LossKind
 
@@ -56,7 +57,7 @@ def accepted(
         restart_at: offset to go on at, in the place of the end of the loss.
 
     Raises:
-        NoRestart: the loss has no end, and no offset was named.
+        NoRestart: the loss has no end, and no offset was named; or one that is too small.
     """
     if intent is None:
         if restart_at is None:
@@ -76,6 +77,8 @@ def accepted(
         custody=Custody.RELEASED,
         offset=offset,
         tables=tables,
+        told=_told_behind(intent, today, offset),
+        read_times=(),
         reference=offset,
         count=0,
         holes=0,
@@ -157,6 +160,24 @@ def _behind(intent: Intent, offset: int) -> dict[str, TableRange]:
         if each.end > offset:
             tables[table] = replace(each, begin=max(each.begin, offset))
     return tables
+
+
+def _told_behind(intent: Intent, today: LogToday, offset: int) -> ToldMarkers | None:
+    """Returns the markers that are told elsewhere, as they are behind an accepted loss.
+
+    Raises NoRestart: they reach over a cut, behind which are other records.
+    """
+    told, loss = intent.told, intent.parked
+    if told is None or _is_other_log(intent, today):
+        return None
+    if loss is None or loss.kind not in CUT_BACK:
+        return told
+    if offset < loss.begin:
+        raise NoRestart(
+            f"{told.count} folders are passed to offsets behind the cut at {loss.begin}, and the "
+            f"intent does not name them; open objects below {loss.begin} are lost"
+        )
+    return None
 
 
 def _below(block: TableRange, cut: int) -> TableRange:

@@ -51,6 +51,10 @@ class EffectProducer:
 
     cluster: Cluster
     timeout_ms: int = 15_000
+    begins: dict[TopicPartition, int] = field(init=False, default_factory=dict)
+    """Offset of the first record that was produced into a partition."""
+    ends: dict[TopicPartition, int] = field(init=False, default_factory=dict)
+    """Offset behind the last one."""
     _sequences: dict[tuple[Identity, TopicPartition], int] = field(init=False, default_factory=dict)
     _limits: dict[str, Limits] = field(init=False, default_factory=dict)
 
@@ -137,7 +141,7 @@ class EffectProducer:
                 is_transactional=True,
             )
             try:
-                await self.send_batch(identity, place, batch.data)
+                outcome = await self.send_batch(identity, place, batch.data)
             except Answered as answer:
                 if not _is_refusal(answer):
                     raise
@@ -145,6 +149,9 @@ class EffectProducer:
                     limits, answer, records[first], batch.count, len(batch.data)
                 )
                 continue
+            if outcome.base_offset >= 0:
+                self.begins.setdefault(place, outcome.base_offset)
+                self.ends[place] = outcome.base_offset + batch.count
             first += batch.count
             self._sequences[key] = sequence + batch.count
 

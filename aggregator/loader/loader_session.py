@@ -162,8 +162,10 @@ class LoaderSession:
                 await asyncio.sleep(ASK_AGAIN_SECONDS)
                 continue
             acquired = await self.acquisition.acquire(wanted)
-            for partition, (intent, leader_epoch) in acquired.taken.items():
+            taken = {partition: intent for partition, (intent, _) in acquired.taken.items()}
+            for partition, intent in (await self.sink.recall(taken)).items():
                 self._reports.settle(partition)
+                _, leader_epoch = acquired.taken[partition]
                 self.partitions[partition] = self.sink.hold(partition, intent, leader_epoch)
                 self._freeze(self.partitions[partition])
                 self.tally.show_partition(partition)

@@ -17,10 +17,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Container, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from heapq import nsmallest
 from typing import Any
 
 from aggregator.formats.record_slice import RecordSlice
@@ -28,10 +29,11 @@ from aggregator.intents.table_range import Manifest
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.dead_letters import dead_letters
 from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
+from aggregator.loader.intent_effects import EffectProducer
 from aggregator.loader.object_counts import ObjectCounts
 from aggregator.loader.object_memory import bytes_to_write, end_largest, weigh
 from aggregator.loader.object_partition import ObjectPartition
-from aggregator.loader.object_records import object_record
+from aggregator.loader.object_records import object_record, told_place
 from aggregator.loader.object_tags import ObjectTags
 from aggregator.loader.partition_error import partition_error
 from aggregator.loader.store_retry import StoreRetry, UploadLost
@@ -51,6 +53,11 @@ from replicator.runtime.run_in_thread import run_in_thread
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.05
+RESTED_PART = 4
+"""Rest after a tick, as a multiple of what it took: with very many open objects ticks are rarer."""
+TASKS_MAX = 96
+TASKS_MIN = 8
+"""Objects of a loader that are written or completed at once; those of one partition at least."""
 OFFSET_SECONDS = 1.0
 """Time after which an offset is committed that has moved without an object: behind records that a
 predecessor had passed, and behind markers of transactions. So is the age of open objects."""
@@ -72,6 +79,7 @@ class ObjectForming:
         hold: makes a partition anew from its intent.
         open_bytes_max: memory of all open objects, above which the largest ends.
         fetch_schemas: fetches schemas by their ids. Blocking; raises SchemasAway.
+        producer: of the records that tell of objects; None: nobody knows where these are.
     """
 
     assignment: LoaderAssignment
@@ -84,6 +92,7 @@ class ObjectForming:
     counts: ObjectCounts
     tags: ObjectTags
     fetch_schemas: Callable[[frozenset[int]], None] = lambda ids: None
+    producer: EffectProducer | None = None
     _wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _open: dict[tuple[TopicPartition, str, int], OpenObject] = field(
         init=False, default_factory=dict
@@ -102,6 +111,7 @@ class ObjectForming:
         try:
             while True:
                 self._wake.clear()
+                began = time.monotonic()
                 await self._take_results()
                 weigh(self.partitions, self._open)
                 end_largest(self.partitions, self._open, self.open_bytes_max)
@@ -109,7 +119,10 @@ class ObjectForming:
                 for partition in list(self.partitions.values()):
                     if not partition.is_stopped:
                         self._start(partition, enough)
+                rest = RESTED_PART * (time.monotonic() - began)
                 await self._commit_offsets()
+                if rest > TICK_SECONDS:
+                    await asyncio.sleep(rest)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(TICK_SECONDS):
                         await self._wake.wait()
@@ -147,11 +160,21 @@ class ObjectForming:
         if partition.schemas_wanted and (partition.partition, _SCHEMAS) not in self._tasks:
             self._run(partition, _SCHEMAS, self._fetch_schemas(partition))
         progress.end_due(time.time())
-        for name, draft in progress.writable():
-            is_due = draft.ending is not None or draft.size_bytes >= enough
-            is_due = is_due and not _is_idle(draft)
-            if is_due and (partition.partition, name) not in self._tasks:
-                self._run(partition, name, self._write(partition, name, draft))
+        place, flying = partition.partition, progress.in_flight
+        due = [
+            (draft.ending is None, draft.begin, name, draft)
+            for name, draft in progress.writable()
+            if (draft.size_bytes >= enough or _is_sealable(name, draft, flying))
+            and (place, name) not in self._tasks
+        ]
+        # The object that holds back the offset is the first of those that have ended.
+        for _, _, name, draft in nsmallest(self._room(place), due):
+            self._run(partition, name, self._write(partition, name, draft))
+
+    def _room(self, place: TopicPartition) -> int:
+        """Returns how many further objects of a partition may be written at once."""
+        share = max(TASKS_MIN, TASKS_MAX // max(1, len(self.partitions)))
+        return max(0, share - sum(each == place for each, _ in self._tasks))
 
     async def _commit_offsets(self) -> None:
         late = time.monotonic() - OFFSET_SECONDS
@@ -367,7 +390,12 @@ class ObjectForming:
             case Verdict.ABSENT | Verdict.GIVEN_UP:
                 return False
             case Verdict.OURS:
+                telling = told_place(self.assignment.feed.name, place)
                 partition.progress.passed(name)
+                if self.producer and telling in self.producer.ends:
+                    # Behind all that was produced so far, and so it is told from there on.
+                    end = self.producer.ends[telling]
+                    partition.progress.told_at(name, manifest.end, end)
                 partition.rows += manifest.written
                 now_ms = time.time_ns() // 1_000_000
                 self.counts.completed(place, manifest, now_ms)
@@ -380,9 +408,13 @@ class ObjectForming:
                     manifest,
                     layout=partition.progress.layout,
                     told_at_ms=now_ms,
+                    encoded_partition=name,
                 )
                 record = object_record(self.assignment.feed.name, told)
                 await self.committer.commit(partition, told=[record])
+                if self.producer and telling in self.producer.begins:
+                    begin = self.producer.begins[telling]
+                    partition.progress.told_at(name, manifest.end, begin)
                 if not manifest.is_empty:
                     self.tags.add(key, manifest)
             case Verdict.OTHER:
@@ -402,6 +434,11 @@ class ObjectForming:
 
     def _uploads_of(self, key: str) -> list[str]:
         return [each.upload_id for each in self.store.uploads(key) if each.key == key]
+
+
+def _is_sealable(name: str, draft: ObjectDraft[RecordSlice], flying: Container[str]) -> bool:
+    """Returns True if an object has ended, and may be written to its end and sealed."""
+    return draft.ending is not None and not _is_idle(draft) and name not in flying
 
 
 def _is_idle(draft: ObjectDraft[RecordSlice]) -> bool:

@@ -6,6 +6,7 @@ import zlib
 
 from aggregator.loader.produced import Produced
 from aggregator.objects.told_object import ToldObject
+from balancer.plan import TopicPartition
 from replicator.config.names import objects_topic
 
 PARTITIONS = 4
@@ -14,7 +15,11 @@ PARTITIONS = 4
 
 def object_record(feed: str, told: ToldObject) -> Produced:
     """Returns the record that tells of an object of a feed."""
-    partition = zlib.crc32(f"{told.topic}/{told.partition}".encode()) % PARTITIONS
-    return Produced(
-        objects_topic(feed), partition, told.told_at_ms, told.key.encode(), told.encode()
-    )
+    place = told_place(feed, TopicPartition(told.topic, told.partition))
+    return Produced(*place, told.told_at_ms, told.key.encode(), told.encode())
+
+
+def told_place(feed: str, place: TopicPartition) -> TopicPartition:
+    """Returns the partition of the topic of objects that tells of those of a Kafka partition."""
+    number = zlib.crc32(f"{place.topic}/{place.partition}".encode()) % PARTITIONS
+    return TopicPartition(objects_topic(feed), number)

@@ -21,12 +21,14 @@ from aggregator.loader.object_tags import ObjectTags
 from aggregator.loader.refused_records import RefusedRecords
 from aggregator.loader.sink import Sink
 from aggregator.loader.tally import Tally
+from aggregator.loader.told_reading import with_markers
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Rotation
 from aggregator.s3.object_store import ObjectStore, StoreAddress
 from aggregator.s3.open_object import OpenObject
 from aggregator.store.schema_reader import TableFacts
 from balancer.plan import TopicPartition
+from replicator.config.names import objects_topic
 from replicator.config.object_feed import OPEN_PART, ObjectFeed
 from replicator.kafka.client.loss import Loss, LossKind
 
@@ -59,6 +61,7 @@ def object_sink(
         counts,
         ObjectTags(store, assignment.log_fields, feed.tags if feed.tagging else None, tally),
         layout.schemas.fetch,
+        intents.producer,
     )
     return Sink(
         forming=forming,
@@ -69,6 +72,7 @@ def object_sink(
         partition_bytes_max=int((1 - OPEN_PART) * memory_mib * MIB),
         flush_seconds=0.0,
         close=forming.close,
+        recall=partial(with_markers, intents.producer.cluster, feed.name),
     )
 
 
@@ -127,7 +131,11 @@ def _held(
         rotation, intent, layout.folders, versions
     )
     loss = None
-    if intent.tables and intent.layout != layout.folders:
+    if intent.told is not None and intent.told.markers is None:
+        topic = objects_topic(layout.feed.name)
+        detail = f"its {intent.told.count} markers are not those that {topic} has"
+        loss = Loss(LossKind.ENTRY_UNREADABLE, intent.offset, None, detail)
+    elif (intent.tables or intent.told) and intent.layout != layout.folders:
         # Records that are in objects already would be written again, into other folders.
         detail = "other folders: set them back, or give the feed another name"
         loss = Loss(LossKind.OBJECT_SETTINGS, intent.offset, None, detail)

@@ -26,6 +26,14 @@ class Forming(Protocol):
         """Notes that records came in."""
 
 
+Intents = Mapping[TopicPartition, Intent]
+
+
+async def as_they_are(intents: Intents) -> Intents:
+    """Returns intents that say everything themselves."""
+    return intents
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
     """Parts of a loader session.
@@ -39,6 +47,7 @@ class Sink:
         partition_bytes_max: memory of one partition's buffers, above which it is not fetched.
         flush_seconds: interval of the forced flushes of partitions that have any.
         close: ends the connections to the store.
+        recall: completes intents that were taken over by what is told elsewhere.
     """
 
     forming: Forming
@@ -49,3 +58,4 @@ class Sink:
     partition_bytes_max: int
     flush_seconds: float
     close: Callable[[], Awaitable[None]]
+    recall: Callable[[Intents], Awaitable[Intents]] = as_they_are

@@ -48,6 +48,13 @@ S = TypeVar("S", bound=Slice)
 
 
 @dataclass(slots=True)
+class Buffered:
+    """Memory of the records of a partition that nobody has taken yet."""
+
+    size_bytes: int = 0
+
+
+@dataclass(slots=True)
 class ObjectDraft(Generic[S]):
     """Records of an object.
 
@@ -71,6 +78,8 @@ class ObjectDraft(Generic[S]):
     _unwritten: list[S] = field(default_factory=list)
     size_bytes: int = 0
     """Memory of the records that nobody has taken yet."""
+    buffered: Buffered = field(default_factory=Buffered)
+    """The same of all drafts of the partition."""
 
     def __post_init__(self) -> None:
         self.end = self.begin
@@ -81,6 +90,7 @@ class ObjectDraft(Generic[S]):
         self.records += len(part.offset)
         self.input_bytes += int(part.record_bytes.sum())
         self.size_bytes += part.size_bytes
+        self.buffered.size_bytes += part.size_bytes
         if self.first_ms == NO_TIME:
             with_time = part.timestamp_ms[part.timestamp_ms != NO_TIME]
             self.first_ms = int(with_time[0]) if len(with_time) else NO_TIME
@@ -88,6 +98,7 @@ class ObjectDraft(Generic[S]):
 
     def take(self) -> list[S]:
         """Returns, once each, the records for the object's file."""
+        self.buffered.size_bytes -= self.size_bytes
         taken, self._unwritten, self.size_bytes = self._unwritten, [], 0
         return taken
 

@@ -4,13 +4,17 @@ Records come in by encoded partition, in offset order. Those of one encoded part
 one behind the other: the first is written while it is *open*, is *sealed* by an intent that names
 its range, and is *passed* once it is complete in the store and told. After a takeover open objects
 begin anew; of a sealed one the same range is read again, if the store does not have it yet.
+
+A partition may have ten thousand encoded partitions: what is done for one record, one object or one
+tick of the clock does not look at all of them.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Generic
 
 import numpy as np
@@ -21,12 +25,16 @@ from aggregator.intents.intent import Intent, fits
 from aggregator.intents.read_times import ReadTimes
 from aggregator.intents.reading import Mode, ReadAgain
 from aggregator.intents.table_range import Manifest, TableRange
+from aggregator.intents.told_markers import Marker, ToldMarkers
 from aggregator.objects.intent_reserve import reserved
-from aggregator.objects.object_draft import ObjectDraft, S, Slice, Versions
+from aggregator.objects.object_draft import Buffered, ObjectDraft, S, Slice, Versions
+from aggregator.objects.passed_markers import PassedMarkers
 from aggregator.objects.rotation import NO_TIME, Ending, Rotation
 from replicator.kafka.client.custody import Custody
 
 Ints = npt.NDArray[np.int64]
+NAMED_MAX = 100
+"""Markers that an intent names itself; more of them are told elsewhere."""
 UNTOLD_SECONDS = 5.0
 """Age of an object that a loader which is killed takes with it."""
 
@@ -81,18 +89,36 @@ class ObjectProgress(Generic[S]):
         """Records set aside since the partition was adopted, with those of the next commit."""
         self._rotation, self._versions = rotation, versions
         # Whoever takes over later has to know by which settings the names are.
-        self.layout = intent.layout if intent.tables else layout
+        self.layout = intent.layout if intent.tables or intent.told else layout
         """Fingerprint of the settings by which the names of folders are those of the intent."""
         self._intent = intent
         self._count, self._now = 0, 0.0
         self._holes = Holes(intent.offset)
         self._times = ReadTimes(intent.position or 0, intent.read_times)
+        self._open_records, self._buffered = 0, Buffered()
+        # Encoded partitions with drafts, a sealed object or a marker; the others are forgotten.
         self._objects: dict[str, _Objects[S]] = {}
+        self._drafted: dict[str, None] = {}
+        self._flying: dict[str, None] = {}
+        self._firsts: list[tuple[int, str]] = []
+        self._by_age: list[tuple[float, int, str]] = []
+        self._by_time: list[tuple[int, int, str]] = []
+        told = intent.told
+        self._markers = PassedMarkers()
+        self._is_telling = told is not None
+        self._changes, self._full_at, self._room_at = 0, -1, -1
+        self._has_room, self._longest = True, ""
         for name, each in intent.tables.items():
             self._objects[name] = _Objects(each.begin)
             if isinstance(each, Manifest):
                 self._objects[name].sealed = each
-                self._objects[name].replay = ObjectDraft(each.begin, 0.0)
+                self._objects[name].replay = ObjectDraft(each.begin, 0.0, buffered=self._buffered)
+                self._note_sealed(name, each.begin)
+            else:
+                self._markers.put(name, Marker(each.end))
+        for name, marker in ((told.markers if told else None) or {}).items():
+            self._objects[name] = _Objects(marker.end)
+            self._markers.put(name, marker)
 
     # -- reading
 
@@ -112,17 +138,15 @@ class ObjectProgress(Generic[S]):
         for name, part in by_table.items():
             objects = self._objects.setdefault(name, _Objects(self._intent.offset))
             before = objects.replay.records if objects.replay else 0
-            again += self._add(objects, part, batch, now)
+            again += self._add(name, objects, part, batch, now)
             replayed += objects.replay.records - before if objects.replay else 0
-        for name, objects in self._objects.items():
-            if name not in by_table and (draft := objects.open):
-                self._end_by_record_time(draft, batch)
+        self._end_by_record_time(by_table, batch)
         self._holes.add(offsets, next_offset)
         self.position = next_offset
         self._count += again
         return ReadAgain(replayed, again - replayed)
 
-    def _add(self, objects: _Objects[S], part: S, batch: _Batch, now: float) -> int:
+    def _add(self, name: str, objects: _Objects[S], part: S, batch: _Batch, now: float) -> int:
         """Returns the number of records that were sealed or passed before."""
         begin = objects.passed_to
         if objects.sealed is not None:
@@ -134,16 +158,14 @@ class ObjectProgress(Generic[S]):
         later = part if int(part.offset[0]) >= begin else part.between(begin, end)
         left = later
         while len(left.offset):
-            left = self._draft(objects, left, batch, now)
+            left = self._draft(name, objects, left, batch, now)
         return len(part.offset) - len(later.offset)
 
-    def _draft(self, objects: _Objects[S], part: S, batch: _Batch, now: float) -> S:
+    def _draft(self, name: str, objects: _Objects[S], part: S, batch: _Batch, now: float) -> S:
         """Appends to the open object what belongs to it; returns the records behind."""
         draft = objects.open
         if draft is None:
-            begin = int(part.offset[0])
-            draft = ObjectDraft(begin, self._times.since(begin, now))
-            objects.drafts.append(draft)
+            draft = self._begun(name, objects, int(part.offset[0]), now)
         end = int(part.offset[-1]) + 1
         beyond = self._beyond(draft, batch, part)
         within = part if beyond is None else part.between(0, beyond)
@@ -158,9 +180,29 @@ class ObjectProgress(Generic[S]):
         elif ending is None and beyond is not None:
             ending = Ending.RECORD_TIME
         if len(within.offset):
+            has_time = draft.first_ms != NO_TIME
             draft.append(within)
+            self._open_records += len(within.offset)
+            if (
+                draft.first_ms != NO_TIME
+                and not has_time
+                and self._rotation.interval_ms is not None
+            ):
+                heappush(self._by_time, (draft.first_ms, draft.begin, name))
         draft.ending = ending
         return part.between(draft.end, end)
+
+    def _begun(self, name: str, objects: _Objects[S], begin: int, now: float) -> ObjectDraft[S]:
+        since = self._times.since(begin, now)
+        draft: ObjectDraft[S] = ObjectDraft(begin, since, buffered=self._buffered)
+        heappush(self._by_age, (since, begin, name))
+        if objects.first is None:
+            heappush(self._firsts, (begin, name))
+        objects.drafts.append(draft)
+        self._drafted[name] = None
+        if len(name) > len(self._longest):
+            self._longest, self._changes = name, self._changes + 1
+        return draft
 
     def _changed(self, draft: ObjectDraft[S], part: S) -> int | None:
         """Returns the offset of the first record whose version the object does not take."""
@@ -169,18 +211,42 @@ class ObjectProgress(Generic[S]):
         draft.schema, at = self._versions.first_change(draft.schema, part)
         return None if at is None else int(part.offset[at])
 
-    def _end_by_record_time(self, draft: ObjectDraft[S], batch: _Batch) -> None:
-        if self._beyond(draft, batch, None) is not None:
-            draft.ending = Ending.RECORD_TIME
+    def _end_by_record_time(self, taking: Container[str], batch: _Batch) -> None:
+        """Ends the objects that are too old for a record of the batch.
 
-    def _beyond(self, draft: ObjectDraft[S], batch: _Batch, part: S | None) -> int | None:
+        Args:
+            taking: encoded partitions that have records in it: their objects have looked.
+        """
+        looked = []
+        while self._by_time:
+            first_ms, begin, name = each = heappop(self._by_time)
+            draft = self._open_at(name, begin)
+            if draft is None:
+                continue
+            if name in taking:
+                looked.append(each)
+            elif self._rotation.first_beyond(first_ms, batch.timestamps) is None:
+                looked.append(each)
+                break  # nor does it end younger ones
+            else:
+                draft.ending = Ending.RECORD_TIME
+        for each in looked:
+            heappush(self._by_time, each)
+
+    def _open_at(self, name: str, begin: int) -> ObjectDraft[S] | None:
+        """Returns the open object that begins at an offset; None if it takes no more records."""
+        objects = self._objects.get(name)
+        draft = objects.open if objects else None
+        return draft if draft is not None and draft.begin == begin else None
+
+    def _beyond(self, draft: ObjectDraft[S], batch: _Batch, part: S) -> int | None:
         """Returns the offset of the first record of the batch that ends the object by record time.
 
         Args:
             part: records that the object is about to take.
         """
         first_ms, since = draft.first_ms, 0
-        if first_ms == NO_TIME and part is not None:
+        if first_ms == NO_TIME:
             at = np.flatnonzero(part.timestamp_ms != NO_TIME)[:1]
             if len(at):
                 first_ms = int(part.timestamp_ms[at[0]])
@@ -193,44 +259,45 @@ class ObjectProgress(Generic[S]):
     @property
     def offset(self) -> int:
         """Offset below which everything is passed: the next intent's offset."""
-        firsts = (each.first for each in self._objects.values())
-        return min([self.position, *(first for first in firsts if first is not None)])
+        while self._firsts:
+            first, name = self._firsts[0]
+            objects = self._objects.get(name)
+            if objects is not None and objects.first == first:
+                return min(self.position, first)
+            heappop(self._firsts)
+        return self.position
 
     @property
     def open_records(self) -> int:
         """Records that no intent names yet."""
-        return sum(draft.records for draft in self._drafts())
+        return self._open_records
 
     @property
     def buffered_bytes(self) -> int:
         """Memory of the records that nobody has taken yet."""
-        replays = [each.replay for each in self._objects.values() if each.replay]
-        return sum(draft.size_bytes for draft in [*self._drafts(), *replays])
+        return self._buffered.size_bytes
 
     @property
     def in_flight(self) -> dict[str, TableRange]:
         """Objects that an intent names, by encoded partition."""
-        return {name: each.sealed for name, each in self._objects.items() if each.sealed}
+        found = ((name, self._objects[name].sealed) for name in self._flying)
+        return {name: sealed for name, sealed in found if sealed is not None}
 
     @property
     def buffering(self) -> dict[str, float]:
         """Encoded partitions with records that no intent names, and since when."""
-        return {name: each.drafts[0].since for name, each in self._objects.items() if each.drafts}
+        return {name: draft.since for name, draft in self.writable()}
 
     @property
     def mode(self) -> Mode:
-        is_replaying = any(each.replay is not None for each in self._objects.values())
-        is_behind = any(self.position < each.passed_to for each in self._objects.values())
+        is_replaying = any(self._objects[name].replay is not None for name in self._flying)
+        is_behind = any(self.position < passed_to for _, passed_to in self._markers)
         return Mode.REPLAY if is_replaying or is_behind else Mode.CONSUME
 
     @property
     def is_flushed(self) -> bool:
         """Never True: there are no forced flushes, since each intent tells of all records."""
         return False
-
-    def _drafts(self) -> Iterator[ObjectDraft[S]]:
-        for each in self._objects.values():
-            yield from each.drafts
 
     # -- intents
 
@@ -248,6 +315,7 @@ class ObjectProgress(Generic[S]):
             position=self.position,
             open_records=self.open_records,
             read_times=self._times.behind(self.offset),
+            told=self._told(),
             layout=self.layout,
             producer_id=producer_id,
             epoch=epoch,
@@ -271,30 +339,55 @@ class ObjectProgress(Generic[S]):
     def can_release(self, intent: Intent) -> bool:
         """Returns True if no object is sealed, and the intent says what is passed. Open objects
         begin anew elsewhere."""
-        return not self.in_flight and dict(intent.tables) == self._named()
+        is_named = not self.in_flight and dict(intent.tables) == self._named()
+        return is_named and intent.told == self._told()
 
     def _named(self) -> dict[str, TableRange]:
-        """Returns what an intent names: sealed objects, and markers above its offset."""
-        offset = self.offset
-        markers = {
-            name: TableRange(each.passed_to, each.passed_to)
-            for name, each in self._objects.items()
-            if each.sealed is None and each.passed_to > offset
-        }
-        return markers | self.in_flight
+        """Returns what an intent names: sealed objects, and markers above its offset but those that
+        are told elsewhere."""
+        self._forget()
+        markers = self._markers.named if self._is_telling else dict(self._markers)
+        named: dict[str, TableRange] = {}
+        for name in markers:
+            passed_to = self._objects[name].passed_to
+            named[name] = TableRange(passed_to, passed_to)
+        return named | self.in_flight
+
+    def _told(self) -> ToldMarkers | None:
+        self._forget()
+        return self._markers.summary(self.offset) if self._is_telling else None
+
+    def _forget(self) -> None:
+        """Forgets encoded partitions of which the committed offset says all that there is."""
+        for name in self._markers.pass_by(self.offset):
+            objects = self._objects[name]
+            if objects.first is None:
+                del self._objects[name]
+
+    def _tell_elsewhere(self) -> None:
+        """Decides whether the intent names all markers."""
+        self._forget()
+        count = len(self._markers)
+        if self._is_telling:
+            is_few = count <= NAMED_MAX // 2
+            named = {name: TableRange(end, end) for name, end in self._markers} if is_few else {}
+            self._is_telling = not (is_few and fits({**named, **self.in_flight}))
+        else:
+            self._is_telling = bool(self._markers.told) and (count > NAMED_MAX or self.is_pressed)
 
     # -- writing
 
     def writable(self) -> Iterator[tuple[str, ObjectDraft[S]]]:
         """Yields the objects that may be written now: of each encoded partition the first that is
         not sealed."""
-        for name, each in self._objects.items():
-            if each.drafts:
-                yield name, each.drafts[0]
+        for name in list(self._drafted):
+            if drafts := self._objects[name].drafts:
+                yield name, drafts[0]
 
     def replays(self) -> Iterator[tuple[str, Manifest, ObjectDraft[S]]]:
         """Yields the sealed objects of a predecessor, with what was read again of each."""
-        for name, each in self._objects.items():
+        for name in list(self._flying):
+            each = self._objects[name]
             if each.sealed is not None and each.replay is not None:
                 if self.position >= each.sealed.end:
                     each.replay.ending = Ending.INTENT
@@ -308,23 +401,32 @@ class ObjectProgress(Generic[S]):
         """
         if self._objects[name].sealed is not None:
             return False
+        is_holding = manifest.begin == self.offset
+        if not is_holding and self._full_at == self._changes:
+            return False  # nothing has changed since the last one had no room
         named: dict[str, TableRange] = {**self._named(), name: manifest}
-        if manifest.begin > self.offset:
-            named |= self._reserved(1, beside=named)
-        return fits(named)
+        if not is_holding:
+            named |= reserved(1, [self._longest], ())
+        has_room = fits(named)
+        if not (has_room or is_holding):
+            self._full_at = self._changes
+        return has_room
 
     @property
     def is_pressed(self) -> bool:
         """True if the intent has no room for another object beside the one that holds back the
         offset: that has to end, and the markers behind it go."""
-        named = self._named()
-        if not named:
-            return False
-        return not fits({**named, **self._reserved(2, beside=named)})
+        if self._room_at != self._changes:
+            named = self._named()
+            reserve = reserved(2, [self._longest], ()) if named else {}
+            self._room_at, self._has_room = self._changes, fits({**named, **reserve})
+        return not self._has_room
 
-    def _reserved(self, count: int, beside: Mapping[str, TableRange]) -> dict[str, Manifest]:
-        waiting = (name for name, each in self._objects.items() if each.drafts)
-        return reserved(count, waiting, beside)
+    def _note_sealed(self, name: str, begin: int) -> None:
+        self._flying[name] = None
+        heappush(self._firsts, (begin, name))
+        self._markers.drop(name)
+        self._changes += 1
 
     def seal(self, name: str, manifest: Manifest) -> None:
         """Names the first object in the next intent; it may be completed once that is committed."""
@@ -334,6 +436,10 @@ class ObjectProgress(Generic[S]):
         assert (draft.begin, draft.end) == (manifest.begin, manifest.end), f"{name}: other range"
         objects.sealed = manifest
         self._count += draft.records
+        self._open_records -= draft.records
+        if not objects.drafts:
+            self._drafted.pop(name, None)
+        self._note_sealed(name, manifest.begin)
 
     def seal_again(self, name: str, manifest: Manifest) -> None:
         """Names a replayed object anew: the same range became other bytes."""
@@ -346,7 +452,24 @@ class ObjectProgress(Generic[S]):
         """Notes that the sealed object is complete in the store, and told."""
         objects = self._objects[name]
         assert objects.sealed is not None, f"{name}: no object is sealed"
+        if objects.replay is not None:
+            objects.replay.take()
         objects.passed_to, objects.sealed, objects.replay = objects.sealed.end, None, None
+        self._flying.pop(name, None)
+        self._markers.put(name, Marker(objects.passed_to))
+        if objects.first is not None:
+            heappush(self._firsts, (objects.first, name))
+        self._changes += 1
+
+    def told_at(self, name: str, end: int, told_at: int) -> None:
+        """Notes where the last object of an encoded partition is told, if that is not known yet.
+
+        Args:
+            end: of the object.
+            told_at: offset in the topic of objects, or one below.
+        """
+        if self._markers.named.get(name) == Marker(end):
+            self._markers.put(name, Marker(end, told_at))
 
     # -- ending by what the log does not decide
 
@@ -358,14 +481,21 @@ class ObjectProgress(Generic[S]):
         """
         self._now = now
         self.end_by_clock(now)
+        self._tell_elsewhere()
         if self.is_pressed:
             self.end_holding(Ending.INTENT)
         self.end_held_back()
 
     def end_by_clock(self, now: float) -> None:
         """Ends the objects that have reached a limit of the wall clock."""
-        for draft in self._open():
-            draft.ending = self._rotation.ending_by_clock(draft.since, now)
+        while self._by_age:
+            since, begin, name = self._by_age[0]
+            draft = self._open_at(name, begin)
+            if draft is not None:
+                draft.ending = self._rotation.ending_by_clock(since, now)
+                if draft.ending is None:
+                    return  # nor have younger ones
+            heappop(self._by_age)
 
     def end_held_back(self) -> None:
         """Ends the object that holds back the offset too far; the next one when that is passed."""
@@ -374,12 +504,14 @@ class ObjectProgress(Generic[S]):
 
     def end_holding(self, why: Ending) -> None:
         """Ends the object that holds back the offset, if it takes further records."""
-        for draft in self._open():
-            if draft.begin == self.offset:
-                draft.ending = why
+        offset = self.offset
+        name = self._firsts[0][1] if self._firsts else ""
+        if offset < self.position and (draft := self._open_at(name, offset)) is not None:
+            draft.ending = why
 
     def _open(self) -> list[ObjectDraft[S]]:
-        return [draft for each in self._objects.values() if (draft := each.open)]
+        found = (self._objects[name].open for name in self._drafted)
+        return [draft for draft in found if draft is not None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ class ToldObject:
         begin, end: offsets of its first record, and behind its last one.
         records: read for the object; `left_out` of them are not in it.
         first_ms, last_ms: least and greatest timestamp of its records; -1: none has one.
+        encoded_partition: as intents name it; empty where an earlier version told of the object.
         layout: fingerprint of the settings that decided which records are in its folder; empty
             where it is not known.
         sealed_at_ms, told_at_ms: Unix times.
@@ -44,6 +45,7 @@ class ToldObject:
     sealed_at_ms: int
     told_at_ms: int
     layout: str = ""
+    encoded_partition: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -60,6 +62,7 @@ class ToldObject:
         *,
         layout: str,
         told_at_ms: int,
+        encoded_partition: str = "",
     ) -> ToldObject:
         """Returns the object of a manifest."""
         return cls(
@@ -80,6 +83,7 @@ class ToldObject:
             sealed_at_ms=manifest.sealed_at_ms,
             told_at_ms=told_at_ms,
             layout=layout,
+            encoded_partition=encoded_partition,
         )
 
     def encode(self) -> bytes:

@@ -93,3 +93,23 @@ def test_other_folders_park_a_partition_with_records_in_objects_above_its_offset
     feed.send([TrafficRecord(0, b"key", values[0])])
     feed.wait_passed(4)
     feed.assert_exact()
+
+
+FOLDERS = 600
+"""Folders of a partition: more than an intent can name."""
+
+
+def test_interleaved_values_of_a_field_are_an_object_each_at_the_rate_of_the_store(make_feed):
+    by = 'partition_by = "field"\nfields = ["a"]\nobject_age_seconds = 2.5'
+    feed = make_feed(settings=by)
+    loader = feed.load_apart()
+    count = 3 * FOLDERS
+    values = (b'{"a": %d}' % (at % FOLDERS) for at in range(count))
+    feed.send(TrafficRecord(0, b"key", value) for value in values)
+    assert until(lambda: len(feed.objects()) > FOLDERS // 3, 60)
+    loader.kill()
+    feed.load()
+    feed.wait_passed(count, 60)
+    feed.assert_exact()
+    assert len(feed.objects()) <= 3 * FOLDERS
+    assert feed.intents()[0].offset == count

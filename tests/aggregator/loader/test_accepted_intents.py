@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from uuid import UUID
 
 import pytest
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import Manifest, TableRange
+from aggregator.intents.told_markers import ToldMarkers
 from aggregator.loader.accepted_intents import (
     LogToday,
     NoRestart,
@@ -164,3 +166,14 @@ def test_only_the_object_that_was_confirmed_gives_the_content_up():
 def test_a_partition_that_is_parked_for_something_else_by_now_is_left(intent, begin):
     with pytest.raises(NotAsConfirmed, match="look again"):
         overwriting(intent, begin, '"etag"')
+
+
+def test_markers_that_are_told_elsewhere_stay_unless_the_log_behind_them_is_another_one():
+    told = ToldMarkers(begin=3, base=100, count=2, digest=7)
+    of = partial(parked, begin=150, end=200, told=told)
+    assert accepted(of(LossKind.RETENTION_PASSED), today(), "free").told == told
+    assert accepted(of(LossKind.SOURCE_RECREATED), today(NEW, 7), "free").told is None
+    truncated = of(LossKind.SOURCE_TRUNCATED)
+    with pytest.raises(NoRestart, match="2 folders are passed to offsets behind the cut at 150"):
+        accepted(truncated, today(), "free")
+    assert accepted(truncated, today(), "free", restart_at=150).told is None

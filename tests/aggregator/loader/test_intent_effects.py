@@ -15,6 +15,7 @@ from replicator.batches.batch import header_at
 from replicator.kafka.client.cluster import Answered, Forbidden, ProducerStateLost
 from replicator.kafka.client.fenced_committer import Identity
 from replicator.kafka.protocol.error_codes import Code
+from replicator.kafka.protocol.produce import Outcome
 from tests.replicator.batches.source_batches import decoded
 
 LETTERS = "sluice.dead.lake"
@@ -60,6 +61,7 @@ class Topic(EffectProducer):
         self.next[place] = header.base_sequence + header.count
         self.sizes.append(len(batch))
         self.log += records
+        return Outcome(Code.NONE, base_offset=len(self.log) - len(records))
 
     async def add_partitions(self, topic, numbers):
         self.added += 1

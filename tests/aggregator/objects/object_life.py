@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from aggregator.intents.intent import Intent, decode, encode
 from aggregator.intents.table_range import Manifest
+from aggregator.intents.told_markers import Marker
 from aggregator.intents.verdicts import between, within
 from aggregator.objects.object_draft import Versions
 from aggregator.objects.object_progress import ObjectProgress
@@ -75,8 +77,11 @@ class Life:
     store: dict[tuple[str, int], tuple[Logged, ...]] = field(default_factory=dict)
     """Complete objects by encoded partition and first offset."""
     now: float = 0.0
+    topic: list[tuple[str, int]] = field(default_factory=list)
+    """Encoded partitions and ends of the objects that were told, in order."""
     intent: Intent = field(init=False)
     progress: ObjectProgress[Part] = field(init=False)
+    _telling: list[tuple[str, int]] = field(init=False, default_factory=list)
     _taken: dict[tuple[str, int], list[Logged]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -84,25 +89,37 @@ class Life:
 
     def begin(self) -> None:
         """Begins a loader that takes over."""
-        self.progress = ObjectProgress(self.rotation, self.intent, versions=self.versions)
-        self._taken = {}
+        self.progress = ObjectProgress(self.rotation, self._recalled(), versions=self.versions)
+        self._taken, self._telling = {}, []
         for name, manifest in self.intent.blocks.items():
             if (name, manifest.begin) in self.store:
-                self.progress.passed(name)
+                self._pass(name, manifest.end)
             elif name == self.omits:
                 self.omitted[name, manifest.begin] = manifest.records
-                self.progress.passed(name)
+                self._pass(name, manifest.end)
+
+    def _recalled(self) -> Intent:
+        """Returns the intent with the markers that are told elsewhere."""
+        told = self.intent.told
+        if told is None:
+            return self.intent
+        since = [
+            (name, Marker(end, at)) for at, (name, end) in enumerate(self.topic) if at >= told.begin
+        ]
+        markers = told.found(since, self.intent.tables)
+        assert markers is not None, "other markers"
+        return replace(self.intent, told=replace(told, markers=markers))
 
     def read(self, count: int) -> None:
         """Reads so many further offsets."""
         begin, end = self.progress.position, min(self.progress.position + count, self.end)
         found = [each for each in self.log if begin <= each.offset < end]
         whole = Part(tuple(found))
-        by_name = {
-            name: Part(tuple(each for each in found if each.name == name))
-            for name in dict.fromkeys(each.name for each in found)
-        }
-        self.progress.add(whole.offset, end, by_name, self.now)
+        by_name: dict[str, list[Logged]] = {}
+        for each in found:
+            by_name.setdefault(each.name, []).append(each)
+        parts = {name: Part(tuple(some)) for name, some in by_name.items()}
+        self.progress.add(whole.offset, end, parts, self.now)
 
     def write(self) -> None:
         """Writes everything that may be written."""
@@ -128,6 +145,18 @@ class Life:
         if any(draft.ending is not None for _, draft in self.progress.writable()):
             self.seal()
 
+    def seal_some(self, count: int) -> None:
+        """Seals so many of the first objects that have ended, as far as there is room."""
+        ended = [each for each in self.progress.writable() if each[1].ending is not None]
+        for name, draft in nsmallest(count, ended, key=lambda each: each[1].begin):
+            records = self._taken.setdefault((name, draft.begin), [])
+            records += [each for part in draft.take() for each in part.records]
+            size = {"records": len(records), "size_bytes": 0, "crc32c": 0}
+            manifest = Manifest(begin=draft.begin, end=draft.end, **size)
+            if self.progress.can_seal(name, manifest):
+                self.progress.seal(name, manifest)
+        self.commit()
+
     def _manifest(self, name: str, begin: int, end: int) -> Manifest:
         records = self._taken[name, begin]
         assert [each for each in self.log if each.name == name and begin <= each.offset < end] == (
@@ -150,6 +179,10 @@ class Life:
         assert within(intent) is None
         assert [*between(self.intent, intent)] == []
         self.intent = intent
+        self.topic += self._telling
+        for name, end in self._telling:
+            self.progress.told_at(name, end, len(self.topic) - len(self._telling))
+        self._telling = []
 
     def complete(self, names: int, *, is_told: bool) -> None:
         """Completes so many of the objects that the intent names.
@@ -168,11 +201,19 @@ class Life:
             if name == self.omits:
                 self.omitted[name, manifest.begin] = manifest.records
                 if is_told:
-                    self.progress.passed(name)
+                    self._pass(name, manifest.end)
                 continue
             key, records = (name, manifest.begin), tuple(self._taken[name, manifest.begin])
             assert len(records) == manifest.records
             assert key not in self.store, "completed twice"
             self.store[key] = records
             if is_told:
-                self.progress.passed(name)
+                self._pass(name, manifest.end)
+
+    def _pass(self, name: str, end: int) -> None:
+        """Passes an object; its record comes into the topic with the next intent."""
+        known = len(self.topic)
+        self._telling.append((name, end))
+        self.progress.passed(name)
+        if known % 3:
+            self.progress.told_at(name, end, known)

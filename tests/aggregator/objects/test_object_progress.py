@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import time
 from hashlib import sha256
+from time import monotonic
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import TableRange
+from aggregator.objects import object_progress
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending, Rotation
 from replicator.kafka.client.custody import Custody
@@ -249,3 +251,51 @@ def test_a_time_of_day_that_passed_while_nobody_read_ends_objects():
     life.read(1)
     life.progress.end_due(life.now)
     assert [draft.ending for _, draft in life.progress.writable()] == [Ending.TIME_OF_DAY]
+
+
+@given(RECORDS, BY_CLOCK | BY_LOG, STEPS)
+@settings(max_examples=2 * settings.default.max_examples)
+def test_whatever_dies_markers_that_are_told_elsewhere_are_found_again(records, rotation, steps):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(object_progress, "NAMED_MAX", 1)
+        life = lived(records, rotation, steps, by_clock=True)
+    stored = [record for each in life.store.values() for record in each]
+    assert len(set(stored)) == len(stored)
+    below = [each for each in life.log if each.offset < life.intent.offset]
+    assert set(below) <= set(stored) <= set(life.log)
+
+
+def test_thousands_of_folders_end_together_and_each_is_one_object():
+    """A look at all folders for each of them would take hours."""
+    count = 3000
+    log = [Logged(at, f"customer={at % count:05}") for at in range(2 * count)]
+    life = Life(log, 2 * count, Rotation(age_seconds=1.0))
+    life.begin()
+    began = monotonic()
+    life.read(2 * count)
+    life.now = 2.0
+    life.progress.end_by_clock(life.now)
+    while life.intent.offset < 2 * count:
+        life.progress.end_due(life.now)
+        life.seal_some(40)
+        life.complete(99, is_told=True)
+        life.commit()
+        if len(life.store) == 1200:
+            life.begin()  # and takes over amid them
+            life.read(2 * count)
+            life.progress.end_by_clock(life.now + 10)
+    assert len(life.store) == count
+    assert {len(records) for records in life.store.values()} == {2}
+    assert monotonic() - began < 30
+
+
+def test_folders_without_open_objects_are_forgotten():
+    log = [Logged(at, f"hour={at // 10}") for at in range(1000)]
+    life = Life(log, 1000, Rotation(records_max=10))
+    life.begin()
+    for _ in range(100):
+        life.read(10)
+        life.seal()
+        life.complete(99, is_told=True)
+        life.commit()
+    assert life.intent.offset == 1000 and not life.progress._objects
