@@ -53,6 +53,8 @@ ROWS_MAX = 1_048_576
 """Most rows of one insert: ClickHouse would split more into several blocks."""
 TICK_SECONDS = 0.02
 TABLE_MISSING_SECONDS = 1.0
+DEAD = frozenset({"dead"})
+"""Stands for the columns that dead records may have been written for."""
 
 
 class BlockStore(Protocol):
@@ -194,6 +196,11 @@ class BlockForming:
         if not draft.records:
             return
         draft, schema, decoded = await self._decoded(place, draft, schema)
+        if decoded.dead and self._search.begins((place.topic, table), DEAD, time.monotonic()):
+            # The table may take by now what it did not take when it was read last.
+            newest = await self.store.schema(place.topic, table, is_fresh=True)
+            if newest and (schema is None or newest.hash != schema.hash):
+                draft, schema, decoded = await self._decoded(place, draft, newest)
         letters = await self._letters(place, draft, decoded.dead)
         if not progress.can_seal(draft):
             return

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from aggregator.formats.decoders import Decoder, decoder_of
@@ -116,7 +117,8 @@ class ShardTables:
             is_missing = is_unsuitable and age > MISSING_SECONDS
             while is_fresh or is_old or is_missing:
                 try:
-                    schemas = await run_in_thread(shard.store.schemas)
+                    read = partial(shard.store.schemas, is_thorough=is_fresh or is_missing)
+                    schemas = await run_in_thread(read)
                 except NotStored as error:
                     self._tally.add(SCHEMA_FAILURES)
                     self._tell(topic, error)

@@ -78,7 +78,7 @@ _ZOOKEEPER = _Rule(
     leaves_replica=True,
 )  # fmt: skip
 _SCHEMA = _Rule(ErrorClass.REFRESH, is_refusal=True)
-_ADMINISTRATOR = _Rule(ErrorClass.STOP, "", is_refusal=True)
+_ADMINISTRATOR = _Rule(ErrorClass.STOP, "", is_refusal=True, leaves_replica=True)
 _STATEMENT = _Rule(
     ErrorClass.STOP, "the server does not understand the insert: report it with both versions"
 )

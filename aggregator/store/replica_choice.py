@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class ReplicaChoice:
     """Choice among the replicas of a shard, in the order of the configuration.
@@ -14,9 +16,14 @@ class ReplicaChoice:
         self._away_until = [0.0] * replicas
         self._away_seconds = away_seconds
 
-    def best(self, now: float) -> int:
-        """Returns the first replica that is not away; if all are, the one that failed first."""
-        return min(range(len(self._away_until)), key=lambda at: max(self._away_until[at], now))
+    def best(self, now: float, among: Sequence[int] = ()) -> int:
+        """Returns the first replica that is not away; if all are, the one that failed first.
+
+        Args:
+            among: replicas to choose from; empty: all.
+        """
+        several = among or range(len(self._away_until))
+        return min(several, key=lambda at: max(self._away_until[at], now))
 
     def failed(self, replica: int, now: float) -> None:
         self._away_until[replica] = now + self._away_seconds

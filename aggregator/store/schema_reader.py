@@ -25,6 +25,13 @@ TABLES = """
 SELECT name, engine, engine_full, create_table_query, dependencies_table, partition_key
 FROM system.tables WHERE database = %(database)s
 """
+HAS_VERSION = """
+SELECT count() FROM system.columns
+WHERE database = 'system' AND table = 'replicas' AND name = 'columns_version'
+"""
+REPLICAS = """
+SELECT table, zookeeper_path, {version} FROM system.replicas WHERE database = %(database)s
+"""
 WINDOWS = "SELECT name, value FROM system.{table} WHERE name LIKE '%%deduplication_window%%'"
 WINDOW = "replicated_deduplication_window"
 
@@ -36,6 +43,8 @@ class TableFacts:
     Args:
         described: the engine with its clauses; None: as `engine` names it.
         partition_key: expression; empty for a table of one partition.
+        path: of a replicated table in ZooKeeper.
+        columns_version: number of the ALTERs that the replica has done.
         window_seconds: time for which a replicated table keeps the hashes of blocks; None for
             other tables.
     """
@@ -45,6 +54,8 @@ class TableFacts:
     partition_key: str = ""
     window_seconds: int | None = None
     described: TableEngine | None = None
+    path: str = ""
+    columns_version: int = 0
 
     @property
     def kind(self) -> TableEngine:
@@ -84,6 +95,7 @@ def read_tables(
     for table, *column in client.execute(COLUMNS + order, parameters):
         columns[table].append(Column(*column))
     defaults = _window_defaults(client, found)
+    copies = _copies(client, database, found)
     timezone = client.connection.server_info.get_timezone() or "UTC"
     return {
         name: _facts(
@@ -91,9 +103,22 @@ def read_tables(
             TableEngine(engine, clauses, columns_of(query), tuple(views)),
             partition_key,
             defaults,
+            *copies.get(name, ("", 0)),
         )
         for name, engine, clauses, query, views, partition_key in client.execute(TABLES, parameters)
         if not name.startswith(".inner")
+    }
+
+
+def _copies(client: Client, database: str, features: ServerFeatures) -> dict[str, tuple[str, int]]:
+    """Returns the path and the version of the columns of each replicated table."""
+    if "replicas" not in features.system_tables:
+        return {}
+    [(has_version,)] = client.execute(HAS_VERSION)
+    query = REPLICAS.format(version="columns_version" if has_version else "0")
+    return {
+        table: (path, version)
+        for table, path, version in client.execute(query, {"database": database})
     }
 
 
@@ -109,7 +134,12 @@ def _window_defaults(client: Client, features: ServerFeatures) -> dict[str, int]
 
 
 def _facts(
-    schema: TableSchema, kind: TableEngine, partition_key: str, defaults: Mapping[str, int]
+    schema: TableSchema,
+    kind: TableEngine,
+    partition_key: str,
+    defaults: Mapping[str, int],
+    path: str,
+    columns_version: int,
 ) -> TableFacts:
     engine = kind.name
     is_replicated = engine.startswith("Replicated")
@@ -125,6 +155,8 @@ def _facts(
         partition_key="" if partition_key == "tuple()" else partition_key,
         window_seconds=windows.get(f"{WINDOW}_seconds") if is_replicated else None,
         described=kind,
+        path=path,
+        columns_version=columns_version,
     )
 
 

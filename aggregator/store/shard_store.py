@@ -18,6 +18,7 @@ from aggregator.store.outgoing_block import OutgoingBlock
 from aggregator.store.part_counts import most_parts
 from aggregator.store.recognition import (
     Decision,
+    Identities,
     ReplicaSight,
     Sight,
     Verdict,
@@ -28,6 +29,7 @@ from aggregator.store.recognition import (
 from aggregator.store.replica import Connected, Replica
 from aggregator.store.replica_choice import ReplicaChoice
 from aggregator.store.schema_reader import TableFacts, read_tables
+from aggregator.store.shard_view import ShardView
 from aggregator.tables.native_block import NativeBlock
 from aggregator.tables.table_schema import COORDINATES, TableSchema
 from replicator.clickhouse.errors import ClientSetup
@@ -37,6 +39,10 @@ from replicator.config.security import read_secret
 
 T = TypeVar("T")
 DRIVER_ERRORS = (Error, OSError, EOFError)
+LACKING = frozenset([60, 81, 218])
+"""Errors of a server that does not have the table, or not even its database."""
+SILENT_SECONDS = 60.0
+"""Time for which a replica that did not answer is not asked for its tables, unless it matters."""
 
 
 class NotStored(Exception):
@@ -108,7 +114,8 @@ class ShardStore:
             for address in shard.replicas
         )
         self._choice = ReplicaChoice(len(self.replicas), timeouts.away)
-        self._tables: Mapping[str, TableFacts] = {}
+        self._view = ShardView()
+        self._silent_until = [0.0] * len(self.replicas)
 
     def close(self) -> None:
         """Ends all connections; calls of other threads that wait for an answer fail."""
@@ -117,38 +124,58 @@ class ShardStore:
 
     # -- tables
 
-    def schemas(self) -> dict[str, TableSchema]:
-        """Returns the schemas of the database's tables, as one replica has them now.
+    def schemas(self, *, is_thorough: bool = True) -> dict[str, TableSchema]:
+        """Returns the schemas of the database's tables (see tables())."""
+        found = self.tables(is_thorough=is_thorough)
+        return {name: facts.schema for name, facts in found.items()}
 
-        Raises NotStored.
+    def tables(self, *, is_thorough: bool = True) -> Mapping[str, TableFacts]:
+        """Returns the tables of the database, as the replicas have them now.
+
+        Args:
+            is_thorough: also asks replicas that were silent a moment ago, which takes seconds.
+
+        Raises NotStored if no replica answers, or none has the database.
         """
-        return {name: facts.schema for name, facts in self.tables().items()}
-
-    def tables(self) -> Mapping[str, TableFacts]:
-        """Returns the tables of the database, as one replica has them now. Raises NotStored."""
-        self._tables = self._asked(lambda it: read_tables(it.client, self.database, it.features))
-        return self._tables
+        now = time.monotonic()
+        asked = [at for at, until in enumerate(self._silent_until) if is_thorough or until <= now]
+        seen: list[Mapping[str, TableFacts] | None] = [None] * len(self.replicas)
+        problems: list[NotStored] = []
+        for at in asked or range(len(self.replicas)):
+            try:
+                seen[at] = self._asked_of(
+                    self.replicas[at], lambda it: read_tables(it.client, self.database, it.features)
+                )
+            except NotStored as error:
+                problems.append(error)
+                if error.problem.code in LACKING:
+                    seen[at] = {}
+                else:
+                    self._silent_until[at] = time.monotonic() + SILENT_SECONDS
+        if len(problems) == len(asked or self.replicas):
+            raise problems[-1]
+        self._view = ShardView([str(each) for each in self.replicas], seen)
+        return self._view.tables
 
     def facts(self, table: str) -> TableFacts | None:
         """Returns a table as it was read last; None if it was not, or was not there."""
-        return self._tables.get(table)
+        return self._view.tables.get(table)
 
     def refusal(self, table: str) -> str:
         """Returns why no block may be inserted into a table, with the mend; empty if it may."""
-        facts = self._tables.get(table)
-        return facts.kind.refusal if facts else ""
+        return self._view.refusal(table)
 
     def most_parts(self, table: str) -> int:
         """Returns the number of parts in the table's partition that has most. Raises NotStored."""
-        return self._asked(lambda it: most_parts(it.client, self.database, table))
+        return self._asked(lambda it: most_parts(it.client, self.database, table), table)
 
     def moment(self, table: str) -> KeeperMoment | None:
         """Returns a moment before which no later block of a table is sent; None for a table without
         ZooKeeper. Raises NotStored."""
-        facts = self._tables.get(table)
+        facts = self._view.tables.get(table)
         if facts is None or not facts.schema.is_replicated:
             return None
-        return self._asked(lambda it: read_moment(it.client, self.database, table))
+        return self._asked(lambda it: read_moment(it.client, self.database, table), table)
 
     # -- blocks
 
@@ -169,7 +196,7 @@ class ShardStore:
         Raises NotStored.
         """
         name = block.name
-        facts = self._tables.get(name.table)
+        facts = self._view.tables.get(name.table)
         query_id = name.rest(rest) if rest else str(name)
         options = InsertOptions(
             query_id=query_id,
@@ -182,7 +209,8 @@ class ShardStore:
         def one_insert(it: Connected) -> None:
             insert(it.client, it.features, self.database, name.table, native, options)
 
-        self._asked(one_insert, is_one_part=facts is not None and not facts.partition_key)
+        is_one_part = facts is not None and not facts.partition_key
+        self._asked(one_insert, name.table, is_one_part=is_one_part)
 
     def look(self, block: OutgoingBlock, *, is_same: bool, is_patient: bool) -> Decision:
         """Returns what to do with a block that an earlier insert may have stored.
@@ -197,10 +225,12 @@ class ShardStore:
         """
         name = block.name
         # An insert that ends after this question has committed its parts before the next ones.
-        running, silent = self._everywhere(lambda it: is_running(it.client, name))
+        running, silent = self._everywhere(lambda it: is_running(it.client, name), lacking=False)
         if not block.has_coordinates:
             return self._look_without_coordinates(block, any(running), is_same=is_same)
-        sights, still_silent = self._everywhere(lambda it: self._sight(it, block))
+        # A replica that lacks the table has no rows, and gets those that others have committed.
+        lacking = ReplicaSight(Identities(), is_complete=False)
+        sights, still_silent = self._everywhere(lambda it: self._sight(it, block), lacking=lacking)
         sight = Sight(
             tuple(sights),
             any(running),
@@ -231,7 +261,7 @@ class ShardStore:
 
     def _recognizes(self, block: OutgoingBlock) -> bool:
         """Returns True if a repeat of the block would be recognized by its hash or token."""
-        facts = self._tables.get(block.name.table)
+        facts = self._view.tables.get(block.name.table)
         if facts is None or facts.window_seconds is None:
             return False
         window, window_seconds = facts.schema.deduplication_window, facts.window_seconds
@@ -243,14 +273,18 @@ class ShardStore:
                 block.moment,
                 window=window,
                 window_seconds=window_seconds,
-            )
+            ),
+            block.name.table,
         )
 
     # -- replicas
 
-    def _asked(self, ask: Callable[[Connected], T], *, is_one_part: bool = True) -> T:
-        """Returns the answer of the replica that is chosen now. Raises NotStored."""
-        at = self._choice.best(time.monotonic())
+    def _asked(self, ask: Callable[[Connected], T], table: str, *, is_one_part: bool = True) -> T:
+        """Returns the answer of the replica that is chosen now, of those that have the table.
+
+        Raises NotStored.
+        """
+        at = self._choice.best(time.monotonic(), self._view.suited(table))
         try:
             answer = self._asked_of(self.replicas[at], ask, is_one_part=is_one_part)
         except NotStored as error:
@@ -260,23 +294,30 @@ class ShardStore:
         self._choice.worked(at)
         return answer
 
-    def _everywhere(self, ask: Callable[[Connected], T]) -> tuple[list[T], int]:
+    def _everywhere(self, ask: Callable[[Connected], T], lacking: T) -> tuple[list[T], int]:
         """Returns the answers of all replicas that answer, and the number of the silent ones.
 
-        Raises NotStored if none answers, or if one refuses.
+        Raises NotStored if none answers, if none has the table, or if one refuses.
+
+        Args:
+            lacking: answer of a replica that does not have the table.
         """
         answers: list[T] = []
         silent: list[NotStored] = []
+        without: list[NotStored] = []
         for replica in self.replicas:
             try:
                 answers.append(self._asked_of(replica, ask))
             except NotStored as error:
-                if error.problem.error_class in (ErrorClass.REFRESH, ErrorClass.STOP):
+                if error.problem.code in LACKING:
+                    without.append(error)
+                elif error.problem.error_class in (ErrorClass.REFRESH, ErrorClass.STOP):
                     raise
-                silent.append(error)
+                else:
+                    silent.append(error)
         if not answers:
-            raise silent[-1]
-        return answers, len(silent)
+            raise (silent or without)[-1]
+        return answers + [lacking] * len(without), len(silent)
 
     def _asked_of(
         self, replica: Replica, ask: Callable[[Connected], T], *, is_one_part: bool = True

@@ -147,6 +147,31 @@ def test_a_table_that_is_dropped_and_created_again_goes_on_with_what_is_in_fligh
     assert not feed.dead_letters()
 
 
+@pytest.mark.parametrize("lacks", ["table", "database"])
+def test_a_replica_that_is_rebuilt_without_the_table_makes_no_dead_letters(make_feed, lacks):
+    feed = make_feed()
+    feed.load()
+    feed.send(documents(60), SMALL)
+    feed.wait_count(60)
+    database = feed.database
+    engine = replicated_engine(database.name, feed.topic)
+    database.order(0, f"DROP TABLE {feed.topic}")
+    if lacks == "database":
+        with database.replicas[0].client() as client:
+            client.execute(f"DROP DATABASE {database.name}")
+    feed.publish()
+    feed.load()
+    feed.send(documents(100, first=60), SMALL)
+    assert until(lambda: feed.count(replica=1) == 160, 30), feed.intents()
+    with database.replicas[0].client() as client:
+        client.execute(f"CREATE DATABASE IF NOT EXISTS {database.name}")
+    order_by = "ORDER BY (_partition, _offset, _row)"
+    database.order(0, f"CREATE TABLE {feed.topic} ({COLUMNS}) ENGINE = {engine} {order_by}")
+    feed.send(documents(50, first=160), SMALL)
+    assert_exact(feed)
+    assert not feed.dead_letters()
+
+
 def test_a_table_whose_merges_take_rows_away_gets_none_until_it_is_another(make_feed, caplog):
     feed = make_feed(has_table=False)
     plain = replicated_engine(feed.database.name, f"{feed.topic}_sums")

@@ -141,12 +141,13 @@ def findings(facts: ShardFacts, outage_seconds: float) -> Iterator[Finding]:
 def _of_table(table: str, facts: ShardFacts, outage_seconds: float) -> Iterator[Finding]:
     where = f"{facts.shard.database}.{table}"
     having = [each for each in facts.replicas if table in each.tables]
+    stops = facts.feed.dead_letters == "stop"
+    effect = f"its records {'stop their partition' if stops else 'are set aside'}"
+    if having:
+        effect = "its rows are on the others only; create it"
     for replica in facts.replicas:
         if replica not in having:
-            effect = (
-                "stop their partition" if facts.feed.dead_letters == "stop" else "are set aside"
-            )
-            yield Finding(where, f"is missing on {replica.address}: its records {effect}")
+            yield Finding(where, f"is missing on {replica.address}: {effect}")
     if not having:
         return
     first = having[0].tables[table]

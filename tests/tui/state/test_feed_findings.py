@@ -76,9 +76,10 @@ def test_an_old_server_and_a_right_that_is_missing_are_named():
     ("dead_letters", "effect"), [("topic", "are set aside"), ("stop", "stop their partition")]
 )
 def test_a_topic_without_a_table_is_named_with_the_effect(dead_letters, effect):
-    (finding,) = found(replica(), replica("two", tables={}), dead_letters=dead_letters)
-    assert finding.where == "air.flights"
-    assert finding.text == f"is missing on two: its records {effect}"
+    nowhere = [replica(name, tables={}) for name in ("one", "two")]
+    texts = [f"{each.where} {each.text}" for each in found(*nowhere, dead_letters=dead_letters)]
+    wanted = [f"air.flights is missing on {name}: its records {effect}" for name in ("one", "two")]
+    assert texts == wanted
 
 
 def test_a_shard_without_topics_gets_a_remark():
@@ -212,5 +213,5 @@ def test_where_records_name_tables_those_with_coordinates_are_checked():
 def test_where_a_cluster_is_away_no_table_is_missing_for_its_topics():
     facts = ShardFacts(feed(), 0, None, (replica(), replica("two", tables={})))
     assert [each.text for each in findings(facts, OUTAGE_SECONDS)] == [
-        "is missing on two: its records are set aside"
+        "is missing on two: its rows are on the others only; create it"
     ]
