@@ -19,7 +19,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from typing_extensions import override
 
 from replicator.runtime.logs import log_to_stderr
-from replicator.spark.parent_watch import end_with_parent
+from replicator.spark.parent_watch import end_with_parents
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,7 +90,7 @@ class EpochReader(DataSourceStreamReader):
     @override
     def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
         """Returns the next epoch; waits while there is no work, for Spark asks without pause."""
-        end_with_parent()
+        end_with_parents()
         while start["epoch"] > 0:
             demand = self._tasks.demand()
             if demand is Demand.STOP:
@@ -111,7 +111,7 @@ class EpochReader(DataSourceStreamReader):
     @override
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Runs one task until the epoch ends; a task that starts too late does nothing."""
-        end_with_parent()
+        end_with_parents()
         log_to_stderr()
         task: EpochTask | None = partition.value
         if task is None:

@@ -1,8 +1,9 @@
-"""Watch over the processes without which a Python process of Spark has nothing to do.
+"""Parent watch: ends a Python process of Spark once its daemon or its JVM is gone.
 
-Spark asks its Python processes to end: pyspark's daemon signals its workers, and the others see
-that a socket is closed once they read from it. A process that waits for the next plan, or runs a
-task of a day, reads nothing, and outlived its JVM for as long. It looks for itself instead.
+Spark ends its Python processes when their JVM closes their input. A process that does not read it,
+because it works or waits for work, would live on: until its epoch ends, or for ever. A signal at
+the parent's death (PR_SET_PDEATHSIG) is no help: it is bound to the parent's thread, and threads of
+a JVM come and go.
 """
 
 from __future__ import annotations
@@ -10,48 +11,88 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
+DAEMON = "SLUICE_DAEMON"
+"""Environment variable: the daemon's process, for processes on its host."""
+OF_SPARK = frozenset(["SPARK_PYTHON_RUNTIME", "PYTHON_WORKER_FACTORY_SECRET"])
+"""Environment variables that Spark sets for its Python processes."""
 LOOK_SECONDS = 1.0
-DRIVER_PID = "SLUICE_DRIVER_PID"
-"""Environment variable with the daemon's process id. Processes of Spark on the daemon's host
-inherit it, those on other hosts do not."""
-
-_watching = 0
-"""Id of the process whose watch has begun: forked processes begin without it."""
+EXIT_CODE = 75
+"""Exit code of a process that ends because its parent did; nobody is left to read it."""
+PROC = Path("/proc")
 
 
-def announce_driver(environment: MutableMapping[str, str]) -> None:
-    """Has the processes of Spark that inherit this environment end with the calling process."""
-    environment[DRIVER_PID] = str(os.getpid())
+class WatchedProcess(NamedTuple):
+    """Process, told apart from a later one with its id.
 
-
-def end_with_parent() -> None:
-    """Has this process end, without any cleaning up, within seconds of its parent or the daemon.
-
-    The parent is Spark's JVM, or pyspark's daemon, which ends with the JVM. Further calls do
-    nothing.
+    Args:
+        born: time of its start in ticks since the host's start.
     """
-    global _watching
-    if _watching != os.getpid():
-        _watching = os.getpid()
-        threading.Thread(
-            target=_watch, args=(os.getppid(),), name="parent-watch", daemon=True
-        ).start()
+
+    pid: int
+    born: int
+
+    @property
+    def is_alive(self) -> bool:
+        """False if it has ended, also while nobody has waited for it."""
+        return process(self.pid) == self
+
+    def __str__(self) -> str:
+        return f"{self.pid}:{self.born}"
 
 
-def _watch(parent: int) -> None:
-    driver = int(os.environ.get(DRIVER_PID, "0"))
-    while os.getppid() == parent and (not driver or _is_alive(driver)):
+def process(pid: int) -> WatchedProcess | None:
+    """Returns a process that runs; None if there is none."""
+    fields = _fields(pid)
+    if not fields or fields[0] in ("Z", "X"):
+        return None
+    return WatchedProcess(pid, int(fields[19]))
+
+
+def tell_daemon(environment: MutableMapping[str, str]) -> None:
+    """Names this process as the daemon, for the processes that inherit the environment."""
+    own = process(os.getpid())
+    if own is not None:
+        environment[DAEMON] = str(own)
+
+
+def parents() -> list[WatchedProcess]:
+    """Returns the processes without which this one has no work: the parent and the parent's parent,
+    which are the JVM and Spark's starter of workers, or the daemon and the JVM; and the daemon."""
+    parent = os.getppid()
+    above = _fields(parent)
+    found = [process(pid) for pid in (parent, int(above[1]) if above else 0) if pid > 1]
+    told = os.environ.get(DAEMON, "")
+    if told.count(":") == 1:
+        found.append(WatchedProcess(*map(int, told.split(":"))))
+    return [each for each in found if each is not None]
+
+
+def end_with_parents() -> None:
+    """Has this process of Spark end within seconds of any of its parents; begins once.
+
+    Others, such as those of tests that call a reader themselves, are left alone.
+    """
+    if os.environ.keys().isdisjoint(OF_SPARK):
+        return
+    if not any(thread.name == __name__ for thread in threading.enumerate()):
+        threading.Thread(target=_watch, args=(parents(),), name=__name__, daemon=True).start()
+
+
+def _watch(watched: Sequence[WatchedProcess]) -> None:
+    while all(each.is_alive for each in watched):
         time.sleep(LOOK_SECONDS)
-    os._exit(1)
+    # Nothing is released: successors fence. Handlers of exits may wait for what is gone.
+    os._exit(EXIT_CODE)
 
 
-def _is_alive(process: int) -> bool:
+def _fields(pid: int) -> list[str]:
+    """Returns what Linux tells of a process behind its name: state, parent and so on."""
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it runs as another user
-        pass
-    return True
+        text = (PROC / str(pid) / "stat").read_text()
+    except OSError:
+        return []
+    return text.rpartition(")")[2].split()

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from replicator.spark.archive_options import archive_options
 from replicator.spark.authentication import split_secret
-from replicator.spark.parent_watch import announce_driver
+from replicator.spark.parent_watch import tell_daemon
 from replicator.spark.slots import slots_at_most
 
 log = logging.getLogger(__name__)
@@ -178,7 +178,7 @@ class Session:
             self.kill()
 
     def kill(self) -> None:
-        """Kills the JVM at once; its Python workers end when the JVM is gone."""
+        """Kills the JVM at once; its Python workers end within seconds (parent_watch.py)."""
         with suppress(ProcessLookupError):
             os.killpg(self._jvm.pid, signal.SIGKILL)
 
@@ -188,9 +188,9 @@ def _prepare(master: str, folder: Path) -> None:
 
     Variables that the operator has set stay.
     """
+    tell_daemon(os.environ)
     paths = [str(Path(__file__).resolve().parents[2])]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    announce_driver(os.environ)
     for name, value in MALLOC.items():
         os.environ.setdefault(name, value)
     if master.startswith("local"):
