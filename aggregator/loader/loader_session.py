@@ -212,8 +212,15 @@ class LoaderSession:
             log.log(level, "event=%s %s %s-%d: %s", event, fields, *partition, reason)
 
     async def _upkeep(self) -> None:
-        """Parks partitions that cannot go on, begins forced flushes, renews old intents."""
+        """Parks partitions that cannot go on, begins forced flushes, renews old intents, notes what
+        tables do not take."""
         now = time.monotonic()
+        feed, cluster = self.assignment.feed.name, str(self.assignment.cluster)
+        unloaded = self.sink.unloaded()
+        self.conditions.replace(
+            Kind.COLUMNS_NOT_LOADED,
+            {Subject("", feed, cluster, topic): why for topic, why in unloaded.items()},
+        )
         due = []
         for place, partition in list(self.partitions.items()):
             if partition.is_to_park:

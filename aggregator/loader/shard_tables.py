@@ -90,6 +90,7 @@ class ShardTables:
         self._reports = ReportOnce()
         self._waiting: dict[tuple[str, str], str] = {}
         """Reasons by topic and table, for tables that no block may be inserted into."""
+        self._unloaded: dict[tuple[str, str], str] = {}
 
     async def schema(self, topic: str, table: str, *, is_fresh: bool = False) -> TableSchema | None:
         """Returns the schema of a table; None: there is no such table.
@@ -133,7 +134,35 @@ class ShardTables:
                 shard.schemas = schemas
                 shard.read_at, shard.read_at_ms = time.monotonic(), time.time_ns() // 1_000_000
                 break
-            return shard.schemas.get(table)
+            found = shard.schemas.get(table)
+            self._note_columns(topic, table, found)
+            return found
+
+    def unloaded(self) -> Mapping[str, str]:
+        """Returns why columns of tables are not loaded, by topic."""
+        found: dict[str, str] = {}
+        for (topic, _), text in sorted(self._unloaded.items()):
+            found[topic] = f"{found[topic]}; {text}" if topic in found else text
+        return found
+
+    def _note_columns(self, topic: str, table: str, schema: TableSchema | None) -> None:
+        """Tells of columns that stay at their default, whatever records hold."""
+        columns = schema.unloaded if schema else ()
+        if not columns:
+            self._unloaded.pop((topic, table), None)
+            self._reports.settle((topic, table))
+            return
+        names = ", ".join(f"{column.name} {column.type}" for column in columns)
+        text = f"columns of {table} are of types that cannot be loaded: {names:.300}"
+        self._unloaded[topic, table] = text
+        if self._reports.is_news((topic, table), text):
+            log.warning(
+                "event=columns-not-loaded %s topic=%s table=%s: each row gets the default of %s",
+                self._assignment.log_fields,
+                topic,
+                table,
+                names[:300],
+            )
 
     def _note(self, topic: str, table: str, refusal: str) -> None:
         """Notes whether a table takes blocks. Its records wait meanwhile, and are not lost."""

@@ -48,6 +48,7 @@ class Sink:
         flush_seconds: interval of the forced flushes of partitions that have any.
         close: ends the connections to the store.
         recall: completes intents that were taken over by what is told elsewhere.
+        unloaded: returns why parts of records are not loaded, by topic.
     """
 
     forming: Forming
@@ -59,3 +60,4 @@ class Sink:
     flush_seconds: float
     close: Callable[[], Awaitable[None]]
     recall: Callable[[Intents], Awaitable[Intents]] = as_they_are
+    unloaded: Callable[[], Mapping[str, str]] = dict

@@ -43,6 +43,7 @@ def table_sink(
         route=partial(_by_table, feed.header if feed.table_from == "header" else None),
         clock=time.monotonic,
         tables=tables,
+        unloaded=tables.unloaded,
         partition_bytes_max=PARTITION_BLOCKS * rule.bytes_max,
         flush_seconds=feed.reference_seconds,
         close=tables.close,

@@ -105,6 +105,15 @@ def column_type(name: str) -> ColumnType:
     return replace(found, name=name.strip())
 
 
+def is_loadable(name: str) -> bool:
+    """Returns True if values of the type can be loaded."""
+    try:
+        column_type(name)
+    except UnsupportedType:
+        return False
+    return True
+
+
 def _unsupported(name: str) -> UnsupportedType:
     return UnsupportedType(f"columns of type {name:.100} cannot be loaded")
 

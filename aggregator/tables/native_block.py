@@ -26,7 +26,7 @@ from aggregator.tables.column_default import (
     is_left_to_server,
     is_record_time,
 )
-from aggregator.tables.column_type import ColumnType, UnsupportedType, column_type
+from aggregator.tables.column_type import ColumnType, UnsupportedType, column_type, is_loadable
 from aggregator.tables.decoded import Decoded, Mask
 from aggregator.tables.table_schema import Column, TableSchema
 from aggregator.tables.value_limits import limits_of
@@ -166,7 +166,7 @@ class _Parts:
     def any_column(self) -> tuple[Column, Octets]:
         """Returns a column of defaults, for rows that hold nothing: a block has a column."""
         for column in self.schema.inserted:
-            if is_loaded(column) and not is_left_to_server(column, self.schema.timezone):
+            if is_loadable(column.type) and not is_left_to_server(column, self.schema.timezone):
                 return column, self._default(column)
         raise UnsupportedType(f"{self.schema.table} has no column that can be loaded")
 
@@ -192,17 +192,8 @@ class _Parts:
         return _encoded(kind, pa.repeat(pa.scalar(value.encode(), kind.arrow), rows))
 
 
-def is_loaded(column: Column) -> bool:
-    """Returns True if values of the column can be sent."""
-    try:
-        column_type(column.type)
-    except UnsupportedType:
-        return False
-    return True
-
-
 def _is_filled_here(column: Column) -> bool:
-    return is_loaded(column) and is_record_time(column)
+    return is_loadable(column.type) and is_record_time(column)
 
 
 def _encoded(kind: ColumnType, values: pa.Array) -> Octets:

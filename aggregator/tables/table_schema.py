@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from aggregator.tables.column_type import is_loadable
+
 COORDINATES = {
     "_cluster": "String",
     "_topic": "String",
@@ -73,6 +75,11 @@ class TableSchema:
         """Coordinate columns that the table has."""
         known = {column.name for column in self.inserted}
         return tuple(name for name in COORDINATES if name in known)
+
+    @cached_property
+    def unloaded(self) -> tuple[Column, ...]:
+        """Columns of types that cannot be loaded: each row gets their default."""
+        return tuple(column for column in self.inserted if not is_loadable(column.type))
 
     @property
     def has_coordinates(self) -> bool:

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     FEED_REFUSED = "feed-refused"
     STORE_UNCONDITIONAL = "store-unconditional"
     TABLE_REFUSED = "table-refused"
+    COLUMNS_NOT_LOADED = "columns-not-loaded"
     WAITING = "waiting"
     REFUSED = "refused"
     PARKED = "parked"

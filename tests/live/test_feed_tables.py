@@ -79,6 +79,19 @@ def test_columns_come_and_go_while_records_are_loaded(make_feed):
     assert_exact(feed)
 
 
+def test_a_column_that_cannot_be_loaded_is_named_while_the_others_are_loaded(make_feed, caplog):
+    feed = make_feed()
+    feed.load()
+    feed.send(documents(60), SMALL)
+    alter(feed, "ADD COLUMN pair Tuple(UInt8, String)")
+    feed.send(documents(60, first=60), SMALL)
+    assert_exact(feed)
+    assert until(lambda: "event=columns-not-loaded" in caplog.text, 30)
+    assert f"table={feed.topic}: each row gets the default of pair Tuple(UInt8, String)" in (
+        caplog.text
+    )
+
+
 @pytest.mark.parametrize("step", [Step.INTENT_COMMITTED, Step.HALF_SENT, Step.STORED])
 @pytest.mark.parametrize("change", ["ADD COLUMN extra String DEFAULT 'x'", "DROP COLUMN spare"])
 def test_a_block_that_is_repeated_after_an_alter_is_stored_once(make_feed, step, change):
