@@ -40,7 +40,6 @@ from replicator.kafka.admin.topic import Topic
 from replicator.kafka.admin.topic_changes import Create
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Cluster
-from replicator.kafka.client.progress_expiry import read_expiry
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.driver_command import Term, read_command
 from replicator.spark.driver_term import DriverTerm
@@ -169,7 +168,6 @@ class ClusterLeadership:
     async def acquire(self) -> None:
         """Acquires the leadership; the driver before is fenced from here on."""
         term = await self._term.open()
-        self._term.renew_within((await read_expiry(self._cluster)).renewal_seconds)
         before = await read_command(self._cluster, self._driver_id)
         self.last_version = before.plan_version if before else 0
         log.info(
@@ -259,6 +257,7 @@ class ClusterLeadership:
                 for topic in own
                 for number in range(topic.partitions)
             ]
+        self._term.renew_within(self.pause_seconds)
         return found
 
     async def _starts(

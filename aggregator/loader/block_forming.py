@@ -201,7 +201,7 @@ class BlockForming:
             newest = await self.store.schema(place.topic, table, is_fresh=True)
             if newest and (schema is None or newest.hash != schema.hash):
                 draft, schema, decoded = await self._decoded(place, draft, newest)
-        letters = await self._letters(partition, draft, decoded.dead)
+        letters = await self._letters(place, draft, decoded.dead)
         if not progress.can_seal(draft):
             return
         if self._stops_at(partition, decoded.dead):

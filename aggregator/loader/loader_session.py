@@ -30,7 +30,7 @@ from replicator.config.names import aggregator_id
 from replicator.kafka.client import trouble_watch
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter, base_id
-from replicator.kafka.client.progress_expiry import read_expiry
+from replicator.kafka.client.progress_expiry import watch_renewal
 from replicator.kafka.client.reader import Reader
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
@@ -122,8 +122,6 @@ class LoaderSession:
             if await self._follow():
                 break
             await asyncio.sleep(COMMAND_SECONDS)
-        expiry = await read_expiry(self.source)
-        self.renew_seconds = min(self.renew_seconds, expiry.renewal_seconds)
         await self.committer.open()
         while self.committer.epoch >= PRODUCER_EPOCH_MAX:
             await self.committer.rotated().open()
@@ -132,6 +130,7 @@ class LoaderSession:
         filling = _started(self._acquire(), self.reader.run())
         emptying = _started(
             self.sink.forming.run(),
+            watch_renewal(self.source, self._renew_within),
             _every(UPKEEP_SECONDS, self._upkeep),
             _every(COMMAND_SECONDS, self._follow),
             _every(REPORT_SECONDS, self._report),
@@ -241,6 +240,9 @@ class LoaderSession:
                 due.append(partition)
         with suppress(IntentRefused):
             await gather_or_cancel(*map(self.intents.commit, due))
+
+    def _renew_within(self, seconds: float) -> None:
+        self.renew_seconds = min(self.renew_seconds, seconds)
 
     def _freeze(self, partition: HeldPartition) -> None:
         """Stops or resumes reading, by the orders of operators."""

@@ -4,16 +4,19 @@ import asyncio
 import json
 import time
 import uuid
+from dataclasses import replace
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewPartitions
 
 from balancer.plan import TopicPartition
-from replicator.config.names import driver_id
+from replicator.config.names import carrier_id, driver_id, unheld_id
 from replicator.config.topology import KafkaCluster as Settings
 from replicator.config.topology import Route, load
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.driver.adoption import Adoption
 from replicator.mirror.driver.driver_leadership import DriverLeadership
 from replicator.mirror.driver.own_topics import make_own_topics
@@ -25,9 +28,14 @@ from replicator.notices.conditions import Conditions
 from replicator.spark.driver_command import Driver
 from tests.live.topics import alter
 
-LOOK_SECONDS = 2.0
+LOOK_SECONDS = 0.5
 PATIENCE_SECONDS = 60.0
 FORGOTTEN_SECONDS_MAX = 180.0
+
+PARTITIONS = 3
+"""A partition that its source does not have, one whose carrier has released it and is not to carry
+it again, and one that is parked."""
+WAITING, RELEASED, PARKED = range(PARTITIONS)
 
 
 class Postings:
@@ -38,22 +46,21 @@ class Postings:
 
 
 class AdoptingDriver:
-    """A driver that adopts one topic of one route, whose source does not have the topic."""
+    """A driver that adopts one topic of one route, of which no carrier carries a partition."""
 
     def __init__(self, cluster: Cluster, admin: Admin, topic: str) -> None:
         target = f"east-{uuid.uuid4().hex[:6]}"
-        self._route = Route("west", target)
+        self._route, self._cluster = Route("west", target), cluster
         self._driver = Driver(cluster, driver_id(target))
         self._ledger = Ledger(cluster, self._route)
-        self._carried = Carried(self._route, topic, 1, uuid.uuid4(), uuid.uuid4())
-        self._place = TopicPartition(topic, 0)
+        self._carried = Carried(self._route, topic, PARTITIONS, uuid.uuid4(), uuid.uuid4())
+        self._places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
         make_own_topics(admin, [self._route], 1)
         self._adoption = Adoption(
             cluster=cluster,
             admin=admin,
             driver=self._driver,
             routes=[self._route],
-            renew_seconds=1.0,
         )
 
     async def adopt(self, *, first: bool = False) -> None:
@@ -61,8 +68,37 @@ class AdoptingDriver:
             await self._driver.open()
         await self._adoption.adopt([self._carried])
 
-    async def entry(self) -> Entry | None:
-        return (await self._ledger.read([self._place])).get(self._place)
+    async def carry(self) -> None:
+        """Releases one partition and parks another one, as a carrier does."""
+        id_of = carrier_id(self._route.key, 0)
+        adopted = await FencedCommitter(self._cluster, unheld_id(self._route.key)).open()
+        places = [self._places[number] for number in (RELEASED, PARKED)]
+        before = await self._ledger.read_as_holder(adopted, places)
+        carrier = await FencedCommitter(self._cluster, id_of).open()
+        held = {
+            place: replace(
+                entry,
+                custody=Custody.HELD,
+                source_offset=7,
+                producer_id=carrier.producer_id,
+                epoch=carrier.epoch,
+                transactional_id=id_of,
+            )
+            for place, entry in before.items()
+        }
+        released = replace(
+            held[places[0]], custody=Custody.RELEASED, transactional_id=f"{id_of}.free"
+        )
+        parked = held[places[1]].park(Loss(LossKind.SOURCE_CORRUPT, 7, 8, "bad"))
+        await self._ledger.replace(adopted, before, {places[0]: released, places[1]: parked})
+
+    async def entries(self) -> dict[int, Entry]:
+        found = await self._ledger.read(self._places)
+        return {place.partition: entry for place, entry in found.items()}
+
+    async def is_forgotten(self) -> bool:
+        """Returns True once neither the entries nor the witness are there."""
+        return not await self.entries() and not await self._ledger.witnessed(self._places[0].topic)
 
 
 async def test_latest_is_a_moment_and_a_lowered_retention_waits_for_the_ledger(
@@ -134,12 +170,9 @@ aggregate.bootstrap = {json.dumps(aggregate.bootstrap.split(","))}
         await target.close()
 
 
-async def test_an_entry_that_waits_for_its_source_outlives_the_brokers_retention(
-    forgetful, make_topic
-):
-    """Adopts two entries, of which only one has a driver that renews it; the broker keeps offsets
-    for a minute."""
-    topic = make_topic(forgetful)
+async def test_entries_that_no_carrier_renews_outlive_the_brokers_retention(forgetful, make_topic):
+    """Two drivers adopt, of which only one lives on; the broker keeps offsets for a minute."""
+    topic = make_topic(forgetful, partitions=PARTITIONS)
     settings = Settings(bootstrap=(forgetful.bootstrap,))
     cluster, admin = Cluster("east aggregate", settings), Admin("east aggregate", settings)
     await cluster.open([topic])
@@ -148,18 +181,18 @@ async def test_an_entry_that_waits_for_its_source_outlives_the_brokers_retention
             AdoptingDriver(cluster, admin, topic),
             AdoptingDriver(cluster, admin, topic),
         )
-        await kept.adopt(first=True)
-        await left.adopt(first=True)
-        was_there = False
+        for each in (kept, left):
+            await each.adopt(first=True)
+            await each.carry()
+        before = await kept.entries()
         give_up_at = time.monotonic() + FORGOTTEN_SECONDS_MAX
-        # EndTxn is answered before its marker is written, so the entry may be visible only later.
-        while await left.entry() or not was_there:
-            was_there |= await left.entry() is not None
+        while not await left.is_forgotten():
             assert time.monotonic() < give_up_at, "this broker forgets nothing"
             await asyncio.sleep(LOOK_SECONDS)
             await kept.adopt()
-        entry = await kept.entry()
-        assert entry is not None
-        assert entry.custody is Custody.VIRGIN
+        assert await kept.entries() == before
+        assert before[WAITING].custody is Custody.VIRGIN
+        assert before[RELEASED].custody is Custody.RELEASED
+        assert before[PARKED].parked is not None
     finally:
         await cluster.close()

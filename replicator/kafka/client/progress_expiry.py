@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.admin import DescribeConfigsRequest
 
-from replicator.kafka.client.brokers import EACH_SECONDS_MAX, Unreachable
+from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster
 
 RETENTION_CONFIG = "offsets.retention.minutes"
@@ -28,6 +29,9 @@ RENEWED_PART = 1 / 8
 UNRENEWED_PART = 1 / 4
 """Part of the retention after which progress counts as renewed by no holder."""
 BROKER_RESOURCE = 4
+ASK_SECONDS_MAX = 2.0
+"""Time limit for each broker's answer: a plan may wait for the slowest one."""
+WATCH_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +98,17 @@ async def read_expiry(cluster: Cluster) -> ProgressExpiry:
     return ProgressExpiry(min(minutes) * 60, ids_seconds, is_known=True)
 
 
+async def watch_renewal(cluster: Cluster, limit: Callable[[float], None]) -> None:
+    """Calls `limit` with the longest time between two renewals, now and then, until cancelled."""
+    while True:
+        limit((await read_expiry(cluster)).renewal_seconds)
+        await asyncio.sleep(WATCH_SECONDS)
+
+
 async def _told_by(cluster: Cluster, node: int) -> dict[str, str]:
     resource = (BROKER_RESOURCE, str(node), [RETENTION_CONFIG, IDS_CONFIG])
     with suppress(OSError, KafkaError, TimeoutError, KeyError, Unreachable):
-        async with asyncio.timeout(EACH_SECONDS_MAX):
+        async with asyncio.timeout(ASK_SECONDS_MAX):
             return _values(await cluster.send(node, DescribeConfigsRequest([resource])))
     return {}
 

@@ -21,6 +21,7 @@ from replicator.config.settings import ReplicatorSettings
 from replicator.kafka.client import trouble_watch
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.progress_expiry import watch_renewal
 from replicator.kafka.client.reader import Reader
 from replicator.mirror.carrier.acquisition import Acquisition
 from replicator.mirror.carrier.assignment import Assignment
@@ -138,6 +139,7 @@ class CarrierSession:
         emptying = _started(
             self.senders.run(),
             self.commit_schedule.run(),
+            watch_renewal(self.target, self.commit_schedule.renew_within),
             self.reassignment.run(),
             _every(TARGET_WATCH_SECONDS, self.target_watch.check),
             _every(settings.runs_seconds, self.committer.publish_runs),

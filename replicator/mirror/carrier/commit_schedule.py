@@ -34,7 +34,8 @@ class CommitSchedule:
         pace: counts the bytes shipped since the last commit.
         park: called with a pipeline that has a loss to park, once its queue is acknowledged.
         committed: called after a commit that may let batches be sent.
-        renew_seconds: interval at which unchanged entries are committed again.
+        renew_seconds: interval at which unchanged entries are committed again; `renew_within`
+            shortens it.
         limit_seconds: longest wait for a higher max.message.bytes before a record that is too
             large parks its partition. The driver raises it as the source's, and begins an epoch.
     """
@@ -54,6 +55,10 @@ class CommitSchedule:
 
     _too_large: dict[tuple[TopicPartition, int], float] = field(init=False, default_factory=dict)
     """Time at which each record was found too large, by partition and source offset."""
+
+    def renew_within(self, seconds: float) -> None:
+        """Renews entries at least so often: the target would forget them."""
+        self.renew_seconds = min(self.renew_seconds, seconds)
 
     async def run(self) -> None:
         """Commits until cancelled."""

@@ -17,13 +17,14 @@ from itertools import takewhile
 from uuid import UUID
 
 from balancer.plan import TopicPartition
-from replicator.config.names import unheld_id
 from replicator.config.topology import Route
 from replicator.kafka.admin.admin import Admin, PartitionOffsets
-from replicator.kafka.client.cluster import Cluster, Fenced
+from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter, OffsetRows
+from replicator.kafka.client.progress_expiry import ProgressExpiry, age_seconds, read_expiry
 from replicator.mirror.ledger.entry import Begin, Custody, Entry
 from replicator.mirror.ledger.ledger import Ledger, virgin
+from replicator.mirror.ledger.sightings import Sightings
 from replicator.mirror.topics.topic_plan import Carried
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
@@ -35,7 +36,7 @@ log = logging.getLogger(__name__)
 
 # A transaction of so many topics stays far below its timeout.
 TOPICS_PER_TRANSACTION = 50
-# Brokers forget commits that are not renewed within offsets.retention.minutes, by default a week.
+# At most; sooner where the target forgets sooner.
 RENEW_SECONDS = 6 * 3600.0
 
 
@@ -51,10 +52,49 @@ class Claim:
     partitions: int
 
 
+class RenewalWatch:
+    """Ages of entries, from their sightings and from how long they have not changed.
+
+    A carrier commits the entries that it holds about once a minute, with other sightings.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[Route, TopicPartition], tuple[Entry, Sightings, float]] = {}
+        self._renewed: dict[tuple[Route, TopicPartition], float] = {}
+
+    def due(
+        self, route: Route, entries: Mapping[TopicPartition, Entry], expiry: ProgressExpiry
+    ) -> dict[str, dict[TopicPartition, Entry]]:
+        """Returns the entries that nobody has renewed, by the transactional id that they name."""
+        found: dict[str, dict[TopicPartition, Entry]] = {}
+        now, now_ms = time.monotonic(), time.time_ns() // 1_000_000
+        for place, entry in entries.items():
+            key = route, place
+            before, seen, since = self._seen.get(key, (entry, entry.seen, now))
+            if (before, seen) != (entry, entry.seen):
+                since = now
+                self._renewed.pop(key, None)
+            self._seen[key] = entry, entry.seen, since
+            if key in self._renewed:
+                age = now - self._renewed[key]
+            else:
+                sighted_ms = entry.seen[-1].last_ms if entry.seen else 0
+                age = age_seconds(sighted_ms, now_ms, now - since)
+            is_held = entry.custody is Custody.HELD and not entry.parked
+            if entry.transactional_id and expiry.is_due(age, is_held=is_held):
+                found.setdefault(entry.transactional_id, {})[place] = entry
+        return found
+
+    def renewed(self, route: Route, places: Iterable[TopicPartition]) -> None:
+        """Notes that entries were committed again as they were."""
+        self._renewed |= {(route, place): time.monotonic() for place in places}
+
+
 class Adoption:
     """Adopts new partitions, and renews the commits that no carrier renews.
 
-    These are the witnesses, and the entries of partitions that their source does not have yet.
+    These are the witnesses, and the entries of partitions that nobody carries: they are paused,
+    parked, or not in their source yet, or their source is down.
 
     Args:
         cluster, admin: clients of the target.
@@ -62,7 +102,7 @@ class Adoption:
         routes: all configured routes into the target.
         trusting: routes whose partitions are adopted although they are not empty, with the
             operator's consent.
-        renew_seconds: pause between two renewals.
+        renew_seconds: longest pause between two renewals.
         conditions: where topics that are not adopted are noted.
         begins: returns where partitions of a route and topic begin that the route begins with;
             blocking. None: their first carriers decide, as topics.start is not "latest".
@@ -93,6 +133,13 @@ class Adoption:
         self._known_begins: dict[tuple[Route, str], Mapping[int, Begin]] = {}
         self._renew_seconds = renew_seconds
         self._renewed_at = float("-inf")
+        self._expiry = ProgressExpiry()
+        self._watch = RenewalWatch()
+
+    @property
+    def renewal_seconds(self) -> float:
+        """Longest time between two commits of what the driver holds."""
+        return min(self._renew_seconds, self._expiry.renewal_seconds)
 
     async def adopt(self, carried: Iterable[Carried]) -> None:
         """Adopts what is new; returns once everything that may be carried has its entries.
@@ -102,8 +149,9 @@ class Adoption:
             AdminError: the target does not tell how long its logs are.
         """
         all_claims = claims(self._ledgers, carried)
-        if time.monotonic() - self._renewed_at > self._renew_seconds:
+        if time.monotonic() - self._renewed_at > self.renewal_seconds:
             self._adopted.clear()
+            self._expiry = await read_expiry(self._cluster)
             await self._renew(all_claims)
             self._renewed_at = time.monotonic()
         todo = [
@@ -117,7 +165,8 @@ class Adoption:
         self._conditions.replace(Kind.NOT_ADOPTED, self._refused)
 
     async def _renew(self, some: Sequence[Claim]) -> None:
-        """Commits virgin entries again as they are. Witnesses are renewed by adopting again."""
+        """Commits entries again that no carrier renews: those that are adopted, released, parked,
+        or whose holder has died. Witnesses are renewed by adopting again."""
         for route, ledger in self._ledgers.items():
             places = [
                 TopicPartition(claim.topic, number)
@@ -125,20 +174,20 @@ class Adoption:
                 if claim.route == route
                 for number in range(claim.partitions)
             ]
-            waiting = virgins(route, await ledger.read(places))
-            if not waiting:
-                continue
-            try:
-                # Custody: only the holder of the id may replace entries, and only those it reads
-                # then.
-                holder = await FencedCommitter(self._cluster, unheld_id(route.key)).open()
-                waiting = virgins(route, await ledger.read_as_holder(holder, waiting))
-                if waiting:
-                    await ledger.replace(holder, waiting, waiting)
-            except Fenced:
-                # A carrier is acquiring some of them: they are no longer virgin, or are renewed
-                # next time.
-                log.info("event=not-renewed route=%s: a carrier was quicker", route)
+            due = self._watch.due(route, await ledger.read(places), self._expiry)
+            for transactional_id, entries in due.items():
+                try:
+                    # Custody: only the holder of the id may replace entries, and only those it
+                    # reads then.
+                    holder = await FencedCommitter(self._cluster, transactional_id).open()
+                    found = await ledger.read_as_holder(holder, entries)
+                    same = {place: it for place, it in entries.items() if found.get(place) == it}
+                    if same:
+                        await ledger.replace(holder, same, same)
+                        self._watch.renewed(route, same)
+                except Answered as error:
+                    # A carrier is acquiring some of them, and renews them; or a topic was deleted.
+                    log.info("event=not-renewed route=%s: %s", route, error)
 
     async def _adopt(self, some: Sequence[Claim]) -> None:
         seen = await asyncio.gather(*(self._look(claim) for claim in some))
@@ -226,17 +275,6 @@ def claims(routes: Iterable[Route], carried: Iterable[Carried]) -> list[Claim]:
         for route in sorted(routes)
         for topic, partitions in sorted(largest.items())
     ]
-
-
-def virgins(route: Route, entries: Mapping[TopicPartition, Entry]) -> dict[TopicPartition, Entry]:
-    """Returns the entries that were adopted and never acquired."""
-    return {
-        place: entry
-        for place, entry in entries.items()
-        if entry.custody is Custody.VIRGIN
-        and not entry.parked
-        and entry.transactional_id == unheld_id(route.key)
-    }
 
 
 def beginnings(at_first: Mapping[int, Begin], adopted: int, partitions: int) -> Mapping[int, Begin]:

@@ -274,6 +274,7 @@ class DriverLeadership:
         """Adopts what is new, and posts the next plan if it is another one."""
         assert self._adoption is not None
         await self._adoption.adopt(carried)
+        self._driver.renew_within(self._adoption.renewal_seconds)
         slots = await run_in_thread(self._count_slots)
         before, now_ms = self._posted, time.time_ns() // 1_000_000
         planned = self._planner.plan(

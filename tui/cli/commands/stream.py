@@ -110,8 +110,8 @@ def delete(context: CommandContext, name: str) -> int:
 def pause(context: CommandContext, name: str) -> int:
     """Stop carrying the topics of stream NAME. Their ledger entries stay.
 
-    The entries stay for offsets.retention.minutes of the target, by default a week. After that,
-    only `accept-loss --restart-at` lets the topics go on.
+    A running `sluice replicate` keeps the entries, however long that takes. Once it has been down
+    for offsets.retention.minutes, only `accept-loss --restart-at` lets the topics go on.
     """
     return _set_paused(context, name, True)
 

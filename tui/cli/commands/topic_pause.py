@@ -21,8 +21,8 @@ partition_option = click.option(
 def pause_topic(context: CommandContext, topic: str, partition: int | None) -> int:
     """Stop carrying TOPIC. Its ledger entries stay.
 
-    The entries stay for offsets.retention.minutes of the target, by default a week. After that,
-    only `accept-loss --restart-at` lets the topic go on.
+    A running `sluice replicate` keeps the entries, however long that takes. Once it has been down
+    for offsets.retention.minutes, only `accept-loss --restart-at` lets the topic go on.
     """
     from tui.actions.orders import pause_topic as pause
 

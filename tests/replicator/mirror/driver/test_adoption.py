@@ -1,11 +1,24 @@
 """Claims about adoption: partitions whose entries may be lost are never taken for new ones."""
 
+from dataclasses import replace
 from uuid import uuid4
+
+import pytest
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.mirror.driver.adoption import Claim, adoptable, beginnings, claims, merged
-from replicator.mirror.ledger.entry import Begin
+from replicator.kafka.client.loss import Loss, LossKind
+from replicator.kafka.client.progress_expiry import ProgressExpiry
+from replicator.mirror.driver.adoption import (
+    Claim,
+    RenewalWatch,
+    adoptable,
+    beginnings,
+    claims,
+    merged,
+)
+from replicator.mirror.ledger.entry import Begin, Custody, Entry
+from replicator.mirror.ledger.sightings import Sighting
 from replicator.mirror.topics.topic_plan import Carried
 
 WEST, EAST = Route("west", "east"), Route("east", "east")
@@ -70,3 +83,87 @@ def test_partitions_that_were_there_first_and_had_to_wait_begin_where_they_began
 
 def test_a_source_that_did_not_tell_at_first_leaves_the_beginning_to_the_carrier():
     assert beginnings({}, 0, 3) == {}
+
+
+# -- entries that nobody renews
+
+DAY, WEEK = 86_400.0, ProgressExpiry(7 * 86_400.0, 7 * 86_400.0, is_known=True)
+NOW_MS = 1_700_000_000_000
+PLACE = PLACES[0]
+
+
+def entry(custody=Custody.RELEASED, *, days=None, transactional_id="free", **fields):
+    """Returns an entry that was committed so many days ago; None: it does not say."""
+    ms = None if days is None else NOW_MS - round(days * DAY * 1000)
+    seen = () if ms is None else (Sighting(ms, ms, 5, 5),)
+    return Entry(
+        custody=custody, source_offset=5, target_offset=5, producer_id=1, epoch=1, sequence=0,
+        transactional_id=transactional_id, seen=seen, **fields,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still until the test moves it, by `clock.pass_days`."""
+
+    class Clock:
+        passed = 0.0
+
+        def pass_days(self, days):
+            self.passed += days * DAY
+
+    clock = Clock()
+    monkeypatch.setattr("time.monotonic", lambda: clock.passed)
+    monkeypatch.setattr("time.time_ns", lambda: NOW_MS * 1_000_000 + int(clock.passed * 1e9))
+    return clock
+
+
+def due(watch, one):
+    return watch.due(WEST, {PLACE: one}, WEEK) == {one.transactional_id: {PLACE: one}}
+
+
+@pytest.mark.parametrize(
+    ("one", "is_due"),
+    [
+        (entry(Custody.VIRGIN), True),
+        (entry(), True),
+        (entry(days=1), False),
+        (entry(days=2), True),
+        (entry(Custody.HELD, days=3), False),
+        (entry(Custody.HELD, days=4), True),
+        (entry(Custody.HELD, days=2).park(Loss(LossKind.SOURCE_CORRUPT, 5, 6)), True),
+        (entry(days=6, transactional_id=""), False),
+    ],
+    ids=[
+        "adopted", "released, age unknown", "released", "long released", "held", "of a dead holder",
+        "parked", "unreadable",
+    ],
+)  # fmt: skip
+def test_entries_are_due_by_their_last_sighting(clock, one, is_due):
+    assert due(RenewalWatch(), one) is is_due
+
+
+def test_an_entry_that_a_living_carrier_commits_is_never_due(clock):
+    watch = RenewalWatch()
+    for _ in range(100):
+        one = entry(Custody.HELD)
+        one = replace(one, seen=(Sighting(NOW_MS, NOW_MS + int(clock.passed * 1000), 5, 5),))
+        assert not due(watch, one)
+        clock.pass_days(0.1)
+
+
+def test_a_renewed_entry_is_due_again_only_once_it_has_aged(clock):
+    watch, one = RenewalWatch(), entry(days=6)
+    assert due(watch, one)
+    watch.renewed(WEST, [PLACE])
+    clock.pass_days(1)
+    assert not due(watch, one)
+    clock.pass_days(1)
+    assert due(watch, one)
+
+
+def test_an_entry_that_a_carrier_took_meanwhile_is_judged_anew(clock):
+    watch, one = RenewalWatch(), entry(days=6)
+    assert due(watch, one)
+    watch.renewed(WEST, [PLACE])
+    assert due(watch, replace(one, source_offset=6))
