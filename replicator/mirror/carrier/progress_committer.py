@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Cluster, ProducerStateLost
 from replicator.kafka.client.fenced_committer import FencedCommitter, NotCommitted
-from replicator.kafka.client.loss import Loss
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.ledger import Ledger
@@ -225,7 +225,11 @@ class ProgressCommitter:
 
     def _may_be_released(self, partition: TopicPartition) -> bool:
         pipeline = self.pipelines.get(partition)
-        return pipeline is not None and pipeline.is_empty and not pipeline.loss_to_park
+        if pipeline is None or not pipeline.is_empty:
+            return False
+        loss = pipeline.loss_to_park
+        # The next carrier meets a record again that is too large, perhaps under a higher limit.
+        return loss is None or loss.kind is LossKind.RECORD_TOO_LARGE
 
     async def _commit(
         self,
