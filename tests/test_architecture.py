@@ -10,7 +10,7 @@ CHECKOUT = Path(__file__).parents[1]
 TESTS = CHECKOUT / "tests"
 PACKAGES = ("aggregator", "balancer", "replicator", "tui")
 ONLY_LIVE = """
-    aggregator/driver/: cluster_leadership daemon
+    aggregator/driver/: daemon
     aggregator/intents/: intent_store reading stored table_range
     aggregator/loader/: acquisition assembly assignment block_partition
     aggregator/loader/: formed_block held_partition

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -81,6 +81,9 @@ class ClusterLeadership:
         """Version of the plan that was published last, also by the driver before."""
         self.waiting: dict[str, str] = {}
         """Feeds that adopt no partitions as their start is not known, with the reasons."""
+        self.left_out: dict[tuple[str, str], str] = {}
+        """Topics that are not loaded, by feed and name, with the reasons: the others flow."""
+        self._first_seen: dict[str, frozenset[str]] = {}
         settings = appliance.replicator
         self._appliance = appliance
         self._driver_id = aggregator_id(region)
@@ -245,7 +248,10 @@ class ClusterLeadership:
         topics = await run_in_thread(self._admin.topics)
         found: dict[str, list[TopicPartition]] = {}
         for feed in self.feeds:
-            own = [topic for topic in topics if _is_loaded(feed, topic)]
+            all_own = [topic for topic in topics if _is_loaded(feed, topic)]
+            self._first_seen.setdefault(feed.name, frozenset(topic.name for topic in all_own))
+            self._note_rights(feed, all_own)
+            own = [topic for topic in all_own if topic.is_readable]
             try:
                 await self._adoptions[feed.name].round(own)
             except StartWaits as waits:
@@ -260,10 +266,31 @@ class ClusterLeadership:
         self._term.renew_within(self.pause_seconds)
         return found
 
+    def _note_rights(self, feed: Feed, topics: Iterable[Topic]) -> None:
+        for topic in topics:
+            self.left_out.pop((feed.name, topic.name), None)
+            if not topic.is_readable:
+                reason = f"the user may not read it: grant READ on the topic {topic.name}"
+                self.left_out[feed.name, topic.name] = reason
+
     async def _starts(
-        self, feed: Feed, places: Sequence[TopicPartition], *, is_first: bool
+        self,
+        feed: Feed,
+        places: Sequence[TopicPartition],
+        counts: Mapping[str, int],
+        *,
+        is_first: bool,
     ) -> Mapping[TopicPartition, int]:
-        """Returns the first offset to load of each partition that answers. Raises StartWaits."""
+        """Returns the first offset to load of each partition that answers.
+
+        All records of partitions that were made since the feed began are later than the start
+        "latest".
+
+        Args:
+            counts: partitions of each topic that were adopted before.
+
+        Raises StartWaits.
+        """
         found: dict[TopicPartition, int] = {}
         if places and feed.start_group:
             members = GroupMembers(self.name, self._appliance.cluster(self.name))
@@ -272,6 +299,11 @@ class ClusterLeadership:
             )
         left = [place for place in places if place not in found]
         start = "earliest" if feed.start_group else feed.start
+        if start == "latest":
+            first_seen = self._first_seen[feed.name]
+            whole = {place for place in left if is_made_since(place, counts, first_seen)}
+            found = {**found, **await run_in_thread(self._offsets, [*whole], "earliest")}
+            left = [place for place in left if place not in whole]
         return {**found, **await run_in_thread(self._offsets, left, start)}
 
     def _offsets(
@@ -280,13 +312,31 @@ class ClusterLeadership:
         """Returns the offsets of a start that is no group. Blocking."""
         if start in ("earliest", "latest"):
             return self._admin.offsets(places, start)  # type: ignore[arg-type]
+        # Before the search: a record that comes between the two is not passed over.
+        ends = self._admin.offsets(places, "latest")
         found = self._admin.offsets(places, int(start))
-        late = [place for place, offset in found.items() if offset < 0]
-        return {**found, **self._admin.offsets(late, "latest")}
+        return {
+            place: ends[place] if offset < 0 else offset
+            for place, offset in found.items()
+            if offset >= 0 or place in ends
+        }
 
     async def ends(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Returns the log ends of partitions, from which their traffic follows."""
         return await run_in_thread(self._admin.offsets, list(partitions), "latest")
+
+
+def is_made_since(
+    place: TopicPartition, counts: Mapping[str, int], first_seen: Collection[str]
+) -> bool:
+    """Returns True if a partition was made since its feed began, or since this driver did.
+
+    Args:
+        counts: partitions of each topic that were adopted before.
+        first_seen: topics of the feed when this driver looked first. Among them may be some that
+            are older than the feed, and come under it by another setting.
+    """
+    return bool(counts[place.topic]) or place.topic not in first_seen
 
 
 def _is_loaded(feed: Feed, topic: Topic) -> bool:

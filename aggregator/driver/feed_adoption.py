@@ -183,7 +183,7 @@ class FeedAdoption:
         parked = await self._park(lost)
         new = [place for place in new if place.topic not in undecided]
         try:
-            begun = await self._begin(new, missing, is_first)
+            begun = await self._begin(new, missing, counts, is_first)
         except StartWaits as error:
             waits.append(str(error))
             begun = {}
@@ -230,10 +230,11 @@ class FeedAdoption:
         self,
         places: Sequence[TopicPartition],
         topics: Mapping[TopicPartition, Topic],
+        counts: Mapping[str, int],
         is_first: bool,
     ) -> Intents:
         """Commits first intents of partitions that were never loaded. Raises StartWaits."""
-        starts = await self.starts(self.feed, places, is_first=is_first) if places else {}
+        starts = await self.starts(self.feed, places, counts, is_first=is_first) if places else {}
         begun: dict[TopicPartition, Intent] = {}
         for name in sorted({place.topic for place in places}):
             own = [place for place in places if place.topic == name]

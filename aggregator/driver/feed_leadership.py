@@ -154,6 +154,7 @@ class FeedLeadership:
             tasks.create_task(cluster.keep())
             tasks.create_task(self._keep_looking(cluster))
             tasks.create_task(self._admission.admit_all(cluster.name, cluster.cluster_id))
+            tasks.create_task(self._admission.keep_claims(cluster.name, cluster.cluster_id))
 
     async def _keep_looking(self, cluster: ClusterLeadership) -> None:
         """Looks for topics and partitions, periodically."""
@@ -182,7 +183,26 @@ class FeedLeadership:
             await asyncio.sleep(pause)
 
     def _tell_waiting(self, cluster: ClusterLeadership) -> None:
-        """Tells of feeds whose start is not known yet."""
+        """Tells of feeds whose start is not known yet, and of topics that are left out."""
+        name = str(cluster.name)
+        left_out = {
+            Subject(feed=feed, cluster=name, topic=topic): reason
+            for (feed, topic), reason in cluster.left_out.items()
+        }
+        for about in [it for it in self._waiting if it.cluster == name and it.topic]:
+            if about not in left_out:
+                self._reports.settle(about)
+                del self._waiting[about]
+        self._waiting |= left_out
+        for about, why in left_out.items():
+            if self._reports.is_news(about, why):
+                log.error(
+                    "event=topic-left-out feed=%s cluster=%s topic=%s: %s",
+                    about.feed,
+                    name.replace(" ", "-"),
+                    about.topic,
+                    why,
+                )
         for feed in cluster.feeds:
             about = Subject(feed=feed.name, cluster=str(cluster.name))
             reason = cluster.waiting.get(feed.name)

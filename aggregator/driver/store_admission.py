@@ -13,7 +13,7 @@ from aggregator.loader.object_sink import trial_store
 from aggregator.objects.prefix_claim import PrefixClaim
 from aggregator.s3.answers import StoreProblem
 from aggregator.s3.object_store import ObjectStore
-from aggregator.s3.store_trial import Condition, StoreRefusal, tried
+from aggregator.s3.store_trial import Condition, StoreRefusal, renew_claim, tried
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
 from replicator.config.object_feed import ObjectFeed
@@ -28,6 +28,9 @@ from replicator.runtime.run_in_thread import run_in_thread
 log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 1.0
+RENEW_SECONDS = 60.0, 6 * 3600.0
+"""Time after which claims are written again: first, and from then on. Lifecycle rules count in
+days."""
 
 
 class StoreAdmission:
@@ -81,6 +84,34 @@ class StoreAdmission:
         """Tries the stores of all feeds that read a cluster, until all are admitted."""
         asked = [each for each in self._waiting if each.cluster == cluster]
         await gather_or_cancel(*(self._admit(each, cluster_id) for each in asked))
+
+    async def keep_claims(
+        self, cluster: ClusterName, cluster_id: Callable[[], Awaitable[str]]
+    ) -> None:
+        """Renews the claims of admitted feeds that read a cluster, until cancelled. A feed whose
+        prefix is another's by now is refused, and admitted again once it is its own."""
+        pause, later = RENEW_SECONDS
+        while True:
+            await asyncio.sleep(pause)
+            pause = later
+            for feed in self._feeds.values():
+                each = FeedCluster(feed.name, cluster)
+                if cluster in feed.clusters and self.has(each):
+                    await self._renew(each, cluster_id)
+
+    async def _renew(self, each: FeedCluster, cluster_id: Callable[[], Awaitable[str]]) -> None:
+        feed = self._feeds[each.feed]
+        try:
+            claim = PrefixClaim(each.feed, str(each.cluster), await cluster_id())
+            prefix = feed.prefix_of(each.cluster)
+            await run_in_thread(partial(renew_claim, self._make_store(feed), prefix, claim))
+        except StoreRefusal as refusal:
+            self._waiting.add(each)
+            self._refuse(each, refusal)
+            self._admitted()
+            await self._admit(each, cluster_id)
+        except (StoreProblem, AdminError) as error:
+            log.warning("event=claim-not-renewed %s: %s", _fields(each), error)
 
     async def _admit(self, each: FeedCluster, cluster_id: Callable[[], Awaitable[str]]) -> None:
         feed, backoff = self._feeds[each.feed], Backoff(*self._pauses)

@@ -145,10 +145,9 @@ class ObjectStore:
                 return None
             raise
         is_whole = found.get("ChecksumType", "FULL_OBJECT") == "FULL_OBJECT"
-        crc = found.get("ChecksumCRC32C") if is_whole else None
         return Found(
             found["ContentLength"],
-            _number(crc) if crc else None,
+            _whole_crc32c(found.get("ChecksumCRC32C", "")) if is_whole else None,
             found["Metadata"],
             found["ETag"],
             found["LastModified"].timestamp(),
@@ -393,5 +392,14 @@ def _text(crc32c: int) -> str:
     return base64.b64encode(crc32c.to_bytes(4, "big")).decode()
 
 
-def _number(text: str) -> int:
-    return int.from_bytes(base64.b64decode(text), "big")
+def _whole_crc32c(text: str) -> int | None:
+    """Returns the CRC-32C of a whole object; None for another checksum, or none.
+
+    A checksum of the checksums of parts has their number behind it (`xxxx-N`); some stores do not
+    say its type.
+    """
+    try:
+        found = base64.b64decode(text, validate=True)
+    except ValueError:
+        return None
+    return int.from_bytes(found, "big") if len(found) == 4 else None

@@ -70,6 +70,34 @@ def tried(
         return _condition(store, key, content)
 
 
+def renew_claim(store: ObjectStore, prefix: str, claim: PrefixClaim) -> None:
+    """Writes the claim of a prefix again, so that no lifecycle rule takes it for an old object. One
+    that is gone is made anew.
+
+    Args:
+        prefix: without a slash at either end.
+        claim: of whoever asks, whose prefix it was.
+
+    Raises:
+        StoreRefusal: the prefix is another's by now.
+        StoreProblem: the store gives no answer, or refuses.
+    """
+    key = below(prefix, CLAIM)
+    where, found = f"{store.address.bucket}/{key}", store.head(key)
+    if found is None:
+        _raise_unless_own(_claimed(store, key, claim), claim, where)
+        return
+    content = store.read(key)
+    _raise_unless_own(content or b"", claim, where)
+    new = claim.encode()
+    try:
+        store.put(key, new, crc32c(new), {}, over=found.etag)
+    except StoreProblem as problem:
+        if problem.answer is not Answer.UNSUPPORTED:
+            raise
+        store.without_condition().put(key, new, crc32c(new), {})
+
+
 def _claimed(store: ObjectStore, key: str, claim: PrefixClaim) -> bytes:
     """Writes the claim; returns what is there then, which may be another one."""
     content = claim.encode()

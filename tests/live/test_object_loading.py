@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka.admin import NewPartitions
 
 from deploy.lab.object_server import ACCESS_KEY, SECRET_KEY, ObjectServer
 from deploy.lab.traffic import Shape, TrafficRecord
@@ -113,3 +114,18 @@ def test_interleaved_values_of_a_field_are_an_object_each_at_the_rate_of_the_sto
     feed.assert_exact()
     assert len(feed.objects()) <= 3 * FOLDERS
     assert feed.intents()[0].offset == count
+
+
+def test_a_feed_that_begins_at_the_end_has_all_of_what_is_made_later(make_feed, aggregate):
+    feed = make_feed(settings='start = "latest"')
+    admin = aggregate.admin()
+    admin.create_partitions([NewPartitions(feed.topic, 2)])[feed.topic].result(30)
+    feed.partitions = 2
+    feed.send(TrafficRecord(1, b"key", b"%d" % at) for at in range(10))
+
+    def is_adopted() -> bool:
+        feed.adopt()
+        return 1 in feed.intents()
+
+    assert until(is_adopted, 30)
+    assert feed.intents()[1].offset == 0

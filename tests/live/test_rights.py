@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import (
@@ -13,11 +15,16 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from aggregator.driver.cluster_leadership import ClusterLeadership
 from deploy.lab.credentials import USERNAME
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
-from tests.live import acls
+from deploy.lab.wait import until
+from replicator.config.cluster_name import ClusterName
+from replicator.config.topology import load
+from tests.live import acls, topics
 from tests.live.conftest import StageMaker
+from tests.live.loop_thread import LoopThread
 
 
 @pytest.fixture(scope="module")
@@ -158,3 +165,51 @@ def test_a_source_topic_that_may_not_be_described_is_no_deleted_one(
     stage.carrying.stop()
     assert "event=parked" not in caplog.text
     stage.assert_exact()
+
+
+def test_a_topic_that_may_not_be_read_is_named_and_the_others_of_its_feed_are_loaded(
+    guarded: KafkaCluster, tmp_path: Path
+) -> None:
+    name = topics.new_name("guarded")
+    for end in ("a", "b"):
+        topics.create(guarded, f"{name}-{end}")
+    table = guarded.topology_table()
+    security = ", ".join(f"{name} = {json.dumps(it)}" for name, it in table["security"].items())
+    rule = _rule(ResourceType.TOPIC, f"{name}-b", AclPermissionType.DENY, AclOperation.READ)
+    path = tmp_path / "appliance.toml"
+    path.write_text(
+        f"""
+[regions.east]
+redis = "redis://127.0.0.1:1"
+regional.bootstrap = ["127.0.0.1:1"]
+aggregate.bootstrap = {json.dumps(table["bootstrap"])}
+aggregate.security = {{ {security} }}
+[feeds.lake]
+kind = "s3"
+region = "east"
+clusters = ["east aggregate"]
+topics = ["{name}-a", "{name}-b"]
+bucket = "air"
+"""
+    )
+    appliance, loop = load(path), LoopThread()
+    cluster = ClusterName("east aggregate")
+    leadership = ClusterLeadership(appliance, "east", cluster, [appliance.feed("lake")])
+
+    def loaded() -> list[str]:
+        found = loop.wait(leadership.partitions())
+        return [place.topic for place in found["lake"]]
+
+    try:
+        loop.wait(leadership.prepare())
+        loop.wait(leadership.acquire())
+        acls.add(guarded, [rule])
+        assert until(lambda: loaded() == [f"{name}-a"], 30)
+        assert [*leadership.left_out] == [("lake", f"{name}-b")]
+        acls.remove(guarded, [rule])
+        assert until(lambda: loaded() == [f"{name}-a", f"{name}-b"], 30)
+        assert not leadership.left_out
+    finally:
+        loop.settle()
+        loop.wait(leadership.close())
+        loop.close()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from crc32c import crc32c
 
 from aggregator.objects.prefix_claim import CLAIM, PrefixClaim
 from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.object_store import ObjectStore
-from aggregator.s3.store_trial import Condition, StoreRefusal, tried
+from aggregator.s3.store_trial import Condition, StoreRefusal, renew_claim, tried
 from deploy.lab.object_server import ACCESS_KEY, SECRET_KEY
 from tests.live.object_proxy import Fault, ObjectProxy
 from tests.live.stores import BUCKET, SERVERS, started, store_in
@@ -176,3 +177,19 @@ def test_a_store_that_does_not_answer_is_no_refusal(server, proxy, prefix):
     with pytest.raises(StoreProblem) as problem:
         begin(store_in(server, url=proxy.url), prefix)
     assert problem.value.answer is Answer.BUSY
+
+
+def test_a_claim_is_written_again_and_made_anew_but_never_taken(any_server, prefix):
+    """A lifecycle rule removes objects by their age."""
+    store, key = store_in(any_server), f"{prefix}/{CLAIM}"
+    content = OURS.encode()
+    store.put(key, content, crc32c(content), {"age": "old"})
+    renew_claim(store, prefix, OURS)
+    found = store.head(key)
+    assert store.read(key) == content and found is not None and not found.metadata
+    other = PrefixClaim("pond", "east aggregate", "cluster-1")
+    with pytest.raises(StoreRefusal, match="take another prefix"):
+        renew_claim(store, prefix, other)
+    gone = f"{prefix}/gone"
+    renew_claim(store, gone, other)
+    assert store.read(f"{gone}/{CLAIM}") == other.encode()

@@ -14,6 +14,7 @@ from confluent_kafka import (
 )
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import (
+    AclOperation,
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
@@ -77,7 +78,9 @@ class Admin(AdminConnection):
         if not wanted:
             return []
         answers = client.describe_topics(
-            TopicCollection(wanted), request_timeout=self.timeout_seconds
+            TopicCollection(wanted),
+            include_authorized_operations=True,
+            request_timeout=self.timeout_seconds,
         )
         described: dict[str, Any] = {}
         for name, answer in answers.items():
@@ -93,6 +96,7 @@ class Admin(AdminConnection):
                 partitions=len(here.partitions),
                 configs=configs[name],
                 is_internal=here.is_internal,
+                is_readable=_may_read(here.authorized_operations),
             )
             for name, here in sorted(described.items())
             if name in configs and here.partitions
@@ -266,3 +270,8 @@ def uuid_of(topic_id: Any) -> UUID:
     mask = (1 << 64) - 1
     most = topic_id.get_most_significant_bits() & mask
     return UUID(int=most << 64 | topic_id.get_least_significant_bits() & mask)
+
+
+def _may_read(allowed: Collection[AclOperation] | None) -> bool:
+    """Returns True if a user with these rights on a topic may read its records."""
+    return allowed is None or AclOperation.READ in allowed

@@ -39,13 +39,18 @@ class Configs:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Topic as its cluster describes it."""
+    """Topic as its cluster describes it.
+
+    Args:
+        is_readable: the user may read its records.
+    """
 
     name: str
     topic_id: UUID
     partitions: int
     configs: Configs
     is_internal: bool = False
+    is_readable: bool = True
 
 
 def policies(value: str) -> frozenset[str]:

@@ -1,4 +1,5 @@
-"""A store that refuses a session token without saying so is asked with the token of now."""
+"""A store that refuses a session token without saying so is asked with the token of now; a checksum
+of parts is not taken for that of an object."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class Tokens(ThreadingHTTPServer):
     """Store that takes one session token only. It answers HEAD as AWS does: without a body."""
 
     daemon_threads = True
-    status, taken, refusals = 400, "new", 0
+    status, taken, refusals, checksum = 400, "new", 0, ""
 
 
 class _Answers(BaseHTTPRequestHandler):
@@ -41,6 +42,8 @@ class _Answers(BaseHTTPRequestHandler):
         self.send_response(200 if is_taken else self.server.status)
         self.send_header("Content-Length", "0" if is_taken else str(len(refusal)))
         self.send_header("ETag", '"etag"')
+        if self.server.checksum:
+            self.send_header("x-amz-checksum-crc32c", self.server.checksum)
         self.send_header("Last-Modified", "Wed, 01 Jul 2026 00:00:00 GMT")
         self.end_headers()
         self.wfile.write(b"" if is_taken else refusal)
@@ -103,3 +106,21 @@ def test_a_command_asks_again_when_its_token_has_expired(server, store):
         write(store.address.credentials_file, "new")
 
     assert until_answered(lambda: store.head("key"), pause)
+
+
+@pytest.mark.parametrize(
+    ("checksum", "crc32c"),
+    [
+        ("yZRlqg==", 0xC99465AA),
+        ("yZRlqg==-3", None),
+        ("yZRlqg==-10000", None),
+        ("yZRl", None),
+        ("", None),
+        ("?", None),
+    ],
+)
+def test_a_checksum_of_parts_is_none_of_the_whole_object(server, store, checksum, crc32c):
+    """Some stores do not say the type of a checksum."""
+    server.taken, server.checksum = "old", checksum
+    found = store.head("key")
+    assert found is not None and found.crc32c == crc32c
