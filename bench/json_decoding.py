@@ -22,7 +22,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aggregator.formats.json_documents import decode
 from aggregator.formats.record_fields import split
 from aggregator.formats.routing import by_table
-from aggregator.tables.native_block import native
+from aggregator.tables.native_block import NativeBlock, native
 from aggregator.tables.table_schema import COORDINATES, Column, TableSchema
 from replicator.batches import batch
 from replicator.batches.codec import Codec
@@ -85,14 +85,17 @@ def measure(name: str, documents: list[bytes]) -> None:
     records = opened(data, starts)
     fields = split(records)
     decoded = decode([fields], TABLE)
-    place = {"cluster": "west regional", "topic": "flights"}
-    block = native(decoded, TABLE, **place, partition=1)
+
+    def encoded() -> NativeBlock:
+        return native(decoded, TABLE, cluster="west regional", topic="flights", partition=1)
+
+    block = encoded()
     steps = {
         "open": lambda: opened(data, starts),
         "split": lambda: split(records),
         "route": lambda: by_table(fields, topic="flights", header="table"),
         "decode": lambda: decode([fields], TABLE),
-        "native": lambda: native(decoded, TABLE, **place, partition=1),
+        "native": encoded,
         "bytes": lambda: block.bytes_of(revision=54_468),
     }
     costs = [cpu_seconds(work) / len(documents) * 1e6 for work in steps.values()]

@@ -11,7 +11,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from aggregator.formats.proto_messages import ProtoMessages
 from aggregator.formats.row_batch_type import WrittenColumn, row_batch_file
 from aggregator.loader.dead_letters import HEADER_PREFIX, dead_letters
-from aggregator.tables.table_schema import COORDINATES
+from aggregator.tables.table_schema import OWN_COLUMNS
 from replicator.config.feed_settings import AggregatorSettings, ClickHouseFeed, Shard
 from replicator.config.schema_folder import schema_folder
 from tui.program import program
@@ -53,7 +53,7 @@ def test_every_setting_on_the_page_exists() -> None:
 
 def test_the_table_shown_has_the_coordinate_columns() -> None:
     shown = PAGE.split("CREATE TABLE")[1].split("ENGINE")[0]
-    assert all(f"{name} {kind}" in shown for name, kind in COORDINATES.items())
+    assert all(f"{name} {kind}" in shown for name, kind in OWN_COLUMNS.items())
 
 
 def test_the_headers_of_dead_letters_are_those_that_are_written() -> None:

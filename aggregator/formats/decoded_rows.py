@@ -12,7 +12,7 @@ from aggregator.formats.record_slice import Ints, RecordSlice
 from aggregator.tables.column_default import is_null
 from aggregator.tables.column_type import ColumnType, UnsupportedType, column_type
 from aggregator.tables.decoded import DeadRecord, Decoded, Mask
-from aggregator.tables.table_schema import COORDINATES, TableSchema
+from aggregator.tables.table_schema import OWN_COLUMNS, TableSchema
 
 REASON_CHARACTERS_MAX = 300
 NO_NULLS: Mapping[str, Mask] = MappingProxyType({})
@@ -25,7 +25,7 @@ def loaded_types(schema: TableSchema) -> dict[str, ColumnType]:
     """
     types = {}
     for column in schema.inserted:
-        if column.name not in COORDINATES:
+        if column.name not in OWN_COLUMNS:
             try:
                 types[column.name] = column_type(column.type)
             except UnsupportedType:

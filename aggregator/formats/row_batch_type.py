@@ -35,7 +35,7 @@ from google.protobuf.descriptor_pb2 import (
 )
 
 from aggregator.tables.column_type import NUMBERS, ColumnType, UnsupportedType, column_type
-from aggregator.tables.table_schema import COORDINATES, TableSchema
+from aggregator.tables.table_schema import OWN_COLUMNS, TableSchema
 
 PACKAGE = "sluice"
 _TYPES = {
@@ -69,7 +69,7 @@ def written_columns(schema: TableSchema) -> tuple[WrittenColumn, ...]:
     return tuple(
         WrittenColumn(column.name, column.type)
         for column in schema.inserted
-        if column.name not in COORDINATES
+        if column.name not in OWN_COLUMNS
     )
 
 

@@ -57,6 +57,9 @@ class Intent:
         producer_id, epoch: the writer that holds the partition.
         transactional_id: only a transaction of this id may replace the intent (rule of custody).
         topic_id: of the topic that was read; another id under the same name is another topic.
+        incarnation: of the log that is read: 0 for the first one that the feed read of the
+            partition, else the Unix time in milliseconds at which an operator accepted another one
+            in its place. It is part of the identity of each row, object and dead letter.
         leader_epoch: of the last batch read (-1: none yet).
         losses: how many losses an operator accepted.
         dead_letters: how many records were set aside since the partition was adopted.
@@ -81,6 +84,7 @@ class Intent:
     epoch: int = -1
     transactional_id: str
     topic_id: UUID | None = None
+    incarnation: int = 0
     leader_epoch: int = -1
     losses: int = 0
     dead_letters: int = 0
@@ -158,6 +162,8 @@ def encode(intent: Intent) -> tuple[int, str]:
         first_ms = intent.read_times[0].ms
         pairs = [[each.offset - intent.offset, each.ms - first_ms] for each in intent.read_times]
         fields["since"] = [first_ms, *pairs]
+    if intent.incarnation:
+        fields["log"] = intent.incarnation
     if intent.losses:
         fields["losses"] = intent.losses
     if intent.dead_letters:
@@ -204,6 +210,7 @@ def decode(offset: int, metadata: str) -> Intent:
             epoch=_int(fields["epoch"]),
             transactional_id=_text_of(fields["id"]),
             topic_id=UUID(hex=topic) if topic else None,
+            incarnation=_int(fields.get("log", 0)),
             leader_epoch=_int(fields["leader"]),
             losses=_int(fields.get("losses", 0)),
             dead_letters=_int(fields.get("dead", 0)),

@@ -45,7 +45,11 @@ class LogToday:
 
 
 def accepted(
-    intent: Intent | None, today: LogToday, free_id: str, restart_at: int | None = None
+    intent: Intent | None,
+    today: LogToday,
+    free_id: str,
+    restart_at: int | None = None,
+    opened_at_ms: int = 1,
 ) -> Intent:
     """Returns the intent that goes on behind an accepted loss.
 
@@ -55,6 +59,8 @@ def accepted(
         intent: as it is parked; None for an intent that is gone.
         free_id: transactional id of intents that nobody holds.
         restart_at: offset to go on at, in the place of the end of the loss.
+        opened_at_ms: Unix time; names the log of today if it is another one than the intent's. The
+            log of an intent that is gone is not known: `renamed` names it.
 
     Raises:
         NoRestart: the loss has no end, and no offset was named; or one that is too small.
@@ -71,7 +77,10 @@ def accepted(
             losses=1,
         )
     offset = _offset(intent, today, restart_at)
-    tables = {} if _is_other_log(intent, today) else _behind(intent, offset)
+    is_other = _is_other_log(intent, today)
+    if is_other:
+        intent = renamed(intent, opened_at_ms)
+    tables = {} if is_other else _behind(intent, offset)
     return replace(
         intent,
         custody=Custody.RELEASED,
@@ -91,6 +100,16 @@ def accepted(
         losses=intent.losses + 1,
         parked=None,
     )
+
+
+def renamed(intent: Intent, opened_at_ms: int) -> Intent:
+    """Returns the intent for another log: none of its records is taken for one of a former log.
+
+    Args:
+        opened_at_ms: Unix time. Only that no other log has the same matters, and no counter that is
+            lost with an intent could say as much.
+    """
+    return replace(intent, incarnation=max(opened_at_ms, intent.incarnation + 1))
 
 
 def taken_object(intent: Intent) -> tuple[str, Manifest] | None:

@@ -42,7 +42,7 @@ from aggregator.loader.seal_rule import SealRule
 from aggregator.loader.tally import Tally
 from aggregator.store.shard_store import CannotBeRecognized
 from aggregator.tables.decoded import DeadRecord, Decoded
-from aggregator.tables.table_schema import TableSchema
+from aggregator.tables.table_schema import INCARNATION, INCARNATION_TYPE, TableSchema
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.runtime.run_in_thread import run_in_thread
@@ -201,10 +201,10 @@ class BlockForming:
             newest = await self.store.schema(place.topic, table, is_fresh=True)
             if newest and (schema is None or newest.hash != schema.hash):
                 draft, schema, decoded = await self._decoded(place, draft, newest)
-        letters = await self._letters(place, draft, decoded.dead)
+        letters = await self._letters(partition, draft, decoded.dead)
         if not progress.can_seal(draft):
             return
-        if self._stops_at(partition, decoded.dead):
+        if self._mixes_logs(partition, draft, schema) or self._stops_at(partition, decoded.dead):
             return
         now_ms = time.time_ns() // 1_000_000
         moment = await self.store.moment(place.topic, table) if schema else None
@@ -224,7 +224,12 @@ class BlockForming:
         place, block = partition.partition, draft.replayed
         assert block is not None
         order = self.assignment.orders.skipped(
-            self.assignment.cluster, *place, draft.table, block.begin, block.end
+            self.assignment.cluster,
+            *place,
+            draft.table,
+            block.begin,
+            block.end,
+            partition.intent.incarnation,
         )
         if order is not None:
             log.warning(
@@ -301,8 +306,17 @@ class BlockForming:
         is_doubtful = is_replayed
         told = {each.offset for each in decoded.dead}
         while len(decoded) and schema:
+            if self._mixes_logs(partition, draft, schema):
+                return
             is_as_intended = draft.records == block.records and schema.block_hash == block.schema
-            formed = FormedBlock(draft.table, block, decoded, schema, is_as_intended)
+            formed = FormedBlock(
+                draft.table,
+                block,
+                decoded,
+                schema,
+                is_as_intended,
+                partition.intent.incarnation,
+            )
             try:
                 await self.store.load(place, formed, is_doubtful=is_doubtful)
                 break
@@ -369,21 +383,40 @@ class BlockForming:
         if self._stops_at(partition, dead):
             return False
         if dead:
-            place = partition.partition
-            letters = await self._letters(place, draft, dead)
+            letters = await self._letters(partition, draft, dead)
             await self.committer.commit(partition, letters)
-            self._refused.note(place, draft.table, dead, has_table=True)
+            self._refused.note(partition.partition, draft.table, dead, has_table=True)
             told |= {each.offset for each in dead}
         return True
 
     async def _letters(
-        self, place: TopicPartition, draft: Draft[RecordSlice], dead: Sequence[DeadRecord]
+        self, partition: BlockPartition, draft: Draft[RecordSlice], dead: Sequence[DeadRecord]
     ) -> list[Produced]:
         if not dead:
             return []
-        feed, cluster = self.assignment.feed.name, self.assignment.cluster
-        table, slices = draft.table, draft.slices
-        return await run_in_thread(dead_letters, feed, place, cluster, table, slices, dead)
+        return await run_in_thread(
+            dead_letters,
+            self.assignment.feed.name,
+            partition.partition,
+            self.assignment.cluster,
+            draft.table,
+            draft.slices,
+            dead,
+            partition.intent.incarnation,
+        )
+
+    @staticmethod
+    def _mixes_logs(
+        partition: BlockPartition, draft: Draft[RecordSlice], schema: TableSchema | None
+    ) -> bool:
+        """Returns True if the partition is to be parked, since its table cannot tell the records of
+        this log from those of a former one."""
+        is_named = partition.intent.incarnation == 0 or schema is None or schema.has_incarnations
+        if is_named:
+            return False
+        text = f"table {draft.table} lacks the column {INCARNATION} {INCARNATION_TYPE}"
+        partition.loss_to_park = Loss(LossKind.RECORDS_REFUSED, draft.begin, draft.end, text)
+        return True
 
     def _stops_at(self, partition: BlockPartition, dead: Sequence[DeadRecord]) -> bool:
         """Returns True if the partition is to be parked for its dead records."""

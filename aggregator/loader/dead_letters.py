@@ -35,8 +35,13 @@ def dead_letters(
     table: str,
     slices: Sequence[RecordSlice],
     dead: Iterable[DeadRecord],
+    incarnation: int = 0,
 ) -> list[Produced]:
-    """Returns the dead letters of a block, with their coordinates and reasons as headers."""
+    """Returns the dead letters of a block, with their coordinates and reasons as headers.
+
+    Args:
+        incarnation: of the partition's log; the first one is not named.
+    """
     reasons = {each.offset: each.reason for each in dead}
     offsets = np.array(list(reasons), np.int64)
     found: list[Produced] = []
@@ -53,10 +58,12 @@ def dead_letters(
                 "timestamp": str(int(part.timestamp_ms[at])),
                 "table": table[:TEXT_CHARACTERS_MAX],
                 "reason": reasons[offset][:TEXT_CHARACTERS_MAX],
+                "incarnation": str(incarnation) if incarnation else None,
             }
             headers = [
                 (f"{HEADER_PREFIX}{key}", text.encode(errors="replace"))
                 for key, text in added.items()
+                if text is not None
             ]
             found.append(
                 Produced(

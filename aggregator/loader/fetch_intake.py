@@ -56,7 +56,7 @@ class FetchIntake:
 
     source: Cluster
     partitions: Mapping[TopicPartition, HeldPartition]
-    route: Callable[[TopicPartition, RecordSlice], Mapping[str, RecordSlice]]
+    route: Callable[[TopicPartition, RecordSlice, int], Mapping[str, RecordSlice]]
     filled: Callable[[], None]
     is_frozen: Callable[[TopicPartition, str], bool]
     tally: Tally = field(default_factory=Tally)
@@ -133,7 +133,7 @@ class FetchIntake:
         if found.records is not None and len(found.records):
             records = split(found.records)
             offsets = records.offset
-            tables = self.route(partition.partition, records)
+            tables = self.route(partition.partition, records, partition.intent.incarnation)
         progress, end = partition.progress, found.next_offset
         frozen = [name for name in tables if self.is_frozen(partition.partition, name)]
         if stop := next_frozen(partition.intent, tables, frozen):

@@ -17,6 +17,7 @@ class FormedBlock:
         range: of the intent that names the block.
         is_as_intended: records and schema are those of the intent, so that a repeat of the block
             is the same block.
+        incarnation: of the partition's log (see Intent).
     """
 
     table: str
@@ -24,3 +25,4 @@ class FormedBlock:
     decoded: Decoded
     schema: TableSchema
     is_as_intended: bool
+    incarnation: int = 0

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
-from aggregator.loader.accepted_intents import LogToday, NoRestart, NotAsConfirmed, accepted
+from aggregator.loader.accepted_intents import (
+    LogToday,
+    NoRestart,
+    NotAsConfirmed,
+    accepted,
+    renamed,
+)
+from aggregator.loader.known_records import CannotTellApart, KnownRecords, NothingKnown
 from balancer.plan import TopicPartition
 from replicator.config.names import unloaded_id
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.runtime.gather import gather_or_cancel
+from replicator.runtime.run_in_thread import run_in_thread
 
 TRANSACTION_MS = 30_000
 Change = Callable[[TopicPartition, Intent], Intent]
@@ -42,6 +51,7 @@ async def accept(
     partitions: Collection[TopicPartition],
     restart_at: int | None = None,
     changed: Change = unchanged,
+    known: KnownRecords | None = None,
 ) -> AcceptedLosses:
     """Lets the parked ones of these partitions go on behind their losses.
 
@@ -49,6 +59,7 @@ async def accept(
         cluster: open, and aware of the topics.
         restart_at: offset to go on at, in the place of the end of each loss.
         changed: returns a parked intent as it shall go on; raises NotAsConfirmed.
+        known: asked where a partition goes on in another log, or its intent is gone.
 
     Raises:
         Fenced: a loader was faster; ask again.
@@ -65,44 +76,58 @@ async def accept(
         by_id.setdefault(intent.transactional_id or unloaded_id(feed), []).append(partition)
     if missing:
         by_id.setdefault(unloaded_id(feed), []).extend(missing)
+    step = _Acceptance(cluster, store, feed, restart_at, changed, known or NothingKnown(), result)
     for transactional_id, some in by_id.items():
-        await _accept(cluster, store, feed, transactional_id, some, restart_at, changed, result)
+        await step.accept(transactional_id, some)
     return result
 
 
-async def _accept(
-    cluster: Cluster,
-    store: IntentStore,
-    feed: str,
-    transactional_id: str,
-    partitions: Collection[TopicPartition],
-    restart_at: int | None,
-    changed: Change,
-    result: AcceptedLosses,
-) -> None:
-    holder = await FencedCommitter(cluster, transactional_id, TRANSACTION_MS).open()
-    before = await store.read_as_holder(holder, partitions)
-    new: dict[TopicPartition, Intent] = {}
-    for partition in partitions:
-        intent = before.get(partition)
-        topic = cluster.topic(partition.topic)
-        if intent is not None and not intent.parked:
-            result.left[partition] = "it is not parked any more"
-        elif topic is None:
-            result.left[partition] = "the cluster does not show its topic: create it first"
-        else:
-            start, end = await gather_or_cancel(
-                cluster.log_start(*partition), cluster.log_end(*partition)
-            )
-            today = LogToday(topic.id, start, end)
+@dataclass(frozen=True, slots=True)
+class _Acceptance:
+    """Acceptance of the partitions of one feed, a transactional id after the other."""
+
+    cluster: Cluster
+    store: IntentStore
+    feed: str
+    restart_at: int | None
+    changed: Change
+    known: KnownRecords
+    result: AcceptedLosses
+
+    async def accept(self, transactional_id: str, partitions: Collection[TopicPartition]) -> None:
+        """Lets the partitions go on whose intents the id may replace."""
+        holder = await FencedCommitter(self.cluster, transactional_id, TRANSACTION_MS).open()
+        before = await self.store.read_as_holder(holder, partitions)
+        new: dict[TopicPartition, Intent] = {}
+        for partition in partitions:
             try:
-                if intent is not None:
-                    intent = changed(partition, intent)
-                new[partition] = accepted(intent, today, unloaded_id(feed), restart_at)
-            except NotAsConfirmed as error:
-                result.left[partition] = str(error)
+                new[partition] = await self._accepted(partition, before.get(partition))
+            except (NotAsConfirmed, CannotTellApart) as error:
+                self.result.left[partition] = str(error)
             except NoRestart as error:
-                result.left[partition] = f"{error}: name an offset with --restart-at"
-    if new:
-        await store.replace(holder, before, new)
-        result.continued |= new
+                self.result.left[partition] = f"{error}: name an offset with --restart-at"
+        if new:
+            await self.store.replace(holder, before, new)
+            self.result.continued |= new
+
+    async def _accepted(self, partition: TopicPartition, intent: Intent | None) -> Intent:
+        topic = self.cluster.topic(partition.topic)
+        if intent is not None and not intent.parked:
+            raise NotAsConfirmed("it is not parked any more")
+        if topic is None:
+            raise NotAsConfirmed("the cluster does not show its topic: create it first")
+        start, end = await gather_or_cancel(
+            self.cluster.log_start(*partition), self.cluster.log_end(*partition)
+        )
+        if intent is not None:
+            intent = self.changed(partition, intent)
+        now_ms = time.time_ns() // 1_000_000
+        today, free_id = LogToday(topic.id, start, end), unloaded_id(self.feed)
+        new = accepted(intent, today, free_id, self.restart_at, now_ms)
+        if (intent is None or intent.topic_id is None) and await run_in_thread(
+            self.known.has_any, partition, new.offset
+        ):
+            new = renamed(new, now_ms)
+        if new.incarnation != (intent.incarnation if intent else 0):
+            await run_in_thread(self.known.check_names, partition)
+        return new

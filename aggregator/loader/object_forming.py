@@ -66,8 +66,8 @@ CLOSE_SECONDS = 5.0
 
 _SCHEMAS = ""
 """Name of the task that fetches schemas, in place of an encoded partition."""
-MakeObject = Callable[[TopicPartition, str, int], OpenObject]
-"""Makes the object of an encoded partition that begins at an offset."""
+MakeObject = Callable[[TopicPartition, str, int, int], OpenObject]
+"""Makes the object of an encoded partition that begins at an offset of an incarnation."""
 
 
 @dataclass(eq=False)
@@ -273,7 +273,7 @@ class ObjectForming:
         self, partition: ObjectPartition, name: str, draft: ObjectDraft[RecordSlice]
     ) -> None:
         place, progress = partition.partition, partition.progress
-        opened = await self._written(place, name, draft)
+        opened = await self._written(partition, name, draft)
         if not draft.is_taken:
             return
         await self._retry.until_done(place, name, opened.finish)
@@ -286,7 +286,15 @@ class ObjectForming:
             await asyncio.sleep(TICK_SECONDS)
             return
         feed, cluster = self.assignment.feed.name, self.assignment.cluster
-        letters = dead_letters(feed, place, cluster, bare(name), opened.letters, opened.dead)
+        letters = dead_letters(
+            feed,
+            place,
+            cluster,
+            bare(name),
+            opened.letters,
+            opened.dead,
+            partition.intent.incarnation,
+        )
         progress.seal(name, manifest)
         await self.committer.commit(partition, letters=letters)
         self.counts.sealed(place, draft.ending, manifest, opened.dead)
@@ -302,7 +310,7 @@ class ObjectForming:
         place = partition.partition
         opened = self._open.get((place, name, manifest.begin))
         if opened is None:
-            opened = self._made(place, name, manifest.begin)
+            opened = self._made(partition, name, manifest.begin)
             look = partial(self._is_settled, partition, name, manifest, opened)
             if await self._retry.until_done(place, name, look):
                 self._open.pop((place, name, manifest.begin))
@@ -313,7 +321,7 @@ class ObjectForming:
                 self._park(partition, manifest, LossKind.OBJECT_SETTINGS, text)
                 return
             await self._retry.until_done(place, name, partial(self._abort_others, opened.key))
-        opened = await self._written(place, name, draft)
+        opened = await self._written(partition, name, draft)
         if not draft.is_taken:
             return
         await self._retry.until_done(place, name, opened.finish)
@@ -330,17 +338,21 @@ class ObjectForming:
         await self._complete(partition, name, again, opened)
 
     async def _written(
-        self, place: TopicPartition, name: str, draft: ObjectDraft[RecordSlice]
+        self, partition: ObjectPartition, name: str, draft: ObjectDraft[RecordSlice]
     ) -> OpenObject:
         """Returns the object of a draft, with everything written that was read."""
-        opened = self._open.get((place, name, draft.begin)) or self._made(place, name, draft.begin)
+        place = partition.partition
+        opened = self._open.get((place, name, draft.begin))
+        opened = opened or self._made(partition, name, draft.begin)
         while slices := draft.take():
             await opened.write(slices)
             await self._retry.until_done(place, name, opened.upload.send)
         return opened
 
-    def _made(self, place: TopicPartition, name: str, begin: int) -> OpenObject:
-        opened = self._open[place, name, begin] = self.make_object(place, name, begin)
+    def _made(self, partition: ObjectPartition, name: str, begin: int) -> OpenObject:
+        place = partition.partition
+        opened = self.make_object(place, name, begin, partition.intent.incarnation)
+        self._open[place, name, begin] = opened
         opened.is_careful = self.partitions[place].is_careful
         return opened
 
@@ -409,6 +421,7 @@ class ObjectForming:
                     layout=partition.progress.layout,
                     told_at_ms=now_ms,
                     encoded_partition=name,
+                    incarnation=partition.intent.incarnation,
                 )
                 record = object_record(self.assignment.feed.name, told)
                 await self.committer.commit(partition, told=[record])

@@ -83,21 +83,28 @@ class ObjectLayout:
     cluster: str
     unknown_seconds: float = 0.0
 
-    def route(self, place: TopicPartition, records: RecordSlice) -> Mapping[str, RecordSlice]:
+    def route(
+        self, place: TopicPartition, records: RecordSlice, incarnation: int = 0
+    ) -> Mapping[str, RecordSlice]:
         """Returns the records of each encoded partition, and of each version of their schema where
         these are kept apart.
+
+        Args:
+            incarnation: of the partition's log.
 
         Raises:
             SchemasWanted: some are not known yet.
         """
         ids = self._ids(place.topic, records)
-        folders = self._partitioner(place).folders(place.partition, records)
+        folders = self._partitioner(place, incarnation).folders(place.partition, records)
         if ids is not None and self.feed.keeps_apart:
             folders = _by_version(folders, ids)
         return folders.split(records)
 
-    def key(self, place: TopicPartition, encoded_partition: str, begin: int) -> str:
-        """Returns the name of an object that begins at an offset."""
+    def key(
+        self, place: TopicPartition, encoded_partition: str, begin: int, incarnation: int = 0
+    ) -> str:
+        """Returns the name of an object that begins at an offset of a partition's log."""
         return ObjectName(
             prefix=prefix_of(self.feed.prefix, self.cluster),
             topic=place.topic,
@@ -106,17 +113,23 @@ class ObjectLayout:
             begin=begin,
             extension=self.extension,
             digits=self.feed.offset_digits,
+            incarnation=incarnation,
         ).key
 
     def admission(
-        self, place: TopicPartition, encoded_partition: str, decode: Decode | None = None
+        self,
+        place: TopicPartition,
+        encoded_partition: str,
+        decode: Decode | None = None,
+        incarnation: int = 0,
     ) -> Admission:
         """Returns which records are in a file of an encoded partition.
 
         Args:
             decode: the file's own.
+            incarnation: of the partition's log.
         """
-        feed, partitioner = self.feed, self._partitioner(place)
+        feed, partitioner = self.feed, self._partitioner(place, incarnation)
         checks: list[Check] = []
         if bare(encoded_partition) == partitioner.nowhere(place.partition):
             checks.append(partial(partitioner.too_long, place.partition))
@@ -221,8 +234,9 @@ class ObjectLayout:
         text = json.dumps(settings, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
-    def _partitioner(self, place: TopicPartition) -> WithinLimit:
-        room = KEY_BYTES_MAX - len(f"{self.key(place, '', OFFSET_MAX)}/".encode())
+    def _partitioner(self, place: TopicPartition, incarnation: int) -> WithinLimit:
+        longest = self.key(place, "", OFFSET_MAX, incarnation)
+        room = KEY_BYTES_MAX - len(f"{longest}/".encode())
         return WithinLimit(self._unlimited(place.topic), room)
 
     def _unlimited(self, topic: str) -> Partitioner:

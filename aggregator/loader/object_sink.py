@@ -143,7 +143,12 @@ def _held(
 
 
 def _opened(
-    layout: ObjectLayout, store: ObjectStore, place: TopicPartition, name: str, begin: int
+    layout: ObjectLayout,
+    store: ObjectStore,
+    place: TopicPartition,
+    name: str,
+    begin: int,
+    incarnation: int = 0,
 ) -> OpenObject:
     """Returns a new object of an encoded partition."""
     metadata = {
@@ -152,7 +157,9 @@ def _opened(
         "sluice-partition": f"{place.topic}/{place.partition}",
         "sluice-begin": str(begin),
     }
-    key = layout.key(place, name, begin)
+    if incarnation:
+        metadata["sluice-incarnation"] = str(incarnation)
+    key = layout.key(place, name, begin, incarnation)
     writer = layout.writer(place, key)
     return OpenObject(
         key,
@@ -160,7 +167,7 @@ def _opened(
         store,
         metadata,
         layout.fingerprint,
-        layout.admission(place, name, writer.decode),
+        layout.admission(place, name, writer.decode, incarnation),
         int(layout.feed.part_mib * MIB),
     )
 

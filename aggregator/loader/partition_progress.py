@@ -361,6 +361,7 @@ class PartitionProgress(Generic[S]):
             epoch=epoch,
             transactional_id=transactional_id,
             topic_id=before.topic_id,
+            incarnation=before.incarnation,
             leader_epoch=self.leader_epoch,
             losses=self._losses,
             dead_letters=self.dead_letters,

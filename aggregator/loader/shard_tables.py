@@ -240,7 +240,12 @@ class ShardTables:
 
         def encoded(rows: Decoded) -> NativeBlock:
             return native(
-                rows, schema, cluster=cluster, topic=place.topic, partition=place.partition
+                rows,
+                schema,
+                cluster=cluster,
+                topic=place.topic,
+                partition=place.partition,
+                incarnation=block.incarnation,
             )
 
         return OutgoingBlock(
@@ -251,6 +256,7 @@ class ShardTables:
                 block.table,
                 block.range.begin,
                 block.range.end,
+                block.incarnation if schema.has_incarnations else None,
             ),
             native=encoded(decoded),
             part=part,

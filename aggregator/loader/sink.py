@@ -41,7 +41,8 @@ class Sink:
     Args:
         forming: of all partitions.
         hold: makes a partition of what was acquired: its intent, and the source's leader epoch.
-        route: returns the records of a partition by table, or by encoded partition.
+        route: returns the records of a partition by table, or by encoded partition; by the
+            incarnation of its log, since names of objects have that.
         clock: of buffers' ages.
         tables: of the reports.
         partition_bytes_max: memory of one partition's buffers, above which it is not fetched.
@@ -53,7 +54,7 @@ class Sink:
 
     forming: Forming
     hold: Callable[[TopicPartition, Intent, int], HeldPartition[Any]]
-    route: Callable[[TopicPartition, RecordSlice], Mapping[str, RecordSlice]]
+    route: Callable[[TopicPartition, RecordSlice, int], Mapping[str, RecordSlice]]
     clock: Callable[[], float]
     tables: Tables
     partition_bytes_max: int

@@ -51,6 +51,6 @@ def table_sink(
 
 
 def _by_table(
-    header: str | None, place: TopicPartition, records: RecordSlice
+    header: str | None, place: TopicPartition, records: RecordSlice, _: int
 ) -> Mapping[str, RecordSlice]:
     return by_table(records, topic=place.topic, header=header)

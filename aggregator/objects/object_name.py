@@ -1,7 +1,8 @@
 """Object name: where the records of an encoded partition are in a bucket.
 
 `<prefix>/<topic>/<encoded partition>/<topic>+<partition>+<offset of the first record>.<extension>`,
-as Confluent's sink names its objects.
+as Confluent's sink names its objects. If the log took the place of a former one, as that of a topic
+that was created again, the offset is followed by `+<incarnation>`: both logs may have it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from dataclasses import dataclass
 KEY_BYTES_MAX = 1024
 """Longest key of an object, in UTF-8."""
 OFFSET_DIGITS = 10
-_FILE = re.compile(r"(?P<topic>[\w.-]+)\+(?P<partition>\d+)\+(?P<begin>\d+)\.(?P<extension>[\w.]+)")
+_FILE = re.compile(
+    r"(?P<topic>[\w.-]+)\+(?P<partition>\d+)\+(?P<begin>\d+)(\+(?P<incarnation>[1-9]\d*))?"
+    r"\.(?P<extension>[\w.]+)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +28,7 @@ class ObjectName:
         begin: offset of the first record.
         extension: without its dot, such as `snappy.parquet`.
         digits: to which the offset is padded.
+        incarnation: of the log that the records are of; 0 is not shown.
     """
 
     prefix: str
@@ -33,11 +38,13 @@ class ObjectName:
     begin: int
     extension: str
     digits: int = OFFSET_DIGITS
+    incarnation: int = 0
 
     @property
     def key(self) -> str:
         """Key in the bucket."""
-        file = f"{self.topic}+{self.partition}+{self.begin:0{self.digits}}.{self.extension}"
+        log = f"+{self.incarnation}" if self.incarnation else ""
+        file = f"{self.topic}+{self.partition}+{self.begin:0{self.digits}}{log}.{self.extension}"
         return "/".join(filter(None, (self.prefix, self.topic, self.encoded_partition, file)))
 
 
@@ -63,5 +70,6 @@ def parsed(key: str, prefix: str) -> ObjectName | None:
         begin=int(found["begin"]),
         extension=found["extension"],
         digits=len(found["begin"]),
+        incarnation=int(found["incarnation"] or 0),
     )
     return name if name.key == key else None

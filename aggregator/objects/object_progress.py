@@ -321,6 +321,7 @@ class ObjectProgress(Generic[S]):
             epoch=epoch,
             transactional_id=transactional_id,
             topic_id=self._intent.topic_id,
+            incarnation=self._intent.incarnation,
             leader_epoch=self.leader_epoch,
             losses=self._intent.losses,
             dead_letters=self.dead_letters,

@@ -25,6 +25,7 @@ class ToldObject:
         encoded_partition: as intents name it; empty where an earlier version told of the object.
         layout: fingerprint of the settings that decided which records are in its folder; empty
             where it is not known.
+        incarnation: of the log that its records are of (see Intent).
         sealed_at_ms, told_at_ms: Unix times.
     """
 
@@ -46,6 +47,7 @@ class ToldObject:
     told_at_ms: int
     layout: str = ""
     encoded_partition: str = ""
+    incarnation: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -63,6 +65,7 @@ class ToldObject:
         layout: str,
         told_at_ms: int,
         encoded_partition: str = "",
+        incarnation: int = 0,
     ) -> ToldObject:
         """Returns the object of a manifest."""
         return cls(
@@ -84,6 +87,7 @@ class ToldObject:
             told_at_ms=told_at_ms,
             layout=layout,
             encoded_partition=encoded_partition,
+            incarnation=incarnation,
         )
 
     def encode(self) -> bytes:

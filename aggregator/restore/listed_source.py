@@ -90,7 +90,9 @@ class ListedSource:
 
     def _may_hold(self, name: ObjectName) -> bool:
         offsets = self._request.wanted.of(name.partition)
-        return offsets is not None and (offsets.end is None or name.begin < offsets.end)
+        if offsets is None or not self._request.takes(name.incarnation):
+            return False
+        return offsets.end is None or name.begin < offsets.end
 
     async def _asked(
         self, name: ObjectName, next_begin: int, limit: asyncio.Semaphore
@@ -132,15 +134,16 @@ class ListedSource:
             digest="",
             sealed_at_ms=int(found.modified_at * 1000),
             told_at_ms=int(found.modified_at * 1000),
+            incarnation=name.incarnation,
         )
 
 
 def _following(names: Iterable[ObjectName]) -> dict[ObjectName, int]:
     """Returns for each object the begin of the next one of its folder."""
     found: dict[ObjectName, int] = {}
-    ends: dict[tuple[str, int], int] = {}
+    ends: dict[tuple[str, int, int], int] = {}
     for name in sorted(names, key=lambda each: each.begin, reverse=True):
-        folder = name.encoded_partition, name.partition
+        folder = name.encoded_partition, name.partition, name.incarnation
         found[name] = ends.get(folder, ENDLESS)
         ends[folder] = name.begin
     return found

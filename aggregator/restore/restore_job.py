@@ -22,6 +22,7 @@ class RestoreRequest:
         source, topic: cluster and topic whose records the feed wrote into objects.
         target, target_topic: where the records go.
         is_listed: the objects are those in the bucket; the source cluster is not asked.
+        incarnation: of the log whose records are restored; None: each partition has had one log.
     """
 
     feed: ObjectFeed
@@ -31,6 +32,11 @@ class RestoreRequest:
     target_topic: str
     wanted: RestoreRange
     is_listed: bool = False
+    incarnation: int | None = None
+
+    def takes(self, incarnation: int) -> bool:
+        """Returns True if objects of a log are among those to restore."""
+        return self.incarnation in (None, incarnation)
 
     @property
     def job(self) -> str:
@@ -40,6 +46,8 @@ class RestoreRequest:
         where = f"{self.feed.bucket}/{self.feed.prefix_of(self.source)}"
         times = wanted.since_ms, wanted.until_ms
         parts = [self.feed.name, self.source, where, self.topic, offsets, *times]
+        if self.incarnation is not None:
+            parts.append(self.incarnation)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
     @property
@@ -51,7 +59,8 @@ class RestoreRequest:
             for number, it in sorted(wanted.offsets.items())
         )
         times = f"{wanted.since_ms}-{wanted.until_ms} ms" if wanted.has_times else ""
-        parts = (f"{self.source} {self.topic} of feed {self.feed.name}", offsets, times)
+        log = "" if self.incarnation is None else f"incarnation {self.incarnation}"
+        parts = (f"{self.source} {self.topic} of feed {self.feed.name}", log, offsets, times)
         return ", ".join(filter(None, parts))
 
 

@@ -78,6 +78,7 @@ def plan_partitions(
         if offsets is None:
             continue
         told = sorted(by_partition.get(partition, ()), key=lambda each: (each.begin, each.key))
+        _refuse_logs(partition, told)
         known = passed.get(partition, max((each.end for each in told), default=0))
         if offsets.end is not None and offsets.end > known:
             raise CannotRestore(
@@ -104,6 +105,19 @@ def named(keys: Sequence[str]) -> str:
     """Returns keys as text, the first ones of many."""
     more = f" and {len(keys) - NAMED_MAX} more" if len(keys) > NAMED_MAX else ""
     return ", ".join(keys[:NAMED_MAX]) + more
+
+
+def _refuse_logs(partition: int, told: Iterable[ToldObject]) -> None:
+    """Raises CannotRestore for objects of several logs: their offsets are not of one order."""
+    ends: dict[int, int] = {}
+    for each in told:
+        ends[each.incarnation] = max(each.end, ends.get(each.incarnation, 0))
+    if len(ends) > 1:
+        logs = ", ".join(f"{number} (up to offset {end})" for number, end in sorted(ends.items()))
+        raise CannotRestore(
+            f"partition {partition} has had several logs, as its topic was created again: "
+            f"{logs}; choose one by --incarnation"
+        )
 
 
 def _refuse_others(objects: Sequence[ToldObject]) -> None:

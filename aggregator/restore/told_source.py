@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
 from aggregator.restore.object_inventory import Inventory
 from aggregator.restore.restore_job import RestoreRequest
@@ -44,19 +45,27 @@ class ToldSource:
     async def take(self) -> Inventory:
         request = self._request
         source = self._cluster.topic(request.topic)
-        passed: dict[int, int] = {}
+        intents: dict[TopicPartition, Intent] = {}
         if source is not None:
             places = [TopicPartition(request.topic, number) for number in source.leaders]
             # Before the objects: what lies below these offsets is told by now.
             intents = await IntentStore(self._cluster, request.feed.name).read(places)
-            passed = {place.partition: intent.offset for place, intent in intents.items()}
         name, seconds = request.feed.name, self._seconds
         ask = partial(
             told_objects, request.source, self._settings, name, seconds, are_all_needed=True
         )
         found = await run_in_thread(ask)
-        objects = [each for each in found if each.topic == request.topic]
-        partitions = max((each.partition + 1 for each in objects), default=0)
+        of_topic = [each for each in found if each.topic == request.topic]
+        objects = [each for each in of_topic if request.takes(each.incarnation)]
+        logs: dict[int, set[int]] = {}
+        for each in objects:
+            logs.setdefault(each.partition, set()).add(each.incarnation)
+        passed = {
+            place.partition: intent.offset
+            for place, intent in intents.items()
+            if intent.incarnation in logs.get(place.partition, {intent.incarnation})
+        }
+        partitions = max((each.partition + 1 for each in of_topic), default=0)
         if source is not None:
             partitions = max(partitions, len(source.leaders))
         return Inventory(objects, passed, partitions)

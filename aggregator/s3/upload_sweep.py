@@ -23,16 +23,17 @@ class ObjectPlace(NamedTuple):
     partition: int
     encoded_partition: str
     begin: int
+    incarnation: int = 0
 
     @classmethod
     def of(cls, name: ObjectName) -> ObjectPlace:
-        return cls(name.topic, name.partition, name.encoded_partition, name.begin)
+        return cls(name.topic, name.partition, name.encoded_partition, name.begin, name.incarnation)
 
     @classmethod
     def named(cls, topic: str, partition: int, intent: Intent) -> set[ObjectPlace]:
         """Returns the places of the objects that an intent names, whatever their schemas are."""
         return {
-            cls(topic, partition, bare(name), each.begin)
+            cls(topic, partition, bare(name), each.begin, intent.incarnation)
             for name, each in intent.tables.items()
             if isinstance(each, Manifest)
         }

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BlockName:
-    """Name of the block with offsets begin..end-1 of a table, from one partition."""
+    """Name of the block with offsets begin..end-1 of a table, from one partition.
+
+    Args:
+        incarnation: of the partition's log (see Intent); None for a table that does not tell logs
+            apart.
+    """
 
     feed: str
     cluster: str
@@ -16,9 +21,12 @@ class BlockName:
     table: str
     begin: int
     end: int
+    incarnation: int | None = None
 
     def __str__(self) -> str:
         source = f"{self.cluster.replace(' ', '.')}-{self.topic}-{self.partition}"
+        if self.incarnation:
+            source += f"+{self.incarnation}"
         return f"sluice-{self.feed}-{source}-{self.table}-{self.begin}-{self.end}"
 
     def rest(self, digest: str) -> str:

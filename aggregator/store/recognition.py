@@ -36,6 +36,7 @@ SELECT _part, groupArray(toInt64(_offset)), groupArray(toInt64(_row)) FROM {tabl
 PREWHERE _partition = %(partition)s AND _offset >= %(begin)s AND _offset < %(end)s
 WHERE _cluster = %(cluster)s AND _topic = %(topic)s
 """
+OF_LOG = "AND _incarnation = %(incarnation)s "
 RUNNING = """
 SELECT count() FROM system.processes
 WHERE query_id = %(name)s OR startsWith(query_id, concat(%(name)s, '-rest-'))
@@ -237,6 +238,9 @@ def _rows_by_part(
         "begin": name.begin,
         "end": name.end,
     }
+    if name.incarnation is not None:
+        query += OF_LOG
+        parameters["incarnation"] = name.incarnation
     if old:
         query += "AND _part NOT IN %(old)s "
         parameters["old"] = tuple(part for (part,) in old)

@@ -28,7 +28,7 @@ from aggregator.tables.column_default import (
 )
 from aggregator.tables.column_type import ColumnType, UnsupportedType, column_type, is_loadable
 from aggregator.tables.decoded import Decoded, Mask
-from aggregator.tables.table_schema import Column, TableSchema
+from aggregator.tables.table_schema import INCARNATION, Column, TableSchema
 from aggregator.tables.value_limits import limits_of
 from replicator.batches import varints
 
@@ -96,7 +96,13 @@ class NativeBlock:
 
 
 def native(
-    decoded: Decoded, schema: TableSchema, *, cluster: str, topic: str, partition: int
+    decoded: Decoded,
+    schema: TableSchema,
+    *,
+    cluster: str,
+    topic: str,
+    partition: int,
+    incarnation: int = 0,
 ) -> NativeBlock:
     """Returns rows as a native block.
 
@@ -114,7 +120,13 @@ def native(
             f"a block of {schema.table} has {len(decoded)} rows; one insert holds {ROWS_MAX}. "
             "Load its records in several blocks"
         )
-    parts = _Parts(decoded, schema, {"_cluster": cluster, "_topic": topic, "_partition": partition})
+    identity: dict[str, str | int] = {
+        "_cluster": cluster,
+        "_topic": topic,
+        "_partition": partition,
+        INCARNATION: incarnation,
+    }
+    parts = _Parts(decoded, schema, identity)
     columns = [
         (column, data) for column in schema.inserted if (data := parts.of(column)) is not None
     ]
@@ -151,7 +163,8 @@ class _Parts:
 
     def of(self, column: Column) -> Octets | None:
         """Returns a column's bytes; None if the server fills it."""
-        if column.name in self.schema.coordinates:
+        is_own = column.name == INCARNATION and self.schema.has_incarnations
+        if is_own or column.name in self.schema.coordinates:
             return self._coordinate(column)
         values = self.decoded.columns.get(column.name)
         if values is None:
@@ -186,7 +199,7 @@ class _Parts:
             return _encoded(kind, pa.array(values).cast(kind.arrow))
         value = self.identity[column.name]
         if isinstance(value, int):
-            return _encoded(kind, pa.array(np.full(rows, value)).cast(kind.arrow))
+            return _encoded(kind, pa.array(np.full(rows, value, np.int64)).cast(kind.arrow))
         if kind.base == "String" and not kind.is_nullable and not kind.is_low_cardinality:
             return _text(value) * rows
         return _encoded(kind, pa.repeat(pa.scalar(value.encode(), kind.arrow), rows))

@@ -18,6 +18,12 @@ COORDINATES = {
     "_row": "UInt32",
 }
 """Columns that identify a row: cluster, topic, partition, offset, and row in its record."""
+INCARNATION = "_incarnation"
+"""Column that tells apart the logs that a partition has had; a table needs it once its topic was
+created again."""
+INCARNATION_TYPE = "UInt64"
+OWN_COLUMNS = {**COORDINATES, INCARNATION: INCARNATION_TYPE}
+"""Columns that no record fills."""
 HASH_DIGITS = 8
 ROW_RULES = 2
 """Version of the rules by which records become rows or dead letters. A loader that repeats a block
@@ -85,6 +91,12 @@ class TableSchema:
     def has_coordinates(self) -> bool:
         """True if the columns identify each row."""
         return len(self.coordinates) == len(COORDINATES)
+
+    @cached_property
+    def has_incarnations(self) -> bool:
+        """True if each row tells which of its partition's logs it is of."""
+        found = (column.type for column in self.inserted if column.name == INCARNATION)
+        return INCARNATION_TYPE in found
 
 
 Schemas = Mapping[str, TableSchema]

@@ -28,6 +28,7 @@ FIRST_ADDED = f"{HEADER_PREFIX}cluster"
 """First of the headers behind those of the record; the record may be a letter itself."""
 COORDINATES = tuple(f"{HEADER_PREFIX}{name}" for name in ("topic", "partition", "offset"))
 TIME = f"{HEADER_PREFIX}timestamp"
+LOG = f"{HEADER_PREFIX}incarnation"
 OFFSET_MAX = (1 << 63) - 1
 
 
@@ -44,12 +45,14 @@ class LetterFields:
 
     Args:
         timestamp_ms: None: the letter does not tell it, as those of older versions.
+        incarnation: of the log that a letter is of; records are of the log that is compared.
     """
 
     key: FieldDigest
     value: FieldDigest
     headers: FieldDigest
     timestamp_ms: int | None
+    incarnation: int = 0
 
     def is_of(self, record: LetterFields) -> bool:
         """Returns True if a letter with these fields is of the record."""
@@ -88,6 +91,7 @@ def letter_fields(
         _told(added, "value") or _digest(value),
         _told(added, "headers") or _digest(encoded_headers(headers[:first])),
         int(time) if time is not None and time.removeprefix("-").isdecimal() else None,
+        int(log) if (log := added.get(LOG, "")).isdecimal() else 0,
     )
     return TopicPartition(topic, int(number)), int(offset), fields
 
@@ -104,13 +108,17 @@ class Letters:
     of: dict[TopicPartition, dict[int, list[LetterFields]]] = field(default_factory=dict)
     is_whole: bool = True
 
-    def offsets(self, place: TopicPartition, begin: int, end: int) -> Ints:
+    def offsets(self, place: TopicPartition, begin: int, end: int, incarnation: int = 0) -> Ints:
         """Returns the offsets of a range that have letters, ascending."""
-        found = (offset for offset in self.of.get(place, ()) if begin <= offset < end)
+        found = (
+            offset
+            for offset, some in self.of.get(place, {}).items()
+            if begin <= offset < end and any(each.incarnation == incarnation for each in some)
+        )
         return np.array(sorted(found), np.int64)
 
     def count(self, place: TopicPartition) -> int:
-        """Returns the number of letters of a partition's records."""
+        """Returns the number of letters of a partition's records, in all its logs."""
         return sum(map(len, self.of.get(place, {}).values()))
 
 
@@ -124,17 +132,21 @@ class LetterCount(NamedTuple):
 
 
 def compared(
-    letters: Letters, place: TopicPartition, records: Mapping[int, LetterFields | None]
+    letters: Letters,
+    place: TopicPartition,
+    records: Mapping[int, LetterFields | None],
+    incarnation: int = 0,
 ) -> LetterCount:
     """Compares the letters of records that have to be dead letters with these.
 
     Args:
         records: by offset; None where only the number of letters is compared.
+        incarnation: of the partition's log.
     """
     own = letters.of.get(place, {})
     found: dict[str, list[int]] = {"missing": [], "doubled": [], "changed": []}
     for offset, record in records.items():
-        some = own.get(offset, [])
+        some = [each for each in own.get(offset, []) if each.incarnation == incarnation]
         if not some:
             found["missing"].append(offset)
         if len(some) > 1:

@@ -59,6 +59,9 @@ class EntryRules(Protocol[E]):
     def between(self, before: E, after: E) -> Iterator[Finding]:
         """Yields what is wrong with an entry that follows another one at once."""
 
+    def across_deletion(self, before: E, after: E) -> Iterator[Finding]:
+        """Yields what is wrong with an entry that stands where another one was deleted."""
+
 
 def is_first(entry: HeldRecord) -> bool:
     """Returns True for an entry that says itself that nothing stood before it.

@@ -14,7 +14,7 @@ from aggregator.verifier.entry_rules import (
     is_first,
     with_losses,
 )
-from aggregator.verifier.finding import Finding, Kind
+from aggregator.verifier.finding import Finding, Kind, Weight
 
 TEXTS = {
     Kind.BACKWARD: "lies before what was named earlier: records may be loaded twice",
@@ -50,6 +50,13 @@ class IntentRules:
 
     def between(self, before: Intent, after: Intent) -> Iterator[Finding]:
         yield from with_losses(before, after, self._between(before, after))
+        if after.losses > before.losses:
+            # The loss of one log was accepted, and none of the next one.
+            yield from _mixed_logs(before, after)
+
+    def across_deletion(self, before: Intent, after: Intent) -> Iterator[Finding]:
+        for each in _mixed_logs(before, after):
+            yield replace(each, weight=Weight.UNKNOWN)
 
     def _between(self, before: Intent, after: Intent) -> Iterator[Finding]:
         if before.topic_id and after.topic_id and before.topic_id != after.topic_id:
@@ -61,6 +68,17 @@ class IntentRules:
             return
         # The count may go back: a loader that reads again leaves out what was compacted away.
         yield from map(_finding, verdicts.between(before, after))
+
+
+def _mixed_logs(before: Intent, after: Intent) -> Iterator[Finding]:
+    """Yields a finding if records of two logs have the same identities."""
+    topics = {before.topic_id, after.topic_id}
+    if len(topics - {None}) == 2 and after.incarnation == before.incarnation:
+        text = (
+            f"topic id {after.topic_id} after {before.topic_id} under one incarnation "
+            f"({after.incarnation}): records of this log may be taken for stored ones of the former"
+        )
+        yield Finding(Kind.TOPIC, text)
 
 
 def _finding(found: verdicts.Finding) -> Finding:

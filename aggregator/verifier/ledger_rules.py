@@ -41,6 +41,9 @@ class LedgerRules:
     def within(self, before: Entry | None, entry: Entry) -> Iterator[Finding]:
         return iter(())
 
+    def across_deletion(self, before: Entry, after: Entry) -> Iterator[Finding]:
+        return iter(())
+
     def between(self, before: Entry, after: Entry) -> Iterator[Finding]:
         yield from with_losses(before, after, self._between(before, after))
 

@@ -150,21 +150,22 @@ def foreign(
 ) -> Iterator[str]:
     """Yields the keys of objects that no manifest names.
 
-    What lies before the first object that was told of a Kafka partition is none of them: another
+    What lies before the first object that was told of a partition's log is none of them: another
     sink wrote it, from which the feed has taken over.
     """
     keys: set[str] = set()
-    firsts: dict[TopicPartition, int] = {}
+    firsts: dict[tuple[str, int, int], int] = {}
     for each in told:
         keys.add(each.key)
-        place = TopicPartition(each.topic, each.partition)
-        firsts[place] = min(each.begin, firsts.get(place, each.begin))
+        log = each.topic, each.partition, each.incarnation
+        firsts[log] = min(each.begin, firsts.get(log, each.begin))
     sealed: set[ObjectPlace] = set()
     for place, intent in intents.items():
         sealed |= ObjectPlace.named(*place, intent)
     for found, name in listed:
-        first = firsts.get(TopicPartition(name.topic, name.partition))
-        is_before = first is None or name.begin < first
+        first = firsts.get((name.topic, name.partition, name.incarnation))
+        # No other sink names incarnations.
+        is_before = not name.incarnation and (first is None or name.begin < first)
         is_named = found.key in keys or ObjectPlace.of(name) in sealed
         if not is_named and not is_before and found.modified_at * 1000 >= since_ms:
             yield found.key

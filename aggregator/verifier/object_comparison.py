@@ -42,6 +42,7 @@ class ObjectComparison:
 
     Args:
         is_compacted: the topic may have lost records that are in objects.
+        incarnation: of the partition's log.
     """
 
     layout: ObjectLayout
@@ -50,6 +51,7 @@ class ObjectComparison:
     place: TopicPartition
     count: RowCount
     is_compacted: bool
+    incarnation: int = 0
     dead: list[int] = field(default_factory=list)
     """Offsets of the records that have to be dead letters."""
     letters: dict[int, LetterFields] = field(default_factory=dict)
@@ -98,7 +100,7 @@ class ObjectComparison:
         """Returns records by encoded partition. Raises SchemasAway."""
         while True:
             try:
-                return self.layout.route(self.place, part)
+                return self.layout.route(self.place, part, self.incarnation)
             except SchemasWanted as wanted:
                 await run_in_thread(self.layout.schemas.fetch, wanted.ids)
 
@@ -133,7 +135,7 @@ class ObjectComparison:
 
     def _rebuilt(self, told: ToldObject, name: str, *, is_careful: bool = False) -> RebuiltObject:
         writer = self.layout.writer(self.place, told.key)
-        admission = self.layout.admission(self.place, name, writer.decode)
+        admission = self.layout.admission(self.place, name, writer.decode, self.incarnation)
         return RebuiltObject(told, name, admission, writer, is_careful)
 
     def _take(self, name: str, part: RecordSlice, begin: int, committed: int) -> None:

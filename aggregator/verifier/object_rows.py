@@ -106,11 +106,23 @@ class ObjectRowCheck:
             for subject, (entry, first) in sorted(self._entries.items()):
                 if isinstance(entry, Intent):
                     place = TopicPartition(subject.topic, subject.partition)
-                    objects = [each for each in told if (each.topic, each.partition) == place]
+                    log = (*place, entry.incarnation)
+                    # Those of a former log have records that Kafka does not have any more.
+                    objects = [
+                        each
+                        for each in told
+                        if (each.topic, each.partition, each.incarnation) == log
+                    ]
                     bounds = await self._bounds(cluster, records, place, entry.offset, first)
                     count = self._count(place.topic)
                     rows = ObjectComparison(
-                        self._layout, self._store, records, place, count, compacted[place.topic]
+                        self._layout,
+                        self._store,
+                        records,
+                        place,
+                        count,
+                        compacted[place.topic],
+                        entry.incarnation,
                     )
                     await rows.compare(objects, *bounds)
                     dead = {at: rows.letters.get(at) for at in rows.dead if at >= bounds[1]}
@@ -156,7 +168,7 @@ class ObjectRowCheck:
         """Looks for the dead letter of each record that is in no object for what is in it, and for
         as many as the intent counts."""
         letters = self._letters or Letters()
-        found = compared(letters, place, records)
+        found = compared(letters, place, records, entry.incarnation)
         lost = max(0, uncounted(letters, place, entry.dead_letters) - found.missing)
         count.missing += found.missing
         count.doubled += found.doubled

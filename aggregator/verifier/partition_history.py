@@ -40,6 +40,7 @@ class History(Generic[E]):
             reference shows the same gap again.
         accepted_at: reference since which an operator accepted a loss; None: none. The count since
             then cannot be right, because what was loaded before is not in it.
+        deleted: last entry before the deletion; None: there was none, or it is not known any more.
     """
 
     version: Version
@@ -48,6 +49,7 @@ class History(Generic[E]):
     is_seen: bool = True
     gap_at: int | None = None
     accepted_at: int | None = None
+    deleted: E | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,8 @@ def judge(
             return Judged(replace(before, is_seen=True), is_new=False)
         return Judged(before, is_new=False)
     if commit is None:
-        return Judged(History(version, None, None), True, tuple(_deleted(before)))
+        last = (before.entry or before.deleted) if before else None
+        return Judged(History(version, None, None, deleted=last), True, tuple(_deleted(before)))
     try:
         entry = rules.decode(commit.offset, commit.metadata)
     except UnreadableRecord as error:
@@ -135,6 +138,8 @@ def _findings(rules: EntryRules[E], before: History[E] | None, entry: E) -> Iter
     if before is None or before.entry is None:
         if not is_first(entry):
             yield Finding(Kind.UNSEEN, _why_unseen(before), Weight.UNKNOWN)
+        if before is not None and before.deleted is not None:
+            yield from rules.across_deletion(before.deleted, entry)
         return
     is_known_gap = before.gap_at is not None and before.gap_at == rules.reference(entry)
     for each in rules.between(before.entry, entry):

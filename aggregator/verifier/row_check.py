@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ from aggregator.intents.intent import Intent
 from aggregator.store.recognition import Identities
 from aggregator.store.replica import Replica
 from aggregator.store.shard_store import DRIVER_ERRORS, NotStored, ShardStore, StoreTimeouts
-from aggregator.tables.table_schema import TableSchema
+from aggregator.tables.table_schema import INCARNATION, TableSchema
 from aggregator.verifier.cluster_judge import LastEntry
 from aggregator.verifier.dead_letter_check import (
     Letters,
@@ -32,8 +32,11 @@ from aggregator.verifier.plain_records import reader_of
 from aggregator.verifier.row_digest import Digest, Ints, chunks, difference, digest, ranges
 from aggregator.verifier.row_values import RowValues
 from aggregator.verifier.table_rows import (
+    LogRange,
     Ranges,
+    RowsFrom,
     TableDigests,
+    read_counts,
     read_digests,
     read_rows,
     read_values,
@@ -126,12 +129,15 @@ class _Found:
 
     Args:
         digests: None if the table cannot be compared there, for the reason `why`.
+        behind: rows from the committed offsets on, by partition.
     """
 
     replica: Replica
+    schema: TableSchema
     count: RowCount
     digests: TableDigests | None
     why: str = ""
+    behind: Mapping[int, RowsFrom] = field(default_factory=dict)
 
 
 class RowCheck:
@@ -220,10 +226,11 @@ class RowCheck:
         }
         letters = self._letter_count(topic)
         missing = Counter[int]()
-        for partition, (begin, end) in bounds.items():
+        await self._compare_ends(reader, store, topic, bounds, found)
+        for partition, (begin, end, incarnation) in bounds.items():
             for number, first, last in chunks(begin, end):
                 place = partition, number
-                bound = partition, first, last
+                bound = LogRange(first, last, incarnation)
                 try:
                     read = await reader.read(topic, partition, first, last, tables)
                 except (NotRead, BrokenBatch, Answered) as error:
@@ -234,7 +241,7 @@ class RowCheck:
                 known = Letters()
                 if counted[partition] or any(each.dead for each in read.values()):
                     known = await self._all_letters(cluster, reader)
-                lettered = known.offsets(TopicPartition(topic, partition), first, last)
+                lettered = known.offsets(TopicPartition(topic, partition), *bound)
                 for name, replicas in found.items():
                     of_table = read.get(name, RecordsOfTable())
                     _compare_contents(replicas, partition, number)
@@ -245,11 +252,17 @@ class RowCheck:
                     if of_table.slices and (sample := _comparable(replicas)):
                         schema = tables[name]
                         await run_in_thread(
-                            self._compare_values, store, sample, schema, partition, of_table
+                            self._compare_values,
+                            store,
+                            sample,
+                            schema,
+                            partition,
+                            bound,
+                            of_table,
                         )
                 for name, of_table in read.items():
                     missing[partition] += await self._compare_letters(
-                        store, letters, known, bound, name, of_table, found.get(name)
+                        store, letters, known, place, bound, name, of_table, found.get(name)
                     )
         for partition, number in counted.items():
             if number:
@@ -276,7 +289,8 @@ class RowCheck:
         store: ShardStore,
         count: RowCount,
         letters: Letters,
-        bound: tuple[int, int, int],
+        chunk: tuple[int, int],
+        bound: LogRange,
         table: str,
         records: RecordsOfTable,
         replicas: list[_Found] | None,
@@ -287,9 +301,9 @@ class RowCheck:
         Args:
             replicas: None: there is no such table.
         """
-        partition, begin, end = bound
+        partition = chunk[0]
         place = TopicPartition(count.topic, partition)
-        lettered = {*letters.offsets(place, begin, end).tolist()}
+        lettered = {*letters.offsets(place, *bound).tolist()}
         wanted = records.dead | lettered
         fields = {
             offset: record_fields(part, at) if offset in lettered else None
@@ -304,11 +318,11 @@ class RowCheck:
             count.doubt(f"{text} are no dead letters, and may have been rows of it")
             fields = {offset: fields[offset] for offset in fields if offset in lettered}
         elif replicas and replicas[0].digests is not None and len(absent):
-            stored = await run_in_thread(self._rows, store, replicas[0], *bound)
+            stored = await run_in_thread(self._rows, store, replicas[0], partition, bound)
             # They were loaded by other columns: the table's own count names them as surplus.
             loaded = {*stored.offset.tolist()} if stored else set()
             fields = {offset: it for offset, it in fields.items() if offset not in loaded}
-        found = compared(letters, place, fields)
+        found = compared(letters, place, fields, bound.incarnation)
         count.expected += len(fields)
         count.found += len(fields) - found.missing
         count.missing += found.missing
@@ -325,7 +339,7 @@ class RowCheck:
         store: ShardStore,
         found: _Found,
         place: tuple[int, int],
-        bound: tuple[int, int, int],
+        bound: LogRange,
         expected: Identities,
         lettered: Ints,
         is_compacted: bool,
@@ -350,12 +364,12 @@ class RowCheck:
         count.found += had.rows
         if had == digest(expected):
             return
-        partition, begin, end = bound
+        partition = place[0]
         if count.examined >= EXAMINED_MAX:
             count.doubt(f"more than {EXAMINED_MAX} chunks differ; the others were not examined")
             return
         count.examined += 1
-        rows = await run_in_thread(self._rows, store, found, partition, begin, end)
+        rows = await run_in_thread(self._rows, store, found, partition, bound)
         if rows is None:
             return
         differing = difference(expected, rows)
@@ -370,6 +384,40 @@ class RowCheck:
         for what, offsets in parts.items():
             if len(offsets):
                 count.example(f"{what}: partition {partition}, offsets {ranges(offsets)}")
+
+    async def _compare_ends(
+        self,
+        reader: TopicRows,
+        store: ShardStore,
+        topic: str,
+        bounds: Ranges,
+        tables: Mapping[str, Sequence[_Found]],
+    ) -> None:
+        """Looks for rows behind the ends of logs: a former log of the name has left them, and a
+        block of today's may be taken for them.
+
+        The ends are read after the rows, since a log that is loaded grows.
+        """
+        behind = [
+            (number, each) for some in tables.values() for each in some for number in each.behind
+        ]
+        ends = {
+            number: await reader.records.log_end(topic, number)
+            for number in sorted({number for number, _ in behind})
+        }
+        for number, each in behind:
+            if each.behind[number].last_offset < ends[number]:
+                continue
+            beyond = bounds[number]._replace(begin=ends[number])
+            found = await run_in_thread(self._from, store, each, {number: beyond})
+            if number in found:
+                each.count.found += found[number].rows
+                each.count.surplus += found[number].rows
+                each.count.example(
+                    f"surplus: partition {number}, offsets {ends[number]}.."
+                    f"{found[number].last_offset} behind the end of its log: rows of a former log "
+                    "have the identities of records to come"
+                )
 
     # -- threads
 
@@ -386,20 +434,37 @@ class RowCheck:
         count = RowCount(self._name, self._feed.name, topic, schema.table, name)
         self._counts.append(count)
         if not schema.has_coordinates:
-            return _Found(replica, count, None, "the table has no coordinate columns")
+            return _Found(replica, schema, count, None, "the table has no coordinate columns")
+        if not schema.has_incarnations and any(each.incarnation for each in bounds.values()):
+            why = f"the table has no column {INCARNATION}: it mixes rows of two logs"
+            return _Found(replica, schema, count, None, why)
         try:
             with replica.connected() as it:
                 client, database = it.client, store.database
                 if not wait_complete(client, database, schema.table, self._timeout_seconds):
-                    return _Found(replica, count, None, "the replica lacks parts of the table")
+                    why = "the replica lacks parts of the table"
+                    return _Found(replica, schema, count, None, why)
                 digests = read_digests(client, database, schema, self._name, topic, bounds)
+                begins = {number: it._replace(begin=it.end) for number, it in bounds.items()}
+                behind = read_counts(client, database, schema, self._name, topic, begins)
         except DRIVER_ERRORS as error:
             self._problems.append(f"ClickHouse at {name}: {reason(error)}")
-            return _Found(replica, count, None, "the replica did not answer")
-        return _Found(replica, count, digests)
+            return _Found(replica, schema, count, None, "the replica did not answer")
+        return _Found(replica, schema, count, digests, behind=behind)
+
+    def _from(self, store: ShardStore, found: _Found, begins: Ranges) -> Mapping[int, RowsFrom]:
+        count = found.count
+        try:
+            with found.replica.connected() as it:
+                return read_counts(
+                    it.client, store.database, found.schema, self._name, count.topic, begins
+                )
+        except DRIVER_ERRORS as error:
+            self._problems.append(f"ClickHouse at {count.replica}: {reason(error)}")
+            return {}
 
     def _rows(
-        self, store: ShardStore, found: _Found, partition: int, begin: int, end: int
+        self, store: ShardStore, found: _Found, partition: int, wanted: LogRange
     ) -> Identities | None:
         count = found.count
         try:
@@ -407,12 +472,11 @@ class RowCheck:
                 return read_rows(
                     it.client,
                     store.database,
-                    count.table,
+                    found.schema,
                     self._name,
                     count.topic,
                     partition,
-                    begin,
-                    end,
+                    wanted,
                 )
         except DRIVER_ERRORS as error:
             self._problems.append(f"ClickHouse at {count.replica}: {reason(error)}")
@@ -424,6 +488,7 @@ class RowCheck:
         found: _Found,
         schema: TableSchema,
         partition: int,
+        bound: LogRange,
         records: RecordsOfTable,
     ) -> None:
         """Compares the columns of a chunk's rows with what a second reader finds in the records.
@@ -439,7 +504,8 @@ class RowCheck:
             with found.replica.connected() as it:
                 for part in records.slices:
                     begin, end = int(part.offset[0]), int(part.offset[-1]) + 1
-                    rows = read_values(it.client, store.database, schema, *place, begin, end)
+                    wanted = bound._replace(begin=begin, end=end)
+                    rows = read_values(it.client, store.database, schema, *place, wanted)
                     values.compare(part, expected, list(rows))
         except DRIVER_ERRORS as error:
             self._problems.append(f"ClickHouse at {count.replica}: {reason(error)}")
@@ -461,7 +527,7 @@ class RowCheck:
             self._stores[number] = ShardStore(shard, timeouts, feed=self._feed.name, kept=1)
         return self._stores[number]
 
-    async def _bounds(self, reader: TopicRows, topic: str) -> dict[int, tuple[int, int]]:
+    async def _bounds(self, reader: TopicRows, topic: str) -> dict[int, LogRange]:
         """Returns the offsets to compare: from the time asked for, up to what is loaded."""
         bounds = {}
         for subject, (entry, first) in sorted(self._entries.items()):
@@ -471,8 +537,8 @@ class RowCheck:
             if self._feed.start != "earliest":
                 # Records before the start were never loaded.
                 begin = max(begin, first)
-            if begin < entry.offset:
-                bounds[subject.partition] = begin, entry.offset
+            end = entry.offset
+            bounds[subject.partition] = LogRange(min(begin, end), end, entry.incarnation)
         return bounds
 
     def _may_have(self, topic: str, table: str) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from clickhouse_driver import Client
 
 from aggregator.store.identifier import quoted
 from aggregator.store.recognition import Identities, is_complete
-from aggregator.tables.table_schema import TableSchema
+from aggregator.tables.table_schema import INCARNATION, TableSchema
 from aggregator.verifier.plain_cells import compared_columns, selected
 from aggregator.verifier.row_digest import CHUNK_OFFSETS, DIGEST_SQL, Digest
 
@@ -23,17 +23,30 @@ SELECT toInt64(_partition), toInt64(intDiv(_offset, {chunk})) AS chunk, count(),
 FROM {table} WHERE {of_topic} AND ({ranges}) GROUP BY _partition, chunk
 """
 ROWS = """
-SELECT toInt64(_offset), toInt64(_row) FROM {table}
-WHERE {of_topic} AND _partition = %(partition)s AND _offset >= %(begin)s AND _offset < %(end)s
+SELECT toInt64(_offset), toInt64(_row) FROM {table} WHERE {of_topic} AND {range}
 """
 VALUES = """
-SELECT toInt64(_offset), toInt64(_row){values} FROM {table}
-WHERE {of_topic} AND _partition = %(partition)s AND _offset >= %(begin)s AND _offset < %(end)s
+SELECT toInt64(_offset), toInt64(_row){values} FROM {table} WHERE {of_topic} AND {range}
 ORDER BY _offset, _row
 """
 
-Ranges = Mapping[int, tuple[int, int]]
-"""Offsets begin..end-1 of each partition."""
+COUNTS = """
+SELECT toInt64(_partition), count(), toInt64(max(_offset)) FROM {table}
+WHERE {of_topic} AND ({ranges}) GROUP BY _partition
+"""
+OFFSET_MAX = 2**63 - 1
+
+
+class LogRange(NamedTuple):
+    """Offsets begin..end-1 of a partition's log, whose incarnation each row names."""
+
+    begin: int
+    end: int
+    incarnation: int = 0
+
+
+Ranges = Mapping[int, LogRange]
+"""Offsets to compare, by partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,33 @@ def wait_complete(client: Client, database: str, table: str, timeout_seconds: fl
     return True
 
 
+class RowsFrom(NamedTuple):
+    """Rows of a partition from an offset on."""
+
+    rows: int
+    last_offset: int
+
+
+def read_counts(
+    client: Client,
+    database: str,
+    schema: TableSchema,
+    cluster: str,
+    topic: str,
+    begins: Mapping[int, LogRange],
+) -> dict[int, RowsFrom]:
+    """Returns the rows from the begin of each range on, whatever its end; a partition without any
+    is left out. Raises the errors of the driver."""
+    open_ended = {number: each._replace(end=OFFSET_MAX) for number, each in begins.items()}
+    query = COUNTS.format(
+        table=_escaped(quoted(database, schema.table)),
+        of_topic=OF_TOPIC,
+        ranges=_of_ranges(schema, open_ended),
+    )
+    found = client.execute(query, {"cluster": cluster, "topic": topic})
+    return {partition: RowsFrom(count, last) for partition, count, last in found}
+
+
 def read_digests(
     client: Client,
     database: str,
@@ -71,17 +111,13 @@ def read_digests(
     ranges: Ranges,
 ) -> TableDigests:
     """Returns the digests of a topic's rows in a table. Raises the errors of the driver."""
-    bounds = " OR ".join(
-        f"(_partition = {int(partition)} AND _offset >= {int(begin)} AND _offset < {int(end)})"
-        for partition, (begin, end) in sorted(ranges.items())
-    )
     query = DIGESTS.format(
         chunk=CHUNK_OFFSETS,
         digest=DIGEST_SQL,
         content=_content(schema),
         table=_escaped(quoted(database, schema.table)),
         of_topic=OF_TOPIC,
-        ranges=bounds or "0",
+        ranges=_of_ranges(schema, ranges),
     )
     found = client.execute(query, {"cluster": cluster, "topic": topic})
     return TableDigests(
@@ -93,23 +129,19 @@ def read_digests(
 def read_rows(
     client: Client,
     database: str,
-    table: str,
+    schema: TableSchema,
     cluster: str,
     topic: str,
     partition: int,
-    begin: int,
-    end: int,
+    wanted: LogRange,
 ) -> Identities:
     """Returns the rows of a range of offsets. Raises the errors of the driver."""
-    query = ROWS.format(table=_escaped(quoted(database, table)), of_topic=OF_TOPIC)
-    parameters = {
-        "cluster": cluster,
-        "topic": topic,
-        "partition": partition,
-        "begin": begin,
-        "end": end,
-    }
-    columns = client.execute(query, parameters, columnar=True)
+    query = ROWS.format(
+        table=_escaped(quoted(database, schema.table)),
+        of_topic=OF_TOPIC,
+        range=_of_range(schema, partition, wanted),
+    )
+    columns = client.execute(query, {"cluster": cluster, "topic": topic}, columnar=True)
     if not columns:
         return Identities()
     offset, row = columns
@@ -123,8 +155,7 @@ def read_values(
     cluster: str,
     topic: str,
     partition: int,
-    begin: int,
-    end: int,
+    wanted: LogRange,
 ) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """Yields offset, row and columns of a range of offsets, in this order. Raises the errors of the
     driver."""
@@ -134,13 +165,30 @@ def read_values(
         values=_escaped("".join(f", {text}" for text in texts)),
         table=_escaped(quoted(database, schema.table)),
         of_topic=OF_TOPIC,
+        range=_of_range(schema, partition, wanted),
     )
-    parameters = {"cluster": cluster, "topic": topic, "partition": partition}
-    limits = {"begin": begin, "end": end}
+    parameters = {"cluster": cluster, "topic": topic}
     names = [name for name, _ in columns]
     settings = {"strings_as_bytes": True}
-    for offset, row, *cells in client.execute(query, parameters | limits, settings=settings):
+    for offset, row, *cells in client.execute(query, parameters, settings=settings):
         yield offset, row, dict(zip(names, cells, strict=True))
+
+
+def _of_ranges(schema: TableSchema, ranges: Ranges) -> str:
+    parts = (f"({_of_range(schema, number, each)})" for number, each in sorted(ranges.items()))
+    return " OR ".join(parts) or "0"
+
+
+def _of_range(schema: TableSchema, partition: int, wanted: LogRange) -> str:
+    """Returns the condition for the rows of a range. A table without the column has one log."""
+    terms = [
+        f"_partition = {int(partition)}",
+        f"_offset >= {int(wanted.begin)}",
+        f"_offset < {int(wanted.end)}",
+    ]
+    if schema.has_incarnations:
+        terms.append(f"{INCARNATION} = {int(wanted.incarnation)}")
+    return " AND ".join(terms)
 
 
 def _content(schema: TableSchema) -> str:

@@ -34,6 +34,11 @@ class TopicRecords:
         async with asyncio.timeout(self._timeout_seconds):
             return await self._cluster.offset_at(topic, partition, since_ms)
 
+    async def log_end(self, topic: str, partition: int) -> int:
+        """Returns the offset of the next record. Raises Unreachable."""
+        async with asyncio.timeout(self._timeout_seconds):
+            return await self._cluster.log_end(topic, partition)
+
     async def slices(
         self, topic: str, partition: int, begin: int, end: int
     ) -> AsyncIterator[RecordSlice]:

@@ -23,7 +23,10 @@ FEED = "flights"
 REPLICAS = 2
 TYPES = {"int64": "Int64", "float64": "Nullable(Float64)"}
 OTHER_TYPE = "Nullable(String)"
-COORDINATES = "_cluster String, _topic String, _partition UInt32, _offset UInt64, _row UInt32"
+COORDINATES = (
+    "_cluster String, _topic String, _partition UInt32, _offset UInt64, _row UInt32, "
+    "_incarnation UInt64"
+)
 SILENCE_SECONDS_MAX = 60.0
 
 

@@ -53,9 +53,24 @@ class FeedOrders(BaseModel):
         return max(times, default=None)
 
     def skipped(
-        self, cluster: str, topic: str, partition: int, table: str, begin: int, end: int
+        self,
+        cluster: str,
+        topic: str,
+        partition: int,
+        table: str,
+        begin: int,
+        end: int,
+        incarnation: int = 0,
     ) -> SkipReplay | None:
-        """Returns the order to drop exactly this block; None if the block has to be loaded."""
-        block = (cluster, topic, partition, table, begin, end)
-        found = (each for each in self.skips if (*each.subject, each.begin, each.end) == block)
+        """Returns the order to drop exactly this block; None if the block has to be loaded.
+
+        Args:
+            incarnation: of the partition's log: a former one may have had a block of the same name.
+        """
+        block = (cluster, topic, partition, table, begin, end, incarnation)
+        found = (
+            each
+            for each in self.skips
+            if (*each.subject, each.begin, each.end, each.incarnation or 0) == block
+        )
         return next(found, None)

@@ -203,6 +203,9 @@ class SkipReplay(FeedOrder):
     """Drops one block that a loader has to repeat: offsets begin..end-1 of a table in a partition.
 
     An order about another block than the one that the partition's intent names has no effect.
+
+    Args:
+        incarnation: of the partition's log, as its intent says; None for 0.
     """
 
     kind: Literal["skip-replay"] = "skip-replay"
@@ -212,6 +215,7 @@ class SkipReplay(FeedOrder):
     table: str
     begin: Natural
     end: Natural
+    incarnation: Natural | None = None
 
     @property
     def subject(self) -> tuple[str | int, ...]:

@@ -33,7 +33,10 @@ def checked(ground: FeedGround, **shard: object) -> FeedCheck:
 
 
 def test_a_sound_table_has_no_mistake_and_gets_no_row_and_no_part(ground, replicated_database):
-    columns = f"{COLUMNS}, at DateTime DEFAULT now(), long UInt64 MATERIALIZED length(name)"
+    columns = (
+        f"{COLUMNS}, _incarnation UInt64, at DateTime DEFAULT now(), "
+        "long UInt64 MATERIALIZED length(name)"
+    )
     replicated_database.create_table(
         ground.topic, columns, order_by="_offset",
         settings={"replicated_deduplication_window": 100_000},

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import pytest
+from confluent_kafka.admin import NewTopic
 
 from aggregator.loader.reports import FeedPartition
+from deploy.lab.wait import until
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 from tests.live.feed_ground import CLUSTER, FeedGround, documents
+from tests.live.feed_oracle import findings
+from tests.live.feed_steps import Step, begin_with_end
+from tests.live.test_feed_kills import await_death
 from tests.live.test_feed_look import commit, ground
+from tests.live.test_feed_sources import make_feed
+from tests.live.topics import delete
 from tui.actions.feed_loss_acceptance import BadRestart, FeedLossRequest, accept_feed_losses
 from tui.state.feed_losses import FeedLosses
 from tui.state.feed_scope import Scope
 
-__all__ = ["ground"]  # fixture
+__all__ = ["ground", "make_feed"]  # fixtures
 
 
 def accepted(
@@ -56,3 +63,30 @@ def test_a_loss_without_an_end_needs_an_offset_of_the_log(ground):
         accepted(ground, partition=0, restart_at=6)
     (done,) = accepted(ground, partition=0, restart_at=3).continued
     assert done.offset == ground.intents()[0].offset == 3
+
+
+def recreated(feed: FeedGround, count: int) -> None:
+    """Creates the topic of a feed again, and waits until its partition is parked for that."""
+    delete(feed.cluster, feed.topic)
+    feed.cluster.create_topics(NewTopic(feed.topic, 1))
+    feed.send(documents(count, first=1000))
+    # Kafka deletes committed offsets with their topic, unless the loader was faster.
+    assert until(lambda: accepted(feed, is_accepting=False).parked, 60), feed.intents()
+
+
+def test_a_block_of_a_recreated_topic_is_not_taken_for_rows_of_the_former_one(make_feed):
+    feed = make_feed()
+    feed.send(documents(200))
+    feed.load()
+    feed.wait_count(200)
+    recreated(feed, 200)
+    (why,) = accepted(feed, partition=0, restart_at=0).left.values()
+    feed.database.order(0, why.partition("; run ")[2].partition(" on clickhouse:")[0])
+    assert accepted(feed, partition=0, restart_at=0).left == {}
+    feed.publish()
+    await_death(begin_with_end(feed, Step.INTENT_COMMITTED))
+    feed.load()
+    feed.wait_count(400)
+    ids = sorted(row.id for row in feed.rows())
+    assert ids == [*range(200), *range(1000, 1200)]
+    assert not findings(feed)

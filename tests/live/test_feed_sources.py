@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import NewTopic
 
 from aggregator.loader.loss_acceptance import AcceptedLosses, accept
+from aggregator.tables.table_schema import INCARNATION, INCARNATION_TYPE
 from balancer.plan import TopicPartition
 from deploy.lab.traffic import Shape, TrafficRecord
 from deploy.lab.wait import until
@@ -201,6 +202,7 @@ def test_retention_that_passes_a_frozen_loader_is_named(make_feed):
 
 def test_a_topic_that_is_deleted_and_created_again_is_named_and_loaded_once_accepted(make_feed):
     feed = make_feed(partitions=1)
+    feed.database.order(0, f"ALTER TABLE {feed.topic} ADD COLUMN {INCARNATION} {INCARNATION_TYPE}")
     loader = feed.load_apart()
     feed.send(documents(100))
     feed.wait_count(100)

@@ -3,6 +3,8 @@ again. Records that can be written are in one object; others stop their partitio
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from confluent_kafka.admin import NewTopic
 
@@ -13,6 +15,7 @@ from tests.live.feed_ground import documents
 from tests.live.object_ground import ObjectGround
 from tests.live.object_steps import Step, begin_with_end
 from tests.live.test_feed_kills import await_death
+from tests.live.test_feed_loss_acceptance import accepted as losses_accepted
 from tests.live.test_feed_sources import accepted, await_parked, delete_below
 from tests.live.test_object_loading import object_server
 from tests.live.topics import delete
@@ -100,3 +103,28 @@ def test_a_topic_that_is_deleted_and_created_again_is_named_and_not_read_on(make
     feed.send(documents(30, first=500))
     assert until(lambda: "event=parked" in loader.log.read_text(), 60), loader.failure("?")
     assert feed.objects() == before
+
+
+def test_objects_of_a_recreated_topic_are_not_taken_for_those_of_the_former_one(make_feed):
+    """Both logs have the same records, so that their objects have the same bytes."""
+    feed = make_feed()
+    records = [replace(each, timestamp_ms=1_764_000_000_000) for each in documents(50)]
+    feed.send(records)
+    loader = feed.load_apart()
+    feed.wait_passed(50)
+    before = feed.objects()
+    delete(feed.cluster, feed.topic)
+    feed.cluster.create_topics(NewTopic(feed.topic, 1))
+    feed.send(records)
+    assert until(lambda: "event=parked" in loader.log.read_text(), 60), loader.failure("?")
+    loader.kill()
+    assert not losses_accepted(feed, partition=0, restart_at=0).left
+    await_death(begin_with_end(feed, Step.SEALED))
+    feed.load()
+    feed.wait_passed(50)
+    found = feed.objects()
+    assert {name: found.pop(name) for name in before} == before
+    assert {replace(name, incarnation=0): data for name, data in found.items()} == before
+    assert len({name.incarnation for name in found}) == 1
+    told = feed.told()
+    assert {name.key for name in [*before, *found]} == told.keys()

@@ -170,6 +170,22 @@ def test_dead_letters_are_compared_with_their_records(loaded):
     assert len(doubts) == 2, count
 
 
+def test_rows_behind_the_end_of_a_log_are_rows_of_a_former_one(loaded):
+    """A version that knew no incarnations has accepted a topic that was created again."""
+    with loaded.database.client(settings={"insert_quorum": 2}) as client:
+        client.execute(
+            f"INSERT INTO {loaded.topic} SELECT id, name, price, _cluster, _topic, _partition, "
+            f"_offset + 100000, _row FROM {loaded.topic} WHERE _partition = 1 AND _offset < 4"
+        )
+        former = client.execute(f"SELECT count() FROM {loaded.topic} WHERE _offset >= 100000")
+    for each in (found := compared(loaded)).row_counts:
+        assert (each.missing, each.surplus, each.doubled) == (0, *former[0], 0), each
+        assert "rows of a former log" in each.examples[0]
+    assert found.has_anomaly
+    loaded.database.order(0, f"ALTER TABLE {loaded.topic} ADD COLUMN _incarnation UInt64")
+    assert compared(loaded).has_anomaly
+
+
 def test_a_replica_whose_rows_have_other_columns_is_found(loaded):
     table, other = loaded.topic, 2
     query = f"SELECT * FROM {table}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from aggregator.intents.intent_store import IntentStore
+from aggregator.loader.known_records import KnownRecords, known_records
 from aggregator.loader.loss_acceptance import accept
 from aggregator.loader.reports import FeedPartition
 from balancer.plan import TopicPartition
@@ -109,17 +110,23 @@ def _of_cluster(appliance: Appliance, name: ClusterName, request: FeedLossReques
     if not partitions:
         return FeedLosses()
     cluster = Cluster(name, settings, client_id="sluice-accept-loss")
+    known = known_records(appliance, request.feed, name, request.timeout_seconds)
     try:
-        return asyncio.run(_accepted(cluster, partitions, request))
+        return asyncio.run(_accepted(cluster, partitions, request, known))
     except TimeoutError:
         raise Unreachable(
             f"{name}: given up after {request.timeout_seconds:g} s; look again with `sluice "
             "aggregate accept-loss`: what was not accepted is parked as before"
         ) from None
+    finally:
+        known.close()
 
 
 async def _accepted(
-    cluster: Cluster, partitions: list[TopicPartition], request: FeedLossRequest
+    cluster: Cluster,
+    partitions: list[TopicPartition],
+    request: FeedLossRequest,
+    known: KnownRecords,
 ) -> FeedLosses:
     name, feed = str(cluster.name), request.feed.name
     async with asyncio.timeout(request.timeout_seconds):
@@ -132,7 +139,7 @@ async def _accepted(
                 await _check_restarts(cluster, parked, request.restart_at)
             reasons = {_place(each.partition): each.reason for each in parked}
             try:
-                result = await accept(cluster, feed, list(reasons), request.restart_at)
+                result = await accept(cluster, feed, list(reasons), request.restart_at, known=known)
             except Fenced:
                 return FeedLosses(left=dict.fromkeys((p.partition for p in parked), FASTER))
         finally:

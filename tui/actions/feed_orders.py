@@ -89,6 +89,7 @@ def skip_replay(
             table=each.table,
             begin=each.block.begin,
             end=each.block.end,
+            incarnation=each.incarnation or None,
         )
         for each in blocks
     )

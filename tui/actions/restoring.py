@@ -64,6 +64,7 @@ def restore_request(
     wanted: RestoreRange,
     *,
     is_listed: bool = False,
+    incarnation: int | None = None,
 ) -> RestoreRequest:
     """Returns the job of a command line.
 
@@ -90,6 +91,7 @@ def restore_request(
         target_topic=target_topic or topic,
         wanted=wanted,
         is_listed=is_listed,
+        incarnation=incarnation,
     )
 
 

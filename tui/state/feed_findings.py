@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from aggregator.loader.known_records import adding
 from aggregator.store.schema_reader import TableFacts
 from aggregator.tables.column_type import UnsupportedType, column_type
-from aggregator.tables.table_schema import COORDINATES, Column
+from aggregator.tables.table_schema import COORDINATES, OWN_COLUMNS, Column
 from aggregator.tables.unrepeatable import unrepeatable
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ClickHouseFeed, Shard
@@ -226,7 +227,7 @@ def _of_column(where: str, column: Column) -> Iterator[Finding]:
         column_type(column.type)
     except UnsupportedType as error:
         yield Finding(where, str(error))
-    wanted = COORDINATES.get(column.name)
+    wanted = OWN_COLUMNS.get(column.name)
     bare = column.type.removeprefix("LowCardinality(").removesuffix(")")
     if wanted and bare != wanted:
         yield Finding(where, f"has the type {column.type}; this coordinate is a {wanted}")
@@ -249,6 +250,13 @@ def _of_recognition(
             where,
             "has partitions and no coordinate columns: of a block that an insert "
             "stored in part nobody can tell which part",
+        )
+    if schema.has_coordinates and not schema.has_incarnations:
+        yield Finding(
+            where,
+            "cannot tell the rows of a topic from those of one that was created again under its "
+            f"name; before that: {adding(facts.shard.database, schema)}",
+            is_mistake=False,
         )
     yield from _of_window(where, table, facts, outage_seconds)
 

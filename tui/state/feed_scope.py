@@ -25,8 +25,13 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class PendingBlock:
-    """Block that an intent names: a loader that takes its partition over has to repeat it."""
+    """Block that an intent names: a loader that takes its partition over has to repeat it.
+
+    Args:
+        incarnation: of the partition's log.
+    """
 
     partition: FeedPartition
     table: str
     block: TableRange
+    incarnation: int = 0

@@ -84,6 +84,7 @@ def intents(draw, tables_max=8):
         epoch=draw(st.integers(-1, 32767)),
         transactional_id=draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=40)),
         topic_id=draw(st.none() | st.uuids()),
+        incarnation=draw(offsets),
         leader_epoch=draw(st.integers(-1, 2**31 - 1)),
         losses=draw(st.integers(0, 2**31)),
         dead_letters=draw(offsets),
@@ -108,6 +109,13 @@ def plain(**fields):
             **fields,
         }
     )
+
+
+def test_the_first_log_is_written_as_by_versions_that_knew_no_other():
+    offset, text = encode(plain())
+    assert "log" not in json.loads(text)
+    assert decode(offset, text).incarnation == 0
+    assert json.loads(encode(plain(incarnation=5))[1])["log"] == 5
 
 
 @given(intents())

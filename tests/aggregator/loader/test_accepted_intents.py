@@ -177,3 +177,18 @@ def test_markers_that_are_told_elsewhere_stay_unless_the_log_behind_them_is_anot
     with pytest.raises(NoRestart, match="2 folders are passed to offsets behind the cut at 150"):
         accepted(truncated, today(), "free")
     assert accepted(truncated, today(), "free", restart_at=150).told is None
+
+
+@pytest.mark.parametrize("kind", [LossKind.SOURCE_RECREATED, LossKind.OBJECT_TAKEN])
+def test_another_log_is_named_by_the_time_of_its_acceptance_whatever_it_was_parked_for(kind):
+    first = accepted(parked(kind, 100, None), today(NEW), "free", opened_at_ms=9_000)
+    assert first.incarnation == 9_000
+    again = first.park(Loss(LossKind.SOURCE_RECREATED, 0, None))
+    # The clock of the operator's host may have gone back.
+    assert accepted(again, today(OLD), "free", opened_at_ms=8_000).incarnation == 9_001
+
+
+@pytest.mark.parametrize("kind", [*LossKind])
+def test_the_same_topic_keeps_the_name_of_its_log(kind):
+    found = accepted(parked(kind, 100, 150, incarnation=7), today(), "free", 150, opened_at_ms=9)
+    assert found.incarnation == 7

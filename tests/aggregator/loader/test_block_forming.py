@@ -6,9 +6,12 @@ import pytest
 
 from aggregator.loader import block_forming
 from aggregator.loader.block_forming import BlockForming
+from aggregator.loader.dead_letters import dead_letters
 from aggregator.tables.decoded import DeadRecord, Decoded
+from aggregator.tables.table_schema import INCARNATION, INCARNATION_TYPE, OWN_COLUMNS
 from balancer.plan import TopicPartition
-from tests.aggregator.formats.slices import table
+from replicator.kafka.client.loss import LossKind
+from tests.aggregator.formats.slices import slice_of, table
 
 PLACE = TopicPartition("flights", 0)
 OLD, NEW = table(a="UInt8"), table(a="UInt8", b="UInt8")
@@ -93,3 +96,74 @@ async def test_a_hash_that_stays_unknown_does_not_keep_another_one_from_being_lo
     store.also = NEW.hash
     await loader._decode(PLACE, DRAFT, OLD)
     assert store.reads == 2
+
+
+class Progress:
+    """Progress of a partition with one block to seal."""
+
+    def __init__(self) -> None:
+        self.sealed: list[str] = []
+
+    def draft(self, table, rule):
+        return SimpleNamespace(table=table, slices=(), begin=0, end=9, records=9)
+
+    def can_seal(self, draft):
+        return True
+
+    def seal(self, draft, schema, now_ms, moment):
+        self.sealed.append(draft.table)
+
+
+@pytest.mark.parametrize(
+    ("incarnation", "schema", "is_parked"),
+    [
+        (0, OLD, False),
+        (5, OLD, True),
+        (5, table(**OWN_COLUMNS), False),
+        (5, None, False),
+    ],
+)
+async def test_a_later_log_is_loaded_only_into_tables_that_tell_it_apart(
+    incarnation, schema, is_parked
+):
+    store = Store(schema.hash if schema else "")
+    store._now, partition = schema, later_log(incarnation)
+
+    async def current(topic, name, *, is_fresh=False):
+        return schema
+
+    async def moment(topic, name):
+        return None
+
+    async def commit(partition, letters):
+        raise TimeoutError  # far enough
+
+    store.schema, store.moment = current, moment
+    assignment = SimpleNamespace(feed=SimpleNamespace(name="f", dead_letters="topic"), cluster="c")
+    loader = BlockForming(assignment, {}, SimpleNamespace(commit=commit), store, None, None)
+    if is_parked:
+        await loader._load(partition, "t")
+        assert partition.loss_to_park.kind is LossKind.RECORDS_REFUSED
+        assert f"{INCARNATION} {INCARNATION_TYPE}" in partition.loss_to_park.detail
+        assert not partition.progress.sealed
+    else:
+        with pytest.raises(TimeoutError):
+            await loader._load(partition, "t")
+        assert partition.progress.sealed == ["t"]
+
+
+def later_log(incarnation):
+    intent = SimpleNamespace(incarnation=incarnation)
+    return SimpleNamespace(
+        partition=PLACE, progress=Progress(), intent=intent, loading_bytes=0, loss_to_park=None
+    )
+
+
+@pytest.mark.parametrize("incarnation", [0, 5])
+def test_a_dead_letter_names_the_log_of_its_record_unless_it_is_the_first(incarnation):
+    dead = [DeadRecord(7, "no such table")]
+    part = slice_of([b"{}"], first=7)
+    (letter,) = dead_letters("f", PLACE, "east aggregate", "t", [part], dead, incarnation)
+    headers = dict(letter.headers)
+    assert headers["sluice.offset"] == b"7"
+    assert headers.get("sluice.incarnation") == (b"5" if incarnation else None)

@@ -15,7 +15,7 @@ import pytest
 
 from aggregator.files.typed_parquet import TypedParquet
 from aggregator.formats.schema_ids import SchemasWanted
-from aggregator.loader.object_layout import ObjectLayout
+from aggregator.loader.object_layout import OFFSET_MAX, ObjectLayout
 from aggregator.objects.object_name import KEY_BYTES_MAX, parsed
 from balancer.plan import TopicPartition
 from replicator.config.object_feed import ObjectFeed
@@ -275,3 +275,19 @@ def test_records_keep_their_timestamps(tmp_path):
     tree(layout(), [b"x"], tmp_path)
     [row] = rows(tmp_path, partition=pa.int32())
     assert round(row["timestamp"].timestamp() * 1000) == TIMESTAMP
+
+
+def test_a_folder_leaves_room_for_the_name_of_its_log():
+    made = layout(partition_by="field", fields=("carrier", "origin"), prefix="p" * 200)
+    place = TopicPartition("t" * 240, 3)
+
+    def longest(incarnation: int) -> str:
+        keys = []
+        for length in range(100, 220):
+            values = documents({"carrier": "c" * 100, "origin": "x" * length})
+            (name,) = made.route(place, slice_of(values), incarnation)
+            if "xxx" in name:
+                keys.append(made.key(place, name, OFFSET_MAX, incarnation))
+        return keys[-1]
+
+    assert len(longest(0)) == len(longest(1_764_288_000_000)) == 1024

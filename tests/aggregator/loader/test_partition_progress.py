@@ -3,6 +3,7 @@ loaded once, and the verdicts find nothing."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from aggregator.intents.intent import fits
 from aggregator.intents.reading import Mode
 from aggregator.loader.accepted_intents import LogToday, accepted
+from aggregator.loader.partition_progress import PartitionProgress
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
-from tests.aggregator.loader.partition_life import RULE, Life, Log, finish
+from tests.aggregator.loader.partition_life import RULE, Life, Log, finish, virgin
 
 
 def steps():
@@ -261,3 +263,9 @@ def test_a_table_whose_block_is_in_flight_takes_no_other_tables_room():
     assert life.progress.buffered_bytes == 60
     life.log.read(life.progress, 11, life.now)
     assert life.progress.due(RULE, life.now) == []
+
+
+def test_each_intent_keeps_the_name_of_its_log():
+    before = replace(virgin(), incarnation=5)
+    progress = PartitionProgress(before)
+    assert progress.intent(Custody.HELD, 7, 1, "loader").incarnation == 5

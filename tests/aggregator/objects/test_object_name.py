@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -23,8 +24,11 @@ TOPIC = st.text(string.ascii_letters + string.digits + "._-", min_size=1, max_si
     st.integers(0, 1 << 62),
     st.sampled_from(["avro", "snappy.parquet", "json.gz"]),
     st.integers(1, 19),
+    st.sampled_from([0, 1, 1_764_288_000_000]),
 )
-def test_a_name_is_read_back_from_its_key(prefix, topic, columns, partition, begin, ext, digits):
+def test_a_name_is_read_back_from_its_key(
+    prefix, topic, columns, partition, begin, ext, digits, incarnation
+):
     name = ObjectName(
         prefix=prefix,
         topic=topic,
@@ -33,6 +37,7 @@ def test_a_name_is_read_back_from_its_key(prefix, topic, columns, partition, beg
         begin=begin,
         extension=ext,
         digits=max(digits, len(str(begin))),
+        incarnation=incarnation,
     )
     assert parsed(name.key, prefix) == name
 
@@ -49,6 +54,13 @@ def test_names_are_those_of_confluents_sink():
     assert name.key == "topics/flights/partition=3/flights+3+0000000180.avro"
 
 
+def test_objects_of_two_logs_with_the_same_offsets_have_two_names():
+    key = "topics/flights/partition=3/flights+3+0000000180+1764288000000.avro"
+    name = parsed(key, "topics")
+    assert name is not None and name.incarnation == 1_764_288_000_000
+    assert replace(name, incarnation=0).key == key.replace("+1764288000000", "")
+
+
 @pytest.mark.parametrize(
     "key",
     [
@@ -57,6 +69,8 @@ def test_names_are_those_of_confluents_sink():
         "topics/flights/partition=3/flights+3+180.",
         "topics/flights/_SUCCESS",
         "topics/flights/partition=3/flights+03+0000000180.avro",
+        "topics/flights/partition=3/flights+3+0000000180+0.avro",
+        "topics/flights/partition=3/flights+3+0000000180+05.avro",
         "topics",
     ],
 )

@@ -299,3 +299,11 @@ def test_folders_without_open_objects_are_forgotten():
         life.complete(99, is_told=True)
         life.commit()
     assert life.intent.offset == 1000 and not life.progress._objects
+
+
+def test_each_intent_keeps_the_name_of_its_log():
+    before = Intent(
+        custody=Custody.RELEASED, offset=0, reference=0, transactional_id="", incarnation=5
+    )
+    found = ObjectProgress(Rotation(), before).intent(Custody.HELD, 7, 1, "loader")
+    assert found.incarnation == 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -41,6 +42,14 @@ def test_a_range_without_a_record_for_an_object_is_told_with_no_bytes():
     empty = ToldObject.of(KEY, "east", PLACE, manifest, layout="", told_at_ms=9)
     assert empty.is_empty
     assert (empty.size_bytes, empty.crc32c) == (0, 0)
+
+
+def test_an_object_that_an_older_version_told_of_is_of_the_first_log():
+    told = json.loads(TOLD.encode())
+    assert told.pop("incarnation") == 0
+    assert decode(TOLD.key.encode(), json.dumps(told).encode()) == TOLD
+    later = replace(TOLD, incarnation=5)
+    assert decode(later.key.encode(), later.encode()).incarnation == 5
 
 
 def test_what_a_newer_version_tells_besides_is_left_out():

@@ -29,7 +29,7 @@ def store():
     return KeptObjects()
 
 
-def request(*offsets: str) -> RestoreRequest:
+def request(*offsets: str, incarnation: int | None = None) -> RestoreRequest:
     return RestoreRequest(
         feed=layout().feed,
         source=EAST,
@@ -38,6 +38,7 @@ def request(*offsets: str) -> RestoreRequest:
         target_topic="t",
         wanted=RestoreRange(offsets=parsed_offsets(offsets)),
         is_listed=True,
+        incarnation=incarnation,
     )
 
 
@@ -45,8 +46,8 @@ def partition_of(key: str) -> int:
     return int(key.split("+")[1]) if key.startswith("topics/t/") and "+" in key else 0
 
 
-def listed(store: KeptObjects, *offsets: str) -> list[ToldObject]:
-    inventory = ListedSource(request(*offsets), store)
+def listed(store: KeptObjects, *offsets: str, incarnation: int | None = None) -> list[ToldObject]:
+    inventory = ListedSource(request(*offsets, incarnation=incarnation), store)
 
     async def take() -> list[ToldObject]:
         await inventory.prepare()
@@ -91,6 +92,18 @@ def test_other_keys_topics_and_partitions_are_left_out(store):
     store.data["topics/t/a/t+11+0000000001.parquet"] = data
     assert [each.key for each in listed(store, "0:-")] == [told.key]
     assert listed(store, "1:-") == []
+
+
+def test_objects_of_a_later_log_are_told_as_its_own(store):
+    key = store.write(records(1, 2)).key
+    store.write(records(7, 8))
+    later = key.replace(".zstd", "+5.zstd")
+    store.data[later] = store.data[key]
+    assert [each.key for each in listed(store, incarnation=5)] == [later]
+    found = listed(store)
+    assert [(each.begin, each.incarnation) for each in found if each.key == later] == [(1, 5)]
+    with pytest.raises(CannotRestore, match="--incarnation"):
+        plan_partitions(found, RestoreRange(), {}, 1)
 
 
 def typed(store: KeptObjects, begin: int) -> str:

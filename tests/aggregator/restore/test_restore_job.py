@@ -33,6 +33,8 @@ def test_a_job_is_the_same_however_its_partitions_are_named_and_another_with_any
         replace(REQUEST, wanted=replace(turned, since_ms=2)),
         replace(REQUEST, wanted=replace(turned, until_ms=1, since_ms=None)),
         replace(REQUEST, wanted=replace(turned, offsets={1: OffsetRange(7)})),
+        replace(REQUEST, incarnation=0),
+        replace(REQUEST, incarnation=5),
     ]
     assert len({REQUEST.job, *(each.job for each in others)}) == 1 + len(others)
 

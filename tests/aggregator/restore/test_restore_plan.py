@@ -103,3 +103,12 @@ def test_of_many_objects_the_first_are_named():
 
 def test_a_plan_without_objects_holds_nothing():
     assert PartitionPlan(0, 0, 0, ()).records == 0
+
+
+def test_objects_of_several_logs_are_refused_until_one_is_chosen():
+    """Also where their offsets do not overlap: the later log goes on behind the former one."""
+    objects = [told(0, 10), told(10, 20, incarnation=5)]
+    with pytest.raises(CannotRestore, match=r"0 \(up to offset 10\), 5 \(up to offset 20\)"):
+        plan_partitions(objects, RestoreRange(), {}, 1)
+    (plan,) = plan_partitions(objects[1:], RestoreRange(), {}, 1)
+    assert plan.objects == (objects[1],)

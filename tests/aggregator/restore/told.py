@@ -34,4 +34,5 @@ def told(
         digest="00",
         sealed_at_ms=1,
         told_at_ms=2,
+        **more,
     )

@@ -63,3 +63,18 @@ def test_names_of_other_shapes_are_never_touched(name, folder):
     found = fate(f"{folder}{name}")
     if found is not Fate.FOREIGN:
         assert "+" in name or name.startswith("_sluice_")
+
+
+def test_an_upload_of_a_former_log_is_stale_although_the_next_one_seals_the_same_offsets():
+    sealed = {"p=0": Manifest(7, 9, 2, size_bytes=1, crc32c=0)}
+    intent = Intent(
+        custody=Custody.HELD,
+        offset=0,
+        reference=0,
+        transactional_id="",
+        tables=sealed,
+        incarnation=5,
+    )
+    needed = frozenset(ObjectPlace.named("t", 0, intent))
+    assert fate(key(begin=7), needed=needed) is Fate.STALE
+    assert fate(key(begin=7).replace(".parquet", "+5.parquet"), needed=needed) is Fate.NEEDED

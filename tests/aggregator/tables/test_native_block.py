@@ -23,7 +23,13 @@ from aggregator.tables import native_block
 from aggregator.tables.column_type import UnsupportedType, column_type
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.native_block import TooManyRows, native
-from aggregator.tables.table_schema import COORDINATES, Column, TableSchema
+from aggregator.tables.table_schema import (
+    COORDINATES,
+    INCARNATION,
+    OWN_COLUMNS,
+    Column,
+    TableSchema,
+)
 
 REVISIONS = (0, 54_412, defines.CLIENT_REVISION)
 IDENTITY = {"cluster": "west regional", "topic": "flights", "partition": 3}
@@ -199,6 +205,19 @@ def test_coordinates_are_filled_from_the_identity(text):
         (b"west regional", b"flights", 3, 7, 1),
         (b"west regional", b"flights", 3, 2**40, 0),
     ]
+
+
+@pytest.mark.parametrize("incarnation", [0, 1_764_288_000_000])
+def test_the_log_of_a_row_is_filled_in_where_the_table_has_the_column(incarnation):
+    rows = Decoded(offset=np.array([7]), row=np.array([0]), timestamp_ms=np.zeros(1, int))
+    columns = tuple(Column(name, kind) for name, kind in OWN_COLUMNS.items())
+    block = native(rows, TableSchema("t", columns), **IDENTITY, incarnation=incarnation)
+    found = read_by_driver(block.bytes_of(revision=54_412), 54_412)
+    assert found.get_rows() == [(b"west regional", b"flights", 3, 7, 0, incarnation)]
+    without = native(rows, TableSchema("t", columns[:-1]), **IDENTITY, incarnation=incarnation)
+    assert INCARNATION not in without.names
+    other = TableSchema("t", (*columns[:-1], Column(INCARNATION, "String")))
+    assert INCARNATION not in native(rows, other, **IDENTITY, incarnation=incarnation).names
 
 
 def test_columns_that_no_row_holds_are_left_out_unless_they_are_the_records_time():

@@ -59,11 +59,27 @@ def test_a_forced_flush_that_the_next_holder_names_again_is_judged_once():
 def test_another_topic_of_the_name_is_found_and_its_offsets_are_not_compared():
     other = held(topic_id=UUID(int=9), offset=0, count=0)
     assert kinds(held(), other) == [Kind.TOPIC]
-    found = [*RULES.between(held(), replace(other, losses=1))]
+    found = [*RULES.between(held(), replace(other, losses=1, incarnation=5))]
     assert [(each.kind, each.weight) for each in found] == [
         (Kind.LOSS, Weight.ACCEPTED),
         (Kind.TOPIC, Weight.ACCEPTED),
     ]
+
+
+def test_two_logs_under_one_incarnation_are_an_anomaly_although_the_loss_is_accepted():
+    """Such an acceptance is one of a version that knew no incarnations."""
+    other = held(topic_id=UUID(int=9), offset=0, count=0, losses=1)
+    for before, after in ((held(), other), (held(incarnation=5), replace(other, incarnation=5))):
+        (wrong,) = (each for each in RULES.between(before, after) if each.weight is Weight.ANOMALY)
+        assert wrong.kind is Kind.TOPIC and "taken for stored ones" in wrong.text
+
+
+def test_another_topic_where_an_intent_was_deleted_is_a_doubt_unless_it_is_named_anew():
+    other = held(topic_id=UUID(int=9), offset=0, count=0, losses=1)
+    (doubt,) = RULES.across_deletion(held(), other)
+    assert (doubt.kind, doubt.weight) == (Kind.TOPIC, Weight.UNKNOWN)
+    assert not [*RULES.across_deletion(held(), replace(other, incarnation=5))]
+    assert not [*RULES.across_deletion(held(), held(losses=1))]
 
 
 def test_an_accepted_loss_explains_a_jump():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -279,3 +280,11 @@ def test_a_held_entry_that_is_not_renewed_is_stale():
 )
 def test_what_nobody_has_to_renew_is_never_stale(value):
     assert stale(after(value).history, 10**12, 60_000) is None
+
+
+def test_another_topic_behind_a_deletion_is_compared_with_what_was_deleted():
+    """Kafka deletes the intents of a topic with it."""
+    other = adopted(topic_id=UUID(int=9), losses=1)
+    assert (Kind.TOPIC, Weight.UNKNOWN) in kinds(after(held(), None, other))
+    assert (Kind.TOPIC, Weight.UNKNOWN) in kinds(after(held(), None, None, other))
+    assert kinds(after(held(), None, replace(other, incarnation=5))) == []

@@ -90,6 +90,14 @@ def test_only_the_very_block_that_was_named_is_dropped():
         assert found.skipped(*other) is None
 
 
+def test_a_block_of_a_later_log_is_not_dropped_by_an_order_about_a_former_one():
+    block = (WEST, "t", 1, "hits", 10, 20)
+    later = BLOCK.model_copy(update={"incarnation": 5})
+    assert orders(BLOCK).skipped(*block, 5) is None
+    assert orders(later).skipped(*block, 5) == later
+    assert orders(later).skipped(*block) is None
+
+
 def test_orders_about_another_feed_and_about_routes_are_left_out():
     found = orders(Hold(**{**SAID, "route": "west.east"}), freeze(route="other"))
     assert found == FeedOrders(feed="flights")

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from aggregator.store.schema_reader import TableFacts
-from aggregator.tables.table_schema import COORDINATES, Column, TableSchema
+from aggregator.tables.table_schema import INCARNATION, OWN_COLUMNS, Column, TableSchema
 from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
 from tui.state.feed_findings import ReplicaFacts, Replication, ShardFacts, findings
 
-COLUMNS = (Column("name", "String"), *(Column(*each) for each in COORDINATES.items()))
+COLUMNS = (Column("name", "String"), *(Column(*each) for each in OWN_COLUMNS.items()))
 SCHEMA = TableSchema("flights", COLUMNS, is_replicated=True, deduplication_window=10_000)
 TABLE = TableFacts(SCHEMA, "ReplicatedMergeTree")
 OUTAGE_SECONDS = 600.0
@@ -82,6 +82,16 @@ def test_a_topic_without_a_table_is_named_with_the_effect(dead_letters, effect):
     assert texts == wanted
 
 
+def test_a_table_that_cannot_tell_a_recreated_topic_apart_gets_a_remark_with_the_statement():
+    for last, verb in (((), "ADD"), ((Column(INCARNATION, "String"),), "MODIFY")):
+        table = replace(TABLE, schema=replace(SCHEMA, columns=(*COLUMNS[:-1], *last)))
+        both = [replica(name, tables={"flights": table}) for name in ("one", "two")]
+        (remark,) = [each for each in found(*both) if not each.is_mistake]
+        assert remark.text.endswith(
+            f"ALTER TABLE `air`.`flights` {verb} COLUMN `_incarnation` UInt64"
+        )
+
+
 def test_a_shard_without_topics_gets_a_remark():
     (finding,) = found(topics={})
     assert not finding.is_mistake and "no cluster has a topic" in finding.text
@@ -111,11 +121,11 @@ def test_columns_that_differ_between_replicas_are_named():
             "air.flights.state: columns of type AggregateFunction(sum, UInt8) cannot be loaded",
         ),
         (
-            {"schema": replace(SCHEMA, columns=COLUMNS[:-1])},
+            {"schema": replace(SCHEMA, columns=(*COLUMNS[:-2], COLUMNS[-1]))},
             "air.flights: lacks coordinate columns: _row",
         ),
         (
-            {"schema": replace(SCHEMA, columns=(*COLUMNS[:-1], Column("_row", "UInt8")))},
+            {"schema": replace(SCHEMA, columns=(*COLUMNS[:-2], Column("_row", "UInt8")))},
             "air.flights._row: has the type UInt8; this coordinate is a UInt32",
         ),
         (

@@ -39,6 +39,13 @@ JSON_SECONDS = 1.0
     "--until", metavar="INSTANT", help="Only records before this time: 2026-11-22T03:00:00Z."
 )
 @click.option(
+    "--incarnation",
+    type=click.IntRange(min=0),
+    metavar="NUMBER",
+    help="Only objects of this log, if the topic was created again: 0 is the first one, others "
+    "stand in the names of their objects.",
+)
+@click.option(
     "--create",
     is_flag=True,
     help="Create the target topic if it is not there, with the partitions of the source and "
@@ -75,6 +82,7 @@ def restore(
     offsets: tuple[str, ...],
     since: str | None,
     until: str | None,
+    incarnation: int | None,
     create: bool,
     replication_factor: int | None,
     is_listed: bool,
@@ -118,6 +126,7 @@ def restore(
             target_topic,
             restore_range(offsets, since, until),
             is_listed=is_listed,
+            incarnation=incarnation,
         )
         options = RestoreOptions(
             replication_factor=replication_factor if create else None,
