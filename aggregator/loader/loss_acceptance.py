@@ -20,6 +20,7 @@ from balancer.plan import TopicPartition
 from replicator.config.names import unloaded_id
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.loss import LossKind
 from replicator.runtime.gather import gather_or_cancel
 from replicator.runtime.run_in_thread import run_in_thread
 
@@ -124,10 +125,20 @@ class _Acceptance:
         now_ms = time.time_ns() // 1_000_000
         today, free_id = LogToday(topic.id, start, end), unloaded_id(self.feed)
         new = accepted(intent, today, free_id, self.restart_at, now_ms)
-        if (intent is None or intent.topic_id is None) and await run_in_thread(
+        if _is_log_unknown(intent) and await run_in_thread(
             self.known.has_any, partition, new.offset
         ):
             new = renamed(new, now_ms)
         if new.incarnation != (intent.incarnation if intent else 0):
             await run_in_thread(self.known.check_names, partition)
         return new
+
+
+def _is_log_unknown(intent: Intent | None) -> bool:
+    """Returns True if nobody knows which log a partition's records were read from.
+
+    An intent that the driver has made in the place of a lost one names the topic of today.
+    """
+    if intent is None or intent.topic_id is None:
+        return True
+    return intent.parked is not None and intent.parked.kind is LossKind.INTENT_GONE
