@@ -193,13 +193,16 @@ class LoaderSession:
             self.conditions.replace(kind, subjects)
 
     async def _report(self) -> None:
-        """Notes tables that wait as conditions, and reports on the partitions."""
+        """Notes tables that wait and columns that are not loaded, and reports on partitions."""
         feed, cluster = self.assignment.feed.name, str(self.assignment.cluster)
         texts: dict[Subject, str] = {}
         for (topic, _), why in self.sink.tables.waiting.items():
             about = Subject(feed=feed, cluster=cluster, topic=topic)
             texts[about] = f"{texts[about]}; {why}" if about in texts else why
         self.conditions.replace(Kind.TABLE_REFUSED, texts)
+        unloaded = self.sink.unloaded().items()
+        columns = {Subject("", feed, cluster, topic): why for topic, why in unloaded}
+        self.conditions.replace(Kind.COLUMNS_NOT_LOADED, columns)
         await self.reporting.report()
 
     def _tell(self, event: str, partition: TopicPartition, reason: str) -> None:
@@ -211,15 +214,8 @@ class LoaderSession:
             log.log(level, "event=%s %s %s-%d: %s", event, fields, *partition, reason)
 
     async def _upkeep(self) -> None:
-        """Parks partitions that cannot go on, begins forced flushes, renews old intents, notes what
-        tables do not take."""
+        """Parks partitions that cannot go on, begins forced flushes, renews old intents."""
         now = time.monotonic()
-        feed, cluster = self.assignment.feed.name, str(self.assignment.cluster)
-        unloaded = self.sink.unloaded()
-        self.conditions.replace(
-            Kind.COLUMNS_NOT_LOADED,
-            {Subject("", feed, cluster, topic): why for topic, why in unloaded.items()},
-        )
         due = []
         for place, partition in list(self.partitions.items()):
             if partition.is_to_park:
