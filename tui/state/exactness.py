@@ -67,6 +67,8 @@ class EntryFacts:
         topic_id: of the topic that it names; None if it names none.
         losses: accepted by operators.
         dead_letters: counted since its adoption; 0 for a route.
+        incarnation: of the log, by which records of topics of one name are told apart; 0 where
+            no version has told them apart.
     """
 
     topic: str
@@ -75,6 +77,7 @@ class EntryFacts:
     topic_id: UUID | None = None
     losses: int = 0
     dead_letters: int = 0
+    incarnation: int = 0
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
@@ -152,7 +155,8 @@ def recreated(facts: OwnerFacts) -> Iterator[Diagnosis]:
         text = f"{_some(other)}: the topic was created anew since; its partitions are not read"
         accept = "sluice aggregate accept-loss" if facts.is_feed else "sluice accept-loss"
         yield Diagnosis(Verdict.POSSIBLE, Kind.RECREATED, facts.where, text, accept)
-    lossy = [each for each in facts.entries if each.losses and facts.is_feed]
+    unnamed = [each for each in facts.entries if each.losses and not each.incarnation]
+    lossy = unnamed if facts.is_feed else []
     if lossy:
         text = (
             f"{_some(lossy)}: losses were accepted; if that was for a topic that was created anew, "
@@ -262,11 +266,11 @@ def doubled(where: str, found: Iterable[DoubledRows]) -> Iterator[Diagnosis]:
 
 def overlapping(where: str, told: Iterable[ToldObject]) -> Iterator[Diagnosis]:
     """Yields the diagnoses of objects of one folder that share offsets."""
-    by_folder: dict[tuple[str, str, int, str], list[ToldObject]] = {}
+    by_folder: dict[tuple[str, str, int, int, str], list[ToldObject]] = {}
     for each in told:
         if not each.is_empty:
-            folder = each.cluster, each.topic, each.partition, each.key.rpartition("/")[0]
-            by_folder.setdefault(folder, []).append(each)
+            log = each.cluster, each.topic, each.partition, each.incarnation
+            by_folder.setdefault((*log, each.key.rpartition("/")[0]), []).append(each)
     for objects in by_folder.values():
         ordered = sorted(objects, key=lambda each: (each.begin, each.end))
         for one, other in pairwise(ordered):

@@ -24,6 +24,7 @@ from aggregator.s3.object_listing import told_objects
 from aggregator.store.identifier import quoted
 from aggregator.store.schema_reader import read_tables
 from aggregator.store.shard_store import DRIVER_ERRORS
+from aggregator.tables.table_schema import INCARNATION, TableSchema
 from aggregator.verifier.cluster_judge import ClusterJudge
 from aggregator.verifier.commit_stream import group_commits, judged_to_end
 from aggregator.verifier.owners import Owners, judged_clusters
@@ -58,9 +59,9 @@ DOUBLED = """
 SELECT toInt64(count()), toInt64(sum(n)) - toInt64(count()), toInt64(min(_offset)),
     toInt64(max(_offset))
 FROM (
-    SELECT _offset, _row, count() AS n FROM {table}
+    SELECT {identity}, count() AS n FROM {table}
     WHERE _cluster = %(cluster)s AND _topic = %(topic)s AND _partition = %(partition)s
-    GROUP BY _offset, _row HAVING n > 1
+    GROUP BY {identity} HAVING n > 1
 )
 """
 
@@ -195,7 +196,9 @@ class ExactnessProbe:
                 if facts.schema.coordinates and not facts.kind.is_view:
                     where = f"{database}.{name} on {address}"
                     self.say(f"rows of {where}")
-                    yield from exactness.doubled(where, doubled_rows(client, database, name))
+                    yield from exactness.doubled(
+                        where, doubled_rows(client, database, facts.schema)
+                    )
 
     def _of_objects(self, feed: ObjectFeed, name: ClusterName) -> Iterator[Diagnosis]:
         self.say(f"objects of {feed.name} in {name}")
@@ -241,6 +244,7 @@ def owner_facts(
                     facts,
                     topic_id=owner.rules.topic_id(entry),
                     losses=entry.losses,
+                    incarnation=entry.incarnation if isinstance(entry, Intent) else 0,
                     dead_letters=entry.dead_letters if isinstance(entry, Intent) else 0,
                 )
             entries.append(facts)
@@ -271,12 +275,13 @@ def ahead_seconds(client: Client) -> float:
     return max(0.0, float(told - after))
 
 
-def doubled_rows(client: Client, database: str, table: str) -> Iterator[DoubledRows]:
+def doubled_rows(client: Client, database: str, schema: TableSchema) -> Iterator[DoubledRows]:
     """Yields the partitions of which a table has a row twice. Raises the driver's errors."""
-    name = quoted(database, table)
+    name = quoted(database, schema.table)
+    identity = f"_offset, _row, {INCARNATION}" if schema.has_incarnations else "_offset, _row"
     for cluster, topic, partition in sorted(client.execute(PARTITIONS.format(table=name))):
         parameters = {"cluster": cluster, "topic": topic, "partition": partition}
-        query = DOUBLED.format(table=name.replace("%", "%%"))
+        query = DOUBLED.format(table=name.replace("%", "%%"), identity=identity)
         [(count, surplus, first, last)] = client.execute(query, parameters)
         if count:
             yield DoubledRows(cluster, topic, partition, count, surplus, first, last)

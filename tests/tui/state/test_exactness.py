@@ -86,6 +86,7 @@ def test_accepted_losses_of_feeds_make_rows_doubtful_and_those_of_routes_do_not(
     (found,) = recreated(owner(entry(losses=1)))
     assert "--rows" in found.repair
     assert list(recreated(owner(entry(losses=1), name="route west>east"))) == []
+    assert list(recreated(owner(entry(losses=1, incarnation=7)))) == []
 
 
 def test_dead_letters_that_were_counted_and_are_not_in_their_topic_are_lost():
@@ -154,11 +155,12 @@ def test_objects_of_a_folder_that_share_offsets_are_named():
     assert "share offsets from 10 on" in found.text
 
 
-def test_objects_of_different_folders_and_empty_ranges_may_share_offsets():
+def test_objects_of_different_folders_or_logs_and_empty_ranges_may_share_offsets():
     objects = [
         told(0, 11),
         told(10, 20, folder="t/hour=1"),
         told(5, 8, left_out=3),
         told(11, 30),
+        told(12, 20, incarnation=7),
     ]
     assert list(overlapping("s3://lake", objects)) == []
