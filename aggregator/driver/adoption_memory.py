@@ -117,7 +117,7 @@ class AdoptionMemory:
     async def read(self) -> None:
         """Reads the topic. Raises Answered, Unreachable."""
         async for key, value in read_topic(self._cluster, self._topic, 0):
-            self._take(key, value)
+            self.take(key, value)
         self.is_there = True
 
     def due(
@@ -154,7 +154,8 @@ class AdoptionMemory:
         """Notes that the transaction is committed."""
         self._known |= notes
 
-    def _take(self, key: bytes | None, value: bytes | None) -> None:
+    def take(self, key: bytes | None, value: bytes | None) -> None:
+        """Takes in a record of the topic; one that cannot be read counts as adopted."""
         if key == WHOLE:
             self.is_whole = True
             return

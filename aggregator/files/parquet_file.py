@@ -58,19 +58,20 @@ class ParquetFile:
 
     def write(self, slices: Sequence[RecordSlice]) -> bytes:
         for chunk in self._chunks.add(slices):
-            self._write(chunk)
+            self.write_chunk(chunk)
         return self._drained.take()
 
     def finish(self) -> bytes:
         if rest := self._chunks.rest():
-            self._write(rest)
+            self.write_chunk(rest)
         self._writer.close()
         return self._drained.take()
 
     def scratch(self) -> ParquetFile:
         return ParquetFile(self._schema, self._table, "none", dictionaries=self._dictionaries)
 
-    def _write(self, chunk: Sequence[RecordSlice]) -> None:
+    def write_chunk(self, chunk: Sequence[RecordSlice]) -> None:
+        """Writes records as one row group."""
         table = self._table(chunk)
         self._writer.write_table(table, row_group_size=max(1, len(table)))
 

@@ -47,10 +47,12 @@ class EffectProducer:
 
     Args:
         timeout_ms: of a produce request.
+        missing_seconds: longest wait for a topic that may be missing.
     """
 
     cluster: Cluster
     timeout_ms: int = 15_000
+    missing_seconds: float = MISSING_SECONDS
     begins: dict[TopicPartition, int] = field(init=False, default_factory=dict)
     """Offset of the first record that was produced into a partition."""
     ends: dict[TopicPartition, int] = field(init=False, default_factory=dict)
@@ -105,7 +107,7 @@ class EffectProducer:
         """
         while True:
             try:
-                async with asyncio.timeout(MISSING_SECONDS):
+                async with asyncio.timeout(self.missing_seconds):
                     await committer.add_partitions(topic, partitions)
             except TimeoutError:
                 await self.cluster.try_refresh()

@@ -3,9 +3,11 @@ apart. Asked where an operator lets a partition go on in a log that may be anoth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
+
+from clickhouse_driver import Client
 
 from aggregator.s3.object_listing import told_objects
 from aggregator.store.identifier import quoted
@@ -100,11 +102,18 @@ class ToldRecords:
 
 @dataclass(slots=True)
 class TableRecords:
-    """Rows in the tables of a feed."""
+    """Rows in the tables of a feed.
+
+    Args:
+        make_store: makes the store of a shard.
+        read: returns the schemas of a database's tables.
+    """
 
     feed: ClickHouseFeed
     cluster: ClusterName
     timeout_seconds: float
+    make_store: Callable[..., ShardStore] = ShardStore
+    read: Callable[[Client, str], Mapping[str, TableSchema]] = read_schemas
     _stores: dict[int, ShardStore] = field(init=False, default_factory=dict)
 
     def close(self) -> None:
@@ -166,7 +175,7 @@ class TableRecords:
         self, it: Connected, database: str, topic: str
     ) -> Iterator[tuple[str, TableSchema]]:
         """Yields the tables that records of a topic may be in."""
-        for table, schema in sorted(read_schemas(it.client, database).items()):
+        for table, schema in sorted(self.read(it.client, database).items()):
             if table == topic if self.feed.table_from == "topic" else schema.coordinates:
                 yield table, schema
 
@@ -176,7 +185,7 @@ class TableRecords:
         if number not in self._stores:
             timeouts = StoreTimeouts(insert=self.timeout_seconds)
             shard = self.feed.shards[number]
-            self._stores[number] = ShardStore(shard, timeouts, feed=self.feed.name, kept=1)
+            self._stores[number] = self.make_store(shard, timeouts, feed=self.feed.name, kept=1)
         return self._stores[number]
 
 

@@ -131,7 +131,7 @@ class LoaderSession:
         emptying = _started(
             self.sink.forming.run(),
             watch_renewal(self.source, self._renew_within),
-            _every(UPKEEP_SECONDS, self._upkeep),
+            _every(UPKEEP_SECONDS, self.upkeep),
             _every(COMMAND_SECONDS, self._follow),
             _every(REPORT_SECONDS, self._report),
             _every(METADATA_SECONDS, self.source.try_refresh),
@@ -213,7 +213,7 @@ class LoaderSession:
             fields = self.assignment.log_fields
             log.log(level, "event=%s %s %s-%d: %s", event, fields, *partition, reason)
 
-    async def _upkeep(self) -> None:
+    async def upkeep(self) -> None:
         """Parks partitions that cannot go on, begins forced flushes, renews old intents."""
         now = time.monotonic()
         due = []

@@ -257,6 +257,11 @@ class ObjectProgress(Generic[S]):
     # -- state
 
     @property
+    def folder_count(self) -> int:
+        """Number of encoded partitions that it keeps: those with objects, or to be passed."""
+        return len(self._objects)
+
+    @property
     def offset(self) -> int:
         """Offset below which everything is passed: the next intent's offset."""
         while self._firsts:

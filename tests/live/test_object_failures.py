@@ -54,7 +54,7 @@ def test_a_record_that_its_file_refuses_is_a_dead_letter_and_a_failing_partition
     make_feed, monkeypatch
 ):
     feed = make_feed(partitions=3, settings="object_age_seconds = 0.3")
-    write = ParquetFile._write
+    write = ParquetFile.write_chunk
 
     def refusing(self, chunk):
         for part in chunk:
@@ -63,19 +63,19 @@ def test_a_record_that_its_file_refuses_is_a_dead_letter_and_a_failing_partition
                 raise ValueError("a value that no file takes")
         write(self, chunk)
 
-    monkeypatch.setattr(ParquetFile, "_write", refusing)
+    monkeypatch.setattr(ParquetFile, "write_chunk", refusing)
     scratch = ParquetFile.scratch
 
     def trusting(self):
         found = scratch(self)
-        taken = found._write
+        taken = found.write_chunk
 
         def unless_always(chunk):
             values = [value for part in chunk for value in part.value_column.to_pylist()]
             if b"always" not in values:
                 taken(chunk)
 
-        found._write = unless_always
+        found.write_chunk = unless_always
         return found
 
     monkeypatch.setattr(ParquetFile, "scratch", trusting)
@@ -94,7 +94,7 @@ def test_a_record_that_its_file_refuses_is_a_dead_letter_and_a_failing_partition
     assert (parked.partition.partition, parked.reason) == (1, str(loss))
     feed.assert_told()
     # The loader is mended.
-    monkeypatch.setattr(ParquetFile, "_write", write)
+    monkeypatch.setattr(ParquetFile, "write_chunk", write)
     accepted(feed)
     feed.wait_passed(302)
     feed.assert_told()

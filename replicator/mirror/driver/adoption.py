@@ -63,11 +63,21 @@ class RenewalWatch:
         self._renewed: dict[tuple[Route, TopicPartition], float] = {}
 
     def due(
-        self, route: Route, entries: Mapping[TopicPartition, Entry], expiry: ProgressExpiry
+        self,
+        route: Route,
+        entries: Mapping[TopicPartition, Entry],
+        expiry: ProgressExpiry,
+        *,
+        now: float,
+        now_ms: int,
     ) -> dict[str, dict[TopicPartition, Entry]]:
-        """Returns the entries that nobody has renewed, by the transactional id that they name."""
+        """Returns the entries that nobody has renewed, by the transactional id that they name.
+
+        Args:
+            now: on a monotonic clock, in seconds.
+            now_ms: Unix time.
+        """
         found: dict[str, dict[TopicPartition, Entry]] = {}
-        now, now_ms = time.monotonic(), time.time_ns() // 1_000_000
         for place, entry in entries.items():
             key = route, place
             before, seen, since = self._seen.get(key, (entry, entry.seen, now))
@@ -85,9 +95,9 @@ class RenewalWatch:
                 found.setdefault(entry.transactional_id, {})[place] = entry
         return found
 
-    def renewed(self, route: Route, places: Iterable[TopicPartition]) -> None:
+    def renewed(self, route: Route, places: Iterable[TopicPartition], now: float) -> None:
         """Notes that entries were committed again as they were."""
-        self._renewed |= {(route, place): time.monotonic() for place in places}
+        self._renewed |= {(route, place): now for place in places}
 
 
 class Adoption:
@@ -174,7 +184,9 @@ class Adoption:
                 if claim.route == route
                 for number in range(claim.partitions)
             ]
-            due = self._watch.due(route, await ledger.read(places), self._expiry)
+            entries = await ledger.read(places)
+            now, now_ms = time.monotonic(), time.time_ns() // 1_000_000
+            due = self._watch.due(route, entries, self._expiry, now=now, now_ms=now_ms)
             for transactional_id, entries in due.items():
                 try:
                     # Custody: only the holder of the id may replace entries, and only those it
@@ -184,7 +196,7 @@ class Adoption:
                     same = {place: it for place, it in entries.items() if found.get(place) == it}
                     if same:
                         await ledger.replace(holder, same, same)
-                        self._watch.renewed(route, same)
+                        self._watch.renewed(route, same, time.monotonic())
                 except Answered as error:
                     # A carrier is acquiring some of them, and renews them; or a topic was deleted.
                     log.info("event=not-renewed route=%s: %s", route, error)

@@ -63,7 +63,7 @@ def test_records_read_back_are_what_was_written():
     notes = {PLACE: Remembered(TOPIC, 10, 1000), TopicPartition("hits", 4): Remembered(None, 0, 1)}
     records = [*kept.records(notes), kept.whole_record()]
     for each in records:
-        again._take(each.key, each.value)
+        again.take(each.key, each.value)
     assert again.is_whole and not kept.is_whole
     assert {place: again.of(place) for place in notes} == notes
     assert again.has_topic("hits", TOPIC) and not again.has_topic("hits", OTHER)
@@ -71,7 +71,7 @@ def test_records_read_back_are_what_was_written():
 
 def test_a_note_of_a_later_version_is_remembered_without_its_offset(caplog):
     kept = memory()
-    kept._take(b"hits/3", b'{"v": 2}')
-    kept._take(b"nonsense", b"{}")
+    kept.take(b"hits/3", b'{"v": 2}')
+    kept.take(b"nonsense", b"{}")
     assert PLACE in kept and kept.of(PLACE) is None
     assert caplog.text.count("event=adoption-unreadable") == 2

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from aggregator.loader import intent_effects
 from aggregator.loader.intent_effects import EffectProducer, LetterRefused
 from aggregator.loader.produced import Produced, RecordPlace
 from balancer.plan import TopicPartition
@@ -31,6 +30,8 @@ class Topic(EffectProducer):
     """
 
     def __init__(self, *, batch_max=1 << 20, told_max=None, refuses=lambda _: 0):
+        self.known: object = None
+
         async def ask(find, request, codes):
             if told_max is None:
                 raise Answered("no right", [Code.TOPIC_AUTHORIZATION_FAILED])
@@ -41,9 +42,14 @@ class Topic(EffectProducer):
             pass
 
         cluster = SimpleNamespace(
-            watch=lambda _: None, ask=ask, any_node=None, name="east", try_refresh=try_refresh
+            topic=lambda _: self.known,
+            watch=lambda _: None,
+            ask=ask,
+            any_node=None,
+            name="east",
+            try_refresh=try_refresh,
         )
-        super().__init__(cluster)
+        super().__init__(cluster, missing_seconds=0.01)
         self.batch_max, self.refuses = batch_max, refuses
         self.adding = None
         self.log, self.sizes, self.added, self.next = [], [], 0, {}
@@ -161,19 +167,16 @@ async def unanswered():
 @pytest.mark.parametrize(
     ("adding", "why"), [(forbidden, "TOPIC_AUTHORIZATION_FAILED"), (unanswered, "is missing")]
 )
-def test_letters_whose_topic_is_gone_or_forbidden_are_refused(monkeypatch, adding, why):
+def test_letters_whose_topic_is_gone_or_forbidden_are_refused(adding, why):
     """No commit of the loader would ever end."""
-    monkeypatch.setattr(intent_effects, "MISSING_SECONDS", 0.01)
     topic = Topic()
     topic.adding = adding
-    monkeypatch.setattr(topic.cluster, "topic", lambda _: None, raising=False)
     with pytest.raises(LetterRefused, match=why) as refused:
         topic.commit(letters(3))
     assert refused.value.of.offset == 0
 
 
-def test_a_topic_that_is_there_is_waited_for(monkeypatch):
-    monkeypatch.setattr(intent_effects, "MISSING_SECONDS", 0.01)
+def test_a_topic_that_is_there_is_waited_for():
     topic = Topic()
 
     async def late():
@@ -181,7 +184,7 @@ def test_a_topic_that_is_there_is_waited_for(monkeypatch):
             await unanswered()
 
     topic.adding = late
-    monkeypatch.setattr(topic.cluster, "topic", lambda name: name, raising=False)
+    topic.known = topic
     topic.commit(letters(3))
     assert len(topic.log) == 3
 

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from aggregator.loader import known_records
 from aggregator.loader.known_records import CannotTellApart, TableRecords, adding
 from aggregator.tables.table_schema import COORDINATES, INCARNATION, Column, TableSchema
 from balancer.plan import TopicPartition
@@ -41,18 +40,22 @@ class Replica:
 
 
 @pytest.fixture
-def known(monkeypatch):
+def known():
     """`known(replica, ...)`: what a feed's shard of these replicas knows."""
-    monkeypatch.setattr(known_records, "read_schemas", lambda client, _: client.schemas)
 
     def make(*replicas: Replica, **fields: object) -> TableRecords:
         shard = {"topics": ["flights"], "database": "air", "replicas": ["clickhouse://one"]}
         feed = ClickHouseFeed.model_validate(
             {**ANY_FEED, "name": "flights", "shards": [shard], **fields}
         )
-        found = TableRecords(feed, ClusterName("east aggregate"), 1.0)
-        found._stores[0] = SimpleNamespace(replicas=replicas, database="air")
-        return found
+        store = SimpleNamespace(replicas=replicas, database="air")
+        return TableRecords(
+            feed,
+            ClusterName("east aggregate"),
+            1.0,
+            make_store=lambda *_, **__: store,
+            read=lambda client, _: client.schemas,
+        )
 
     return make
 

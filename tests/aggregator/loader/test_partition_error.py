@@ -84,12 +84,12 @@ async def test_a_partition_that_fails_begins_anew_and_is_parked_if_it_fails_agai
     before, other = made.partitions[PLACE], made.partitions[OTHER]
     before.error = PartitionError(3, "ValueError: v")
     assert before.is_stopped and not before.is_fetching
-    await made._upkeep()
+    await made.upkeep()
     anew = made.partitions[PLACE]
     assert anew is not before and anew.is_careful and not anew.is_stopped
     assert made.partitions[OTHER] is other and dropped == [PLACE]
     anew.error = PartitionError(5, "ValueError: v")
-    await made._upkeep()
+    await made.upkeep()
     assert PLACE not in made.partitions and made.partitions[OTHER] is other
     assert anew.intent.parked == Loss(LossKind.LOADER_FAILED, 5, None, "ValueError: v")
 
@@ -100,5 +100,5 @@ async def test_a_partition_that_fails_further_on_begins_anew_again(session):
         partition = made.partitions[PLACE]
         partition.intent = intent_at(offset)
         partition.error = PartitionError(offset, "ValueError: v")
-        await made._upkeep()
+        await made.upkeep()
         assert made.partitions[PLACE] is not partition

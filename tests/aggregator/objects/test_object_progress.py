@@ -298,7 +298,7 @@ def test_folders_without_open_objects_are_forgotten():
         life.seal()
         life.complete(99, is_told=True)
         life.commit()
-    assert life.intent.offset == 1000 and not life.progress._objects
+    assert life.intent.offset == 1000 and life.progress.folder_count == 0
 
 
 def test_each_intent_keeps_the_name_of_its_log():

@@ -102,24 +102,11 @@ def entry(custody=Custody.RELEASED, *, days=None, transactional_id="free", **fie
     )  # fmt: skip
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that stands still until the test moves it, by `clock.pass_days`."""
-
-    class Clock:
-        passed = 0.0
-
-        def pass_days(self, days):
-            self.passed += days * DAY
-
-    clock = Clock()
-    monkeypatch.setattr("time.monotonic", lambda: clock.passed)
-    monkeypatch.setattr("time.time_ns", lambda: NOW_MS * 1_000_000 + int(clock.passed * 1e9))
-    return clock
-
-
-def due(watch, one):
-    return watch.due(WEST, {PLACE: one}, WEEK) == {one.transactional_id: {PLACE: one}}
+def due(watch, one, *, days=0.0):
+    """Returns whether an entry is due after so many days."""
+    now = days * DAY
+    found = watch.due(WEST, {PLACE: one}, WEEK, now=now, now_ms=NOW_MS + round(now * 1000))
+    return found == {one.transactional_id: {PLACE: one}}
 
 
 @pytest.mark.parametrize(
@@ -139,31 +126,29 @@ def due(watch, one):
         "parked", "unreadable",
     ],
 )  # fmt: skip
-def test_entries_are_due_by_their_last_sighting(clock, one, is_due):
+def test_entries_are_due_by_their_last_sighting(one, is_due):
     assert due(RenewalWatch(), one) is is_due
 
 
-def test_an_entry_that_a_living_carrier_commits_is_never_due(clock):
+def test_an_entry_that_a_living_carrier_commits_is_never_due():
     watch = RenewalWatch()
-    for _ in range(100):
+    for number in range(100):
+        days = number / 10
         one = entry(Custody.HELD)
-        one = replace(one, seen=(Sighting(NOW_MS, NOW_MS + int(clock.passed * 1000), 5, 5),))
-        assert not due(watch, one)
-        clock.pass_days(0.1)
+        one = replace(one, seen=(Sighting(NOW_MS, NOW_MS + round(days * DAY * 1000), 5, 5),))
+        assert not due(watch, one, days=days)
 
 
-def test_a_renewed_entry_is_due_again_only_once_it_has_aged(clock):
+def test_a_renewed_entry_is_due_again_only_once_it_has_aged():
     watch, one = RenewalWatch(), entry(days=6)
     assert due(watch, one)
-    watch.renewed(WEST, [PLACE])
-    clock.pass_days(1)
-    assert not due(watch, one)
-    clock.pass_days(1)
-    assert due(watch, one)
+    watch.renewed(WEST, [PLACE], 0.0)
+    assert not due(watch, one, days=1)
+    assert due(watch, one, days=2)
 
 
-def test_an_entry_that_a_carrier_took_meanwhile_is_judged_anew(clock):
+def test_an_entry_that_a_carrier_took_meanwhile_is_judged_anew():
     watch, one = RenewalWatch(), entry(days=6)
     assert due(watch, one)
-    watch.renewed(WEST, [PLACE])
+    watch.renewed(WEST, [PLACE], 0.0)
     assert due(watch, replace(one, source_offset=6))
