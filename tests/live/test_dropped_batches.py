@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 
 from deploy.lab.traffic import Shape
 from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.commit_schedule import CommitSchedule
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.ledger.entry import Custody
 from tests.live.test_rules import IN_FORCE
@@ -34,6 +35,11 @@ class ReleasesLate(ProgressCommitter):
         while any(pipeline.loss_to_park for pipeline in self.pipelines.values()):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         return await super().release(transactional_id)
+
+
+def parks_at_once(*args, **parts):
+    """Parks a record that is too large without waiting for a higher limit."""
+    return CommitSchedule(*args, **{**parts, "limit_seconds": 0.0})
 
 
 @IN_FORCE
@@ -66,7 +72,7 @@ def test_a_pipeline_that_ends_names_no_loss_behind_records_that_it_drops(make_st
     limits = {stage.topic: 20_000}
     hand = stage.hand(
         0,
-        makers=Makers(progress_committer=ReleasesLate),
+        makers=Makers(progress_committer=ReleasesLate, commit_schedule=parks_at_once),
         adapt=end_early,
         max_message_bytes=limits,
     )
