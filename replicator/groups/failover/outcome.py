@@ -14,7 +14,7 @@ from typing import Any
 from balancer.plan import TopicPartition
 from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.planning.plan import GroupPlan, Move, Plan
-from replicator.groups.progress.vector_metadata import decode, encode, is_foreign
+from replicator.groups.progress.vector_metadata import decode, encode
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 SCHEMA_VERSION = 1
@@ -123,32 +123,11 @@ def is_of(record: PrimaryRegion | None, plan: Plan) -> bool:
 
 
 def planned(group: GroupPlan) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Returns what to commit for a group; a vector too large for a broker is left out.
-
-    The metadata is the application's own, or else the vector; beside() has the others.
-    """
+    """Returns what to commit for a group; a vector too large for a broker is left out."""
     return {
         move.topic_partition: OffsetAndMetadata(move.resume, _metadata(move))
         for move in group.moves
         if move.resume is not None
-    }
-
-
-def beside(
-    group: GroupPlan, written: Mapping[TopicPartition, OffsetAndMetadata]
-) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Returns the vectors to commit beside a group's commits with the application's metadata.
-
-    Args:
-        written: positions that differ from the planned ones.
-    """
-    found = {**planned(group), **written}
-    return {
-        move.topic_partition: OffsetAndMetadata(
-            found[move.topic_partition].offset, _vector_text(move)
-        )
-        for move in group.moves
-        if move.resume is not None and move.metadata
     }
 
 
@@ -159,30 +138,20 @@ def state_of(move: Move, found: OffsetAndMetadata | None) -> MoveState:
     if found is None:
         return MoveState.OPEN
     if found.offset == move.resume:
-        return _with_metadata(move, found) if move.metadata else _with_vector(move, found)
+        return _beside(move, decode(found.metadata))
     if found.offset == move.target_committed:
         return MoveState.OPEN
     # Writing the position again would skip records, or take back what was read since.
     return MoveState.MOVED_ON if found.offset > move.resume else MoveState.OVERTAKEN
 
 
-def _with_metadata(move: Move, found: OffsetAndMetadata) -> MoveState:
-    """Returns the state of a position at the planned offset, by the application's metadata."""
-    if found.metadata == move.metadata:
-        return MoveState.AS_PLANNED
-    own = found.metadata if is_foreign(found.metadata) else ""
-    is_unchanged = (move.resume, own) == (move.target_committed, move.target_metadata)
-    is_ours = bool(decode(found.metadata))
-    return MoveState.OPEN if is_unchanged or is_ours else MoveState.MOVED_ON
-
-
-def _with_vector(move: Move, found: OffsetAndMetadata) -> MoveState:
+def _beside(move: Move, vector: Mapping[str, int]) -> MoveState:
     """Returns the state of a position whose offset is already the planned one, by its vector.
 
     The offset sync often leaves a position like this. Without its vector a group reads again what
     it has read elsewhere.
     """
-    wanted, vector = decode(_metadata(move)), decode(found.metadata)
+    wanted = decode(_metadata(move))
     if vector == wanted:
         return MoveState.AS_PLANNED
     if (move.resume, vector) == (move.target_committed, move.target_vector):
@@ -260,10 +229,6 @@ def _offset(commits: Commits | None, move: Move) -> int | None:
 
 
 def _metadata(move: Move) -> str:
-    return move.metadata or _vector_text(move)
-
-
-def _vector_text(move: Move) -> str:
     try:
         return encode(move.vector) if move.vector else ""
     except ValueError:

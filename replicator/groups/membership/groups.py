@@ -13,12 +13,13 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from aiokafka.protocol.commit import OffsetCommitRequest
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from replicator.kafka.admin.admin_error import AdminError, admin_errors
 from replicator.kafka.admin.group_members import GroupMembers
-from replicator.kafka.client.cluster import GROUP, Answered, Cluster
+from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.runtime.gather import gather_or_cancel
@@ -27,16 +28,6 @@ UNKNOWN_MEMBER_ID = 25
 """Error code of a commit by a client that is no member, to a group that has members."""
 GROUP_ID_NOT_FOUND = 69
 """Error code of an OffsetFetch for a share group."""
-NO_GENERATION, NO_MEMBER = -1, ""
-"""Generation and member of a client that is no member of the group."""
-MOVING = frozenset(
-    {
-        Code.COORDINATOR_LOAD_IN_PROGRESS,
-        Code.COORDINATOR_NOT_AVAILABLE,
-        Code.NOT_COORDINATOR,
-    }
-)
-"""Codes of a coordinator that moves; nothing was written."""
 GROUPS_AT_ONCE = 100
 """Number of groups whose commits are read at once: a broker answers requests one by one."""
 AGAIN_SECONDS = 0.2
@@ -81,7 +72,7 @@ class Groups(GroupMembers):
                     answers = await gather_or_cancel(
                         *(_commits_of(cluster, group, topics) for group in some)
                     )
-                    found |= dict(zip(some, answers, strict=True))
+                    found |= dict(zip(some, map(_held, answers), strict=True))
             finally:
                 await cluster.close()
         return found
@@ -131,34 +122,20 @@ class Groups(GroupMembers):
         self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
     ) -> dict[TopicPartition, int]:
         """Returns the broker's error code by partition; 0 where the offset is written."""
-        topics: dict[str, list[tuple[int, int, str]]] = {}
-        for (topic, partition), row in offsets.items():
-            topics.setdefault(topic, []).append((partition, *row))
-        # librdkafka's admin client would add the zero byte of a C string to the metadata.
-        request = OffsetCommitRequest(group, NO_GENERATION, NO_MEMBER, -1, list(topics.items()))
-        with admin_errors(self.name, f"setting offsets of group {group!r}"):
-            return asyncio.run(self._answered(group, request))
-
-    async def _answered(
-        self, group: str, request: OffsetCommitRequest
-    ) -> dict[TopicPartition, int]:
-        cluster = Cluster(self.name, self.cluster, client_id="sluice-admin")
-        async with asyncio.timeout(self.timeout_seconds):
-            await cluster.open()
-            try:
-                found = await cluster.ask_coordinator(GROUP, group, request, _elsewhere)
-            finally:
-                await cluster.close()
+        rows = [
+            KafkaTopicPartition(*partition, offset, metadata=metadata)
+            for partition, (offset, metadata) in offsets.items()
+        ]
+        client = self.client()
+        answers: Any = client.alter_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, rows)], request_timeout=self.timeout_seconds
+        )
+        (answer,) = answers.values()
+        found = self.wait(answer, f"setting offsets of group {group!r}")
         return {
-            TopicPartition(topic, partition): code
-            for topic, rows in found.topics
-            for partition, code in rows
+            TopicPartition(row.topic, row.partition): row.error.code() if row.error else 0
+            for row in found.topic_partitions
         }
-
-
-def _elsewhere(response: Any) -> list[int]:
-    """Returns the codes of a commit that another coordinator, or a later attempt, answers."""
-    return [code for _, rows in response.topics for _, code in rows if code in MOVING]
 
 
 async def _commits_of(
@@ -171,3 +148,13 @@ async def _commits_of(
         if set(error.codes) == {GROUP_ID_NOT_FOUND}:
             return {}
         raise
+
+
+def _held(
+    commits: Mapping[TopicPartition, OffsetAndMetadata],
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    return {
+        # librdkafka's clients also send the zero byte that ends a C string.
+        partition: OffsetAndMetadata(commit.offset, commit.metadata.removesuffix("\0"))
+        for partition, commit in commits.items()
+    }

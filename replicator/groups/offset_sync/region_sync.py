@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 
 from balancer.plan import TopicPartition
-from replicator.config.names import vectors_group
 from replicator.config.topology import Route
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.groups.copies.runs_copies import RunsCopies
@@ -242,19 +241,11 @@ class RegionSync:
             record = self._here.primaries.get(group)
             if record is None or record.region != self._other.name:
                 return False
-            vectors = {
+            offsets = {
                 partition: (progress.offset, encode(progress.vector))
                 for partition, progress in wanted.items()
             }
-            beside = {it: row for it, row in vectors.items() if wanted[it].metadata}
-            offsets = {
-                partition: (progress.offset, progress.metadata or vectors[partition][1])
-                for partition, progress in wanted.items()
-            }
             try:
-                # First the vectors: without its own, an offset has the group read again.
-                if beside and self._here.groups.write(vectors_group(group), beside):
-                    return False
                 refused = self._here.groups.write(group, offsets)
             except GroupActive:
                 return False

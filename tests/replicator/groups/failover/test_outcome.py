@@ -9,7 +9,6 @@ from replicator.groups.failover.outcome import (
     MoveState,
     Outcome,
     PositionOutcome,
-    beside,
     is_of,
     outcome_of,
     planned,
@@ -141,37 +140,3 @@ def test_an_outcome_lists_the_groups_that_are_done_and_the_others():
     assert values["groups"][0]["positions"] == [
         {"topic": "trades", "partition": 3, "before": None, "resume": 1200, "after": 1200}
     ]
-
-
-TIMES = "AgAAAZNy3kAAAAAA"
-TIMED = replace(MOVE, metadata=TIMES)
-
-
-def test_an_applications_metadata_is_written_as_it_is_with_the_vector_beside_it():
-    group = replace(GROUP, moves=(TIMED, STAYS))
-    assert planned(group) == {PARTITION: OffsetAndMetadata(1200, TIMES)}
-    assert beside(group, {}) == {PARTITION: OffsetAndMetadata(1200, METADATA)}
-    assert beside(GROUP, {}) == {}
-    # Retention took some records since the plan was made.
-    raised = {PARTITION: OffsetAndMetadata(1230, TIMES)}
-    assert beside(group, raised) == {PARTITION: OffsetAndMetadata(1230, METADATA)}
-
-
-@pytest.mark.parametrize(
-    ("held", "found", "state"),
-    [
-        ((1100, ""), TIMES, MoveState.AS_PLANNED),
-        ((1100, ""), "AgAAAZNy3kEAAAAA", MoveState.MOVED_ON),
-        ((1100, ""), "", MoveState.MOVED_ON),
-        # As it was when the plan was made, by an older version or with older times.
-        ((1200, ""), "", MoveState.OPEN),
-        ((1200, ""), METADATA, MoveState.OPEN),
-        ((1200, "older"), "older", MoveState.OPEN),
-        ((1200, "older"), "newer", MoveState.MOVED_ON),
-    ],
-)
-def test_a_position_at_the_planned_offset_is_judged_by_the_applications_metadata(
-    held, found, state
-):
-    move = replace(TIMED, target_committed=held[0], target_metadata=held[1])
-    assert state_of(move, OffsetAndMetadata(1200, found)) is state
