@@ -60,15 +60,22 @@ class JsonCheck:
 
     def examine(self, document: bytes) -> tuple[str | None, frozenset[str]]:
         """Returns why a document cannot be loaded, and its UInt8 columns that are booleans."""
+        flags: frozenset[str] = frozenset()
+        reason: str | None
         try:
             document.decode()
-            found = self._decoder.decode(document)
+            reason, flags = self._judged(self._decoder.decode(document))
         except RecursionError:
             # polars has a limit of its own.
             return None, frozenset()
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            single = _first_fields(document)
-            return self.examine(single) if single else (str(error), frozenset())
+            reason = str(error)
+        # Of repeated fields, the decoder reads the last.
+        single = _first_fields(document) if reason or flags else None
+        return self.examine(single) if single else (reason, flags)
+
+    def _judged(self, found: Any) -> tuple[str | None, frozenset[str]]:
+        """Returns the same of a document that is decoded."""
         flags = set()
         for field, name in self._fields.items():
             value, kind = getattr(found, field), self._types[name]

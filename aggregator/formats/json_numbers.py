@@ -56,7 +56,8 @@ def exact_numbers(
     for at, text in enumerate(some.to_pylist()):
         document = {} if at in refused else _parsed(text)
         for name in names:
-            if (value := document.get(name)) is not None and _holds_number(value):
+            value = document.get(name)
+            if _has_shape(types[name], value) and _holds_number(value):
                 exact[name][int(which[at])] = _plain(value)
     for name, values in exact.items():
         if values:
@@ -82,6 +83,16 @@ def _parsed(document: bytes) -> dict[str, Any]:
         parse_float=_Number,
     )
     return found
+
+
+def _has_shape(kind: ColumnType, value: Any) -> bool:
+    """Returns True for a text or a number, or for lists of these as deep as the type's. A value of
+    another shape stays as the reader returned it, and is refused as that."""
+    if kind.element is None:
+        return isinstance(value, str)
+    return isinstance(value, list) and all(
+        each is None or _has_shape(kind.element, each) for each in value
+    )
 
 
 def _holds_number(value: Any) -> bool:

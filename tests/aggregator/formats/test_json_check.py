@@ -91,3 +91,5 @@ def test_a_document_is_examined_by_the_types_of_its_columns(document):
 def test_the_first_of_repeated_fields_is_examined():
     assert CHECK.examine(b'{"a":"x","a":5}') == (None, frozenset())
     assert CHECK.examine(b'{"a":5,"a":"x"}')[0]
+    assert CHECK.examine(b'{"b":1,"b":256}') == (None, frozenset())
+    assert CHECK.examine(b'{"b":1,"b":true}') == (None, frozenset())

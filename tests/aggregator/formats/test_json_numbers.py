@@ -101,3 +101,28 @@ def test_of_repeated_fields_the_first_number_counts_and_texts_stay_texts():
     decoded = decode([slice_of([document, text])], SCHEMA)
     assert decoded.columns["plain"].to_pylist() == [Decimal("0.1")]
     assert "100000.000000000005" in decoded.dead[0].reason
+
+
+@pytest.mark.parametrize("kind", ["Decimal(9, 1)", "DateTime64(3)", "Nullable(DateTime)"])
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[%s]",
+        "[%s, null]",
+        "[[%s], 1]",
+        "[[[%s]]]",
+        '[{"b": %s}]',
+        "[true, %s]",
+        "[[[true]], %s]",
+    ],
+)
+def test_a_long_number_in_a_value_of_another_shape_makes_a_dead_letter_alone(kind, depth, value):
+    schema = table(a=f"{'Array(' * depth}{kind}{')' * depth}", n="UInt8")
+    long = value % "15778368.10000000000000000000"
+    decoded = decode(
+        [slice_of([f'{{"n": 1, "a": {each}}}'.encode() for each in (long, value % "1")])], schema
+    )
+    # What becomes of the value does not depend on how many digits its number has.
+    assert [each.offset for each in decoded.dead] in ([], [0, 1])
+    assert decoded.dead or depth
