@@ -90,14 +90,21 @@ class StoreAdmission:
     ) -> None:
         """Renews the claims of admitted feeds that read a cluster, until cancelled. A feed whose
         prefix is another's by now is refused, and admitted again once it is its own."""
+        own = [feed.name for feed in self._feeds.values() if cluster in feed.clusters]
+        # Each by itself: one that is refused may wait for days until its prefix is its own.
+        await gather_or_cancel(
+            *(self._keep_claim(FeedCluster(name, cluster), cluster_id) for name in own)
+        )
+
+    async def _keep_claim(
+        self, each: FeedCluster, cluster_id: Callable[[], Awaitable[str]]
+    ) -> None:
         pause, later = RENEW_SECONDS
         while True:
             await asyncio.sleep(pause)
             pause = later
-            for feed in self._feeds.values():
-                each = FeedCluster(feed.name, cluster)
-                if cluster in feed.clusters and self.has(each):
-                    await self._renew(each, cluster_id)
+            if self.has(each):
+                await self._renew(each, cluster_id)
 
     async def _renew(self, each: FeedCluster, cluster_id: Callable[[], Awaitable[str]]) -> None:
         feed = self._feeds[each.feed]
