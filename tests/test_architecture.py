@@ -15,7 +15,7 @@ ONLY_LIVE = """
     aggregator/loader/: acquisition assembly assignment block_partition
     aggregator/loader/: formed_block held_partition
     aggregator/loader/: loader_session loss_acceptance object_records object_sink progress
-    aggregator/loader/: object_partition reporting sink table_sink told_reading
+    aggregator/loader/: object_partition reporting sink table_sink
     aggregator/restore/: object_inventory told_source
     aggregator/s3/: open_object
     aggregator/store/: outgoing_block part_counts replica server_features shard_store

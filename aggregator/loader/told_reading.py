@@ -4,6 +4,7 @@ objects."""
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 
@@ -11,11 +12,13 @@ from aggregator.formats.record_fields import split
 from aggregator.intents.intent import Intent
 from aggregator.intents.told_markers import Marker
 from aggregator.loader.object_records import told_place
-from aggregator.objects.told_object import ToldObject, decode
+from aggregator.objects.told_object import ToldObject, UnreadableObject, decode
 from balancer.plan import TopicPartition
 from replicator.batches.committed_records import committed_records
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.protocol.error_codes import Code
+
+log = logging.getLogger(__name__)
 
 FETCH_BYTES = 4 << 20
 PAUSE_SECONDS = 0.05
@@ -28,7 +31,10 @@ async def with_markers(
 
     The holders of the intents have to be fenced: nothing may be told of meanwhile.
 
-    Raises Answered, UnreadableObject: the topic cannot be read.
+    A record that cannot be read is left out: if it has told of a marker, the markers are not those
+    that its intent counts, and none is returned.
+
+    Raises Answered: the topic cannot be read.
     """
     wanted: dict[TopicPartition, dict[TopicPartition, Intent]] = {}
     for place, intent in intents.items():
@@ -73,8 +79,14 @@ async def _objects(
             records = split(found.records)
             for at, offset in enumerate(records.offset.tolist()):
                 key, value = records.key_at(at), records.value_at(at)
-                if key is not None and value is not None and offset < end:
-                    yield offset, decode(key, value)
+                if key is None or value is None or offset >= end:
+                    continue
+                try:
+                    told = decode(key, value)
+                except UnreadableObject as error:
+                    log.warning("event=object-unreadable %s: %s", cluster.name, error)
+                    continue
+                yield offset, told
         if found.trouble is not None:
             raise found.trouble
         if found.next_offset == position:
