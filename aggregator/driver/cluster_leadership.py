@@ -39,7 +39,7 @@ from replicator.kafka.admin.own_topics import make_topics
 from replicator.kafka.admin.topic import Topic
 from replicator.kafka.admin.topic_changes import Create
 from replicator.kafka.client.brokers import Unreachable
-from replicator.kafka.client.cluster import Answered, Cluster
+from replicator.kafka.client.cluster import Answered, Cluster, Forbidden
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.driver_command import Term, read_command
 from replicator.spark.driver_term import DriverTerm
@@ -254,7 +254,8 @@ class ClusterLeadership:
             own = [topic for topic in all_own if topic.is_readable]
             try:
                 await self._adoptions[feed.name].round(own)
-            except StartWaits as waits:
+            except (StartWaits, Forbidden) as waits:
+                # Such as the topic of its memory: the other feeds go on.
                 self.waiting[feed.name] = str(waits)
             else:
                 self.waiting.pop(feed.name, None)

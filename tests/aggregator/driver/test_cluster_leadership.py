@@ -1,9 +1,22 @@
-"""Leadership of feeds in a cluster: where partitions begin that come later."""
+"""Leadership of feeds in a cluster: where partitions begin that come later, and feeds that wait."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from uuid import UUID
 
 import pytest
 
-from aggregator.driver.cluster_leadership import is_made_since
+from aggregator.driver import cluster_leadership
+from aggregator.driver.cluster_leadership import ClusterLeadership, is_made_since
 from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
+from replicator.kafka.admin.topic import Configs, Topic
+from replicator.kafka.client.cluster import Fenced, Forbidden
+from tests.aggregator.verifier.test_owners import appliance, feed
+
+EAST = ClusterName.aggregate("east")
 
 
 @pytest.mark.parametrize(
@@ -17,3 +30,47 @@ from balancer.plan import TopicPartition
 )
 def test_the_end_is_that_of_the_moment_at_which_the_topic_was_allowed(count, first_seen, is_later):
     assert is_made_since(TopicPartition("t", 2), {"t": count}, first_seen) is is_later
+
+
+def test_a_feed_that_lacks_a_right_waits_and_leaves_the_others_flowing(monkeypatch) -> None:
+    """Such as the one to read the topic in which its adoptions are remembered."""
+    troubles: dict[str, Exception] = {"one": Forbidden("sluice.adopted.one", [29])}
+    adopted: list[str] = []
+
+    class Adoption:
+        pause_seconds = 60.0
+
+        def __init__(self, **parts: Any) -> None:
+            self._name = parts["feed"].name
+
+        async def round(self, topics: object) -> None:
+            if self._name in troubles:
+                raise troubles[self._name]
+            adopted.append(self._name)
+
+    class Admin:
+        def __init__(self, *_: object) -> None:
+            """Knows one topic."""
+
+        def topics(self) -> list[Topic]:
+            return [Topic("hits", UUID(int=1), 2, Configs({}))]
+
+    async def run() -> None:
+        shards = [{"replicas": ["clickhouse://127.0.0.1:9001"]}]
+        two = {**feed("east", EAST), "shards": shards}
+        feeds = appliance({"one": feed("east", EAST), "two": two})
+        made: Any = Admin
+        led = ClusterLeadership(feeds, "east", EAST, feeds.feeds_of("east"), made)
+        found = await led.partitions()
+        assert adopted == ["two"]
+        assert led.waiting.keys() == {"one"} and "sluice.adopted.one" in led.waiting["one"]
+        assert found["two"] == [TopicPartition("hits", 0), TopicPartition("hits", 1)]
+        troubles.clear()
+        await led.partitions()
+        assert led.waiting == {} and adopted == ["two", "one", "two"]
+        troubles["one"] = Fenced("a newer driver leads")
+        with pytest.raises(Fenced):
+            await led.partitions()
+
+    monkeypatch.setattr(cluster_leadership, "FeedAdoption", Adoption)
+    asyncio.run(run())
