@@ -111,7 +111,12 @@ def _look(
             database = {"database": store.database}
             rows = dict(it.client.execute(ROWS, database))
             engines = dict(it.client.execute(ENGINES, database))
-            asked = {name: found[name] for name in found if not is_by_topic or name in topics}
+            # No feed loads a view: whatever it shows is in tables, or was not loaded.
+            asked = {
+                name: facts
+                for name, facts in found.items()
+                if not facts.kind.is_view and (not is_by_topic or name in topics)
+            }
             return ReplicaLook(
                 str(replica),
                 tables={
