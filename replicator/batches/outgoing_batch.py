@@ -60,7 +60,7 @@ class OutgoingBatch:
 
 @dataclass(frozen=True, slots=True)
 class RecordTooLarge:
-    """A record that the target refuses even in a batch of its own. An operator must decide."""
+    """A record that the target refuses even in a batch of its own, under its present limit."""
 
     offset: int
     size_bytes: int

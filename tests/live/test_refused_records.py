@@ -5,11 +5,21 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterable
+from types import SimpleNamespace
 
 import pytest
+from confluent_kafka import Producer
 
 from deploy.lab.dump import dump
+from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.traffic import Shape, TrafficRecord, send
+from replicator.config.settings import TopicSettings
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.admin.admin import Admin
+from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.commit_schedule import CommitSchedule
+from replicator.mirror.topics.topic_sync import Ends, TopicSync
+from replicator.notices.conditions import Conditions
 from tests.live.both_ends import stable_ends
 from tests.live.stage import Stage
 from tests.live.topics import alter
@@ -17,6 +27,15 @@ from tests.live.topics import alter
 OLD_MS = 1_357_000_000_000
 KEPT = {"retention.ms": "-1"}
 ACCEPTED_MAX = 8
+
+
+def admin(cluster: LabCluster) -> Admin:
+    return Admin(cluster.name, KafkaCluster.model_validate(cluster.topology_table()))
+
+
+def parks_at_once(*args, **parts):
+    """Parks a record that is too large without waiting for a higher limit."""
+    return CommitSchedule(*args, **{**parts, "limit_seconds": 0.0})
 
 
 def keyed(numbers: Iterable[int], keyless: Iterable[int] = ()) -> list[TrafficRecord]:
@@ -130,3 +149,29 @@ def test_records_older_than_the_target_allows_are_left_out_and_no_others(make_st
     assert loss.startswith("target refuses the records: source offsets [10, 13): INVALID_TIMESTAMP")
     stage.carrying.stop()
     assert_all_but(stage, old)
+
+
+def test_a_record_that_its_source_took_before_it_lowered_its_limit_is_carried(make_stage):
+    """It parks its partition, the driver raises the target's limit, and it goes on by itself."""
+    stage = make_stage(source_config={"max.message.bytes": "3000000"})
+    large = Producer({**stage.source.librdkafka_options(), "message.max.bytes": 3_000_000})
+    for value in (b"before", random.Random(1).randbytes(2_000_000), b"behind"):
+        large.produce(stage.topic, value, partition=0)
+        assert large.flush(30) == 0
+    alter(stage.source, stage.topic, {"max.message.bytes": "900000"})
+    (route,), (ledger,) = stage.carrying.routes.values(), stage.carrying.ledgers.values()
+    topics = TopicSync(
+        SimpleNamespace(topics=TopicSettings(allow=(stage.topic,))),
+        stage.carrying.home,
+        Conditions("driver"),
+        Ends(admin(stage.target), {route.source: admin(stage.source)}, (route,)),
+    )
+    topics.round()
+    makers = Makers(commit_schedule=parks_at_once)
+    first = stage.hand(0, makers=makers, max_message_bytes=topics.limits).start()
+    assert "source offsets [1, 2)" in first.reason_of(stage.place)
+    topics.round(stage.carrying.wait(ledger.needs([stage.place])))
+    assert topics.limits[stage.topic] > 2_000_000
+    first.finish()
+    stage.to_the_end(1, max_message_bytes=topics.limits)
+    assert_all_but(stage, ())

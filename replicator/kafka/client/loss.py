@@ -5,7 +5,7 @@ A loss stops its partition until an operator accepts it; it is never passed over
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -62,18 +62,40 @@ _AT_TARGET = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class NeededLimit:
+    """Limit of a batch that the target must have before it takes a record.
+
+    Args:
+        size_bytes: of the record as a batch of its own.
+        refused_bytes: limit that the topic showed when a broker refused the record all the same;
+            0: it was not sent. The limit was lowered since, or that broker's own is lower.
+    """
+
+    size_bytes: int
+    refused_bytes: int = 0
+
+    @property
+    def least_bytes(self) -> int:
+        """The least limit, set on the topic, that counts on every broker and takes the record."""
+        return max(self.size_bytes, self.refused_bytes + 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Loss:
     """Lost or doubtful offsets begin..end-1, of the source or the target as the kind says.
 
     Args:
         end: None when only the begin is known.
         detail: further information for operators, such as the broker's error.
+        needs: limit of a batch under which the target takes the first record; None where no limit
+            is in the way.
     """
 
     kind: LossKind
     begin: int
     end: int | None
     detail: str = ""
+    needs: NeededLimit | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         side = "source" if self.kind.at_source else "target"

@@ -155,9 +155,9 @@ def ledger_side(
 
 
 def takeover_of(
-    appliance: Appliance, side: LedgerSide, makers: Makers = MAKERS, **accepted: Any
+    appliance: Appliance, side: LedgerSide, makers: Makers = MAKERS, **options: Any
 ) -> Takeover:
-    """Returns the takeover of a ledger side; `accepted` are its options for accepted losses."""
+    """Returns the takeover of a ledger side; `options` are further ones of Takeover."""
     return makers.takeover(
         ledger=side.ledger,
         fenced_committer=side.fenced_committer,
@@ -167,7 +167,7 @@ def takeover_of(
         tell=side.committer.publish_found,
         timeout_ms=appliance.replicator.transaction_timeout_ms,
         runs=side.runs,
-        **accepted,
+        **options,
     )
 
 
@@ -296,7 +296,9 @@ class _Assembly:
             window=self._settings.window,
             timeout_ms=self._settings.request_timeout_ms // 2,
             confirm_unfenced=self._confirm_unfenced,
-            retransmission=self._makers.retransmission(self._side.target.name, park),
+            retransmission=self._makers.retransmission(
+                self._side.target.name, park, lambda topic: self._rule_of(topic).max_bytes
+            ),
             uncovered=self._commit_schedule.uncovered.set,
             park=park,
             shipped=lambda batch: self._pace.shipped(batch, time.time()),
@@ -325,7 +327,7 @@ class _Assembly:
     def _acquisition(self) -> Acquisition:
         fenced_committer = self._side.fenced_committer
         return Acquisition(
-            takeover_of(self._appliance, self._side, self._makers),
+            takeover_of(self._appliance, self._side, self._makers, limits=self._limits),
             releases=Releases(
                 own_id=lambda: fenced_committer.transactional_id,
                 promise_seconds=self._settings.request_timeout_ms / 1000 + PROMISE_SPARE_SECONDS,

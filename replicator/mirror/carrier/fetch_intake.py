@@ -12,7 +12,7 @@ from replicator.batches.outgoing_batch import RecordTooLarge
 from replicator.batches.packer import PackingRule, pack
 from replicator.kafka.client.cluster import Cluster, Forbidden
 from replicator.kafka.client.fetch_session import FetchSession, TopicIdPartition
-from replicator.kafka.client.loss import Loss, LossKind
+from replicator.kafka.client.loss import Loss, LossKind, NeededLimit
 from replicator.kafka.protocol.error_codes import Verdict, named, verdict
 from replicator.kafka.protocol.fetch import FetchPosition
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
@@ -125,7 +125,11 @@ class FetchIntake:
     ) -> None:
         if isinstance(trouble, RecordTooLarge):
             pipeline.loss_to_park = Loss(
-                LossKind.RECORD_TOO_LARGE, trouble.offset, trouble.offset + 1, str(trouble)
+                LossKind.RECORD_TOO_LARGE,
+                trouble.offset,
+                trouble.offset + 1,
+                str(trouble),
+                needs=NeededLimit(trouble.size_bytes),
             )
         elif pipeline.broken_at == pipeline.position:
             end = trouble.last_offset + 1

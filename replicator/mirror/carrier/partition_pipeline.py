@@ -327,7 +327,9 @@ class PartitionPipeline:
             self._entry = replace(self._entry, target_offset=target_offset)
 
     def _complete(self, entry: Entry) -> Entry:
-        return replace(entry, source_epoch=self.batch_epoch, seen=self.clock.sightings)
+        needs = self.loss_to_park.needs if self.loss_to_park else None
+        seen = self.clock.sightings
+        return replace(entry, source_epoch=self.batch_epoch, seen=seen, needs=needs)
 
     def _stamped(self, outgoing: OutgoingBatch, sequence: int) -> SequencedBatch:
         outgoing.stamp(

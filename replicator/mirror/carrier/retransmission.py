@@ -7,10 +7,10 @@ the producer.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from replicator.kafka.client.cluster import ProducerStateLost
-from replicator.kafka.client.loss import Loss
+from replicator.kafka.client.loss import Loss, NeededLimit
 from replicator.kafka.protocol.error_codes import named
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.refusals import BY_SIZE, NextStep, next_step
@@ -27,12 +27,14 @@ class Retransmission:
     Args:
         target_name: name of the cluster, for error texts.
         park: called with a pipeline whose next records the target refuses.
+        limit_of: returns the largest batch that a topic of the target takes, as the driver read it.
         remembered_seconds: age up to which batches in doubt are sent again.
         next_step: decides what follows a refused batch.
     """
 
     target_name: str
     park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
+    limit_of: Callable[[str], int] = lambda _: 0
     remembered_seconds: float = REMEMBERED_SECONDS
     next_step: NextStep = next_step
 
@@ -85,6 +87,9 @@ class Retransmission:
             [batch.outgoing for batch in batches], refusal, pipeline.refused_bytes
         )
         if isinstance(step, Loss):
+            if refusal.code in BY_SIZE:
+                limit = self.limit_of(pipeline.partition.topic)
+                step = replace(step, needs=NeededLimit(batches[0].size_bytes, limit))
             await self.park(pipeline, step)
         else:
             pipeline.repack(step.replaced, step.batches)

@@ -248,9 +248,11 @@ class DriverLeadership:
     async def _sync_topics(self) -> Sequence[Carried]:
         """Returns the topics that can be carried, once the target's are as their sources' are.
 
-        Lowered configs are set once the ledger says that what the sources had is mirrored.
+        Lowered configs are set once the ledger says that what the sources had is mirrored. The
+        ledger also names the records that need a higher limit of a batch.
         """
-        carried = await run_in_thread(self._topics.round)
+        needs = await self._needs()
+        carried = await run_in_thread(self._topics.round, needs)
         mirrored = {
             route: {
                 place: entry.source_offset
@@ -260,8 +262,17 @@ class DriverLeadership:
             for route, places in self._topics.awaited().items()
         }
         if self._topics.advance(mirrored):
-            carried = await run_in_thread(self._topics.round)
+            carried = await run_in_thread(self._topics.round, needs)
         return carried
+
+    async def _needs(self) -> dict[str, int]:
+        """Returns, by topic, the limit of a batch that the next record of some partition needs."""
+        found: dict[str, int] = {}
+        for route in self._routes:
+            places = by_route([route], self._carried)[route.key]
+            for topic, size in (await Ledger(self._target, route).needs(places)).items():
+                found[topic] = max(size, found.get(topic, 0))
+        return found
 
     def _paused(self, planned: Planned, now_ms: int) -> dict[Subject, str]:
         found: dict[Subject, str] = {}

@@ -8,12 +8,13 @@ in the target cluster: this module converts them to (offset, metadata) and back,
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
 from replicator.kafka.client.custody import Custody as Custody
-from replicator.kafka.client.loss import Loss, LossKind
+from replicator.kafka.client.loss import Loss, LossKind, NeededLimit
 from replicator.mirror.ledger.sightings import Sightings, packed, unpacked
 
 METADATA_BYTES_MAX = 3900
@@ -101,6 +102,7 @@ class Entry:
         runs: end offsets of the runs topic's partitions, seen before the commit: no run that is
             published later lies before them (empty: not known).
         begin: beginning of a VIRGIN entry's partition (None: its first carrier decides).
+        needs: limit of a batch that the next record waits for, or is parked for (None: none).
     """
 
     custody: Custody
@@ -120,6 +122,7 @@ class Entry:
     seen: Sightings = field(default=(), compare=False)
     runs: tuple[int, ...] = ()
     begin: Begin | None = None
+    needs: NeededLimit | None = None
 
     def spans(self, first: int, count: int) -> tuple[Span, ...]:
         """Returns the source offsets of `count` records, which begin `first` records after
@@ -159,7 +162,7 @@ class Entry:
         """Returns the same entry as parked; its fields about the writer stay true."""
         # JSON needs six to twelve bytes for a character outside ASCII.
         detail = why.detail.encode("ascii", "replace").decode()[:DETAIL_CHARACTERS_MAX]
-        return replace(self, parked=replace(why, detail=detail))
+        return replace(self, parked=replace(why, detail=detail), needs=why.needs)
 
 
 def encode(entry: Entry) -> tuple[int, str]:
@@ -183,6 +186,8 @@ def encode(entry: Entry) -> tuple[int, str]:
     if entry.begin:
         topic = entry.begin.source_topic
         fields["begin"] = [entry.begin.source_offset, topic and topic.hex]
+    if entry.needs:
+        fields["needs"] = [entry.needs.size_bytes, entry.needs.refused_bytes]
     if entry.losses:
         fields["losses"] = entry.losses
     if entry.parked:
@@ -201,6 +206,7 @@ def decode(offset: int, metadata: str) -> Entry:
             raise ValueError(f"version {fields['v']}")
         gaps, mark = fields["gaps"], fields["mark"]
         source_topic, target_topic = (UUID(hex=text) if text else None for text in fields["topics"])
+        parked = _loss(*fields["parked"]) if "parked" in fields else None
         return Entry(
             custody=Custody(fields["custody"]),
             source_offset=offset,
@@ -215,10 +221,11 @@ def decode(offset: int, metadata: str) -> Entry:
             source_epoch=fields["source_epoch"],
             mark=Mark(*mark) if mark else None,
             losses=fields.get("losses", 0),
-            parked=_loss(*fields["parked"]) if "parked" in fields else None,
+            parked=parked,
             seen=unpacked(fields.get("seen")),
             runs=tuple(map(int, fields.get("runs", ()))),
             begin=_begin(*fields["begin"]) if "begin" in fields else None,
+            needs=NeededLimit(*fields["needs"]) if "needs" in fields else _told_need(parked),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise UnreadableEntry(
@@ -247,3 +254,11 @@ def _begin(source_offset: int, source_topic: str | None) -> Begin:
 
 def _loss(kind: str, begin: int, end: int | None, detail: str) -> Loss:
     return Loss(LossKind[kind], begin, end, detail)
+
+
+def _told_need(parked: Loss | None) -> NeededLimit | None:
+    """Returns what the text of a loss tells. Versions before decision 0069 stored nothing else."""
+    if parked is None or parked.kind is not LossKind.RECORD_TOO_LARGE:
+        return None
+    found = re.search(r"is a batch of (\d+) bytes", parked.detail)
+    return NeededLimit(int(found[1])) if found else None

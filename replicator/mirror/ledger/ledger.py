@@ -8,6 +8,7 @@ under the runs topic's name, so it outlives the topic, whose deletion removes th
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -15,8 +16,9 @@ from balancer.plan import TopicPartition
 from replicator.config.names import ledger_group, runs_topic_name, unheld_id, witness_group
 from replicator.config.topology import Route
 from replicator.kafka.client.cluster import Cluster
-from replicator.kafka.client.committed_entries import CommittedEntries
+from replicator.kafka.client.committed_entries import CommittedEntries, read_commits
 from replicator.kafka.client.fenced_committer import OffsetRows
+from replicator.kafka.client.loss import LossKind
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.ledger.entry import (
     Begin,
@@ -72,6 +74,18 @@ class Ledger(CommittedEntries[Entry]):
         if is_kept or self._runs is None or not self._runs.positions:
             return entry
         return replace(entry, runs=self._runs.positions)
+
+    async def needs(self, places: Iterable[TopicPartition]) -> dict[str, int]:
+        """Returns, by topic, the limit of a batch that the next record of some partition needs."""
+        found: dict[str, int] = {}
+        commits = await read_commits(self._cluster, partial(group_of, self.route), places)
+        for place, commit in commits.items():
+            # Nearly all entries need nothing, and are not decoded.
+            if '"needs":' in commit.metadata or LossKind.RECORD_TOO_LARGE.name in commit.metadata:
+                needs = _decoded(commit).needs
+                if needs:
+                    found[place.topic] = max(needs.least_bytes, found.get(place.topic, 0))
+        return found
 
     async def witnessed(self, topic: str) -> int:
         """Returns how many partitions of a topic were adopted; each of them must have an entry."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from uuid import UUID
 
 from balancer.plan import TopicPartition
@@ -26,6 +26,7 @@ class Readiness:
 
     Args:
         accept: partitions whose losses an operator has accepted.
+        is_parked: returns True for an entry that is to stay parked.
         look_again_seconds: pause before missing entries are read once more.
     """
 
@@ -36,12 +37,14 @@ class Readiness:
         target: Cluster,
         accept: Collection[TopicPartition],
         *,
+        is_parked: Callable[[TopicPartition, Entry], bool] = lambda _, entry: bool(entry.parked),
         look_again_seconds: float = LOOK_AGAIN_SECONDS,
     ):
         self._ledger = ledger
         self._source = source
         self._target = target
         self._accept = accept
+        self._is_parked = is_parked
         self._look_again_seconds = look_again_seconds
 
     async def exclude_unready(
@@ -63,7 +66,7 @@ class Readiness:
                     acquired.waiting[partition] = "not adopted yet"
                 else:
                     gone.append(partition)
-            elif entry.parked and partition not in self._accept:
+            elif partition not in self._accept and self._is_parked(partition, entry):
                 acquired.parked[partition] = str(entry.parked)
             elif self._target.is_refused(topic):
                 acquired.waiting[partition] = REFUSED.format("target", "Write")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from balancer.plan import TopicPartition
@@ -60,6 +61,8 @@ class Takeover:
             loss only if its entry is still parked for that loss.
         restart_at: source offset at which accepted partitions continue. Applies to losses that
             would be skipped to their end or that have no end.
+        limits: largest batch that the target takes, by topic. A partition that was parked for a
+            record under a lower limit goes on with this record.
         runs: tails the runs topic, which shows an entry that is older than what was mirrored.
         attempts: limits the time for each transactional id.
         tails: makes the reader of tails for the target and the fenced committer.
@@ -78,6 +81,7 @@ class Takeover:
         timeout_ms: int = 30_000,
         accept: Mapping[TopicPartition, Loss] = MappingProxyType({}),
         restart_at: int | None = None,
+        limits: Mapping[str, int] = MappingProxyType({}),
         runs: RunsTail | None = None,
         attempts: IdAttempts | None = None,
         tails: Callable[[Cluster, FencedCommitter], FencedTails] = FencedTails,
@@ -91,8 +95,9 @@ class Takeover:
         self._tell = tell
         self._accept = dict(accept)
         self._restart_at = restart_at
+        self._limits = limits
         self._runs = runs
-        self._readiness = Readiness(ledger, source, target, self._accept)
+        self._readiness = Readiness(ledger, source, target, self._accept, is_parked=self._is_parked)
         self._attempts = attempts or IdAttempts()
         self._tails = tails(target, fenced_committer)
         self._committer_of = committer_of or (
@@ -200,9 +205,14 @@ class Takeover:
         holder = self._fenced_committer
         if transactional_id != holder.transactional_id:
             holder = await self._committer_of(transactional_id).open()
-        entries = await self._read_again(holder, transactional_id, partitions)
-        if not entries:
+        before = await self._read_again(holder, transactional_id, partitions)
+        if not before:
             return
+        # What nobody accepted is not skipped: a higher limit lets the same record go on.
+        entries = {
+            partition: entry if partition in self._accept else replace(entry, parked=None)
+            for partition, entry in before.items()
+        }
         outcomes, tails = await self._examined(entries, holder)
         lost = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, Loss)}
         for partition in [p for p, loss in lost.items() if loss.kind is LossKind.SOURCE_DELETED]:
@@ -215,7 +225,7 @@ class Takeover:
             await self._tell(segments)
         parked = {p: entries[p].park(loss) for p, loss in lost.items()}
         new = parked | {p: one.entry for p, one in taken.items()}
-        await self._ledger.replace(holder, entries, new)
+        await self._ledger.replace(holder, before, new)
         self._tails.readings.forget(new)
         acquired.taken |= taken
         acquired.parked |= {p: str(loss) for p, loss in lost.items()}
@@ -229,7 +239,7 @@ class Takeover:
             partition: entry
             for partition, entry in (await self._ledger.read_as_holder(holder, partitions)).items()
             if entry.transactional_id == transactional_id
-            and (not entry.parked or partition in self._accept)
+            and not self._is_parked(partition, entry)
             and not self._has_changed(partition, entry)
         }
 
@@ -315,6 +325,17 @@ class Takeover:
     def _is_own(self, entry: Entry) -> bool:
         """Returns True for an entry that this very producer committed: only the answer was lost."""
         return entry.is_held_by(self._fenced_committer.producer_id, self._fenced_committer.epoch)
+
+    def _is_parked(self, partition: TopicPartition, entry: Entry) -> bool:
+        """Returns True for a partition that is to stay parked.
+
+        Another session than the one that parked it tries a record again that was too large: a
+        changed limit begins an epoch, and a session cannot fence itself.
+        """
+        if entry.parked is None or partition in self._accept:
+            return False
+        limit = self._limits.get(partition.topic, 0)
+        return self._is_own(entry) or not entry.needs or entry.needs.size_bytes > limit
 
     def _has_changed(self, partition: TopicPartition, entry: Entry | None) -> bool:
         """Returns True when the entry is no longer parked for the loss that was accepted."""

@@ -12,8 +12,9 @@ there (written_configs.py). The order in which configs changed plays no part in 
 - A topic of which nothing was written so far existed before, or was mirrored by a version that
   wrote nothing down. What a source sets is followed there, as that version did, unless the topic
   keeps more: such a value may be an operator's.
-- Lowered retention, a further cleanup policy and a lower max.message.bytes are held back until the
-  records that the sources had are mirrored (lowerings.py). All else changes at once.
+- Lowered retention, a further cleanup policy and a lower max.message.bytes or segment.bytes are
+  held back until the records that the sources had are mirrored (lowerings.py). All else changes at
+  once.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from replicator.kafka.admin.topic import RETENTION, Configs, number, policies
-from replicator.mirror.topics.topic_configs import UNJUDGED, Wanted, is_same
+from replicator.mirror.topics.topic_configs import TAKEN, UNJUDGED, Wanted, is_same
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ def lowers(name: str, here: str, value: str) -> bool:
     """Returns True where the target would delete or refuse records that it keeps or takes now."""
     if name == "cleanup.policy":
         return bool(policies(value) - policies(here))
-    if name not in RETENTION and name != "max.message.bytes":
+    if name not in RETENTION and name not in TAKEN:
         return False
     before, after = number(name, here), number(name, value)
     return before is not None and after is not None and after < before

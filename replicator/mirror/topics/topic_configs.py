@@ -12,6 +12,9 @@ sooner than at home.
 - UNJUDGED (message.timestamp.before.max.ms and .after.max.ms): without limit. The source's brokers
   have compared each record with their clock when it arrived there. Compared again when it is
   mirrored, after an outage perhaps, a record that the source took would be refused (error 32).
+- TAKEN (max.message.bytes and segment.bytes): what the next record of a partition needs, if that
+  is more. The source has taken the record, before its own limit was lowered or under that of its
+  brokers.
 - FIRST: everything else, from the source region that sorts first.
 
 A config that some source sets, on the topic or on its brokers, is wanted whatever the target's own
@@ -50,7 +53,10 @@ LARGEST = frozenset(
         "segment.ms",
     }
 )
+TAKEN = frozenset({"max.message.bytes", "segment.bytes"})
+"""Configs of which each limits the size of a batch that a broker takes."""
 UNJUDGED = frozenset({"message.timestamp.after.max.ms", "message.timestamp.before.max.ms"})
+LIMIT_MOST_BYTES = (1 << 31) - 1
 NO_LIMIT_MS = str((1 << 63) - 1)
 ABSENT = "\0"
 """Stands for a value that is not described: an empty value is one."""
@@ -73,12 +79,13 @@ class Wanted:
     defaults: Mapping[str, str] = field(default_factory=dict)
 
 
-def wanted(sources: Sequence[Configs], synced: Sequence[str]) -> Wanted:
+def wanted(sources: Sequence[Configs], synced: Sequence[str], needs_bytes: int = 0) -> Wanted:
     """Returns the synced configs of a target topic.
 
     Args:
         sources: the topic's configs, in the order of the source regions' names.
         synced: names of the configs that are carried over.
+        needs_bytes: limit of a batch that the next record of a partition needs; 0 for none.
     """
     configs: dict[str, str] = {}
     defaults: dict[str, str] = {}
@@ -91,6 +98,10 @@ def wanted(sources: Sequence[Configs], synced: Sequence[str]) -> Wanted:
             configs[name] = NO_LIMIT_MS
             continue
         is_set = any(name in source.changed for source in sources)
+        if name in TAKEN and takes_less(values, needs_bytes):
+            # In powers of two: a larger record behind this one seldom needs another change.
+            configs[name] = str(min(1 << (needs_bytes - 1).bit_length(), LIMIT_MOST_BYTES))
+            continue
         (configs if is_set else defaults)[name] = resolved(name, values)
         if is_set and len({canonical(name, value) for value in values}) > 1:
             disagreed.append(name)
@@ -99,6 +110,12 @@ def wanted(sources: Sequence[Configs], synced: Sequence[str]) -> Wanted:
         configs |= dict.fromkeys(RETENTION, "-1")
         defaults = {name: value for name, value in defaults.items() if name not in RETENTION}
     return Wanted(configs, tuple(disagreed), defaults)
+
+
+def takes_less(values: Sequence[str], needs_bytes: int) -> bool:
+    """Returns True if the largest of the limits is below the size."""
+    sizes = [size for value in values if (size := number("", value)) is not None]
+    return bool(sizes) and max(sizes) < needs_bytes
 
 
 def resolved(name: str, values: Sequence[str]) -> str:

@@ -119,11 +119,13 @@ class Known:
         written: by topic, the configs that we wrote.
         is_released: True for a topic, config and value that need not wait for records (any more).
         bounds: values that the target takes, by config.
+        needs: limit of a batch that the next record of some partition needs, by topic.
     """
 
     written: Mapping[str, WrittenConfigs] = field(default_factory=dict)
     is_released: Callable[[str, str, str], bool] = lambda *_: False
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    needs: Mapping[str, int] = field(default_factory=dict)
 
 
 NOTHING_KNOWN = Known()
@@ -220,7 +222,9 @@ class View:
         self.name, self.feeds, self.target, self.settings = name, feeds, target, settings
         self.partitions = max(topic.partitions for topic in feeds.values())
         self.wanted: Wanted = wanted(
-            [topic.configs for topic in feeds.values()], settings.synced_configs
+            [topic.configs for topic in feeds.values()],
+            settings.synced_configs,
+            known.needs.get(name, 0),
         )
         record = known.written.get(name)
         self._written = record if target and record and record.topic_id == target.topic_id else None

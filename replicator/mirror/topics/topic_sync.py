@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from uuid import UUID
 
 from balancer.plan import TopicPartition
@@ -20,7 +21,7 @@ from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.mirror.topics.followed_configs import Bounds, WrittenConfigs
 from replicator.mirror.topics.lowerings import Lowerings, Offsets
 from replicator.mirror.topics.refused_configs import alternatives
-from replicator.mirror.topics.topic_configs import ALWAYS
+from replicator.mirror.topics.topic_configs import ALWAYS, TAKEN
 from replicator.mirror.topics.topic_plan import (
     Carried,
     Known,
@@ -41,7 +42,6 @@ VISIBLE_SECONDS = 5.0
 PASSES_MAX = 20
 """Passes of one round. A topic that was made has configs to alter, and one of very many partitions
 grows in steps."""
-LIMIT = "max.message.bytes"
 WRITTEN = "written configs"
 """Subject of reports."""
 ALTERNATIVES_MAX = 50
@@ -94,11 +94,14 @@ class TopicSync:
         self._conditions = conditions
         self._ends = ends or Ends.of(appliance, region)
         self._settings = appliance.topics
+        self._taken: Mapping[str, Mapping[str, int]] = {}
+        """Configs that limit a batch, by topic; as the target last described them."""
         self.limits: dict[str, int] = {}
         """Largest batch in bytes that the target takes, by topic; as of the last round."""
         self._carried: tuple[Carried, ...] = ()
         self._bounds: dict[str, Bounds] = {}
         self._lowerings = Lowerings()
+        self._needs: Mapping[str, int] = {}
         self._sources: Mapping[Route, Sequence[Topic] | None] = {}
         self._first_names: dict[Route, frozenset[str]] = {}
         self._reports = ReportOnce()
@@ -107,14 +110,16 @@ class TopicSync:
     def target(self) -> Admin:
         return self._ends.target
 
-    def round(self) -> tuple[Carried, ...]:
+    def round(self, needs: Mapping[str, int] = MappingProxyType({})) -> tuple[Carried, ...]:
         """Returns the topics that can be carried now; a silent source keeps those it had.
 
+        Args:
+            needs: by topic, the limit of a batch that the next record of some partition needs.
         Raises:
             AdminError: the target does not answer, or refuses.
         """
         sources = self._described_sources()
-        self._sources = sources
+        self._sources, self._needs = sources, needs
         for route, topics in sources.items():
             if topics is not None:
                 self._first_names.setdefault(route, frozenset(topic.name for topic in topics))
@@ -136,7 +141,8 @@ class TopicSync:
         if written is not None:
             self._write(seen.written, written, tried)
         # Brokers show a new limit a moment later; until the next round a record would be too large.
-        self.limits |= tried.limits
+        for topic, sizes in tried.taken.items():
+            self.limits[topic] = min({**self._taken.get(topic, {}), **sizes}.values())
         self._conditions.replace(Kind.TOPIC_REFUSED, tried.refused)
         self._hold_back(seen, sources)
         self._say(seen)
@@ -185,7 +191,7 @@ class TopicSync:
     ) -> TopicPlan:
         known = None
         if written is not None:
-            known = Known(written, self._lowerings.is_released, self._bounds)
+            known = Known(written, self._lowerings.is_released, self._bounds, self._needs)
         return plan(sources, target, self._settings, known)
 
     def _read_written(self) -> dict[str, WrittenConfigs] | None:
@@ -266,8 +272,8 @@ class TopicSync:
         # Asked even when no topic is: an unreachable target must show at once.
         self._ends.target.cluster_id()
         topics = self._ends.target.topics(names)
-        limits = {topic.name: topic.configs.number(LIMIT) for topic in topics}
-        self.limits = {name: int(limit) for name, limit in limits.items() if limit is not None}
+        self._taken = {topic.name: taken(topic.configs.values) for topic in topics}
+        self.limits = {name: min(sizes.values()) for name, sizes in self._taken.items() if sizes}
         return topics
 
     def _act(self, actions: Sequence[Action], tried: Tried) -> None:
@@ -336,8 +342,8 @@ class Tried:
         self._sized: set[tuple[type[Action], str, int]] = set()
         self._set: set[tuple[str, str, str]] = set()
         self.refused: dict[Subject, str] = {}
-        self.limits: dict[str, int] = {}
-        """Values of max.message.bytes that were set, by topic."""
+        self.taken: dict[str, dict[str, int]] = {}
+        """Limits of a batch that were set, by topic and config."""
 
     def new(self, actions: Sequence[Action]) -> list[Action]:
         """Returns the actions without all that was tried before.
@@ -359,15 +365,20 @@ class Tried:
 
     def did(self, action: Action) -> None:
         """Notes an action that is done."""
-        if isinstance(action, Create | Alter):
-            limit = number(LIMIT, dict(action.configs).get(LIMIT))
-            self.limits |= {action.topic: int(limit)} if limit is not None else {}
+        if isinstance(action, Create | Alter) and (sizes := taken(dict(action.configs))):
+            self.taken.setdefault(action.topic, {}).update(sizes)
 
     def refuse(self, outcome: Outcome) -> None:
         """Notes an action that is not done."""
         subject = Subject(topic=outcome.action.topic)
         texts = dict.fromkeys((*self.refused.get(subject, "").split("; "), str(outcome.error)))
         self.refused[subject] = "; ".join(filter(None, texts))
+
+
+def taken(configs: Mapping[str, str]) -> dict[str, int]:
+    """Returns the configs of a topic that limit a batch, in bytes."""
+    sizes = {name: number(name, configs.get(name)) for name in TAKEN}
+    return {name: int(size) for name, size in sizes.items() if size is not None}
 
 
 def is_told(action: Action, kept: Collection[str]) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from replicator.kafka.client.loss import Loss, LossKind
+from replicator.kafka.client.loss import Loss, LossKind, NeededLimit
 from replicator.mirror.carrier.partition_pipeline import (
     AcknowledgedTooLow,
     PartitionPipeline,
@@ -221,3 +221,13 @@ def test_a_loss_to_park_is_forgotten_with_the_batches_queued_before_it():
         pipeline.loss_to_park = loss
         pipeline.settle()
         assert pipeline.loss_to_park == kept
+
+
+def test_an_entry_names_the_limit_that_its_next_record_waits_for():
+    pipeline = PartitionPipeline(PLACE, held())
+    assert pipeline.statement().entry.needs is None
+    pipeline.loss_to_park = Loss(LossKind.RECORD_TOO_LARGE, 0, 1, "", NeededLimit(5000))
+    waiting = pipeline.statement().entry
+    assert decode(*encode(waiting)).needs == NeededLimit(5000)
+    assert waiting != held(seen=waiting.seen), "an equal entry would not be committed"
+    assert pipeline.released("free").needs == NeededLimit(5000)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from replicator.kafka.client.cluster import ProducerStateLost
+from replicator.kafka.client.loss import Loss, NeededLimit
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.refusals import Refusal
@@ -74,6 +75,22 @@ async def test_a_refused_batch_is_left_as_it_is_where_it_or_a_later_one_may_have
     pipeline, _ = refused_pipeline(in_doubt=in_doubt)
     with pytest.raises(ProducerStateLost, match="may have landed"):
         await prepare(pipeline)
+
+
+async def test_a_record_refused_for_its_size_needs_a_higher_limit_than_the_topic_showed():
+    pipeline, batches = refused_pipeline()
+    batches[0].refusal = Refusal(Code.MESSAGE_TOO_LARGE)
+    parked: list[Loss] = []
+
+    async def park(_: PartitionPipeline, loss: Loss) -> None:
+        parked.append(loss)
+
+    await Retransmission(TARGET, park, lambda _: 9000).prepare(pipeline, SOON)
+    (loss,) = parked
+    assert str(loss).startswith("target refuses the records: source offsets [0, 2): MESSAGE_TOO")
+    assert loss.needs == NeededLimit(batches[0].size_bytes, 9000)
+    assert loss.needs.least_bytes == 9001
+    assert NeededLimit(9500, 9000).least_bytes == 9500
 
 
 async def test_a_refusal_behind_a_batch_that_is_sent_again_is_dropped():

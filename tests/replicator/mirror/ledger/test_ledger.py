@@ -8,8 +8,9 @@ from typing import Any
 from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.client.cluster import Cluster
-from replicator.kafka.client.loss import Loss, LossKind
-from replicator.mirror.ledger.entry import Custody, Entry, decode
+from replicator.kafka.client.loss import Loss, LossKind, NeededLimit
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
+from replicator.mirror.ledger.entry import Custody, Entry, decode, encode
 from replicator.mirror.ledger.ledger import (
     GROUPS,
     Ledger,
@@ -79,3 +80,31 @@ def test_an_entry_is_committed_with_the_ends_of_the_runs_topic():
     assert decoded(ledger, replace(TAKEN, runs=(1, 1)).park(lost)).runs == (1, 1)
     runs.positions = ()
     assert decoded(ledger, replace(TAKEN, runs=(1, 1))).runs == (1, 1)
+
+
+async def test_the_largest_limit_that_a_record_of_a_topic_needs_is_read():
+    one, two, three, other = (
+        TopicPartition(*it) for it in (("a", 0), ("a", 1), ("a", 2), ("b", 0))
+    )
+    loss = Loss(LossKind.RECORD_TOO_LARGE, 5, 6, "it is a batch of 7000 bytes, and")
+    entries = {
+        one: held(needs=NeededLimit(5000)),
+        two: replace(held().park(loss), needs=None),
+        three: held(needs=NeededLimit(100, refused_bytes=300)),
+        other: held().park(Loss(LossKind.SOURCE_CORRUPT, 5, 6)),
+    }
+
+    class Commits(Cluster):
+        async def commits(self, group, asked):
+            return {
+                TopicPartition(topic, number): OffsetAndMetadata(
+                    *encode(entries[TopicPartition(topic, number)])
+                )
+                for topic, numbers in asked
+                for number in numbers
+            }
+
+    nowhere = KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]})
+    ledger = Ledger(Commits("nowhere", nowhere), ROUTE)
+    assert await ledger.needs(entries) == {"a": 7000}
+    assert await ledger.needs([three, other]) == {"a": 301}

@@ -13,7 +13,7 @@ from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.client.cluster import Cluster, Fenced, ProducerState, ProducerStateLost
 from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.client.fenced_committer import FencedCommitter
-from replicator.kafka.client.loss import Loss, LossKind
+from replicator.kafka.client.loss import Loss, LossKind, NeededLimit
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.ledger.entry import Begin, Custody, Entry, decode, encode
 from replicator.mirror.ledger.id_attempts import IdAttempts
@@ -415,3 +415,52 @@ async def test_records_that_expired_after_the_moment_of_latest_are_a_loss():
     source, target = End(SOURCE, 800, 9000), End(TARGET, 0, 0)
     acquired = await a_takeover(entries, source, target, start="latest").acquire([ONE])
     assert "[700, 800)" in acquired.parked[ONE]
+
+
+def too_large(needs: NeededLimit | None, text: str = "") -> Entry:
+    """Returns the entry of a partition that is parked at a record, as another session wrote it."""
+    loss = Loss(LossKind.RECORD_TOO_LARGE, 10, 11, text, needs)
+    entry = replace(HELD, custody=Custody.RELEASED).park(loss)
+    return decode(*encode(entry))
+
+
+OLD_TEXT = "the record at source offset 10 is a batch of 5000 bytes, the target takes 900"
+
+
+@pytest.mark.parametrize(
+    "parked",
+    [too_large(NeededLimit(5000)), too_large(NeededLimit(5000, 6000)), too_large(None, OLD_TEXT)],
+    ids=["found", "refused", "of an earlier version"],
+)
+@pytest.mark.parametrize("limit", [4999, 5000])
+async def test_a_record_that_parked_its_partition_is_carried_once_the_target_takes_it(
+    parked, limit
+):
+    entries = EntriesById({ONE: parked})
+    ends = End(SOURCE, 0, 9000), End(TARGET, 0, 100)
+    acquired = await a_takeover(entries, *ends, limits={"flights": limit}).acquire([ONE])
+    if limit < 5000:
+        assert ONE in acquired.parked
+        assert entries[ONE] == parked
+    else:
+        assert acquired.taken[ONE].entry.source_offset == 10, "nothing was skipped"
+        assert acquired.taken[ONE].accepted == ()
+        assert (entries[ONE].parked, entries[ONE].needs) == (None, None)
+
+
+async def test_a_session_leaves_what_it_parked_itself_to_the_next_one():
+    loss = Loss(LossKind.RECORDS_REFUSED, 10, 11, "MESSAGE_TOO_LARGE", NeededLimit(5000, 6000))
+    own = replace(HELD, producer_id=8, epoch=0, transactional_id="sluice.west.east.99").park(loss)
+    ends = End(SOURCE, 0, 9000), End(TARGET, 0, 100)
+    acquired = await a_takeover(EntriesById({ONE: own}), *ends, limits={"flights": 6000}).acquire(
+        [ONE]
+    )
+    assert ONE in acquired.parked
+
+
+async def test_no_limit_lets_a_partition_go_on_that_is_parked_for_another_loss():
+    other = replace(HELD, custody=Custody.RELEASED).park(Loss(LossKind.SOURCE_CORRUPT, 10, 11))
+    ends = End(SOURCE, 0, 9000), End(TARGET, 0, 100)
+    entries = EntriesById({ONE: other})
+    acquired = await a_takeover(entries, *ends, limits={"flights": 1 << 30}).acquire([ONE])
+    assert ONE in acquired.parked

@@ -14,6 +14,7 @@ from replicator.config.topology import Route
 from replicator.kafka.admin.admin import Outcome
 from replicator.kafka.admin.admin_error import AdminUnreachable
 from replicator.kafka.admin.topic_changes import Action, Alter, Create, Grow
+from replicator.kafka.client.loss import NeededLimit
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.mirror.topics.followed_configs import WrittenConfigs
 from replicator.mirror.topics.topic_sync import Ends, TopicSync
@@ -50,15 +51,19 @@ class Site:
         appliance = SimpleNamespace(topics=self.settings)
         self.sync = TopicSync(appliance, "north", self.conditions, ends)
 
-    def round(self) -> None:
-        """Plays a round as the driver does; carriers have mirrored all, unless told otherwise."""
-        self.sync.round()
+    def round(self, **needs: int) -> None:
+        """Plays a round as the driver does; carriers have mirrored all, unless told otherwise.
+
+        Args:
+            needs: by topic, the limit of a batch that a record needs.
+        """
+        self.sync.round(needs)
         ends = {
             route: {place: self.sources[route.source].ends.get(place, 0) for place in places}
             for route, places in self.sync.awaited().items()
         }
         if self.mirrored and self.sync.advance(ends):
-            self.sync.round()
+            self.sync.round(needs)
 
 
 def site(**own: str) -> tuple[Site, PlayedCluster, PlayedCluster]:
@@ -424,3 +429,52 @@ def test_a_topic_of_very_many_partitions_is_made_in_steps() -> None:
         size = step.partitions if isinstance(step, Create) else getattr(step, "to", before)
         assert size - before <= 5000
         before = size
+
+
+@pytest.mark.parametrize("name", ["max.message.bytes", "segment.bytes"])
+def test_the_target_takes_what_a_source_took_before_it_lowered_its_limit(name: str) -> None:
+    """The target's topic was made after that, and a record waits for a limit, or is parked."""
+    made, source, target = site(**{name.replace(".", "_"): "1100000"})
+    assert target.value(name) == "1100000"
+    source.ends[TopicPartition("orders", 0)] = 7
+    made.mirrored = False
+    made.round(orders=2_700_000)
+    assert int(target.value(name)) >= 2_700_000
+    changes = len(target.applied)
+    # The carrier has the record, whose entry needs nothing any more.
+    made.round()
+    assert made.sync.limits["orders"] >= 2_700_000
+    assert len(target.applied) == changes
+    made.restart()
+    made.round()
+    assert made.sync.limits["orders"] >= 2_700_000
+    made.mirrored = True
+    made.round()
+    assert target.value(name) == "1100000"
+
+
+def test_a_limit_that_was_set_by_hand_is_kept_also_where_a_record_needs_more() -> None:
+    made, _, target = site()
+    target.set(max_message_bytes="500000")
+    made.round(orders=900_000)
+    assert target.value("max.message.bytes") == "500000"
+
+
+def test_a_limit_of_one_broker_yields_to_that_of_the_topic() -> None:
+    """The leader refuses what the topic's description allows, which another broker made."""
+    source, target = PlayedCluster("source"), PlayedCluster("target")
+    target.brokers["message.max.bytes"] = target.brokers["max.message.bytes"] = "3000000"
+    source.make()
+    made = Site(source, target=target)
+    made.round()
+    assert "max.message.bytes" not in target.own["orders"]
+    made.round(orders=NeededLimit(1_000_000, refused_bytes=3_000_000).least_bytes)
+    assert int(target.own["orders"]["max.message.bytes"]) > 3_000_000
+
+
+def test_a_limit_is_left_alone_that_is_not_synced() -> None:
+    made, _, target = site()
+    made.settings = TopicSettings(synced_configs=("retention.ms",))
+    made.restart()
+    made.round(orders=2_000_000)
+    assert target.value("max.message.bytes") == "1048588"

@@ -70,3 +70,8 @@ def test_a_raised_limit_counts_before_brokers_show_it():
     source.set(max_message_bytes="5000000")
     sync.round()
     assert sync.limits == {"orders": 5000000}
+    source.set(segment_bytes="2000000")
+    sync.round()
+    sync.advance({WEST: dict.fromkeys(sync.awaited()[WEST], 0)})
+    sync.round()
+    assert sync.limits == {"orders": 2000000}, "a segment takes no larger batch"
