@@ -53,9 +53,9 @@ def _refused(writer: FileWriter, records: RecordSlice, first: int) -> Iterator[t
         scratch = writer.scratch()
         scratch.write([records])
         scratch.finish()
-    except MemoryError:
+    except (MemoryError, SystemExit, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:  # a panic of a native library is no Exception
         if len(records) == 1:
             what = f"cannot be written: {type(error).__name__}: {error}"
             yield first, what[:REASON_CHARACTERS_MAX]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -12,6 +13,10 @@ from typing_extensions import override
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
+
+
+class Panic(RuntimeError):
+    """A native library gave up the work: its error is of no class that callers know."""
 
 
 class DaemonThreads(Executor):
@@ -32,14 +37,24 @@ class DaemonThreads(Executor):
         def work() -> None:
             try:
                 result = fn(*args, **kwargs)
-            except BaseException as error:
+            except (Exception, SystemExit, KeyboardInterrupt) as error:
                 future.set_exception(error)
+            except BaseException as error:
+                # It is an error of this work, and no reason to end all other tasks.
+                panic = Panic(f"{type(error).__name__}: {error}")
+                panic.__cause__ = error
+                future.set_exception(panic)
             else:
                 future.set_result(result)
 
         # An object that can be called has no name of its own.
         name = getattr(fn, "__name__", type(fn).__name__)
-        threading.Thread(target=work, name=f"aside-{name}", daemon=True).start()
+        thread = threading.Thread(target=work, name=f"aside-{name}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            # The process has too many threads, whatever this one was to do.
+            raise BlockingIOError(errno.EAGAIN, str(error)) from error
         return future
 
 

@@ -70,6 +70,24 @@ def test_typed_columns_that_a_file_refuses_are_found():
     assert all("non-nullable" in each for each in found.values())
 
 
+class Panic(BaseException):
+    """Panic as native libraries raise it, which is no Exception."""
+
+
+def test_a_record_at_which_a_native_library_panics_is_found():
+    class Panicking(LineFile):
+        def scratch(self):
+            return Panicking(json_lines, STREAMS["none"]())
+
+        def write(self, slices):
+            if any(set(BAD) & {*each.offset.tolist()} for each in slices):
+                raise Panic("index out of bounds")
+            return super().write(slices)
+
+    found = unwritable(Panicking(json_lines, STREAMS["gzip"]()), slice_of([b"{}"] * 8))
+    assert found == dict.fromkeys(BAD, "cannot be written: Panic: index out of bounds")
+
+
 WRITERS = {
     "avro": lambda: AvroFile(KNOWN, "t", 0, columns=["key"], codec="deflate", key="k"),
     "lines": lambda: LineFile(json_lines, STREAMS["gzip"]()),

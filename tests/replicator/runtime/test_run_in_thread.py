@@ -2,16 +2,37 @@
 
 import subprocess
 import sys
+import threading
 
 import pytest
 
-from replicator.runtime.run_in_thread import run_in_thread
+from replicator.runtime.run_in_thread import Panic, run_in_thread
 
 
 async def test_what_the_function_gives_or_raises_arrives():
     assert await run_in_thread(divmod, 7, 2) == (3, 1)
     with pytest.raises(ZeroDivisionError):
         await run_in_thread(divmod, 7, 0)
+
+
+async def test_a_panic_of_a_native_library_is_an_error_of_the_work_alone():
+    class NativePanic(BaseException):
+        """Panic as pyo3 raises it, which is no Exception."""
+
+    def give_up():
+        raise NativePanic("index out of bounds")
+
+    with pytest.raises(Panic, match="NativePanic: index out of bounds"):
+        await run_in_thread(give_up)
+
+
+async def test_too_many_threads_are_an_error_of_the_process(monkeypatch):
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(OSError, match="can't start new thread"):
+        await run_in_thread(divmod, 7, 2)
 
 
 async def test_objects_that_can_be_called_are_run_too():
