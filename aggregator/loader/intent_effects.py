@@ -207,7 +207,10 @@ class EffectProducer:
             read = await self._read_limits(first.topic)
             bytes_max = min(read.batch_bytes, limits.batch_bytes)
             if bytes_max >= size_bytes:
-                bytes_max = size_bytes // 2  # as by a limit of the broker, which cannot be read
+                # As by a limit of the broker, which cannot be read. Each record alone may fit.
+                if count > 1:
+                    return replace(limits, several_bytes=size_bytes // 2)
+                bytes_max = size_bytes // 2
             if bytes_max >= LETTER_BYTES_MIN:
                 return replace(limits, batch_bytes=bytes_max)
         if Code.INVALID_TIMESTAMP in answer.codes and limits.has_times:

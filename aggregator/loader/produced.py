@@ -68,11 +68,13 @@ class Limits:
 
     Args:
         batch_bytes: largest batch.
+        several_bytes: largest batch of several records.
         records: most records of a batch.
         has_times: False: records are sent without timestamps.
     """
 
     batch_bytes: int = MESSAGE_BYTES_MAX
+    several_bytes: int = BATCH_BYTES
     records: int = 1 << 16
     has_times: bool = True
 
@@ -91,7 +93,7 @@ def packed(records: Sequence[Produced], first: int, limits: Limits, now_ms: int)
     Args:
         now_ms: Unix time, of the records without a time of their own.
     """
-    size_max = min(BATCH_BYTES, limits.batch_bytes) - HEADER_BYTES
+    size_max = min(limits.several_bytes, limits.batch_bytes) - HEADER_BYTES
     bodies: list[bytes] = []
     times: list[int] = []
     size = 0

@@ -135,6 +135,13 @@ def test_a_letter_that_is_too_large_is_cut_to_what_the_topic_takes(told_max):
     )
 
 
+def test_letters_that_fit_one_by_one_are_whole_where_the_topic_tells_no_limit():
+    topic = Topic(batch_max=100_000, told_max=None)
+    topic.commit([*letters(5, value=b"v" * 90_000), *letters(2000)])
+    assert [len(each.value) for each in topic.log] == [90_000] * 5 + [1] * 2000
+    assert len(topic.sizes) < 20
+
+
 def test_a_letter_as_large_as_its_topic_takes_is_whole():
     topic = Topic(batch_max=40 << 20, told_max=40 << 20)
     topic.commit(letters(1, value=b"v" * (30 << 20)))
