@@ -137,8 +137,9 @@ def fits(tables: Mapping[str, TableRange]) -> bool:
 def encode(intent: Intent) -> tuple[int, str]:
     """Returns the committed offset and its metadata. Raises ValueError if it is too long."""
     fields: dict[str, Any] = {
-        # A version that does not know of told markers would write their records again.
-        "v": 1 if intent.told is None else 2,
+        # A version that does not know of told markers would write their records again; one that
+        # does not know of incarnations would take records for stored ones of a former log.
+        "v": 1 if intent.told is None and not intent.incarnation else 2,
         "custody": intent.custody.value,
         "pid": intent.producer_id,
         "epoch": intent.epoch,

@@ -113,9 +113,16 @@ def plain(**fields):
 
 def test_the_first_log_is_written_as_by_versions_that_knew_no_other():
     offset, text = encode(plain())
-    assert "log" not in json.loads(text)
+    assert "log" not in json.loads(text) and json.loads(text)["v"] == 1
     assert decode(offset, text).incarnation == 0
-    assert json.loads(encode(plain(incarnation=5))[1])["log"] == 5
+
+
+def test_a_later_log_is_read_by_no_version_that_would_take_it_for_the_first():
+    offset, text = encode(plain(incarnation=5))
+    fields = json.loads(text)
+    assert (fields["log"], fields["v"]) == (5, 2)
+    # As the first version with incarnations wrote it.
+    assert decode(offset, json.dumps({**fields, "v": 1})).incarnation == 5
 
 
 @given(intents())
