@@ -12,6 +12,8 @@ there (written_configs.py). The order in which configs changed plays no part in 
 - A topic of which nothing was written so far existed before, or was mirrored by a version that
   wrote nothing down. What a source sets is followed there, as that version did, unless the topic
   keeps more: such a value may be an operator's.
+- While a source does not answer, only what keeps or takes more is followed: that source could
+  only ask for more still.
 - Lowered retention, a further cleanup policy and a lower max.message.bytes or segment.bytes are
   held back until the records that the sources had are mirrored (lowerings.py). All else changes at
   once.
@@ -20,12 +22,15 @@ there (written_configs.py). The order in which configs changed plays no part in 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from uuid import UUID
 
 from replicator.kafka.admin.topic import RETENTION, Configs, number, policies
-from replicator.mirror.topics.topic_configs import TAKEN, UNJUDGED, Wanted, is_same
+from replicator.mirror.topics.topic_configs import LARGEST, TAKEN, UNJUDGED, Wanted, is_same
+
+TO_COME = UUID(int=0)
+"""Stands for the id of a topic that is about to be created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,8 @@ class WrittenConfigs:
     """Configs that we wrote to a target's topic.
 
     Args:
-        topic_id: of the topic; under another id the topic was created anew.
+        topic_id: of the topic; under another id the topic was created anew. TO_COME: of the topic
+            that we create with these configs. Whoever was faster has set other values.
         values: by config, the last value that we wrote, behind the one before it for as long as
             the target was not seen with the last one.
     """
@@ -86,6 +92,14 @@ class Following:
     by_hand: Mapping[str, str]
     nearest: Mapping[str, str]
 
+    def without(self, target: Configs) -> Following:
+        """Returns what is done while a source does not answer.
+
+        Changes are made that this source could not take back. What is wanted is not known.
+        """
+        more = {n: v for n, v in self.changes.items() if raises(n, target.values.get(n), v)}
+        return replace(self, wanted={}, changes=more, waiting={})
+
 
 def following(
     wanted: Wanted,
@@ -137,6 +151,13 @@ def lowers(name: str, here: str, value: str) -> bool:
         return False
     before, after = number(name, here), number(name, value)
     return before is not None and after is not None and after < before
+
+
+def raises(name: str, here: str | None, value: str) -> bool:
+    """Returns True where a further source could only make the value larger still."""
+    before, after = number(name, here), number(name, value)
+    is_growing = name in LARGEST or name == "retention.bytes"
+    return is_growing and before is not None and after is not None and after > before
 
 
 def written_after(

@@ -6,7 +6,7 @@ are carried, so the plan is made again once its actions are done.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
@@ -19,7 +19,9 @@ from replicator.config.topology import Route
 from replicator.kafka.admin.topic import RETENTION, UNLIMITED, Configs, Topic
 from replicator.kafka.admin.topic_changes import RECORDS_PER_REQUEST, Action, Alter, Create, Grow
 from replicator.mirror.topics.followed_configs import (
+    TO_COME,
     Bounds,
+    Following,
     WrittenConfigs,
     following,
     written_after,
@@ -140,8 +142,8 @@ def plan(
     """Returns the plan for all routes into one target.
 
     With a source unknown, its configs cannot be weighed. Lowering a retention to that of the other
-    sources could delete its records, so existing topics keep their synced configs. They also do
-    while it is not known what was written to them.
+    sources could delete its records, so existing topics keep their synced configs, or get more.
+    They also keep them while it is not known what was written to them.
 
     Args:
         sources: None for a source that did not answer.
@@ -161,17 +163,17 @@ def plan(
             note = Note(State.DENIED, "not in allow, or in deny")
             statuses.append(TopicStatus(name, routes, (note,)))
             continue
-        view = View(name, feeds, there.get(name), settings, known or NOTHING_KNOWN)
+        view = View(name, feeds, there.get(name), settings, known, is_complete=not unknown)
         status = TopicStatus(name, routes, tuple(view.notes()))
         statuses.append(status)
         # Without the operator's consent nothing is prepared either. A wrong timestamp type needs a
         # manual change.
         if State.COMPACT_MANY_SOURCES not in status.states:
-            is_complete = known is not None and not unknown
-            actions += view.actions(is_complete)
-            if is_complete and view.target:
-                written |= {name: view.written(view.target)}
-                waiting |= {name: view.following.waiting} if view.following.waiting else {}
+            actions += view.actions()
+            if (record := view.written()) is not None:
+                written |= {name: record}
+            if view.followed_now and view.followed_now.waiting:
+                waiting |= {name: view.followed_now.waiting}
         if status.is_carried:
             carried += view.carried()
     return TopicPlan(
@@ -209,7 +211,12 @@ def by_name(
 
 
 class View:
-    """Allowed topic with its sources by route, and the target's topic if there is one yet."""
+    """Allowed topic with its sources by route, and the target's topic if there is one yet.
+
+    Args:
+        known: None while what was written cannot be read.
+        is_complete: False while a source is unknown.
+    """
 
     def __init__(
         self,
@@ -217,17 +224,21 @@ class View:
         feeds: Mapping[Route, Topic],
         target: Topic | None,
         settings: TopicSettings,
-        known: Known,
+        known: Known | None,
+        *,
+        is_complete: bool,
     ) -> None:
         self.name, self.feeds, self.target, self.settings = name, feeds, target, settings
         self.partitions = max(topic.partitions for topic in feeds.values())
+        is_known, known = known is not None, known or NOTHING_KNOWN
         self.wanted: Wanted = wanted(
             [topic.configs for topic in feeds.values()],
             settings.synced_configs,
             known.needs.get(name, 0),
         )
         record = known.written.get(name)
-        self._written = record if target and record and record.topic_id == target.topic_id else None
+        ids = {target.topic_id, TO_COME} if target else set()
+        self._written = record if record and record.topic_id in ids else None
         self.following = following(
             self.wanted,
             target.configs if target else Configs({}),
@@ -235,17 +246,21 @@ class View:
             lambda config, value: target is None or known.is_released(name, config, value),
             known.bounds,
         )
+        self.followed_now: Following | None = None
+        """Changes of configs to make now; None where only the fixed ones are altered."""
+        if is_known and (is_complete or target is None):
+            self.followed_now = self.following
+        elif is_known and target and self._written:
+            in_part = self.following.without(target.configs)
+            is_new = self._written.topic_id == TO_COME
+            self.followed_now = (
+                replace(in_part, wanted=self.following.wanted) if is_new else in_part
+            )
 
-    def actions(self, is_complete: bool) -> Iterator[Action]:
-        """Yields the actions on the target's topic.
-
-        Args:
-            is_complete: False while a source is unknown, or what was written; then only the fixed
-                configs are altered.
-        """
+    def actions(self) -> Iterator[Action]:
+        """Yields the actions on the target's topic."""
         if self.target is None:
-            legal = self.following.wanted
-            configs = {**{name: legal[name] for name in self.wanted.configs}, **AT_CREATION}
+            configs = {**self._at_creation, **AT_CREATION}
             first = min(self.partitions, RECORDS_PER_REQUEST)
             factor = self.settings.replication_factor
             yield Create(self.name, first, tuple(sorted(configs.items())), factor)
@@ -254,15 +269,27 @@ class View:
             step = self.target.partitions + RECORDS_PER_REQUEST
             yield Grow(self.name, min(self.partitions, step))
         changes = {
-            **(self.following.changes if is_complete else {}),
+            **(self.followed_now.changes if self.followed_now else {}),
             **to_change(ALWAYS, self.target.configs),
         }
         if changes:
             yield Alter(self.name, tuple(sorted(changes.items())))
 
-    def written(self, target: Topic) -> WrittenConfigs:
-        """Returns the record of what we wrote to the target's topic, with the changes to come."""
-        return written_after(self._written, target.topic_id, target.configs, self.following)
+    @property
+    def _at_creation(self) -> Mapping[str, str]:
+        return {name: self.following.wanted[name] for name in self.wanted.configs}
+
+    def written(self) -> WrittenConfigs | None:
+        """Returns the record of what we wrote to the target's topic, with the changes to come.
+
+        Returns None where it must stay as it is.
+        """
+        if self.followed_now is None:
+            return None
+        if self.target is None:
+            return WrittenConfigs(TO_COME, {n: (v,) for n, v in self._at_creation.items()})
+        topic_id, configs = self.target.topic_id, self.target.configs
+        return written_after(self._written, topic_id, configs, self.followed_now)
 
     def carried(self) -> Iterator[Carried]:
         """Yields the topic of each route with the partitions that exist at both ends."""

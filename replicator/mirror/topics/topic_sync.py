@@ -12,19 +12,21 @@ from uuid import UUID
 
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
+from replicator.config.settings import TopicSettings
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin import Admin, Outcome, describe
 from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable, Refused
 from replicator.kafka.admin.topic import Topic, number
 from replicator.kafka.admin.topic_changes import Action, Alter, Create, Grow
 from replicator.kafka.tail.topic_tailer import LogUnreadable
-from replicator.mirror.topics.followed_configs import Bounds, WrittenConfigs
+from replicator.mirror.topics.followed_configs import TO_COME, Bounds, WrittenConfigs
 from replicator.mirror.topics.lowerings import Lowerings, Offsets
 from replicator.mirror.topics.refused_configs import alternatives
 from replicator.mirror.topics.topic_configs import ALWAYS, TAKEN
 from replicator.mirror.topics.topic_plan import (
     Carried,
     Known,
+    Selection,
     State,
     TopicPlan,
     is_mirrorable,
@@ -42,6 +44,8 @@ VISIBLE_SECONDS = 5.0
 PASSES_MAX = 20
 """Passes of one round. A topic that was made has configs to alter, and one of very many partitions
 grows in steps."""
+SELECTION = "*"
+"""Key of the selection among the written configs. No topic has this name."""
 WRITTEN = "written configs"
 """Subject of reports."""
 ALTERNATIVES_MAX = 50
@@ -104,6 +108,7 @@ class TopicSync:
         self._needs: Mapping[str, int] = {}
         self._sources: Mapping[Route, Sequence[Topic] | None] = {}
         self._first_names: dict[Route, frozenset[str]] = {}
+        self._seen_before: TopicPlan | None = None
         self._reports = ReportOnce()
 
     @property
@@ -120,13 +125,16 @@ class TopicSync:
         """
         sources = self._described_sources()
         self._sources, self._needs = sources, needs
-        for route, topics in sources.items():
-            if topics is not None:
-                self._first_names.setdefault(route, frozenset(topic.name for topic in topics))
         shown = {topic.name for some in sources.values() for topic in some or ()}
         # Topics of a silent source are still carried, and their limits still hold.
         names = sorted(shown | {each.topic for each in self._carried})
         written = self._read_written()
+        for route, topics in sources.items():
+            if topics is not None and route not in self._first_names:
+                before = (written or {}).get(SELECTION, WrittenConfigs(TO_COME))
+                self._first_names[route] = found_first(
+                    (topic.name for topic in topics), before.values.get(route.key)
+                )
         seen = self._planned(sources, self._described_target(names), written)
         tried = Tried()
         for _ in range(PASSES_MAX):
@@ -139,7 +147,8 @@ class TopicSync:
             self._act(actions, tried)
             seen = self._after(actions, sources, names, written)
         if written is not None:
-            self._write(seen.written, written, tried)
+            self._write({**seen.written, **self._selected(written)}, written, tried)
+            self._seen_before = seen
         # Brokers show a new limit a moment later; until the next round a record would be too large.
         for topic, sizes in tried.taken.items():
             self.limits[topic] = min({**self._taken.get(topic, {}), **sizes}.values())
@@ -164,7 +173,7 @@ class TopicSync:
         records: by number, a source offset, or 0 for all, and the topic id that it belongs to.
 
         Blocking. Partitions whose source does not tell are left out. Records of a topic that was
-        made while this driver runs are all carried.
+        made while this driver runs, or since the one before it looked, are all carried.
         """
         described = self._sources.get(route)
         if described is None:
@@ -182,6 +191,19 @@ class TopicSync:
             return begins
         topic_id = found.topic_id if found else None
         return begins | {place.partition: (end, topic_id) for place, end in ends.items()}
+
+    def _selected(self, written: Mapping[str, WrittenConfigs]) -> dict[str, WrittenConfigs]:
+        """Returns the record of what was selected in the round before.
+
+        Its topics have been adopted since, or it is not known that they are.
+        """
+        if self._seen_before is None:
+            return {}
+        kept = dict(written[SELECTION].values) if SELECTION in written else {}
+        for route in self._ends.routes:
+            if route not in self._seen_before.unknown:
+                kept[route.key] = selected(self._settings, self._seen_before, route)
+        return {SELECTION: WrittenConfigs(TO_COME, kept)}
 
     def _planned(
         self,
@@ -373,6 +395,38 @@ class Tried:
         subject = Subject(topic=outcome.action.topic)
         texts = dict.fromkeys((*self.refused.get(subject, "").split("; "), str(outcome.error)))
         self.refused[subject] = "; ".join(filter(None, texts))
+
+
+def selected(settings: TopicSettings, seen: TopicPlan, route: Route) -> tuple[str, ...]:
+    """Returns what a driver selects from a route's source: patterns that allow (+) and deny (-),
+    and topics (=) that they allow and that are not carried."""
+    patterns = [f"+{it}" for it in settings.allow] + [f"-{it}" for it in settings.deny]
+    return (
+        *patterns,
+        *(
+            f"={status.topic}"
+            for status in seen.topics
+            if route in status.routes
+            and State.DENIED not in status.states
+            and not status.is_carried
+        ),
+    )
+
+
+def found_first(names: Iterable[str], before: Sequence[str] | None) -> frozenset[str]:
+    """Returns the names of topics that this driver finds first, of those that its source shows.
+
+    Others that no driver has adopted were made since the driver before looked.
+
+    Args:
+        before: what that driver selected; None if there was none.
+    """
+    if before is None:
+        return frozenset(names)
+    by_sign = {sign: tuple(it[1:] for it in before if it[0] == sign) for sign in "+-="}
+    selection = Selection(TopicSettings(allow=by_sign["+"], deny=by_sign["-"]))
+    waited = frozenset(by_sign["="])
+    return frozenset(name for name in names if name in waited or not selection.is_allowed(name))
 
 
 def taken(configs: Mapping[str, str]) -> dict[str, int]:

@@ -478,3 +478,90 @@ def test_a_limit_is_left_alone_that_is_not_synced() -> None:
     made.restart()
     made.round(orders=2_000_000)
     assert target.value("max.message.bytes") == "1048588"
+
+
+def two_sources(**west: str) -> tuple[Site, PlayedCluster, PlayedCluster, PlayedCluster]:
+    """Returns a site whose eastern source is silent from the start; west; east; and the target."""
+    sources = PlayedCluster("west"), PlayedCluster("east")
+    sources[0].make(**west)
+    sources[1].make()
+    sources[1].is_silent = True
+    made = Site(*sources)
+    made.settings = TopicSettings(compact_many_sources=("orders",))
+    made.restart()
+    made.round()
+    return made, *sources, made.target
+
+
+@pytest.mark.parametrize("name", OTHER_VALUES)
+def test_what_a_topic_was_made_with_is_ours_also_where_a_source_was_away(name: str) -> None:
+    """The source that was there deletes its override before the other one is back."""
+    for value in OTHER_VALUES[name]:
+        made, west, east, target = two_sources(**{name.replace(".", "_"): value})
+        west.unset(name)
+        made.restart()
+        made.round()
+        east.is_silent = False
+        made.round()
+        made.round()
+        fresh = Site(west, east)
+        fresh.settings = made.settings
+        fresh.restart()
+        fresh.round()
+        assert target.value(name) == fresh.target.value(name)
+
+
+def test_a_driver_that_ends_right_after_it_made_a_topic_knows_its_configs() -> None:
+    class Dying(PlayedCluster):
+        def apply(self, actions: Sequence[Action]) -> list[Outcome]:
+            super().apply(actions)
+            raise AdminUnreachable(self.name, "no answer")
+
+    source, target = PlayedCluster("source"), Dying("target")
+    source.make(retention_ms="1000")
+    made = Site(source, target=target)
+    with pytest.raises(AdminUnreachable):
+        made.round()
+    target.__class__ = PlayedCluster
+    source.unset("retention.ms")
+    made.restart()
+    made.round()
+    assert target.value("retention.ms") == WEEK
+
+
+def test_a_topic_that_somebody_made_first_keeps_what_we_would_not_have_set() -> None:
+    class Taken(PlayedCluster):
+        def apply(self, actions: Sequence[Action]) -> list[Outcome]:
+            self.make(retention_ms="777")
+            return [Outcome(action, None) for action in actions]
+
+    source, target = PlayedCluster("source"), Taken("target")
+    source.make()
+    made = Site(source, target=target)
+    made.round()
+    target.__class__ = PlayedCluster
+    made.round()
+    assert target.value("retention.ms") == "777"
+
+
+@pytest.mark.parametrize("name", ["max.message.bytes", "retention.ms", "retention.bytes"])
+def test_what_keeps_or_takes_more_does_not_wait_for_a_source_that_is_away(name: str) -> None:
+    """The source that is away can only ask for more still."""
+    made, west, _, target = two_sources(**{name.replace(".", "_"): "2000000"})
+    west.own["orders"][name] = "5000000"
+    made.round()
+    assert target.value(name) == "5000000"
+    west.own["orders"][name] = "1000000"
+    made.round()
+    made.round()
+    assert target.value(name) == "5000000"
+    target.own["orders"][name] = "4000000"
+    west.own["orders"][name] = "6000000"
+    made.round()
+    assert target.value(name) == "4000000", "it was set by hand"
+
+
+def test_a_record_that_needs_a_higher_limit_does_not_wait_for_a_source_that_is_away() -> None:
+    made, _, _, target = two_sources()
+    made.round(orders=3_000_000)
+    assert int(target.value("max.message.bytes")) >= 3_000_000

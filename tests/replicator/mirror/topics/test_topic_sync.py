@@ -8,6 +8,7 @@ from replicator.config.settings import TopicSettings
 from replicator.config.topology import Route
 from replicator.mirror.topics.topic_plan import Carried, TopicPlan
 from replicator.mirror.topics.topic_sync import Ends, TopicSync, by_route, with_remembered
+from replicator.mirror.topics.written_log import WrittenLog
 from replicator.notices.conditions import Conditions
 from tests.replicator.mirror.topics.played_cluster import PlayedCluster
 
@@ -51,6 +52,36 @@ def test_latest_is_the_moment_of_the_first_look_and_what_came_later_is_whole():
     source.is_silent = True
     sync.round()
     assert sync.begins(WEST, "orders", 2) == {}
+
+
+def test_a_topic_that_was_made_while_no_driver_ran_is_carried_whole():
+    source, target, written = PlayedCluster("west"), PlayedCluster("east"), WrittenLog()
+    source.make("orders")
+    source.make("secret")
+    source.make("stamped")
+    target.make("stamped", message_timestamp_type="LogAppendTime")
+    source.ends = {TopicPartition(it, 0): 70 for it in ("orders", "secret", "stamped", "clicks")}
+
+    def driver(*, rounds=2, **settings):
+        topics = TopicSettings(start="latest", **settings)
+        ends = Ends(target, {"west": source}, (WEST,), written)
+        sync = TopicSync(SimpleNamespace(topics=topics), "east", Conditions("driver"), ends)
+        for _ in range(rounds):
+            sync.round()
+        return sync
+
+    def begin(sync, topic):
+        return sync.begins(WEST, topic, 1)[0][0]
+
+    # One that ended before it had adopted anything has decided nothing.
+    driver(rounds=1, deny=("secret",))
+    assert begin(driver(deny=("secret",)), "orders") == 70
+    source.make("clicks")
+    later = driver()
+    assert begin(later, "clicks") == 0
+    assert begin(later, "secret") == 70, "it is allowed only now"
+    assert begin(later, "stamped") == 70, "it was there and could not be carried"
+    assert begin(driver(), "secret") == 0, "adopted by now: nobody asks"
 
 
 def test_a_raised_limit_counts_before_brokers_show_it():
