@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from aggregator.formats.record_fields import split
@@ -24,6 +25,7 @@ from replicator.batches.committed_records import committed_records
 from replicator.config.names import adopted_topic
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.custody import Custody
 
 log = logging.getLogger(__name__)
 
@@ -45,24 +47,54 @@ class Remembered:
     Args:
         offset: every record below it was loaded by then.
         noted_ms: Unix time.
+        incarnation, log_begin, former: of the partition's log (see Intent).
     """
 
     topic_id: UUID | None
     offset: int
     noted_ms: int
+    incarnation: int = 0
+    log_begin: int = 0
+    former: int = 0
+
+    @classmethod
+    def of(cls, intent: Intent, now_ms: int) -> Remembered:
+        """Returns what is noted of a partition with this intent."""
+        log = intent.incarnation, intent.log_begin, intent.former
+        return cls(intent.topic_id, intent.offset, now_ms, *log)
+
+    def lost_intent(self, free_id: str) -> Intent:
+        """Returns the intent of a partition that has lost its own, with the log that it is of.
+
+        Args:
+            free_id: transactional id of intents that nobody holds.
+        """
+        return Intent(
+            custody=Custody.RELEASED,
+            offset=self.offset,
+            reference=self.offset,
+            transactional_id=free_id,
+            topic_id=self.topic_id,
+            incarnation=self.incarnation,
+            log_begin=self.log_begin,
+            former=self.former,
+        )
 
     def encode(self) -> bytes:
         """Returns the value of the record."""
-        fields = {
+        fields: dict[str, Any] = {
             "topic": self.topic_id and self.topic_id.hex,
             "offset": self.offset,
             "at": self.noted_ms,
         }
+        if self.incarnation:
+            fields["log"] = [self.incarnation, self.log_begin, self.former]
         return json.dumps(fields, separators=(",", ":")).encode()
 
     def is_outdated(self, intent: Intent, now_ms: int, pause_seconds: float) -> bool:
         """Returns True if a partition with this intent is to be noted anew."""
-        if self.topic_id != intent.topic_id:
+        log = intent.topic_id, intent.incarnation, intent.log_begin
+        if (self.topic_id, self.incarnation, self.log_begin) != log:
             return True
         is_old = not 0 <= now_ms - self.noted_ms < pause_seconds * 1000
         return is_old and intent.offset != self.offset
@@ -72,7 +104,15 @@ def decode(value: bytes) -> Remembered:
     """Returns a note. Raises ValueError, KeyError or TypeError for one that cannot be read."""
     fields = json.loads(value)
     topic = fields["topic"]
-    return Remembered(UUID(hex=topic) if topic else None, int(fields["offset"]), int(fields["at"]))
+    incarnation, begin, former = map(int, fields.get("log", (0, 0, 0)))
+    return Remembered(
+        topic_id=UUID(hex=topic) if topic else None,
+        offset=int(fields["offset"]),
+        noted_ms=int(fields["at"]),
+        incarnation=incarnation,
+        log_begin=begin,
+        former=former,
+    )
 
 
 class AdoptionMemory:
@@ -120,6 +160,23 @@ class AdoptionMemory:
             self.take(key, value)
         self.is_there = True
 
+    async def read_if_there(self) -> None:
+        """Reads the topic if the cluster shows it. Raises Answered, Unreachable."""
+        self._cluster.watch([self._topic])
+        await self._cluster.refresh()
+        if self._cluster.topic(self._topic) is not None:
+            await self.read()
+
+    def lost_intent(self, place: TopicPartition, free_id: str) -> Intent | None:
+        """Returns the intent of a partition that has lost its own; None if nothing is noted."""
+        noted = self._known.get(place)
+        return noted.lost_intent(free_id) if noted else None
+
+    def noting(self, intents: Mapping[TopicPartition, Intent], now_ms: int) -> list[Produced]:
+        """Returns the records to write in the transaction of intents whose log is another one than
+        noted, or that go on at another offset."""
+        return self.records(self.due(intents, now_ms, 0.0)) if self.is_there else []
+
     def due(
         self,
         intents: Mapping[TopicPartition, Intent],
@@ -136,7 +193,7 @@ class AdoptionMemory:
             noted = self._known.get(place)
             is_readable = bool(intent.transactional_id)
             if is_readable and (noted is None or noted.is_outdated(intent, now_ms, pause_seconds)):
-                found[place] = Remembered(intent.topic_id, intent.offset, now_ms)
+                found[place] = Remembered.of(intent, now_ms)
         return found
 
     def records(self, notes: Mapping[TopicPartition, Remembered]) -> list[Produced]:

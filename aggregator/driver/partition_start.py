@@ -7,13 +7,12 @@ rows. Pure.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from aggregator.driver.adoption_memory import Remembered
 from aggregator.intents.intent import Intent
 from aggregator.intents.stored import Stored
-from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.client.progress_expiry import ProgressExpiry
 
@@ -68,17 +67,10 @@ def parked_intent(partition: WithoutIntent, loss: Loss, free_id: str) -> Intent:
     Args:
         free_id: transactional id of intents that nobody holds.
     """
-    noted = partition.remembered
-    offset = noted.offset if noted else partition.log_start
-    was = noted.topic_id if noted and loss.kind is LossKind.SOURCE_RECREATED else None
-    intent = Intent(
-        custody=Custody.RELEASED,
-        offset=offset,
-        reference=offset,
-        transactional_id=free_id,
-        topic_id=was or partition.topic_id,
-    )
-    return intent.park(loss)
+    noted = partition.remembered or Remembered(None, partition.log_start, 0)
+    intent = noted.lost_intent(free_id)
+    was = noted.topic_id if loss.kind is LossKind.SOURCE_RECREATED else None
+    return replace(intent, topic_id=was or partition.topic_id).park(loss)
 
 
 def _advice(partition: WithoutIntent, stored: Stored) -> str:

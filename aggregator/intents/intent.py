@@ -60,6 +60,9 @@ class Intent:
         incarnation: of the log that is read: 0 for the first one that the feed read of the
             partition, else the Unix time in milliseconds at which an operator accepted another one
             in its place. It is part of the identity of each row, object and dead letter.
+        log_begin: first offset of that log, if an older one goes before it in the same topic: what
+            is behind a cut was written anew. No block or object reaches over it.
+        former: incarnation of the records below it.
         leader_epoch: of the last batch read (-1: none yet).
         losses: how many losses an operator accepted.
         dead_letters: how many records were set aside since the partition was adopted.
@@ -85,6 +88,8 @@ class Intent:
     transactional_id: str
     topic_id: UUID | None = None
     incarnation: int = 0
+    log_begin: int = 0
+    former: int = 0
     leader_epoch: int = -1
     losses: int = 0
     dead_letters: int = 0
@@ -98,9 +103,27 @@ class Intent:
         end = self.told.passed_to(table, self.offset) if self.told else self.offset
         return TableRange(end, end)
 
+    def incarnation_at(self, offset: int) -> int:
+        """Returns the incarnation of the log that a record at an offset is of."""
+        return self.incarnation if offset >= self.log_begin else self.former
+
+    def log_end(self, begin: int, otherwise: int) -> int:
+        """Returns where what begins at an offset has to end, as another log begins there.
+
+        Args:
+            otherwise: the end of what is read.
+        """
+        return min(self.log_begin, otherwise) if begin < self.log_begin else otherwise
+
     def is_known(self, table: str) -> bool:
         """Returns False if the range of a table is told elsewhere, or may be."""
         return self.told is None or table in self.tables
+
+    @property
+    def sealed_end(self) -> int:
+        """Offset from which on no record was sealed: none of them can be stored."""
+        told_to = self.position or 0 if self.told else 0
+        return max([self.offset, told_to, *(each.end for each in self.tables.values())])
 
     @property
     def replay_end(self) -> int:
@@ -165,6 +188,9 @@ def encode(intent: Intent) -> tuple[int, str]:
         fields["since"] = [first_ms, *pairs]
     if intent.incarnation:
         fields["log"] = intent.incarnation
+    if intent.log_begin:
+        # A version that knows of no cuts would look for the rows before it under another name.
+        fields["log"] = [intent.incarnation, intent.log_begin - intent.offset, intent.former]
     if intent.losses:
         fields["losses"] = intent.losses
     if intent.dead_letters:
@@ -211,7 +237,7 @@ def decode(offset: int, metadata: str) -> Intent:
             epoch=_int(fields["epoch"]),
             transactional_id=_text_of(fields["id"]),
             topic_id=UUID(hex=topic) if topic else None,
-            incarnation=_int(fields.get("log", 0)),
+            **_log(offset, fields.get("log", 0)),
             leader_epoch=_int(fields["leader"]),
             losses=_int(fields.get("losses", 0)),
             dead_letters=_int(fields.get("dead", 0)),
@@ -293,6 +319,17 @@ def _range(offset: int, begin: Any, *more: Any) -> TableRange:
 
 def _told(offset: int, begin: Any, base: Any, count: Any, digest: Any) -> ToldMarkers:
     return ToldMarkers(_int(begin), offset + _int(base), _int(count), _int(digest))
+
+
+def _log(offset: int, log: Any) -> dict[str, int]:
+    if not isinstance(log, list):
+        return {"incarnation": _int(log)}
+    incarnation, begin, former = log
+    return {
+        "incarnation": _int(incarnation),
+        "log_begin": offset + _int(begin),
+        "former": _int(former),
+    }
 
 
 def _read_times(offset: int, first_ms: Any, *pairs: Any) -> tuple[ReadTime, ...]:

@@ -77,16 +77,20 @@ def accepted(
             losses=1,
         )
     offset = _offset(intent, today, restart_at)
-    is_other = _is_other_log(intent, today)
-    if is_other:
+    told = _told_behind(intent, today, offset)
+    cut = _cut(intent, offset, restart_at)
+    tables = _behind(intent, offset, cut)
+    if _is_other_log(intent, today):
+        tables = {}
         intent = renamed(intent, opened_at_ms)
-    tables = {} if is_other else _behind(intent, offset)
+    elif cut is not None and max(offset, cut) < intent.sealed_end:
+        intent = renamed(intent, opened_at_ms, max(offset, cut))
     return replace(
         intent,
         custody=Custody.RELEASED,
         offset=offset,
         tables=tables,
-        told=_told_behind(intent, today, offset),
+        told=told,
         read_times=(),
         reference=offset,
         count=0,
@@ -102,14 +106,20 @@ def accepted(
     )
 
 
-def renamed(intent: Intent, opened_at_ms: int) -> Intent:
+def renamed(intent: Intent, opened_at_ms: int, log_begin: int = 0) -> Intent:
     """Returns the intent for another log: none of its records is taken for one of a former log.
 
     Args:
         opened_at_ms: Unix time. Only that no other log has the same matters, and no counter that is
             lost with an intent could say as much.
+        log_begin: first offset of the log; those below it stay the former's.
     """
-    return replace(intent, incarnation=max(opened_at_ms, intent.incarnation + 1))
+    return replace(
+        intent,
+        incarnation=max(opened_at_ms, intent.incarnation + 1),
+        log_begin=log_begin,
+        former=intent.incarnation_at(log_begin - 1) if log_begin else 0,
+    )
 
 
 def taken_object(intent: Intent) -> tuple[str, Manifest] | None:
@@ -162,7 +172,18 @@ def _is_other_log(intent: Intent, today: LogToday) -> bool:
     return intent.topic_id is not None and intent.topic_id != today.topic_id
 
 
-def _behind(intent: Intent, offset: int) -> dict[str, TableRange]:
+def _cut(intent: Intent, offset: int, restart_at: int | None) -> int | None:
+    """Returns the offset from which on the log was written anew; None if it was not."""
+    loss = intent.parked
+    if loss is None or loss.kind not in CUT_BACK:
+        return None
+    if loss.kind is LossKind.SOURCE_WENT_BACK and restart_at is not None:
+        # Where the restored log begins to differ is known to the operator only.
+        return min(loss.begin, offset)
+    return loss.begin
+
+
+def _behind(intent: Intent, offset: int, cut: int | None) -> dict[str, TableRange]:
     """Returns what the intent says of offsets from the new one on.
 
     A doubtful block is left as it is: its table goes on behind it. Records behind a cut are others
@@ -174,8 +195,8 @@ def _behind(intent: Intent, offset: int) -> dict[str, TableRange]:
     for table, each in intent.tables.items():
         if (each.begin, each.end) == doubtful:
             each = TableRange(each.end, each.end)
-        if loss and loss.kind in CUT_BACK:
-            each = _below(each, loss.begin)
+        if cut is not None:
+            each = _below(each, cut)
         if each.end > offset:
             tables[table] = replace(each, begin=max(each.begin, offset))
     return tables

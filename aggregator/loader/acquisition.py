@@ -165,6 +165,7 @@ class Acquisition:
                     topic_id=intent.topic_id,
                     leader_epoch=intent.leader_epoch,
                     position=intent.offset,
+                    sealed_end=intent.sealed_end,
                 )
                 for partition, intent in intents.items()
             )

@@ -229,7 +229,7 @@ class BlockForming:
             draft.table,
             block.begin,
             block.end,
-            partition.intent.incarnation,
+            partition.intent.incarnation_at(block.begin),
         )
         if order is not None:
             log.warning(
@@ -315,7 +315,7 @@ class BlockForming:
                 decoded,
                 schema,
                 is_as_intended,
-                partition.intent.incarnation,
+                partition.intent.incarnation_at(draft.begin),
             )
             try:
                 await self.store.load(place, formed, is_doubtful=is_doubtful)
@@ -402,7 +402,7 @@ class BlockForming:
             draft.table,
             draft.slices,
             dead,
-            partition.intent.incarnation,
+            partition.intent.incarnation_at(draft.begin),
         )
 
     @staticmethod
@@ -411,8 +411,8 @@ class BlockForming:
     ) -> bool:
         """Returns True if the partition is to be parked, since its table cannot tell the records of
         this log from those of a former one."""
-        is_named = partition.intent.incarnation == 0 or schema is None or schema.has_incarnations
-        if is_named:
+        is_first = partition.intent.incarnation_at(draft.begin) == 0
+        if is_first or schema is None or schema.has_incarnations:
             return False
         text = f"table {draft.table} lacks the column {INCARNATION} {INCARNATION_TYPE}"
         partition.loss_to_park = Loss(LossKind.RECORDS_REFUSED, draft.begin, draft.end, text)

@@ -27,8 +27,9 @@ from replicator.kafka.tail.topic_tailer import LogUnreadable
 T = TypeVar("T")
 ANY_ROW = """
 SELECT 1 FROM {table} WHERE _cluster = %(cluster)s AND _topic = %(topic)s
-AND _partition = %(partition)s AND _offset >= %(offset)s LIMIT 1
+AND _partition = %(partition)s AND (_offset >= %(offset)s{or_later}) LIMIT 1
 """
+OR_LATER = f" OR {INCARNATION} > %(incarnation)s"
 
 
 class CannotTellApart(Exception):
@@ -38,8 +39,9 @@ class CannotTellApart(Exception):
 class KnownRecords(Protocol):
     """Records that the store of a feed has."""
 
-    def has_any(self, partition: TopicPartition, offset: int) -> bool:
-        """Returns True if the store has records of a partition from an offset on, of whatever log.
+    def has_any(self, partition: TopicPartition, offset: int, incarnation: int = 0) -> bool:
+        """Returns True if the store has records of a partition from an offset on, of whatever log,
+        or of a later log than the one with this incarnation.
 
         Raises CannotTellApart if that is not known.
         """
@@ -54,7 +56,7 @@ class KnownRecords(Protocol):
 class NothingKnown:
     """Store that is not asked. Only a log that is known to be another one is named anew."""
 
-    def has_any(self, partition: TopicPartition, offset: int) -> bool:
+    def has_any(self, partition: TopicPartition, offset: int, incarnation: int = 0) -> bool:
         return False
 
     def check_names(self, partition: TopicPartition) -> None:
@@ -83,7 +85,7 @@ class ToldRecords:
     cluster: ClusterName
     timeout_seconds: float
 
-    def has_any(self, partition: TopicPartition, offset: int) -> bool:
+    def has_any(self, partition: TopicPartition, offset: int, incarnation: int = 0) -> bool:
         settings = self.appliance.cluster(self.cluster)
         try:
             told = told_objects(
@@ -91,7 +93,11 @@ class ToldRecords:
             )
         except (AdminError, LogUnreadable) as error:
             raise CannotTellApart(f"it is not known what is in objects: {error}") from error
-        return any((each.topic, each.partition) == partition and each.end > offset for each in told)
+        return any(
+            (each.topic, each.partition) == partition
+            and (each.end > offset or each.incarnation > incarnation)
+            for each in told
+        )
 
     def check_names(self, partition: TopicPartition) -> None:
         """Finds nothing."""
@@ -120,13 +126,18 @@ class TableRecords:
         for store in self._stores.values():
             store.close()
 
-    def has_any(self, partition: TopicPartition, offset: int) -> bool:
+    def has_any(self, partition: TopicPartition, offset: int, incarnation: int = 0) -> bool:
         store = self._store(partition.topic)
-        where = {"cluster": self.cluster, **partition._asdict(), "offset": offset}
+        where = {
+            "cluster": self.cluster,
+            **partition._asdict(),
+            "offset": offset,
+            "incarnation": incarnation,
+        }
 
         def rows(it: Connected) -> bool:
             return any(
-                it.client.execute(_any_row(store.database, table), where)
+                it.client.execute(_any_row(store.database, table, schema), where)
                 for table, schema in self._schemas(it, store.database, partition.topic)
                 if schema.has_coordinates
             )
@@ -197,8 +208,9 @@ def adding(database: str, schema: TableSchema) -> str:
     return f"ALTER TABLE {table} {verb} COLUMN {column} {INCARNATION_TYPE}"
 
 
-def _any_row(database: str, table: str) -> str:
-    return ANY_ROW.format(table=quoted(database, table).replace("%", "%%"))
+def _any_row(database: str, table: str, schema: TableSchema) -> str:
+    or_later = OR_LATER if schema.has_incarnations else ""
+    return ANY_ROW.format(table=quoted(database, table).replace("%", "%%"), or_later=or_later)
 
 
 def _asked(replica: Replica, ask: Callable[[Connected], T]) -> T | str:

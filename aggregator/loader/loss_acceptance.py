@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
@@ -15,17 +16,39 @@ from aggregator.loader.accepted_intents import (
     accepted,
     renamed,
 )
+from aggregator.loader.intent_effects import EffectProducer
 from aggregator.loader.known_records import CannotTellApart, KnownRecords, NothingKnown
+from aggregator.loader.produced import Produced
 from balancer.plan import TopicPartition
 from replicator.config.names import unloaded_id
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
-from replicator.kafka.client.loss import LossKind
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.runtime.gather import gather_or_cancel
 from replicator.runtime.run_in_thread import run_in_thread
 
 TRANSACTION_MS = 30_000
 Change = Callable[[TopicPartition, Intent], Intent]
+
+
+class Memory(Protocol):
+    """Memory of what was adopted, which outlives intents."""
+
+    def lost_intent(self, place: TopicPartition, free_id: str) -> Intent | None:
+        """Returns the intent of a partition that has lost its own; None if nothing is noted."""
+
+    def noting(self, intents: Mapping[TopicPartition, Intent], now_ms: int) -> list[Produced]:
+        """Returns the records to write in the transaction of intents."""
+
+
+class NoMemory:
+    """Memory of a feed that has none."""
+
+    def lost_intent(self, place: TopicPartition, free_id: str) -> Intent | None:
+        return None
+
+    def noting(self, intents: Mapping[TopicPartition, Intent], now_ms: int) -> list[Produced]:
+        return []
 
 
 @dataclass(slots=True)
@@ -53,6 +76,7 @@ async def accept(
     restart_at: int | None = None,
     changed: Change = unchanged,
     known: KnownRecords | None = None,
+    memory: Memory | None = None,
 ) -> AcceptedLosses:
     """Lets the parked ones of these partitions go on behind their losses.
 
@@ -61,6 +85,8 @@ async def accept(
         restart_at: offset to go on at, in the place of the end of each loss.
         changed: returns a parked intent as it shall go on; raises NotAsConfirmed.
         known: asked where a partition goes on in another log, or its intent is gone.
+        memory: tells which log a partition is of whose intent is gone, and is told of new ones in
+            the transaction that accepts them: intents expire.
 
     Raises:
         Fenced: a loader was faster; ask again.
@@ -77,7 +103,17 @@ async def accept(
         by_id.setdefault(intent.transactional_id or unloaded_id(feed), []).append(partition)
     if missing:
         by_id.setdefault(unloaded_id(feed), []).extend(missing)
-    step = _Acceptance(cluster, store, feed, restart_at, changed, known or NothingKnown(), result)
+    step = _Acceptance(
+        cluster,
+        store,
+        feed,
+        restart_at,
+        changed,
+        known or NothingKnown(),
+        memory or NoMemory(),
+        EffectProducer(cluster),
+        result,
+    )
     for transactional_id, some in by_id.items():
         await step.accept(transactional_id, some)
     return result
@@ -93,6 +129,8 @@ class _Acceptance:
     restart_at: int | None
     changed: Change
     known: KnownRecords
+    memory: Memory
+    producer: EffectProducer
     result: AcceptedLosses
 
     async def accept(self, transactional_id: str, partitions: Collection[TopicPartition]) -> None:
@@ -108,7 +146,9 @@ class _Acceptance:
             except NoRestart as error:
                 self.result.left[partition] = f"{error}: name an offset with --restart-at"
         if new:
-            await self.store.replace(holder, before, new)
+            notes = self.memory.noting(new, time.time_ns() // 1_000_000)
+            effects = self.producer.effects(holder, notes) if notes else None
+            await self.store.replace(holder, before, new, effects=effects)
             self.result.continued |= new
 
     async def _accepted(self, partition: TopicPartition, intent: Intent | None) -> Intent:
@@ -120,15 +160,18 @@ class _Acceptance:
         start, end = await gather_or_cancel(
             self.cluster.log_start(*partition), self.cluster.log_end(*partition)
         )
+        free_id = unloaded_id(self.feed)
         if intent is not None:
             intent = self.changed(partition, intent)
+        elif noted := self.memory.lost_intent(partition, free_id):
+            intent = noted.park(Loss(LossKind.INTENT_GONE, noted.offset, None))
         now_ms = time.time_ns() // 1_000_000
-        today, free_id = LogToday(topic.id, start, end), unloaded_id(self.feed)
+        today = LogToday(topic.id, start, end)
         new = accepted(intent, today, free_id, self.restart_at, now_ms)
         if _is_log_unknown(intent) and await run_in_thread(
-            self.known.has_any, partition, new.offset
+            self.known.has_any, partition, new.offset, new.incarnation
         ):
-            new = renamed(new, now_ms)
+            new = renamed(new, now_ms, new.offset)
         if new.incarnation != (intent.incarnation if intent else 0):
             await run_in_thread(self.known.check_names, partition)
         return new

@@ -293,7 +293,7 @@ class ObjectForming:
             bare(name),
             opened.letters,
             opened.dead,
-            partition.intent.incarnation,
+            partition.intent.incarnation_at(draft.begin),
         )
         progress.seal(name, manifest)
         await self.committer.commit(partition, letters=letters)
@@ -351,7 +351,7 @@ class ObjectForming:
 
     def _made(self, partition: ObjectPartition, name: str, begin: int) -> OpenObject:
         place = partition.partition
-        opened = self.make_object(place, name, begin, partition.intent.incarnation)
+        opened = self.make_object(place, name, begin, partition.intent.incarnation_at(begin))
         self._open[place, name, begin] = opened
         opened.is_careful = self.partitions[place].is_careful
         return opened
@@ -421,7 +421,7 @@ class ObjectForming:
                     layout=partition.progress.layout,
                     told_at_ms=now_ms,
                     encoded_partition=name,
-                    incarnation=partition.intent.incarnation,
+                    incarnation=partition.intent.incarnation_at(manifest.begin),
                 )
                 record = object_record(self.assignment.feed.name, told)
                 await self.committer.commit(partition, told=[record])

@@ -243,6 +243,9 @@ class PartitionProgress(Generic[S]):
         limit = self._flush_to
         if self._is_pressed:
             limit = min([limit or self.position, *self._begins_after(self.offset)])
+        if (first := state.first) is not None:
+            end = self.position if limit is None else limit
+            limit = self._intent.log_end(first, end)
         for each in state.buffer:
             if limit is not None:
                 each = each.between(0, limit)
@@ -362,6 +365,8 @@ class PartitionProgress(Generic[S]):
             transactional_id=transactional_id,
             topic_id=before.topic_id,
             incarnation=before.incarnation,
+            log_begin=before.log_begin,
+            former=before.former,
             leader_epoch=self.leader_epoch,
             losses=self._losses,
             dead_letters=self.dead_letters,

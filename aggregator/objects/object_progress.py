@@ -168,6 +168,9 @@ class ObjectProgress(Generic[S]):
             draft = self._begun(name, objects, int(part.offset[0]), now)
         end = int(part.offset[-1]) + 1
         beyond = self._beyond(draft, batch, part)
+        log_end = self._intent.log_end(draft.begin, end)
+        if log_end < end:
+            beyond = min(log_end, end if beyond is None else beyond)
         within = part if beyond is None else part.between(0, beyond)
         changed = self._changed(draft, within)
         if changed is not None:
@@ -178,7 +181,7 @@ class ObjectProgress(Generic[S]):
         elif ending is None and changed is not None:
             ending = Ending.SCHEMA
         elif ending is None and beyond is not None:
-            ending = Ending.RECORD_TIME
+            ending = Ending.LOG if beyond == log_end < end else Ending.RECORD_TIME
         if len(within.offset):
             has_time = draft.first_ms != NO_TIME
             draft.append(within)
@@ -327,6 +330,8 @@ class ObjectProgress(Generic[S]):
             transactional_id=transactional_id,
             topic_id=self._intent.topic_id,
             incarnation=self._intent.incarnation,
+            log_begin=self._intent.log_begin,
+            former=self._intent.former,
             leader_epoch=self.leader_epoch,
             losses=self._intent.losses,
             dead_letters=self.dead_letters,

@@ -34,6 +34,8 @@ class Ending(StrEnum):
     """The intent had no room for another object."""
     HELD_BACK = "held back"
     """The object held back the committed offset too far."""
+    LOG = "log"
+    """The records behind are of another log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

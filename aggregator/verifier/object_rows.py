@@ -113,7 +113,7 @@ class ObjectRowCheck:
                         for each in told
                         if (each.topic, each.partition, each.incarnation) == log
                     ]
-                    bounds = await self._bounds(cluster, records, place, entry.offset, first)
+                    bounds = await self._bounds(cluster, records, place, entry, first)
                     count = self._count(place.topic)
                     rows = ObjectComparison(
                         self._layout,
@@ -145,7 +145,7 @@ class ObjectRowCheck:
         cluster: Cluster,
         records: TopicRecords,
         place: TopicPartition,
-        committed: int,
+        entry: Intent,
         first: int,
     ) -> tuple[int, int, int]:
         """Returns the log's start, and the offsets to compare: from the time asked for, up to what
@@ -156,7 +156,7 @@ class ObjectRowCheck:
         if self._feed.start != "earliest":
             # Records before the start were never written.
             begin = max(begin, first)
-        return log_start, max(begin, log_start), committed
+        return log_start, max(begin, log_start, entry.log_begin), entry.offset
 
     def _compare_letters(
         self,

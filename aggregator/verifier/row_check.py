@@ -537,7 +537,8 @@ class RowCheck:
             if self._feed.start != "earliest":
                 # Records before the start were never loaded.
                 begin = max(begin, first)
-            end = entry.offset
+            # What is below a cut is of another log.
+            begin, end = max(begin, entry.log_begin), entry.offset
             bounds[subject.partition] = LogRange(min(begin, end), end, entry.incarnation)
         return bounds
 

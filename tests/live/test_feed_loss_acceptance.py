@@ -14,6 +14,7 @@ from tests.live.feed_oracle import findings
 from tests.live.feed_steps import Step, begin_with_end
 from tests.live.test_feed_kills import await_death
 from tests.live.test_feed_look import commit, ground
+from tests.live.test_feed_rest import delete_intents
 from tests.live.test_feed_sources import make_feed
 from tests.live.topics import delete
 from tui.actions.feed_loss_acceptance import BadRestart, FeedLossRequest, accept_feed_losses
@@ -90,3 +91,12 @@ def test_a_block_of_a_recreated_topic_is_not_taken_for_rows_of_the_former_one(ma
     ids = sorted(row.id for row in feed.rows())
     assert ids == [*range(200), *range(1000, 1200)]
     assert not findings(feed)
+    # Committed offsets expire in a rest, and what remembers the partition does not.
+    feed.settle()
+    (before,) = feed.intents().values()
+    delete_intents(feed)
+    feed.lead_anew()
+    (parked,) = feed.intents().values()
+    assert parked.parked is not None and parked.incarnation == before.incarnation > 0
+    (done,) = accepted(feed, partition=0, restart_at=200).continued
+    assert done.offset == 200 and feed.intents()[0].incarnation == before.incarnation

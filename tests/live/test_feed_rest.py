@@ -62,13 +62,18 @@ def load(ground: FeedGround, rows: int) -> None:
     loader.result(30.0)
 
 
-def forget(ground: LoadedTopic, *topics: str) -> None:
-    """Deletes what the cluster knows of a feed's progress, and topics of the feed."""
+def delete_intents(ground: LoadedTopic) -> None:
+    """Deletes a feed's committed offsets, as the cluster does after a rest."""
     groups = [*groups_of(ground.feed), feed_witness_group(ground.feed, ground.topic)]
     admin = ground.cluster.admin()  # it ends when nobody holds it
     for each in admin.delete_consumer_groups(groups).values():
         with suppress(KafkaException):  # one that never had an offset
             each.result(30)
+
+
+def forget(ground: LoadedTopic, *topics: str) -> None:
+    """Deletes what the cluster knows of a feed's progress, and topics of the feed."""
+    delete_intents(ground)
     for topic in (adopted_topic(ground.feed), *topics):
         delete(ground.cluster, topic)
     assert ground.is_forgotten()

@@ -85,8 +85,8 @@ class OwnCommits(Ledger):
 
     fenced_committer: FencedCommitter
 
-    async def replace(self, holder, before, entries):
-        await super().replace(self.fenced_committer, before, entries)
+    async def replace(self, holder, before, entries, *, effects=None):
+        await super().replace(self.fenced_committer, before, entries, effects=effects)
 
 
 @IN_FORCE

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from aggregator.driver.adoption_memory import AdoptionMemory
 from aggregator.intents.intent_store import IntentStore
 from aggregator.loader.known_records import KnownRecords, known_records
 from aggregator.loader.loss_acceptance import accept
@@ -139,7 +140,11 @@ async def _accepted(
                 await _check_restarts(cluster, parked, request.restart_at)
             reasons = {_place(each.partition): each.reason for each in parked}
             try:
-                result = await accept(cluster, feed, list(reasons), request.restart_at, known=known)
+                memory = AdoptionMemory(cluster, feed)
+                await memory.read_if_there()
+                result = await accept(
+                    cluster, feed, list(reasons), request.restart_at, known=known, memory=memory
+                )
             except Fenced:
                 return FeedLosses(left=dict.fromkeys((p.partition for p in parked), FASTER))
         finally:

@@ -117,7 +117,7 @@ def taken_objects(
         if taken := taken_object(intent):
             name, manifest = taken
             place = TopicPartition(partition.topic, partition.partition)
-            key = layout.key(place, name, manifest.begin, intent.incarnation)
+            key = layout.key(place, name, manifest.begin, intent.incarnation_at(manifest.begin))
             yield TakenObject(partition, key, manifest, store.head(key))
 
 

@@ -30,7 +30,7 @@ def pending_blocks(
         ]
         intents = read_intents(cluster, settings, feed, partitions, timeout_seconds)
         found += [
-            PendingBlock(partition, table, block, intent.incarnation)
+            PendingBlock(partition, table, block, intent.incarnation_at(block.begin))
             for partition, intent in sorted(intents.items())
             for table, block in sorted(intent.blocks.items())
             if scope.table in (None, table)

@@ -120,6 +120,8 @@ class CommittedEntries(Generic[E]):
         holder: FencedCommitter,
         before: Mapping[TopicPartition, E],
         entries: Mapping[TopicPartition, E],
+        *,
+        effects: Effects | None = None,
     ) -> None:
         """Replaces entries of any producer, all or none, in a transaction of the id that they name.
 
@@ -127,6 +129,7 @@ class CommittedEntries(Generic[E]):
             before: the entries as `read_as_holder` returned them. If another entry is shown, it is
                 not known who may write it: an entry can come to name the same id again without
                 that id being opened.
+            effects: further writes of the same transaction (see FencedCommitter.commit).
 
         Raises:
             Fenced: a newer holder of the id exists, or another producer has replaced an entry.
@@ -137,7 +140,7 @@ class CommittedEntries(Generic[E]):
                 return True
             raise Fenced(f"{holder.transactional_id}: another producer was faster")
 
-        await holder.commit(self.offsets(entries), was_there)
+        await holder.commit(self.offsets(entries), was_there, effects)
 
     def offsets(self, entries: Mapping[TopicPartition, E]) -> dict[str, OffsetRows]:
         """Returns entries as offsets to commit, by group."""

@@ -124,21 +124,22 @@ class LogView:
     mark_holds: bool | None = None
 
 
-def source_loss(position: int, view: LogView) -> Loss | None:
+def source_loss(position: int, view: LogView, sealed_end: int = 0) -> Loss | None:
     """Returns the loss between a position and the source's log, if there is one.
 
     Args:
         position: the next source offset to carry.
+        sealed_end: end of what was carried out of order, behind the position.
     """
     if view.topic_id_differs:
         return Loss(LossKind.SOURCE_RECREATED, position, None, f"the new log is {_log(view)}")
-    if position < view.start:
-        return Loss(LossKind.RETENTION_PASSED, position, view.start)
     # Both can hold: the log was cut where the epoch ended, and has not grown as far again.
     cut = view.end if view.epoch_end < 0 else min(view.end, view.epoch_end)
-    if position > cut:
+    if position < view.start and sealed_end <= cut:
+        return Loss(LossKind.RETENTION_PASSED, position, view.start)
+    if (end := max(position, sealed_end)) > cut:
         anew = "and written anew" if cut < view.end else ""
-        return Loss(LossKind.SOURCE_TRUNCATED, cut, position, anew)
+        return Loss(LossKind.SOURCE_TRUNCATED, cut, end, anew)
     return None
 
 

@@ -34,6 +34,7 @@ async def inspect_source(
     topic_id: UUID | None,
     leader_epoch: int,
     position: int,
+    sealed_end: int = 0,
 ) -> SourceFindings:
     """Checks that the source's log can be read from a position on.
 
@@ -45,13 +46,15 @@ async def inspect_source(
         topic_id: of the topic that was read until now (None: not known).
         leader_epoch: of the last batch read (-1: none yet).
         position: the next source offset to read.
+        sealed_end: end of what was read and may be stored, behind the position: a log that was cut
+            below it is another one there.
     """
     while True:
         topic = cluster.topic(partition.topic)
         if topic is None:
             return SourceFindings(-1, -1, Loss(LossKind.SOURCE_DELETED, position, None))
         differs = bool(topic_id and topic.id != topic_id)
-        found = await _look(cluster, partition, differs, leader_epoch, position)
+        found = await _look(cluster, partition, differs, leader_epoch, position, sealed_end)
         if found.loss and not differs:
             # The log is asked by name: the answers may be those of a topic that was recreated
             # since the metadata was read.
@@ -62,7 +65,12 @@ async def inspect_source(
 
 
 async def _look(
-    cluster: Cluster, partition: TopicPartition, differs: bool, leader_epoch: int, position: int
+    cluster: Cluster,
+    partition: TopicPartition,
+    differs: bool,
+    leader_epoch: int,
+    position: int,
+    sealed_end: int,
 ) -> SourceFindings:
     leader = cluster.leader(*partition)
     if leader and not differs and leader.epoch < leader_epoch:
@@ -72,4 +80,5 @@ async def _look(
         epoch_end = await cluster.epoch_end(*partition, leader_epoch)
     start, end = await gather_or_cancel(cluster.log_start(*partition), cluster.log_end(*partition))
     view = LogView(topic_id_differs=differs, start=start, end=end, epoch_end=epoch_end)
-    return SourceFindings(start, leader.epoch if leader else -1, source_loss(position, view))
+    loss = source_loss(position, view, sealed_end)
+    return SourceFindings(start, leader.epoch if leader else -1, loss)

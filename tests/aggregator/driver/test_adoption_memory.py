@@ -25,7 +25,8 @@ def memory() -> AdoptionMemory:
 
 
 def test_a_note_survives_its_record():
-    for noted in (Remembered(TOPIC, 10, 5), Remembered(None, 0, 0)):
+    later = Remembered(TOPIC, 10, 5, incarnation=9, log_begin=4, former=7)
+    for noted in (Remembered(TOPIC, 10, 5), Remembered(None, 0, 0), later):
         assert decode(noted.encode()) == noted
 
 
@@ -52,6 +53,33 @@ def test_a_partition_of_another_topic_is_noted_at_once():
     kept = memory()
     kept.wrote({PLACE: Remembered(TOPIC, 10, 1000)})
     assert PLACE in kept.due({PLACE: replace(INTENT, topic_id=OTHER)}, 1001)
+
+
+def test_a_log_that_an_operator_accepted_is_noted_at_once():
+    kept = memory()
+    kept.wrote({PLACE: Remembered(TOPIC, 10, 1000)})
+    for log in ({"incarnation": 9}, {"incarnation": 9, "log_begin": 4, "former": 7}):
+        later = replace(INTENT, **log)
+        notes = kept.due({PLACE: later}, 1001)
+        assert notes == {PLACE: Remembered(TOPIC, 10, 1001, **log)}
+        kept.wrote(notes)
+        assert kept.due({PLACE: later}, 1002) == {}
+
+
+def test_an_intent_that_is_gone_is_that_of_the_log_that_was_noted_last():
+    kept = memory()
+    assert kept.lost_intent(PLACE, "free") is None
+    held = replace(INTENT, incarnation=9, log_begin=4, former=7)
+    kept.wrote(kept.due({PLACE: held}, 1000))
+    assert kept.lost_intent(PLACE, "free") == held
+
+
+def test_an_acceptance_notes_its_log_where_the_topic_is_there():
+    kept = memory()
+    assert kept.noting({PLACE: INTENT}, 1000) == []
+    kept.is_there = True
+    (record,) = kept.noting({PLACE: replace(INTENT, incarnation=9)}, 1000)
+    assert record.value is not None and decode(record.value).incarnation == 9
 
 
 def test_an_intent_that_cannot_be_read_says_nothing():

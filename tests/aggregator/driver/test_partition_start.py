@@ -101,3 +101,20 @@ def test_a_parked_intent_survives_its_commit_and_goes_on_only_where_an_operator_
     with pytest.raises(NoRestart):
         accepted(intent, today, "free")
     assert accepted(intent, today, "free", 250).offset == 250
+
+
+def test_a_partition_that_lost_its_intent_is_parked_under_the_name_of_its_log():
+    """Otherwise it goes on under the name of a former log, whose rows are in the table."""
+    noted = replace(NOTED, remembered=Remembered(TOPIC, 200, 1, 9, 150, 7))
+    loss = loss_of(noted, NONE)
+    assert loss is not None
+    parked = parked_intent(noted, loss, "free")
+    assert (parked.incarnation, parked.log_begin, parked.former) == (9, 150, 7)
+    found = accepted(parked, LogToday(TOPIC, 0, 300), "free", 200, opened_at_ms=20)
+    assert (found.incarnation, found.log_begin, found.former) == (9, 150, 7)
+    again = replace(noted, topic_id=OTHER)
+    loss = loss_of(again, NONE)
+    assert loss is not None
+    parked = parked_intent(again, loss, "free")
+    # The clock of the operator's host may have gone back.
+    assert accepted(parked, LogToday(OTHER, 0, 300), "free", opened_at_ms=8).incarnation == 10

@@ -23,6 +23,7 @@ from aggregator.intents.intent import (
 )
 from aggregator.intents.read_times import POINTS_MAX, ReadTime
 from aggregator.intents.table_range import KeeperMoment, Manifest, TableRange
+from aggregator.intents.told_markers import ToldMarkers
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 
@@ -85,6 +86,8 @@ def intents(draw, tables_max=8):
         transactional_id=draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=40)),
         topic_id=draw(st.none() | st.uuids()),
         incarnation=draw(offsets),
+        log_begin=(log_begin := draw(offsets)),
+        former=draw(offsets) if log_begin else 0,
         leader_epoch=draw(st.integers(-1, 2**31 - 1)),
         losses=draw(st.integers(0, 2**31)),
         dead_letters=draw(offsets),
@@ -123,6 +126,22 @@ def test_a_later_log_is_read_by_no_version_that_would_take_it_for_the_first():
     assert (fields["log"], fields["v"]) == (5, 2)
     # As the first version with incarnations wrote it.
     assert decode(offset, json.dumps({**fields, "v": 1})).incarnation == 5
+
+
+def test_a_log_that_was_cut_has_two_names_and_nothing_reaches_over_the_cut():
+    intent = plain(incarnation=9, log_begin=50, former=7)
+    assert [intent.incarnation_at(at) for at in (0, 49, 50, 51)] == [7, 7, 9, 9]
+    assert [intent.log_end(begin, 80) for begin in (40, 49, 50, 60)] == [50, 50, 80, 80]
+    assert intent.log_end(40, 45) == 45
+
+
+def test_what_may_be_stored_ends_behind_everything_that_an_intent_names():
+    assert plain().sealed_end == 40
+    tables = {"a": TableRange(40, 70, 9, "h", 1), "b": TableRange(90, 90)}
+    assert plain(tables=tables).sealed_end == 90
+    told = ToldMarkers(begin=3, base=40, count=200, digest=7)
+    assert plain(tables=tables, told=told, position=120).sealed_end == 120
+    assert plain(tables=tables, position=120).sealed_end == 90
 
 
 @given(intents())

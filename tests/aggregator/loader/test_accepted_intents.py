@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
@@ -188,7 +189,48 @@ def test_another_log_is_named_by_the_time_of_its_acceptance_whatever_it_was_park
     assert accepted(again, today(OLD), "free", opened_at_ms=8_000).incarnation == 9_001
 
 
-@pytest.mark.parametrize("kind", [*LossKind])
+CUTS = [LossKind.SOURCE_TRUNCATED, LossKind.SOURCE_WENT_BACK]
+
+
+@pytest.mark.parametrize("kind", CUTS)
+@pytest.mark.parametrize(
+    ("cut", "offset", "log"),
+    [
+        (80, 80, (9, 80, 7)),  # below the committed offset
+        (130, 100, (9, 130, 7)),  # within a block
+        (299, 100, (9, 299, 7)),  # below a marker
+        (300, 100, (7, 0, 0)),  # behind all that was sealed: nothing of it can be stored
+    ],
+)
+def test_what_was_written_anew_behind_a_cut_is_another_log_if_any_of_it_may_be_stored(
+    kind, cut, offset, log
+):
+    found = accepted(parked(kind, cut, 400, incarnation=7), today(), "free", opened_at_ms=9)
+    assert found.offset == offset
+    assert (found.incarnation, found.log_begin, found.former) == log
+    assert all(each.end <= max(cut, offset) for each in found.tables.values())
+
+
+def test_a_second_cut_below_the_first_leaves_what_is_below_it_its_name():
+    first = accepted(
+        parked(LossKind.SOURCE_TRUNCATED, 130, 400, incarnation=7), today(), "", opened_at_ms=9
+    )
+    again = first.park(Loss(LossKind.SOURCE_TRUNCATED, 110, 130))
+    found = accepted(again, today(), "free", opened_at_ms=12)
+    assert (found.incarnation, found.log_begin, found.former) == (12, 110, 7)
+    again = replace(first, offset=150, tables={}).park(Loss(LossKind.SOURCE_TRUNCATED, 140, 150))
+    found = accepted(again, today(), "free", opened_at_ms=12)
+    assert (found.incarnation, found.log_begin, found.former) == (12, 140, 9)
+
+
+def test_where_a_restored_log_begins_to_differ_the_operator_names():
+    gone_back = parked(LossKind.SOURCE_WENT_BACK, 400, None, incarnation=7)
+    found = accepted(gone_back, today(), "free", 60, opened_at_ms=9)
+    assert (found.offset, found.incarnation, found.log_begin, found.former) == (60, 9, 60, 7)
+    assert not found.tables
+
+
+@pytest.mark.parametrize("kind", [each for each in LossKind if each not in CUTS])
 def test_the_same_topic_keeps_the_name_of_its_log(kind):
     found = accepted(parked(kind, 100, 150, incarnation=7), today(), "free", 150, opened_at_ms=9)
     assert found.incarnation == 7

@@ -3,7 +3,8 @@ loaded once, and the verdicts find nothing."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 import pytest
@@ -15,7 +16,7 @@ from aggregator.intents.reading import Mode
 from aggregator.loader.accepted_intents import LogToday, accepted
 from aggregator.loader.partition_progress import PartitionProgress
 from replicator.kafka.client.custody import Custody
-from replicator.kafka.client.loss import Loss, LossKind
+from replicator.kafka.client.loss import LogView, Loss, LossKind, source_loss
 from tests.aggregator.loader.partition_life import RULE, Life, Log, finish, virgin
 
 
@@ -266,6 +267,87 @@ def test_a_table_whose_block_is_in_flight_takes_no_other_tables_room():
 
 
 def test_each_intent_keeps_the_name_of_its_log():
-    before = replace(virgin(), incarnation=5)
+    before = replace(virgin(), incarnation=5, log_begin=3, former=2)
     progress = PartitionProgress(before)
-    assert progress.intent(Custody.HELD, 7, 1, "loader").incarnation == 5
+    found = progress.intent(Custody.HELD, 7, 1, "loader")
+    assert (found.incarnation, found.log_begin, found.former) == (5, 3, 2)
+
+
+def test_no_block_reaches_over_the_begin_of_another_log():
+    progress = PartitionProgress(replace(virgin(), incarnation=5, log_begin=3))
+    Log(["a"] * 6).read(progress, 6, 0.0)
+    for begin, end in ((0, 3), (3, 6)):
+        draft = progress.draft("a", RULE)
+        assert (draft.begin, draft.end) == (begin, end)
+        progress.seal(draft, "abcd1234", 1)
+        progress.loaded("a")
+
+
+@dataclass
+class CutLife(Life):
+    """Life of a log that is cut, and written anew behind the cut."""
+
+    cut: int | None = None
+    contents: dict = field(default_factory=lambda: defaultdict(list))
+
+    def store(self, draft):
+        name = self.committed[-1].incarnation_at(draft.begin)
+        for each in draft.slices:
+            for offset in each.offset.tolist():
+                row = (draft.table, offset, name)
+                if not self.stored[row]:
+                    is_anew = self.cut is not None and offset >= self.cut
+                    self.contents[draft.table, offset].append(is_anew)
+                self.stored[row] = 1
+
+
+def live(life, history):
+    """Has a partition read, sealed, loaded, and its loader killed."""
+    for what, amount in history:
+        life.now += 1.0
+        if what == "read":
+            life.log.read(life.progress, life.progress.position + amount, life.now)
+            life.replay()
+        elif what == "seal":
+            life.seal()
+            if life.pending:
+                life.commit()
+        elif what == "load":
+            life.load(amount)
+        elif what == "store and die":
+            for draft in life.pending[:amount]:
+                life.store(draft)
+            life.begin()
+
+
+ROUND = st.tuples(
+    st.tuples(st.just("read"), st.integers(4, 15)),
+    st.tuples(st.just("seal"), st.just(True)),
+    st.tuples(st.sampled_from(["load", "store and die", "die"]), st.integers(0, 3)),
+)
+ROUNDS = st.lists(ROUND, min_size=1, max_size=6).map(lambda some: sum(some, ()))
+LOGS = st.lists(st.sampled_from(["a", "b", "b", None]), min_size=10, max_size=60)
+
+
+@given(LOGS, ROUNDS, st.integers(0, 30), LOGS, ROUNDS)
+@settings(max_examples=3 * settings.default.max_examples)
+def test_of_a_log_that_was_cut_every_record_is_stored_once_whatever_was_stored_of_the_former(
+    tables, before, cut, anew, after
+):
+    life = CutLife(Log([*tables]))
+    life.begin()
+    live(life, before)
+    cut = min(cut, len(tables))
+    life.log.tables[cut:] = anew
+    life.cut, life.is_compacted = cut, True
+    intent, end = life.committed[-1], len(life.log.tables)
+    log = LogView(start=0, end=end, epoch_end=cut)
+    if loss := source_loss(intent.offset, log, intent.sealed_end):
+        today = LogToday(UUID(int=1), 0, end)
+        life.committed.append(accepted(intent.park(loss), today, "free", opened_at_ms=9))
+    life.begin()
+    live(life, after)
+    finish(life)
+    for at, name in enumerate(life.log.tables):
+        if name is not None:
+            assert life.contents[name, at].count(at >= cut) == 1

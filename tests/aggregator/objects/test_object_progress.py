@@ -49,10 +49,12 @@ STEPS = st.lists(
 )
 
 
-def lived(records, rotation, steps, *, by_clock=False, omits=""):
+def lived(records, rotation, steps, *, by_clock=False, omits="", log_begin=0):
     """Returns a life with these steps, in which everything is in the store at the end."""
     log = [Logged(at, *each) for at, each in enumerate(records) if each is not None]
     life = Life(log, len(records), rotation, omits)
+    if log_begin:
+        life.intent = replace(life.intent, incarnation=5, log_begin=log_begin, former=3)
     life.begin()
     for what, amount in steps:
         life.now += 1.0
@@ -307,3 +309,15 @@ def test_each_intent_keeps_the_name_of_its_log():
     )
     found = ObjectProgress(Rotation(), before).intent(Custody.HELD, 7, 1, "loader")
     assert found.incarnation == 5
+
+
+@given(RECORDS, BY_LOG, STEPS, st.integers(1, 40))
+def test_no_object_reaches_over_the_begin_of_another_log(records, rotation, steps, log_begin):
+    life = lived(records, rotation, steps, log_begin=log_begin)
+    objects = [
+        (begin, max(each.offset for each in some)) for (_, begin), some in life.store.items()
+    ]
+    objects += [(draft.begin, draft.end - 1) for _, draft in life.progress.writable()]
+    assert objects or not any(records)
+    assert all(begin >= log_begin or last < log_begin for begin, last in objects)
+    assert (life.intent.incarnation, life.intent.log_begin, life.intent.former) == (5, log_begin, 3)

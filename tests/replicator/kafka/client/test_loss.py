@@ -43,6 +43,25 @@ def test_a_sources_losses_have_their_ranges(position, log, kind, begin, end):
 
 
 @pytest.mark.parametrize(
+    ("log", "kind", "begin", "end"),
+    [
+        (view(0, 100), None, 0, 0),
+        (view(0, 80), None, 0, 0),
+        (view(0, 79), LossKind.SOURCE_TRUNCATED, 79, 80),
+        (view(0, 200, epoch_end=60), LossKind.SOURCE_TRUNCATED, 60, 80),
+        (view(55, 200, epoch_end=60), LossKind.SOURCE_TRUNCATED, 60, 80),
+        (view(55, 200), LossKind.RETENTION_PASSED, 50, 55),
+        (view(0, 200, topic_id_differs=True), LossKind.SOURCE_RECREATED, 50, None),
+    ],
+)
+def test_a_log_that_was_cut_below_what_is_sealed_behind_the_position_is_found(
+    log, kind, begin, end
+):
+    loss = source_loss(50, log, sealed_end=80)
+    assert (loss and (loss.kind, loss.begin, loss.end)) == (kind and (kind, begin, end))
+
+
+@pytest.mark.parametrize(
     ("log", "kind", "begin"),
     [
         (view(0, 40), LossKind.TARGET_TRUNCATED, 40),

@@ -43,8 +43,10 @@ class OwnCommits(Ledger):
         holder: FencedCommitter,
         before: Mapping[TopicPartition, Entry],
         entries: Mapping[TopicPartition, Entry],
+        *,
+        effects: Effects | None = None,
     ) -> None:
-        await super().replace(self.own, before, entries)
+        await super().replace(self.own, before, entries, effects=effects)
 
 
 def _reading_once(**parts: Any) -> Takeover:
