@@ -263,8 +263,7 @@ class Restore:
                     f"feed has passed {found.passed[number]}: wait for it, or go on with "
                     "--from-listing once the feed is stopped"
                 )
-        passed = {**found.passed, **begun}
-        plans = plan_partitions(found.objects, request.wanted, passed, partitions)
+        plans = plan_partitions(found.objects, request.wanted, found.passed, partitions, begun)
         if not any(plan.objects for plan in plans):
             raise CannotRestore(
                 f"feed {request.feed.name} has no object with such records of {request.topic} "

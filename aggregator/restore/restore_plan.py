@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 from aggregator.objects.told_object import ToldObject
 from aggregator.restore.restore_range import RestoreRange
@@ -18,6 +19,28 @@ class CannotRestore(Exception):
     """A check refuses the restore; the text says why, and what to do."""
 
 
+class Doubt(NamedTuple):
+    """Offsets begin..end-1, of which nobody knows whether all records are in known objects.
+
+    Args:
+        gaps: begins and ends of the offsets in no known object.
+    """
+
+    begin: int
+    end: int
+    gaps: tuple[tuple[int, int], ...]
+
+    def __str__(self) -> str:
+        text = f"it is not known whether objects hold all of the offsets {self._shown(*self[:2])}"
+        if not self.gaps:
+            return f"{text}: those of some folders may be missing"
+        return f"{text}: none holds {named([self._shown(*gap) for gap in self.gaps])}"
+
+    @staticmethod
+    def _shown(begin: int, end: int) -> str:
+        return str(begin) if end == begin + 1 else f"{begin} to {end - 1}"
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionPlan:
     """Objects from which one partition is restored.
@@ -25,12 +48,14 @@ class PartitionPlan:
     Args:
         begin, end: offsets between which records are restored.
         objects: that may hold some of them, by their first offset.
+        doubt: None where it is known that no record is missing.
     """
 
     partition: int
     begin: int
     end: int
     objects: tuple[ToldObject, ...]
+    doubt: Doubt | None = None
 
     def left(self, position: int) -> tuple[ToldObject, ...]:
         """Returns the objects with records at or behind a position."""
@@ -51,6 +76,7 @@ def plan_partitions(
     wanted: RestoreRange,
     passed: Mapping[int, int],
     partitions: int,
+    begun: Mapping[int, int] | None = None,
 ) -> tuple[PartitionPlan, ...]:
     """Returns the plan of each partition of the range.
 
@@ -59,8 +85,10 @@ def plan_partitions(
 
     Args:
         objects: of the topic, read after the committed offsets.
-        passed: committed offset of the feed, by partition; without one all that is told counts.
+        passed: committed offset of the feed, by partition; without one all that is told counts, and
+            may have gaps.
         partitions: of the topic.
+        begun: ends of the partitions of a job that has begun; they stay.
 
     Raises:
         CannotRestore: a range reaches beyond what the feed has written, or an object cannot be
@@ -79,7 +107,8 @@ def plan_partitions(
             continue
         told = sorted(by_partition.get(partition, ()), key=lambda each: (each.begin, each.key))
         _refuse_logs(partition, told)
-        known = passed.get(partition, max((each.end for each in told), default=0))
+        known = max((each.end for each in told), default=0)
+        known = (begun or {}).get(partition, passed.get(partition, known))
         if offsets.end is not None and offsets.end > known:
             raise CannotRestore(
                 f"partition {partition}: offsets are in objects up to {known}, not up to "
@@ -94,11 +123,35 @@ def plan_partitions(
             and each.end > offsets.begin
             and wanted.may_hold(each)
         )
-        plans.append(PartitionPlan(partition, offsets.begin, end, chosen))
+        doubt = None if partition in passed else doubt_of(told, offsets.begin, end)
+        plans.append(PartitionPlan(partition, offsets.begin, end, chosen, doubt))
     _refuse_others([each for plan in plans for each in plan.objects])
     for plan in plans:
         _refuse_overlaps(plan.objects)
     return tuple(plans)
+
+
+def doubt_of(told: Sequence[ToldObject], begin: int, end: int) -> Doubt | None:
+    """Returns which records may be missing where the feed's committed offset is not known.
+
+    Objects of one folder are told in the order of their offsets. With several folders, the last
+    objects of some may not be told, at offsets that lie within an object of another one.
+
+    Args:
+        told: objects of the partition, by their first offset.
+        begin, end: of the offsets that are restored.
+    """
+    gaps: list[tuple[int, int]] = []
+    reached = begin
+    for each in told:
+        if reached < (first := min(each.begin, end)):
+            gaps.append((reached, first))
+        reached = max(reached, each.end)
+    if reached < end:
+        gaps.append((reached, end))
+    if not gaps and len({_folder(each) for each in told}) < 2:
+        return None
+    return Doubt(begin, end, tuple(gaps))
 
 
 def named(keys: Sequence[str]) -> str:

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.restore.restore_plan import CannotRestore, PartitionPlan, named, plan_partitions
+from aggregator.restore.restore_plan import (
+    CannotRestore,
+    Doubt,
+    PartitionPlan,
+    named,
+    plan_partitions,
+)
 from aggregator.restore.restore_range import OffsetRange, RestoreRange
 from tests.aggregator.restore.told import told
 
@@ -112,3 +118,34 @@ def test_objects_of_several_logs_are_refused_until_one_is_chosen():
         plan_partitions(objects, RestoreRange(), {}, 1)
     (plan,) = plan_partitions(objects[1:], RestoreRange(), {}, 1)
     assert plan.objects == (objects[1],)
+
+
+@given(layouts(), st.integers(0, END), st.integers(0, END))
+def test_without_a_committed_offset_each_offset_that_no_object_holds_is_named(layout, begin, lost):
+    found = [each for each in objects_of(*layout) if each.begin % (lost + 1)]
+    (plan,) = plan_partitions(found, RestoreRange(offsets={0: OffsetRange(begin)}), {}, 1)
+    held = {at for each in found for at in range(each.begin, each.end)}
+    missing = {at for at in range(plan.begin, plan.end) if at not in held}
+    gaps = plan.doubt.gaps if plan.doubt else ()
+    assert {at for first, end in gaps for at in range(first, end)} == missing
+    assert plan.doubt or len({each.key.rpartition("/")[0] for each in found}) < 2
+    (known,) = plan_partitions(found, RestoreRange(), {0: plan.end}, 1)
+    assert known.doubt is None
+
+
+def test_a_job_that_has_begun_stays_in_doubt_until_the_committed_offset_is_known():
+    found = [told(0, 5), told(7, 9)]
+    (plan,) = plan_partitions(found, RestoreRange(), {}, 1, begun={0: 9})
+    assert plan.doubt == Doubt(0, 9, ((5, 7),))
+    assert str(plan.doubt).endswith("all of the offsets 0 to 8: none holds 5 to 6")
+    (plan,) = plan_partitions(found, RestoreRange(), {0: 20}, 1, begun={0: 9})
+    assert (plan.end, plan.doubt) == (9, None)
+
+
+def test_the_last_objects_of_other_folders_may_be_missing_without_a_gap():
+    found = [told(0, 9, records=5), told(1, 8, folder="hour=2", records=4)]
+    (plan,) = plan_partitions(found, RestoreRange(), {}, 1)
+    assert plan.doubt == Doubt(0, 9, ())
+    assert "those of some folders may be missing" in str(plan.doubt)
+    (plan,) = plan_partitions(found[:1], RestoreRange(), {}, 1)
+    assert plan.doubt is None

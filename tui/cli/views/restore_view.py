@@ -38,6 +38,16 @@ def as_values(result: RestoreResult) -> dict[str, Any]:
             }
             for plan in state.plans
         ],
+        "doubts": [
+            {
+                "partition": plan.partition,
+                "begin": plan.doubt.begin,
+                "end": plan.doubt.end,
+                "gaps": [list(gap) for gap in plan.doubt.gaps],
+            }
+            for plan in state.plans
+            if plan.doubt
+        ],
         "positions": [
             {
                 "partition": each.partition,
@@ -74,6 +84,13 @@ def as_text(result: RestoreResult) -> str:
             )
         )
     parts = [head, table(HEADS, rows)]
+    if doubts := [f"partition {it.partition}: {it.doubt}" for it in state.plans if it.doubt]:
+        why = (
+            "Only the bucket was asked"
+            if request.is_listed
+            else f"The committed offsets of {request.feed.name} are gone"
+        )
+        parts.append("\n".join([f"{why}: records may be missing.", *doubts]))
     if result.positions:
         positions = [
             (

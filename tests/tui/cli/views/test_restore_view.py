@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from aggregator.restore.restore_entry import claim
 from aggregator.restore.restore_job import RestoreState
-from aggregator.restore.restore_plan import PartitionPlan
+from aggregator.restore.restore_plan import Doubt, PartitionPlan
 from aggregator.restore.restored_runs import GroupPosition
 from tests.aggregator.restore.test_restore_job import REQUEST
 from tests.aggregator.restore.told import told
@@ -49,3 +49,16 @@ def test_values_have_the_same():
         "is_done": False,
     }
     assert [each["target_offset"] for each in values["positions"]] == [20, None]
+
+
+def test_records_that_may_be_missing_are_named_and_nothing_is_said_where_none_can_be():
+    assert "may be missing" not in as_text(RestoreResult(REQUEST, STATE, ()))
+    plans = (replace(PLANS[0], doubt=Doubt(100, 300, ((180, 200),))), PLANS[1])
+    result = RestoreResult(REQUEST, replace(STATE, plans=plans), ())
+    assert as_text(result).endswith(
+        "records may be missing.\npartition 0: it is not known whether objects hold all of the "
+        "offsets 100 to 299: none holds 180 to 199"
+    )
+    assert as_values(result)["doubts"] == [
+        {"partition": 0, "begin": 100, "end": 300, "gaps": [[180, 200]]}
+    ]
