@@ -44,6 +44,7 @@ from replicator.kafka.admin.topic import Topic
 from replicator.kafka.client import trouble_watch
 from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.progress_expiry import read_expiry
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.runtime.gather import gather_or_cancel
 from replicator.runtime.run_in_thread import run_in_thread
@@ -211,6 +212,8 @@ class Restore:
                 producer=EffectProducer(self._target),
                 partitions=self._restored(state.plans, topic, found, Path(folder)),
                 note=lambda new: progress(self._noted(found, new)),
+                known={TopicPartition(topic.name, number): it for number, it in found.items()},
+                expiry=await read_expiry(self._target),
             )
             await session.run()
         return RestoreState(

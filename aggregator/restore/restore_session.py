@@ -7,6 +7,7 @@ exactly what is there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,8 +21,10 @@ from replicator.batches import batch as batches_of
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.kafka.client.cluster import Answered, ProducerStateLost
 from replicator.kafka.client.fenced_committer import FencedCommitter, Identity
+from replicator.kafka.client.progress_expiry import ProgressExpiry
 from replicator.kafka.protocol.error_codes import VERDICTS, Verdict
 from replicator.mirror.offset_map.run_segment import RunBuffer, RunSegment
+from replicator.runtime.clock import monotonic
 from replicator.runtime.gather import gather_or_cancel
 from replicator.runtime.run_in_thread import run_in_thread
 
@@ -92,6 +95,9 @@ class RestoreSession:
         producer: of the target's cluster.
         partitions: that are not done, with their sources.
         note: told of each transaction.
+        known: entries of all partitions. Those that rest, as they are done or wait for their turn,
+            are committed again before they expire.
+        expiry: of committed offsets in the target's cluster.
     """
 
     topic_id: str
@@ -100,6 +106,10 @@ class RestoreSession:
     producer: EffectProducer
     partitions: Sequence[RestoredPartition]
     note: Note
+    known: Mapping[TopicPartition, RestoreEntry] = field(default_factory=dict)
+    expiry: ProgressExpiry = field(default_factory=ProgressExpiry)
+    clock: Callable[[], float] = monotonic
+    _renewed_at: float = field(init=False, default=-math.inf)
 
     async def run(self) -> None:
         """Restores all partitions.
@@ -130,7 +140,12 @@ class RestoreSession:
             )
             for each, batches in taken
         }
-        await self.entries.commit(self.committer, committed, effects=self._effects(taken))
+        resting: Mapping[TopicPartition, RestoreEntry] = {}
+        if self.clock() - self._renewed_at >= self.expiry.renewal_seconds:
+            resting, self._renewed_at = self.known, self.clock()
+        self.known = {**self.known, **committed}
+        entries = {**resting, **committed}
+        await self.entries.commit(self.committer, entries, effects=self._effects(taken))
         for each, batches in taken:
             each.entry = committed[each.place]
             each.sequence += sum(it.count for it in batches)
