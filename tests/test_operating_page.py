@@ -4,7 +4,10 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+
+import pytest
 
 from aggregator.driver import metrics as feed_metrics
 from aggregator.loader.counters import COUNTERS
@@ -138,3 +141,62 @@ log.log(level, "event=%s", "f" if stopped else "g")
 def test_every_kind_of_condition_is_on_the_page() -> None:
     (table,) = re.findall(r"^### Conditions\n(.*?)^The same Redis", PAGE, re.M | re.S)
     assert set(re.findall(r"^\| `([a-z-]+)` \|", table, re.M)) == {kind.value for kind in Kind}
+
+
+FLAGS = {"topic": "--topic", "the same topics": "--topic", "cluster": "--cluster"}
+FLAGS |= {"the cluster": "--cluster", "group": "--group", "transactional": "--transactional-id"}
+"""Option of kafka-acls.sh for a resource of the tables of rights."""
+
+
+def granted(commands: str) -> set[tuple[str, str]]:
+    """Returns the options and operations that commands allow."""
+    found = set()
+    for line in commands.replace("\\\n", " ").splitlines():
+        words = line.split()
+        options = [each for each in words if each in FLAGS.values()]
+        found |= {
+            (option, operation)
+            for option in options
+            for word, operation in pairwise(words)
+            if word == "--operation"
+        }
+    return found
+
+
+def needed(rows: str) -> set[tuple[str, str]]:
+    """Returns the same of the rows of a table; optional rights, and those that come with others,
+    are left out."""
+    found = set()
+    for line in rows.splitlines():
+        cells = [cell.strip() for cell in line.strip("| ").split("|")]
+        if not line.startswith("|") or "optional" in line:
+            continue
+        resource, operations = cells[-3:-1]
+        flags = [flag for begin, flag in FLAGS.items() if resource.startswith(begin)]
+        flags += ["--group"] if resource.startswith("all groups") else []
+        found |= {
+            (flag, each)
+            for flag in flags
+            for each in re.sub(r" \(.*", "", operations).split(", ")
+            if (flag, each) != ("--topic", "Describe")
+        }
+    return found
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("| regional (source) |", "| aggregate (target) |"),
+        ("| aggregate (target) |", "Describe comes with Read"),
+        ("| topics to be loaded |", "`sluice aggregate accept-loss` needs"),
+    ],
+)
+def test_the_commands_grant_all_rights_of_their_table_and_no_others(begin, end):
+    part = PAGE.partition(begin)[2]
+    rows = begin + part.partition(end)[0]
+    if begin.startswith("| topics"):
+        commands = rows
+    else:
+        role = "# each regional cluster" if "regional" in begin else "# each aggregate cluster"
+        commands = re.split(r"\n(?:#|```)", PAGE.partition(role)[2])[0]
+    assert needed(rows) == granted(commands)
