@@ -64,6 +64,7 @@ class ClusterLeadership:
         feeds: those that read this cluster.
         make_admin: makes the admin client of the cluster.
         ask_store: returns what a feed's store has of partitions without an intent.
+        make_adoption: makes the adoption of a feed.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class ClusterLeadership:
         feeds: Sequence[Feed],
         make_admin: Callable[..., Admin] = Admin,
         ask_store: AskStore = store_probe.stored,
+        make_adoption: Callable[..., FeedAdoption] = FeedAdoption,
     ) -> None:
         self.name = name
         self.feeds = feeds
@@ -98,6 +100,7 @@ class ClusterLeadership:
         self._term = DriverTerm(self._cluster, self._driver_id, settings.transaction_timeout_ms)
         self._wanted = (0, False)
         self._changed = asyncio.Event()
+        self._make_adoption = make_adoption
         self._adoptions = {feed.name: self._adoption(feed, ask_store) for feed in feeds}
         self._is_examined = False
 
@@ -156,7 +159,7 @@ class ClusterLeadership:
                 )
 
     def _adoption(self, feed: Feed, ask_store: AskStore) -> FeedAdoption:
-        return FeedAdoption(
+        return self._make_adoption(
             feed=feed,
             name=self.name.replace(" ", "-"),
             cluster=self._cluster,

@@ -48,6 +48,9 @@ def loss_of(partition: WithoutIntent, stored: Stored) -> Loss | None:
     if noted and noted.topic_id and noted.topic_id != partition.topic_id:
         log = f"the new log is [{partition.log_start}, {_shown(partition.log_end)})"
         return Loss(LossKind.SOURCE_RECREATED, noted.offset, None, log)
+    if stored.is_passing and (partition.was_adopted or stored.next_offset is not None):
+        # The offset to go on at is told once all have answered: another one may have more rows.
+        raise NotKnownYet(stored.doubt)
     if partition.was_adopted:
         begin = noted.offset if noted else partition.log_start
         return Loss(LossKind.INTENT_GONE, begin, None, _advice(partition, stored))

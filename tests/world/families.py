@@ -34,12 +34,14 @@ from tests.world.objects import loss_mutations, operator_mutations, restore_muta
 from tests.world.objects import mutations as of_objects
 from tests.world.objects.scene import KILLS as OBJECT_KILLS
 from tests.world.objects.scene import OVERWRITES, RESTORES, SWEEPS
+from tests.world.objects.scene import RESTS as OBJECT_RESTS
 from tests.world.objects.scene import Course as ObjectCourse
 from tests.world.replay import WHOLE, Replay
 from tests.world.sinks import history as sink_history
 from tests.world.sinks import mutations as of_sinks
 from tests.world.sinks.mutation import Mutation as FeedMutation
 from tests.world.sinks.scene import KILLS as SINK_KILLS
+from tests.world.sinks.scene import RESTS as SINK_RESTS
 from tests.world.sinks.scene import Course as SinkCourse
 
 
@@ -162,8 +164,10 @@ FAMILIES: Mapping[str, Family] = {
     "contested": _groups("contested", CONTESTED),
     "sinks": _sinks(SinkCourse(), of_sinks.MUTATIONS),
     "sink_kills": _sinks(SINK_KILLS),
+    "sink_rests": _sinks(SINK_RESTS, of_sinks.OF_RESTS),
     "objects": _objects(ObjectCourse(), of_objects.MUTATIONS),
     "object_kills": _objects(OBJECT_KILLS),
+    "object_rests": _objects(OBJECT_RESTS, of_objects.OF_RESTS),
     "object_losses": _objects(loss_mutations.LOSSES, loss_mutations.MUTATIONS),
     "overwrites": _objects(OVERWRITES, operator_mutations.OF_OVERWRITING),
     "restores": _objects(RESTORES, restore_mutations.MUTATIONS),

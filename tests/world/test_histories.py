@@ -24,6 +24,7 @@ SEEDS = {
     "takeovers": 1,
     "groups": 1,
     "sinks": 1,
+    "sink_rests": 1,
     "objects": 1,
     "claims": 5,
 }
@@ -40,6 +41,8 @@ FOUND_AT = {
     ("takeovers", "the entry is replaced under another id"): 2,
     ("groups", "a missing run raises an offset"): 1,
     ("sinks", "uncommitted parts count"): 1,
+    ("sinks", "one replica is believed"): 2,
+    ("sink_rests", "the store is not asked for rows"): 1,
     ("objects", "completed before the intent"): 1,
     ("claims", "the condition is not tried"): 5,
     ("claims", "a lost claim counts as won"): 1,

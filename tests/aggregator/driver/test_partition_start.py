@@ -55,6 +55,12 @@ def test_a_partition_without_proof_parks_and_is_asked_for_again_while_the_doubt_
         loss_of(UNKNOWN, Stored(doubt="away", is_passing=True))
 
 
+@pytest.mark.parametrize("partition", [UNKNOWN, NOTED, replace(NOTED, remembered=None)])
+def test_no_offset_is_told_before_all_replicas_have_answered(partition):
+    with pytest.raises(NotKnownYet, match="away"):
+        loss_of(partition, Stored(20, doubt="away", is_passing=True))
+
+
 def test_a_log_that_never_had_a_record_needs_no_proof():
     assert loss_of(replace(UNKNOWN, log_end=0), DOUBT) is None
     assert loss_of(replace(UNKNOWN, log_end=None), DOUBT) is not None

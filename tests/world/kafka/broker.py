@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
-from tests.world.kafka.requests import LENGTH, Asked, read, versions, written
+from tests.world.kafka.requests import LENGTH, VERSIONS, Asked, read, versions, written
 from tests.world.network import Wire
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ class _Served(asyncio.Protocol):
             self._is_busy = True
             network.requests += 1
             await asyncio.sleep(broker.cluster.work_seconds())
-            if asked.key == 18:
-                body = (0, versions())
+            if asked.key == VERSIONS:
+                body = (0, versions(broker.handlers))
             else:
                 body = await broker.handlers[asked.key](broker, asked)
             self._is_busy = False

@@ -54,10 +54,15 @@ Rows = tuple[tuple[Place, tuple[int, str]], ...]
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommit:
-    """Commit of one group, as it stands in the log."""
+    """Commit of one group, as it stands in the log.
+
+    Args:
+        at: time of the commit, by the coordinator's clock.
+    """
 
     group: str
     rows: Rows
+    at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,7 @@ class Groups:
 
     shown: dict[str, dict[Place, tuple[int, str]]] = field(default_factory=dict)
     pending: dict[int, list[OffsetCommit]] = field(default_factory=dict)
+    committed_at: dict[tuple[str, Place], float] = field(default_factory=dict)
 
 
 def _step(groups: Groups, batch: Batch) -> None:
@@ -88,17 +94,22 @@ def _step(groups: Groups, batch: Batch) -> None:
     if batch.is_marker:
         for commit in groups.pending.pop(batch.producer_id, []):
             if batch.is_commit:
-                groups.shown.setdefault(commit.group, {}).update(commit.rows)
+                _show(groups, commit)
     elif batch.is_transactional:
         groups.pending.setdefault(batch.producer_id, []).append(batch.value)
     elif isinstance(batch.value, OffsetCommit):
-        groups.shown.setdefault(batch.value.group, {}).update(batch.value.rows)
+        _show(groups, batch.value)
     elif isinstance(batch.value, CommitsExpired):
         groups.shown.get(batch.value.group, {}).pop(batch.value.place, None)
     elif isinstance(batch.value, TopicDeletion):
         for rows in groups.shown.values():
             for place in [it for it in rows if it[0] == batch.value.topic]:
                 del rows[place]
+
+
+def _show(groups: Groups, commit: OffsetCommit) -> None:
+    groups.shown.setdefault(commit.group, {}).update(commit.rows)
+    groups.committed_at |= {(commit.group, place): commit.at for place, _ in commit.rows}
 
 
 def committed(broker: Broker, partition: Partition) -> Groups:
@@ -192,7 +203,7 @@ async def offset_commit(broker: Broker, asked: Asked) -> Any:
         codes = _too_long(rows)
         taken = tuple(row for row in rows if row[0] not in codes)
         if taken:
-            await write(broker, partition, value=OffsetCommit(body.consumer_group, taken))
+            await write(broker, partition, value=_commit(broker, body.consumer_group, taken))
     except Refused as refused:
         codes = {place: refused.code for place, _ in rows} | codes
     answer = [
@@ -200,6 +211,10 @@ async def offset_commit(broker: Broker, asked: Asked) -> Any:
         for topic, some in body.topics
     ]
     return (0, answer) if asked.version >= 3 else (answer,)
+
+
+def _commit(broker: Broker, group: str, rows: Rows) -> OffsetCommit:
+    return OffsetCommit(group, rows, broker.cluster.network.loop.time())
 
 
 def _too_long(rows: Iterable[tuple[Place, tuple[int, str]]]) -> dict[Place, int]:
@@ -250,7 +265,7 @@ async def _write_in_transaction(
             producer_id=body.producer_id,
             producer_epoch=body.producer_epoch,
             is_transactional=True,
-            value=OffsetCommit(body.group_id, taken),
+            value=_commit(broker, body.group_id, taken),
         )
     return codes
 

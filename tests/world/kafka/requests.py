@@ -7,7 +7,7 @@ read here, and an answer is decoded by the product's own code.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -39,10 +39,12 @@ LENGTH = struct.Struct(">i")
 
 THEIRS = (admin, commit, coordination, metadata, offset, produce, transaction)
 OURS = (fetch, group_offsets, leader_epoch, own_metadata, own_produce, producers, transactions)
-NEWEST = {3: 12, 0: 13}
+NEWEST = {3: 12, 0: 13, 32: 0}
 """Newest version of an API that is served, where the structs know others."""
-SERVED = frozenset({0, 1, 2, 3, 8, 9, 10, 18, 22, 23, 24, 25, 26, 28, 61, 66})
-"""API keys that a broker serves."""
+SERVED = frozenset({0, 1, 2, 3, 8, 9, 10, 18, 22, 23, 24, 25, 26, 28, 32, 61, 66})
+"""API keys that a broker can serve."""
+VERSIONS = 18
+"""Key of ApiVersions, which every broker serves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +86,11 @@ STRUCTS: dict[tuple[int, int], type[RequestStruct]] = {
 """Structs by API key and version; ours come last, and replace those of aiokafka."""
 
 
-def versions() -> list[tuple[int, int, int]]:
-    """Returns key, oldest and newest version of each API that is served."""
+def versions(keys: Collection[int]) -> list[tuple[int, int, int]]:
+    """Returns key, oldest and newest version of each API that a broker with these handlers
+    serves."""
     found = []
-    for key in sorted(SERVED):
+    for key in sorted({*keys, VERSIONS}):
         numbers = [version for one, version in STRUCTS if one == key]
         found.append((key, min(numbers), NEWEST.get(key, max(numbers))))
     return found

@@ -51,13 +51,19 @@ class WorldS3:
         act = partial(self._server.abort, asked["UploadId"])
         return self._ask("AbortMultipartUpload", asked["Key"], act)
 
-    def get_paginator(self, operation: str) -> _Uploads:
+    def get_paginator(self, operation: str) -> _Uploads | _Objects:
+        if operation == "list_objects_v2":
+            return _Objects(self)
         assert operation == "list_multipart_uploads"
         return _Uploads(self)
 
     def uploads(self, prefix: str) -> Any:
         act = partial(self._server.list_uploads, prefix)
         return self._ask("ListMultipartUploads", prefix, act)
+
+    def objects(self, prefix: str) -> Any:
+        act = partial(self._server.list_objects, prefix)
+        return self._ask("ListObjectsV2", prefix, act)
 
     def _ask(self, operation: str, key: str, act: Callable[[], Awaitable[Any]]) -> Any:
         return wait(partial(self._server.ask, operation, key, act))
@@ -89,5 +95,19 @@ class _Uploads:
             "Uploads": [
                 {"Key": key, "UploadId": it, "Initiated": datetime.fromtimestamp(begun_at, UTC)}
                 for key, it, begun_at in found
+            ]
+        }
+
+
+class _Objects:
+    def __init__(self, client: WorldS3) -> None:
+        self._client = client
+
+    def paginate(self, **asked: Any) -> Iterator[Any]:
+        found = self._client.objects(asked["Prefix"])
+        yield {
+            "Contents": [
+                {"Key": key, "LastModified": datetime.fromtimestamp(written_at, UTC)}
+                for key, written_at in found
             ]
         }

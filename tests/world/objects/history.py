@@ -25,6 +25,7 @@ from tests.world.objects.step_checks import FOREIGN
 from tests.world.objects.sweeping import SWEEPING
 from tests.world.outcome import Outcome
 from tests.world.replay import WHOLE, Replay, replayed
+from tests.world.sinks import resting
 from tests.world.sinks.feed_history import FeedHistory
 from tests.world.sinks.loaded_feed import FEED
 from tests.world.sinks.sink_loop import run
@@ -53,6 +54,8 @@ class History(FeedHistory[Scene]):
         """Moves the objects of others away, and accepts what partitions are parked for."""
         scene, checks = self.scene, self.scene.checks
         assert checks is not None
+        if scene.course.driving:
+            await resting.accept_letters(scene)
         for key, stored in list(scene.server.objects.items()):
             if stored.data.startswith(FOREIGN):
                 del scene.server.objects[key]
@@ -85,7 +88,8 @@ def play(
 ) -> Outcome:
     """Plays the history of a seed; raises Wrong with the history's log."""
     course = course or Course()
-    faults = (*FAULTS, *(LOSSES if course.loses else ()), *(SWEEPING if course.only else ()))
+    named = (*SWEEPING, *resting.FAULTS) if course.only else ()
+    faults = (*FAULTS, *(LOSSES if course.loses else ()), *named)
 
     def make(loop: ObjectLoop) -> History:
         return History(Scene(loop, seed, course, makers), faults, replay)

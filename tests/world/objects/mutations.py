@@ -11,7 +11,7 @@ from typing import Any
 
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.table_range import Manifest, TableRange
-from aggregator.loader.assembly import Makers
+from aggregator.loader.assembly import MAKERS, Makers
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.object_forming import ObjectForming
@@ -27,8 +27,10 @@ from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.open_object import OpenObject
 from balancer.plan import TopicPartition
 from replicator.runtime.run_in_thread import run_in_thread
-from tests.world.objects.scene import Course
+from tests.world.objects.scene import RESTS, Course
 from tests.world.objects.server import StoreKind
+from tests.world.sinks import resting
+from tests.world.sinks.loaded_feed import Driving, as_it_is
 from tests.world.sinks.loader_faults import FAULTS as OF_LOADERS
 from tests.world.sinks.mutation import Mutation
 from tests.world.sinks.mutations import FencesNobody, FormsAnew, LettersAfter, LettersApart
@@ -295,4 +297,9 @@ MUTATIONS = (
     Mutation(48, "told before it is complete", Makers(object_forming=TellsBefore), USUAL),
     Mutation(48, "no condition", Makers(object_store=Overwriting), NAMES),
     Mutation(53, "who waits is not told of a failure", Makers(intent_committer=TellsSome), AMID),
+)
+OF_RESTS = tuple(
+    Mutation(rule, f"objects: {name}", MAKERS, replace(RESTS, driving=Driving(*parts)))
+    for (rule, name), parts in resting.MUTATED.items()
+    if parts[1] is as_it_is
 )

@@ -5,9 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from aggregator.driver import store_probe
+from aggregator.driver.cluster_leadership import AskStore
 from aggregator.loader.assembly import Makers
+from aggregator.loader.known_records import KnownRecords, NothingKnown
+from aggregator.loader.object_sink import address_of
 from aggregator.s3.object_store import ObjectStore, StoreAddress
 from replicator.config.object_feed import ObjectFeed
 from tests.world.objects.client import WorldS3
@@ -56,6 +61,16 @@ class ObjectFeeding(LoadedFeed):
         assert isinstance(self.feed, ObjectFeed)
         part_mib = (part_bytes or PART_BYTES[settings.file]) / (1 << 20)
         self.feed = self.feed.model_copy(update={"part_mib": part_mib})
+
+    @property
+    def ask_store(self) -> AskStore:
+        def make_store(feed: ObjectFeed) -> ObjectStore:
+            return ObjectStore(address_of(feed), lambda _: WorldS3(self.server))
+
+        return partial(store_probe.stored, make_store=make_store)
+
+    def known(self) -> KnownRecords:
+        return NothingKnown()
 
     def connected(self, makers: Makers) -> Makers:
         def make_store(address: StoreAddress, make_client: object, **settings: Any) -> ObjectStore:

@@ -13,6 +13,8 @@ from tests.world.objects.restoring import Restoring
 from tests.world.objects.server import Condition, StoreKind
 from tests.world.objects.step_checks import StepChecks
 from tests.world.sinks.feed_scene import FeedScene
+from tests.world.sinks.loaded_feed import Driving
+from tests.world.sinks.resting import KINDS as RESTING
 from tests.world.sinks.sink_loop import SinkLoop
 from tui.actions.upload_sweeping import UploadSweep
 
@@ -46,6 +48,8 @@ class Course:
         overwrites: with an operator who has objects overwrite what has their names.
         restores: with restores of what the objects have into another topic; None: there are none.
         sweep: of operators; a mutation has another one.
+        driving: driver that looks for partitions again and again; None: the first look is the only
+            one.
     """
 
     topics: tuple[str, ...] = ("orders",)
@@ -64,6 +68,7 @@ class Course:
     overwrites: bool = False
     restores: RestoreMakers | None = None
     sweep: type[UploadSweep] = UploadSweep
+    driving: Driving | None = None
 
 
 SWEEPS = Course(
@@ -117,11 +122,23 @@ RESTORES = Course(
 """Course in which restores are killed, and stopped while others begin."""
 
 
+RESTS = Course(
+    partitions=2,
+    seconds=400.0,
+    fault_seconds=5.0,
+    by_log=False,
+    only=(*RESTING, "strike at a request"),
+    driving=Driving(),
+)
+"""Course of loaders and drivers that are away for longer than progress is kept."""
+
+
 class ObjectLoop(SinkLoop):
     """Loop of a world with a store."""
 
     waiting = frozenset(
         [
+            "_in_objects",
             *("head", "put", "read_crc32c", "begin", "put_part", "complete", "abort"),
             *("_uploads_of", "take"),
         ]
@@ -163,6 +180,8 @@ class Scene(FeedScene[ObjectFeeding]):
             for place in self.feeding.places
         ]
         self.checks = None
+        if course.driving:
+            self.feeding.drive(course.driving, self.plan_soon)
         self.restoring = Restoring(self) if course.restores else None
         loop.at_end.append(self.feeding.kill_all)
         self.tell(f"{kind}")

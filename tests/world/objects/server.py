@@ -375,6 +375,11 @@ class ObjectServer:
         found = [(each.key, upload_id, each.begun_at) for upload_id, each in self.uploads.items()]
         return sorted(each for each in found if each[0].startswith(prefix))
 
+    async def list_objects(self, prefix: str) -> list[tuple[str, float]]:
+        """Returns key and time of each object below a prefix that readers see."""
+        found = ((key, self._shown(key)) for key in sorted(self.objects) if key.startswith(prefix))
+        return [(key, EPOCH + each.shown_at) for key, each in found if each]
+
     def _upload(self, operation: str, upload_id: str) -> LiveUpload:
         if upload_id not in self.uploads:
             raise error(operation, "NoSuchUpload", 404)

@@ -30,6 +30,7 @@ from tests.world.sinks.decided_intents import decided_intents
 from tests.world.sinks.intent_view import IntentView
 from tests.world.sinks.letter_view import LetterView, RecordPlace
 from tests.world.sinks.loaded_feed import CLUSTER, FEED
+from tests.world.sinks.resting import RestView
 from tests.world.sinks.source_view import SourceView
 from tests.world.virtual_loop import VirtualLoop
 
@@ -94,7 +95,8 @@ class StepChecks:
         self._settled = dict.fromkeys(feeding.places, 0)
         assert isinstance(feeding.feed, ObjectFeed)
         self._layout = ObjectLayout(feeding.feed, str(CLUSTER))
-        IntentView(feeding.cluster, FEED, self._intent_seen)
+        self.rest = RestView()
+        IntentView(feeding.cluster, FEED, self._intent_seen, self._intent_gone)
         feeding.server.written = self._written
 
     def between(
@@ -210,12 +212,21 @@ class StepChecks:
         self.told[told.key] = told
 
     def _letter_again(self, place: RecordPlace) -> None:
+        if place in self.rest.sent_again:
+            self.letters.committed[place] = 1
+            return
         self._wrong(place[:2], f"{place.offset} is a dead letter twice (42)")
 
     # -- intents
 
+    def _intent_gone(self, place: TopicPartition) -> None:
+        self.rest.gone.add(place)
+        if not self.rest.are_all_away:
+            self._wrong(place, "its intent expires beside a driver that looks (55)")
+
     def _intent_seen(self, place: TopicPartition, intent: Intent) -> None:
-        before = self.intents[place][-1:]
+        before = self.intents[place][-1:] if place not in self.rest.gone else []
+        self.rest.gone.discard(place)
         self.intents[place].append(intent)
         for name, each in intent.tables.items():
             if isinstance(each, Manifest):
@@ -228,7 +239,8 @@ class StepChecks:
             armed, self.armed = self.armed, None
             armed(intent)
         is_lost = losses.explain(self._cluster, place, intent)
-        if intent.parked and not (is_lost or self._is_taken(intent)):
+        is_known = is_lost or self._is_taken(intent) or self.rest.explains(intent)
+        if intent.parked and not is_known:
             self._wrong(place, f"parked: {intent.parked}")
         if losses.is_of_other_log(self._cluster, place, intent):
             self._wrong(place, f"goes on in another topic of the name (43): {intent}")

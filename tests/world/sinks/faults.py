@@ -73,6 +73,17 @@ async def refuse_inserts(scene: Scene) -> None:
     later(scene, seconds, relent)
 
 
+async def rebuild_server(scene: Scene) -> None:
+    """Has a server begin on a new disk, with its database, and with its tables some time later."""
+    server = scene.any_server()
+    seconds = scene.dice.uniform(1.0, 20.0)
+    if server.rebuild():
+        scene.tell(f"{server.name} is rebuilt, and has tables in {seconds:.1f} s")
+        later(scene, seconds, server.create_tables)
+
+
+REBUILDS = (Fault("rebuild a server", rebuild_server, 2),)
+"""Faults that a course has to name."""
 FAULTS = (
     *loader_faults.FAULTS,
     Fault("kill a server", kill_server, 3),

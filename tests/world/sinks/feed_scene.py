@@ -46,12 +46,17 @@ class FeedScene(Generic[F]):
         self.loop, self.seed, self.course, self.makers = loop, seed, course, makers
         self.dice = random.Random(seed)
         self.log: list[str] = []
+        self.senders: list[Any] = []
+        self.resting_since: float | None = None
+        """Time at which a rest began; None: there is none."""
+        self.woken = asyncio.Event()
+        """Ends a rest."""
         self._planning: asyncio.Task[None] | None = None
         self.is_mended = False
         """True once no loader is struck any more."""
         self._planned: list[Process] = []
         """Loaders of the last plan."""
-        self._lock = asyncio.Lock()
+        self.lock = asyncio.Lock()
 
     def tell(self, text: str) -> None:
         """Adds a line to the log of the history."""
@@ -59,7 +64,7 @@ class FeedScene(Generic[F]):
 
     async def plan(self) -> None:
         """Begins a new epoch: partitions are shared out anew, among loaders that start now."""
-        async with self._lock:
+        async with self.lock:
             await self._plan()
 
     async def _plan(self) -> None:
@@ -79,11 +84,14 @@ class FeedScene(Generic[F]):
         alive: whatever has happened to them, they have to load the rest without a new plan."""
         self.checks.armed, self.is_mended = None, True
         goes_on = random.Random(f"{self.seed} end").random() < GOES_ON_SHARE
-        async with self._lock:
+        async with self.lock:
             if goes_on and not any(it.is_dead or it.has_ended for it in self._planned):
                 self.tell(f"plan {self.feeding.plan_version} goes on")
             else:
                 await self._plan()
+
+    async def store_wakes(self) -> None:
+        """Does what the store does when a driver asks it for the first time after a rest."""
 
     def plan_soon(self) -> None:
         """Begins a new epoch, without waiting for it."""
@@ -110,3 +118,11 @@ class FeedScene(Generic[F]):
 
     def any_cluster(self) -> KafkaCluster:
         return self.feeding.cluster
+
+
+async def until(is_so: Callable[[], bool], every_seconds: float) -> None:
+    """Waits until something is so, looking again and again."""
+    while True:
+        if is_so():
+            return
+        await asyncio.sleep(every_seconds)

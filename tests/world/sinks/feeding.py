@@ -9,16 +9,21 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from aggregator.driver import store_probe
+from aggregator.driver.cluster_leadership import AskStore
 from aggregator.loader.assembly import Makers
+from aggregator.loader.known_records import TableRecords
 from aggregator.store.shard_store import ShardStore
+from replicator.config.feed_settings import ClickHouseFeed
 from tests.world.sinks.client import clickhouse_of
 from tests.world.sinks.feed_load import TABLES
 from tests.world.sinks.keeper import Keeper, KeptTable
-from tests.world.sinks.loaded_feed import LoadedFeed, NoReports, appliance_of
+from tests.world.sinks.loaded_feed import CLUSTER, LoadedFeed, NoReports, appliance_of
 from tests.world.sinks.server import Server
 from tests.world.world import World
 
 CLEANING_SECONDS = 2.0
+ASK_SECONDS = 5.0
 
 
 class Feeding(LoadedFeed):
@@ -67,16 +72,24 @@ class Feeding(LoadedFeed):
         self.world.loop.in_background(self._clean())
 
     def connected(self, makers: Makers) -> Makers:
-        own = clickhouse_of(self.servers)
-
-        def make_store(*args: Any, **more: Any) -> ShardStore:
-            return ShardStore(*args, make_server=own, **more)
-
         return replace(
             makers,
-            shard_tables=partial(makers.shard_tables, make_store=make_store),
+            shard_tables=partial(makers.shard_tables, make_store=self.make_store),
             report_store=NoReports,
         )
+
+    @property
+    def ask_store(self) -> AskStore:
+        return partial(store_probe.stored, make_shard=self.make_store)
+
+    def known(self) -> TableRecords:
+        """Returns what an operator's command asks the tables."""
+        assert isinstance(self.feed, ClickHouseFeed)
+        return TableRecords(self.feed, CLUSTER, ASK_SECONDS, make_store=self.make_store)
+
+    def make_store(self, *args: Any, **more: Any) -> ShardStore:
+        """Returns a store whose servers are those of this world."""
+        return ShardStore(*args, make_server=clickhouse_of(self.servers), **more)
 
     async def _clean(self) -> None:
         """Forgets hashes of old blocks, as the servers' cleaning threads do."""

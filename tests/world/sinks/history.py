@@ -11,8 +11,9 @@ import asyncio
 from aggregator.loader.assembly import MAKERS, Makers
 from tests.world.outcome import Outcome
 from tests.world.replay import WHOLE, Replay, replayed
+from tests.world.sinks import resting
 from tests.world.sinks.end_checks import differences
-from tests.world.sinks.faults import FAULTS
+from tests.world.sinks.faults import FAULTS, REBUILDS
 from tests.world.sinks.feed_history import FeedHistory
 from tests.world.sinks.scene import Course, Scene
 from tests.world.sinks.sink_loop import SinkLoop, run
@@ -40,9 +41,15 @@ class History(FeedHistory[Scene]):
                 server.start()
             server.resume()
             server.open_session()
+            server.create_tables()
             server.loses_answers, server.slowness = False, 1.0
         for table in feeding.keeper.tables.values():
             table.is_full, table.refusal = False, None
+
+    async def while_waiting(self) -> None:
+        """Lets partitions go on that are parked for a dead letter."""
+        if self.scene.course.driving:
+            await resting.accept_letters(self.scene)
 
     def differences(self) -> list[str]:
         assert self.scene.checks is not None
@@ -55,6 +62,8 @@ def play(
     """Plays the history of a seed; raises Wrong with the history's log."""
 
     def make(loop: SinkLoop) -> History:
-        return History(Scene(loop, seed, course or Course(), makers), FAULTS, replay)
+        found = course or Course()
+        faults = (*FAULTS, *((*REBUILDS, *resting.FAULTS) if found.only else ()))
+        return History(Scene(loop, seed, found, makers), faults, replay)
 
     return replayed(seed, make, replay, run)

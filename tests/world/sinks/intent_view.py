@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from aggregator.intents.intent import Intent, decode
 from aggregator.intents.intent_store import groups_of
 from balancer.plan import TopicPartition
 from tests.world.checks.commit_view import CommitView
+from tests.world.kafka.group_requests import CommitsExpired
 from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.kafka.partition import Partition
 
 Seen = Callable[[TopicPartition, Intent], object]
 
@@ -18,11 +21,23 @@ class IntentView(CommitView):
 
     Args:
         seen: called with each intent once it is committed.
+        gone: called with the partition of each intent that expires.
     """
 
-    def __init__(self, cluster: KafkaCluster, feed: str, seen: Seen) -> None:
+    def __init__(
+        self,
+        cluster: KafkaCluster,
+        feed: str,
+        seen: Seen,
+        gone: Callable[[TopicPartition], object] = id,
+    ) -> None:
         super().__init__(cluster, groups_of(feed))
-        self._seen = seen
+        self._seen, self._gone = seen, gone
+        self._of_feed = frozenset(groups_of(feed))
+
+    def other_seen(self, partition: Partition, value: Any) -> None:
+        if isinstance(value, CommitsExpired) and value.group in self._of_feed:
+            self._gone(TopicPartition(*value.place))
 
     def offset_seen(self, topic: str, number: int, offset: int, metadata: str) -> None:
         # A fence confirms its coordinator by an offset without text, which it aborts.

@@ -130,6 +130,8 @@ class Keeper:
         """Replicas whose session lives: they are active."""
         self.holders: dict[Part, set[str]] = {}
         """Replicas that have a part of the log on their disks."""
+        self.had: dict[Part, set[str]] = {}
+        """Replicas that have a part, or had it before they were rebuilt."""
         self.part_of: dict[Identity, Part] = {}
         self.observer = Observer()
         self.woken: list[Callable[[], object]] = []
@@ -152,6 +154,7 @@ class Keeper:
         table.blocks[part.block_id] = KnownBlock(now, self.zxid)
         table.changed_zxid = self.known_since[replica, part] = self.zxid
         self.holders[part] = {replica}
+        self.had[part] = {replica}
         if quorum > 1:
             table.quorum = OpenQuorum(part, quorum, {replica})
         self.observer.committed(table.name, part)
@@ -164,6 +167,7 @@ class Keeper:
         self.zxid += 1
         self.known_since[replica, part] = self.zxid
         self.holders[part].add(replica)
+        self.had[part].add(replica)
         quorum = table.quorum
         if quorum is not None and quorum.part is part:
             quorum.replicas.add(replica)
@@ -177,9 +181,21 @@ class Keeper:
         return any(it.is_up and not it.is_stopped for it in holders)
 
     def copies(self, identity: Identity) -> int:
-        """Returns the number of replicas that have a row for good."""
+        """Returns the number of replicas that have a row for good, or had it on a disk that is
+        lost."""
         part = self.part_of.get(identity)
-        return len(self.holders[part]) if part is not None else 0
+        return len(self.had[part]) if part is not None else 0
+
+    def can_lose(self, replica: str) -> bool:
+        """Returns True if the other replicas have all parts of the log."""
+        are_closed = all(it.quorum is None for it in self.tables.values())
+        return are_closed and all(holders - {replica} for holders in self.holders.values())
+
+    def lose(self, replica: str) -> None:
+        """Forgets what a replica has, as when it is created anew."""
+        for part, holders in self.holders.items():
+            holders.discard(replica)
+            self.known_since.pop((replica, part), None)
 
     def wake(self) -> None:
         """Lets all that wait for a change look again."""

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from aggregator.driver.cluster_leadership import ClusterLeadership
+from aggregator.driver.cluster_leadership import AskStore, ClusterLeadership
+from aggregator.driver.feed_adoption import FeedAdoption
 from aggregator.driver.feed_source import kept_loading
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
+from aggregator.intents.stored import Stored
 from aggregator.loader.assembly import MAKERS, Makers, assemble
 from aggregator.loader.assignment import LoaderAssignment
+from aggregator.loader.known_records import KnownRecords
 from aggregator.loader.loader import load
 from aggregator.loader.report_store import ReportStore
 from balancer.plan import TopicPartition
@@ -21,17 +26,23 @@ from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
 from replicator.config.topology import Appliance
 from replicator.config.topology import KafkaCluster as Settings
-from replicator.kafka.client.cluster import Cluster, Fenced
+from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Answered, Cluster, Fenced, ProducerStateLost
 from replicator.notices.conditions import Conditions
 from replicator.orders.feed_orders import FeedOrders
+from replicator.spark.driver_command import TermSuperseded
 from tests.world.kafka.admin import WorldAdmin
 from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.kafka.progress_retention import RETENTION, Retention, begin_retention
 from tests.world.process import Process
 from tests.world.world import World
 
 FEED, REGION = "air", "east"
 CLUSTER = ClusterName.aggregate(REGION)
 EPOCH_SECONDS = 3600.0
+LOOK_SECONDS = 10.0
+"""Longest pause between two looks of a driver for partitions."""
 
 
 class NoReports(ReportStore):
@@ -45,6 +56,26 @@ class NoReports(ReportStore):
 
     def write_totals(self, loader_id: str, totals: Any) -> None:
         pass
+
+
+def as_it_is(stored: Stored) -> Stored:
+    """Returns what a store has told."""
+    return stored
+
+
+@dataclass(frozen=True, slots=True)
+class Driving:
+    """Driver that looks for partitions again and again, in a cluster that forgets progress.
+
+    Args:
+        make_adoption: makes its adoption.
+        believed: returns what it makes of a store's answer about a partition.
+        retention: of the cluster.
+    """
+
+    make_adoption: Callable[..., FeedAdoption] = FeedAdoption
+    believed: Callable[[Stored], Stored] = as_it_is
+    retention: Retention = RETENTION
 
 
 class LoadedFeed:
@@ -63,35 +94,98 @@ class LoadedFeed:
         partitions: int,
     ) -> None:
         self.world, self.cluster, self.appliance = world, cluster, appliance
+        self.driving: Driving | None = None
+        self.driver_ended: Callable[[], object] = int
+        """Called when a driver's process has ended by itself."""
         self.feed: Feed = appliance.feed(FEED)
         topics = list(topics)
         self.places = [TopicPartition(t, n) for t in topics for n in range(partitions)]
         for topic in topics:
             cluster.create(topic, partitions, min_in_sync=min(2, len(cluster.brokers)))
-        self.leadership = ClusterLeadership(appliance, REGION, CLUSTER, [self.feed], self._admin)
         self.client = Cluster("east aggregate", appliance.cluster(CLUSTER))
         self.intents = IntentStore(self.client, FEED)
         self.plan_version = 0
         self.loaders: list[Process] = []
+        self.drivers: list[Process] = []
+
+    def drive(self, driving: Driving, driver_ended: Callable[[], object]) -> None:
+        """Has the cluster forget progress, and the driver look for partitions again and again."""
+        self.driving, self.driver_ended = driving, driver_ended
+        begin_retention(self.cluster, driving.retention)
 
     async def begin(self) -> None:
         """Leads in the cluster, and adopts all partitions."""
         await self.client.open({place.topic for place in self.places})
-        await self.leadership.prepare()
-        await self.leadership.acquire()
+        await self.lead()
         found = await self.leadership.partitions()
         assert found[FEED] == sorted(self.places)
+        if self.driving:
+            self.keep_looking()
+
+    async def lead(self) -> None:
+        """Leads in the cluster as a driver that knows nothing of the one before."""
+        self.leadership = ClusterLeadership(
+            self.appliance,
+            REGION,
+            CLUSTER,
+            [self.feed],
+            self._admin,
+            self._asked,
+            self.driving.make_adoption if self.driving else FeedAdoption,
+        )
+        await self.leadership.prepare()
+        await self.leadership.acquire()
+
+    def keep_looking(self) -> None:
+        """Has the driver look for partitions again and again, in a process of its own."""
+        driver = Process(f"driver {len(self.drivers) + 1}").start(self._keep_looking())
+        self.drivers.append(driver)
+
+    async def _keep_looking(self) -> None:
+        leadership = self.leadership
+        keeping = asyncio.create_task(leadership.keep())
+        with suppress(Fenced, ProducerStateLost, TermSuperseded):
+            while not keeping.done():
+                try:
+                    await leadership.partitions()
+                except (Fenced, ProducerStateLost):
+                    break
+                except (AdminError, Answered, Unreachable, OSError):
+                    pass
+                pause = min(LOOK_SECONDS, leadership.pause_seconds)
+                await asyncio.wait([keeping], timeout=pause)
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+        self.driver_ended()
+
+    async def _asked(self, *asked: Any) -> Mapping[TopicPartition, Stored]:
+        found = await self.ask_store(*asked)
+        believed = self.driving.believed if self.driving else as_it_is
+        return {place: believed(each) for place, each in found.items()}
 
     async def plan(self) -> None:
         """Publishes the next plan, which begins a new epoch."""
         self.plan_version += 1
+        if self.drivers and (self.drivers[-1].is_dead or self.drivers[-1].has_ended):
+            await self.lead()
+            self.keep_looking()
         while True:
             try:
                 await self.leadership.publish(self.plan_version)
+                self.leadership.want(self.plan_version)
                 return
             except Fenced:
                 # The broker aborted a transaction that took too long, under a newer epoch.
                 await self.leadership.acquire()
+
+    async def stop(self) -> None:
+        """Has all loaders release what they hold, and end."""
+        with suppress(Fenced):
+            await self.leadership.publish(self.plan_version, stop=True)
+
+    def known(self) -> KnownRecords:
+        """Returns what an operator's command asks the store."""
+        raise NotImplementedError
 
     async def lead_again(self) -> None:
         """Begins a new term, as a driver that was started again."""
@@ -128,18 +222,24 @@ class LoadedFeed:
         """Returns makers whose parts reach the store of this world."""
         raise NotImplementedError
 
+    @property
+    def ask_store(self) -> AskStore:
+        """Asks the store of this world what it has of partitions without an intent."""
+        raise NotImplementedError
+
     async def read(self) -> dict[TopicPartition, Intent]:
         """Returns the intents of now."""
         return await self.intents.read(self.places)
 
     def kill_all(self) -> None:
-        """Kills all loaders."""
-        for loader in self.loaders:
-            loader.kill()
+        """Kills all loaders and drivers."""
+        for process in (*self.loaders, *self.drivers):
+            process.kill()
 
     async def close(self) -> None:
         self.kill_all()
-        mains = [it.main for it in self.loaders if it.main is not None]
+        processes = (*self.loaders, *self.drivers)
+        mains = [it.main for it in processes if it.main is not None]
         await asyncio.gather(*mains, return_exceptions=True)
         await self.leadership.close()
         await self.client.close()

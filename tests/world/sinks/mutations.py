@@ -13,7 +13,7 @@ import numpy as np
 
 from aggregator.intents.intent import Intent
 from aggregator.loader.acquisition import Acquired, Acquisition
-from aggregator.loader.assembly import Makers
+from aggregator.loader.assembly import MAKERS, Makers
 from aggregator.loader.block_loading import BlockLoading
 from aggregator.loader.forced_flush import ForcedFlush
 from aggregator.loader.formed_block import FormedBlock
@@ -26,12 +26,16 @@ from aggregator.store.identifier import quoted
 from aggregator.store.outgoing_block import OutgoingBlock
 from aggregator.store.recognition import ROWS, Decision, Identities, ReplicaSight, Verdict
 from aggregator.store.replica import Connected
+from aggregator.store.schema_reader import TableFacts
 from aggregator.store.shard_store import ShardStore
+from aggregator.store.shard_view import ShardView
 from balancer.plan import TopicPartition
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from tests.world.sinks import resting
+from tests.world.sinks.loaded_feed import Driving
 from tests.world.sinks.mutation import Mutation
 from tests.world.sinks.questions import OLD_BY_CLOCK
-from tests.world.sinks.scene import Course
+from tests.world.sinks.scene import RESTS, Course
 
 USUAL = Course()
 SKEW_SECONDS = 10.0
@@ -183,6 +187,17 @@ class ComparesClocks(ShardStore):
         return replace(sight, rows=Identities(sight.rows.offset[among], sight.rows.row[among]))
 
 
+class BelievesTheFirst(ShardStore):
+    """Takes what the first replica describes for the tables of the shard, if it answers."""
+
+    def tables(self, *, is_thorough: bool = True) -> Mapping[str, TableFacts]:
+        found = super().tables(is_thorough=is_thorough)
+        if self._view.seen[0] is None:
+            return found
+        self._view = ShardView(self._view.names[:1], self._view.seen[:1])
+        return self._view.tables
+
+
 class NeverPaused(PauseWatch):
     """Notices no pause."""
 
@@ -239,6 +254,10 @@ TAKEOVERS = Course(
 """Course in which blocks are repeated when their hashes are forgotten."""
 SERVERS = Course(shard=(3, 2), only=("kill a server", "stop a server", "slow server"))
 """Course in which servers fail."""
+REBUILDS = Course(
+    seconds=60.0, fault_seconds=3.0, shard=(3, 2), only=("rebuild a server", "kill a loader")
+)
+"""Course in which servers are rebuilt, and their tables come later."""
 COMMITS = Course(seconds=40.0, shard=(2, 0), only=("lose answers",))
 """Course in which commits of parts get no answer, and half of them are not made."""
 STALL = Course(seconds=60.0, stalls="delays", bound_seconds=12.0)
@@ -259,4 +278,9 @@ MUTATIONS = (
     Mutation(42, "dead letters come before", Makers(intent_committer=LettersApart), USUAL),
     Mutation(42, "dead letters come behind", Makers(intent_committer=LettersAfter), USUAL),
     Mutation(45, "flushes are not given up", Makers(partitions=NeverGivenUp), STALL),
+    Mutation(58, "one replica is believed", _stores(BelievesTheFirst), REBUILDS),
+)
+OF_RESTS = tuple(
+    Mutation(rule, name, MAKERS, replace(RESTS, driving=Driving(*parts)))
+    for (rule, name), parts in resting.MUTATED.items()
 )

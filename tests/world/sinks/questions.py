@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from clickhouse_driver.errors import ServerException
 
+from aggregator.loader import known_records
 from aggregator.store import (
     block_memory,
     part_counts,
     recognition,
     schema_reader,
     server_features,
+    stored_offsets,
 )
 from tests.world.sinks.keeper import TABLE_ZXID, Identity, KeptTable, Part
 from tests.world.virtual_loop import EPOCH
@@ -24,6 +26,8 @@ Answer = list[tuple[Any, ...]]
 Parameters = Mapping[str, Any]
 ENGINE = "ReplicatedMergeTree"
 ROWS = recognition.ROWS.partition("{table}")[0]
+ENDS = stored_offsets.ENDS.partition("{table}")[0]
+ANY_ROW = known_records.ANY_ROW.partition("{table}")[0]
 LOG, BLOCKS, PARTS = "/log", "/blocks", "/parts"
 OLD_BY_CLOCK = "SELECT name FROM system.parts WHERE modification_time < %(before_s)s"
 """Question of a mutation: the product asks no server for a time."""
@@ -36,6 +40,10 @@ def answered(server: Server, query: str, parameters: Parameters) -> Answer:
         return _rows(server, query, parameters)
     if query.startswith(schema_reader.COLUMNS):
         return _columns(server, parameters)
+    if query.startswith(ENDS):
+        return _ends(server, query, parameters)
+    if query.startswith(ANY_ROW):
+        return _any_row(server, query, parameters)
     return ANSWERS[query](server, parameters)
 
 
@@ -61,14 +69,48 @@ def _windows(server: Server, parameters: Parameters) -> Answer:
 
 
 def _columns(server: Server, parameters: Parameters) -> Answer:
-    return [
-        (table.name, *column) for table in server.keeper.tables.values() for column in table.columns
-    ]
+    return [(table.name, *column) for table in server.tables for column in table.columns]
 
 
 def _tables(server: Server, parameters: Parameters) -> Answer:
     clauses = f"{ENGINE}('/table', 'r')"
-    return [(name, ENGINE, clauses, "", (), "tuple()") for name in server.keeper.tables]
+    return [(it.name, ENGINE, clauses, "", (), "tuple()") for it in server.tables]
+
+
+def _sizes(server: Server, parameters: Parameters) -> Answer:
+    sizes = {name: sum(len(it.rows) for it in parts) for name, parts in server.parts.items()}
+    return [(name, rows) for name, rows in sizes.items() if rows]
+
+
+def _engines(server: Server, parameters: Parameters) -> Answer:
+    return [(it.name, f"{ENGINE}('/table', 'r')") for it in server.tables]
+
+
+def _stored_rows(server: Server, query: str, parameters: Parameters) -> Iterator[Identity]:
+    name = query.split("`")[3]
+    server.check_table(name)
+    for part in server.parts[name]:
+        for row in part.rows:
+            if row.cluster == parameters["cluster"]:
+                yield row.identity
+
+
+def _ends(server: Server, query: str, parameters: Parameters) -> Answer:
+    ends: dict[tuple[str, int], int] = {}
+    for row in _stored_rows(server, query, parameters):
+        if row.topic in parameters["topics"]:
+            place = row.topic, row.partition
+            ends[place] = max(row.offset + 1, ends.get(place, 0))
+    return [(*place, end) for place, end in ends.items()]
+
+
+def _any_row(server: Server, query: str, parameters: Parameters) -> Answer:
+    place = parameters["topic"], parameters["partition"]
+    found = _stored_rows(server, query, parameters)
+    is_there = any(
+        (it.topic, it.partition) == place and it.offset >= parameters["offset"] for it in found
+    )
+    return [(1,)] if is_there else []
 
 
 def _most_parts(server: Server, parameters: Parameters) -> Answer:
@@ -77,7 +119,7 @@ def _most_parts(server: Server, parameters: Parameters) -> Answer:
 
 
 def _path(server: Server, parameters: Parameters) -> Answer:
-    return [(f"/{parameters['table']}",)]
+    return [] if server.lacks_tables else [(f"/{parameters['table']}",)]
 
 
 def _blocks(server: Server, parameters: Parameters) -> Answer:
@@ -95,6 +137,8 @@ def _entries(server: Server, parameters: Parameters) -> Answer:
 
 
 def _replica_path(server: Server, parameters: Parameters) -> Answer:
+    if server.lacks_tables:
+        return []
     return [(f"/{parameters['table']}/replicas/{server.name}",)]
 
 
@@ -127,6 +171,7 @@ def _old_by_clock(server: Server, parameters: Parameters) -> Answer:
 
 def _rows(server: Server, query: str, parameters: Parameters) -> Answer:
     table = query.split("`")[3]
+    server.check_table(table)
     old = frozenset(parameters.get("old", ()))
     found: Answer = []
     for part in server.parts[table]:
@@ -153,6 +198,8 @@ def _running(server: Server, parameters: Parameters) -> Answer:
 
 def _replica(server: Server, parameters: Parameters) -> Answer:
     name = parameters["table"]
+    if server.lacks_tables:
+        return []
     pointer, queue = server.pointers[name], server.queues[name]
     if not server.has_session:
         return [(len(queue), 0, 0, 1, f"/{name}")]
@@ -166,6 +213,8 @@ ANSWERS: Mapping[str, Callable[[Server, Parameters], Answer]] = {
     schema_reader.HAS_POSITION: lambda *_: [(1,)],
     schema_reader.TABLES: _tables,
     schema_reader.WINDOWS.format(table="merge_tree_settings"): _windows,
+    stored_offsets.ROWS: _sizes,
+    stored_offsets.ENGINES: _engines,
     part_counts.MOST: _most_parts,
     block_memory.PATH: _path,
     block_memory.BLOCKS: _blocks,

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from aggregator.loader.assembly import MAKERS, Makers
 from tests.world.sinks.feed_load import FeedSender
-from tests.world.sinks.feed_scene import FeedScene
+from tests.world.sinks.feed_scene import FeedScene, until
 from tests.world.sinks.feeding import Feeding
-from tests.world.sinks.loader_faults import WINDOW_SECONDS
+from tests.world.sinks.loaded_feed import Driving
+from tests.world.sinks.loader_faults import WINDOW_SECONDS, later
+from tests.world.sinks.resting import KINDS as RESTING
 from tests.world.sinks.server import Server
 from tests.world.sinks.sink_loop import SinkLoop
 from tests.world.sinks.step_checks import StepChecks
@@ -31,6 +33,8 @@ class Course:
         shard: numbers of replicas and of the quorum; None: by the dice.
         stalls: table that takes no inserts while there is load; then nothing else fails.
         bound_seconds: time within which each record of the other tables is stored.
+        driving: driver that looks for partitions again and again; None: the first look is the only
+            one.
     """
 
     topics: tuple[str, ...] = ("orders", "clicks")
@@ -43,6 +47,7 @@ class Course:
     shard: tuple[int, int] | None = None
     stalls: str = ""
     bound_seconds: float = math.inf
+    driving: Driving | None = None
 
 
 KILLS = Course(
@@ -55,6 +60,15 @@ KILLS = Course(
     ),
 )
 """Course of loaders that are killed and stopped between any two steps."""
+RESTS = Course(
+    partitions=2,
+    topics=("orders",),
+    seconds=400.0,
+    fault_seconds=5.0,
+    only=(*RESTING, "rebuild a server"),
+    driving=Driving(),
+)
+"""Course of loaders and drivers that are away for longer than progress is kept."""
 
 
 class Scene(FeedScene[Feeding]):
@@ -82,6 +96,8 @@ class Scene(FeedScene[Feeding]):
             for place in self.feeding.places
         ]
         self.checks: StepChecks | None = None
+        if course.driving:
+            self.feeding.drive(course.driving, self.plan_soon)
         loop.at_end.append(self.feeding.kill_all)
         self.tell(f"{replicas} replicas, quorum {quorum}")
 
@@ -89,6 +105,21 @@ class Scene(FeedScene[Feeding]):
         """Adopts the partitions, and begins to check."""
         await self.feeding.begin()
         self.checks = StepChecks(self.loop, self.feeding)
+
+    async def store_wakes(self) -> None:
+        """In half of the rests, has one server tell a part of the rows, as it was rebuilt just
+        now, while the others are silent."""
+        tables = [it.name for it in self.feeding.keeper.tables.values() if it.log]
+        server, seconds = self.any_server(), self.dice.uniform(8.0, 20.0)
+        if self.dice.random() < 0.5 or not tables or not server.rebuild():
+            return
+        server.create_tables()
+        await until(lambda: all(server.parts[name] for name in tables), 0.001)
+        self.tell(f"{server.name} has few rows, and the others are away for {seconds:.0f} s")
+        for other in self.feeding.servers.values():
+            if other is not server:
+                other.kill()
+                later(self, seconds, other.start)
 
     def any_server(self) -> Server:
         return self.dice.choice(list(self.feeding.servers.values()))

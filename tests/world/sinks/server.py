@@ -25,6 +25,7 @@ from tests.world.virtual_loop import VirtualLoop
 
 CLOCK_SECONDS = (15.0, 45.0)
 """Seconds by which the clock of a server is behind that of the loaders."""
+UNKNOWN_TABLE = 60
 SESSION_SECONDS = 8.0
 """Time after which the keeper takes a silent server for dead."""
 GHOST_SECONDS = (5.0, 20.0)
@@ -73,6 +74,8 @@ class Server:
         """True: the keeper's answers to commits are lost; half of the commits are made. The parts
         of the others are shown until the server removes them."""
         self.slowness = 1.0
+        self.lacks_tables = False
+        """It was rebuilt, and its tables are not created yet."""
         self.clock_behind = random.Random(name).uniform(*CLOCK_SECONDS)
         """Seconds, seen by whoever asks for a time of the server."""
         self.life = 0
@@ -102,9 +105,36 @@ class Server:
         for table, parts in self.parts.items():
             # Parts that the keeper does not know are not loaded at a start.
             self.parts[table] = {it: at for it, at in parts.items() if it in self.keeper.holders}
-        for table in self.keeper.tables.values():
-            self.begin(self._follow(table))
+        if not self.lacks_tables:
+            for table in self.keeper.tables.values():
+                self.begin(self._follow(table))
         self._open_session()
+
+    def rebuild(self) -> bool:
+        """Starts on a new disk, with its database and without tables; returns False if the other
+        replicas have not all of its rows."""
+        if not self.keeper.can_lose(self.name):
+            return False
+        self.kill()
+        self.lacks_tables = True
+        self.keeper.lose(self.name)
+        for name in self.keeper.tables:
+            self.parts[name], self.pointers[name], self.queues[name] = {}, 0, []
+        self.start()
+        return True
+
+    def create_tables(self) -> None:
+        """Creates the tables, as an operator does; they get their rows from the others."""
+        if self.lacks_tables:
+            self.lacks_tables = False
+            if self.is_up:
+                for table in self.keeper.tables.values():
+                    self.begin(self._follow(table))
+
+    @property
+    def tables(self) -> list[KeptTable]:
+        """Tables that it has."""
+        return [] if self.lacks_tables else list(self.keeper.tables.values())
 
     def kill(self) -> None:
         self.is_up = self.has_session = False
@@ -171,6 +201,11 @@ class Server:
         await asyncio.sleep(self.dice.uniform(shortest, longest) * self.slowness)
         await self._resumed.wait()
 
+    def check_table(self, name: str) -> None:
+        """Raises ServerException for a table that it lacks."""
+        if self.lacks_tables:
+            raise ServerException(f"Table air.{name} doesn't exist.", UNKNOWN_TABLE)
+
     # -- questions
 
     async def select(self, line: Line, query: str, parameters: Mapping[str, Any]) -> None:
@@ -209,6 +244,7 @@ class Server:
             line.answer(answer)
 
     async def _insert(self, line: Line, asked: AskedInsert) -> str:
+        self.check_table(asked.table)
         table = self.keeper.tables[asked.table]
         if table.refusal is not None:
             raise ServerException(table.refusal[1], table.refusal[0])

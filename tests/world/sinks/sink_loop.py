@@ -14,7 +14,12 @@ from tests.world.virtual_loop import VirtualLoop, virtual_time
 class SinkLoop(VirtualLoop):
     """Virtual loop whose executor is a thread for each call; a killed process loses its threads."""
 
-    waiting = frozenset(["insert", "look", "moment", "most_parts", "schemas"])
+    waiting = frozenset(
+        [
+            *("insert", "look", "moment", "most_parts", "schemas"),
+            *("_in_tables", "has_any", "check_names"),
+        ]
+    )
     """Names of functions that wait for servers. All others are done at once: threads take long."""
 
     def __init__(self) -> None:

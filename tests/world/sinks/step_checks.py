@@ -17,6 +17,7 @@ from tests.world.sinks.intent_view import IntentView
 from tests.world.sinks.keeper import Identity, Observer, Part
 from tests.world.sinks.letter_view import LetterView, RecordPlace
 from tests.world.sinks.loaded_feed import CLUSTER, FEED
+from tests.world.sinks.resting import RestView
 from tests.world.sinks.source_view import SourceView
 from tests.world.virtual_loop import VirtualLoop
 
@@ -47,7 +48,8 @@ class StepChecks(Observer):
         self._settled = dict.fromkeys(feeding.places, 0)
         self.armed: Callable[[Intent], object] | None = None
         """Called once with the next intent of a loader that names blocks."""
-        IntentView(feeding.cluster, FEED, self._intent_seen)
+        self.rest = RestView()
+        IntentView(feeding.cluster, FEED, self._intent_seen, self._intent_gone)
         feeding.keeper.observer = self
 
     def _wrong(self, place: tuple[str, int], text: str) -> None:
@@ -91,10 +93,19 @@ class StepChecks(Observer):
     # -- intents
 
     def _letter_again(self, place: RecordPlace) -> None:
+        if place in self.rest.sent_again:
+            self.letters.committed[place] = 1
+            return
         self._wrong(place[:2], f"{place.offset} is a dead letter twice (42)")
 
+    def _intent_gone(self, place: TopicPartition) -> None:
+        self.rest.gone.add(place)
+        if not self.rest.are_all_away:
+            self._wrong(place, "its intent expires beside a driver that looks (55)")
+
     def _intent_seen(self, place: TopicPartition, intent: Intent) -> None:
-        before = self.intents[place][-1:]
+        before = self.intents[place][-1:] if place not in self.rest.gone else []
+        self.rest.gone.discard(place)
         self.intents[place].append(intent)
         self._named |= {
             (*place, table, each.begin, each.end) for table, each in intent.blocks.items()
@@ -102,7 +113,7 @@ class StepChecks(Observer):
         if self.armed is not None and intent.blocks and intent.custody is Custody.HELD:
             armed, self.armed = self.armed, None
             armed(intent)
-        if intent.parked:
+        if intent.parked and not self.rest.explains(intent):
             self._wrong(place, f"parked: {intent.parked}")
         for finding in judged([*before, intent]) if before else ():
             self._wrong(place, f"the verifier says: {finding}")
