@@ -16,7 +16,7 @@ import numpy as np
 
 from aggregator.intents.intent import Intent
 from aggregator.store.recognition import Identities
-from aggregator.store.replica import Replica
+from aggregator.store.replica import Connected, Replica
 from aggregator.store.shard_store import DRIVER_ERRORS, NotStored, ShardStore, StoreTimeouts
 from aggregator.tables.table_schema import INCARNATION, TableSchema
 from aggregator.verifier.cluster_judge import LastEntry
@@ -36,10 +36,7 @@ from aggregator.verifier.table_rows import (
     Ranges,
     RowsFrom,
     TableDigests,
-    read_counts,
-    read_digests,
-    read_rows,
-    read_values,
+    TopicInTable,
     wait_complete,
 )
 from aggregator.verifier.topic_probe import is_compacted
@@ -250,15 +247,8 @@ class RowCheck:
                             store, each, place, bound, of_table.rows, lettered, is_compact
                         )
                     if of_table.slices and (sample := _comparable(replicas)):
-                        schema = tables[name]
                         await run_in_thread(
-                            self._compare_values,
-                            store,
-                            sample,
-                            schema,
-                            partition,
-                            bound,
-                            of_table,
+                            self._compare_values, store, sample, partition, bound, of_table
                         )
                 for name, of_table in read.items():
                     missing[partition] += await self._compare_letters(
@@ -444,21 +434,25 @@ class RowCheck:
                 if not wait_complete(client, database, schema.table, self._timeout_seconds):
                     why = "the replica lacks parts of the table"
                     return _Found(replica, schema, count, None, why)
-                digests = read_digests(client, database, schema, self._name, topic, bounds)
-                begins = {number: it._replace(begin=it.end) for number, it in bounds.items()}
-                behind = read_counts(client, database, schema, self._name, topic, begins)
+                rows = TopicInTable(client, database, schema, self._name, topic)
+                digests = rows.digests(bounds)
+                behind = rows.counts(
+                    {number: it._replace(begin=it.end) for number, it in bounds.items()}
+                )
         except DRIVER_ERRORS as error:
             self._problems.append(f"ClickHouse at {name}: {reason(error)}")
             return _Found(replica, schema, count, None, "the replica did not answer")
         return _Found(replica, schema, count, digests, behind=behind)
 
+    def _in_table(self, it: Connected, store: ShardStore, found: _Found) -> TopicInTable:
+        topic = found.count.topic
+        return TopicInTable(it.client, store.database, found.schema, self._name, topic)
+
     def _from(self, store: ShardStore, found: _Found, begins: Ranges) -> Mapping[int, RowsFrom]:
         count = found.count
         try:
             with found.replica.connected() as it:
-                return read_counts(
-                    it.client, store.database, found.schema, self._name, count.topic, begins
-                )
+                return self._in_table(it, store, found).counts(begins)
         except DRIVER_ERRORS as error:
             self._problems.append(f"ClickHouse at {count.replica}: {reason(error)}")
             return {}
@@ -469,15 +463,7 @@ class RowCheck:
         count = found.count
         try:
             with found.replica.connected() as it:
-                return read_rows(
-                    it.client,
-                    store.database,
-                    found.schema,
-                    self._name,
-                    count.topic,
-                    partition,
-                    wanted,
-                )
+                return self._in_table(it, store, found).rows(partition, wanted)
         except DRIVER_ERRORS as error:
             self._problems.append(f"ClickHouse at {count.replica}: {reason(error)}")
             return None
@@ -486,7 +472,6 @@ class RowCheck:
         self,
         store: ShardStore,
         found: _Found,
-        schema: TableSchema,
         partition: int,
         bound: LogRange,
         records: RecordsOfTable,
@@ -496,8 +481,7 @@ class RowCheck:
         One replica is enough: the columns of the others are compared with its own.
         """
         count = found.count
-        values = RowValues(schema, self._read)
-        place = self._name, count.topic, partition
+        values = RowValues(found.schema, self._read)
         identities = records.rows
         expected = set(zip(identities.offset.tolist(), identities.row.tolist(), strict=True))
         try:
@@ -505,7 +489,7 @@ class RowCheck:
                 for part in records.slices:
                     begin, end = int(part.offset[0]), int(part.offset[-1]) + 1
                     wanted = bound._replace(begin=begin, end=end)
-                    rows = read_values(it.client, store.database, schema, *place, wanted)
+                    rows = self._in_table(it, store, found).values(partition, wanted)
                     values.compare(part, expected, list(rows))
         except DRIVER_ERRORS as error:
             self._problems.append(f"ClickHouse at {count.replica}: {reason(error)}")

@@ -82,113 +82,96 @@ class RowsFrom(NamedTuple):
     last_offset: int
 
 
-def read_counts(
-    client: Client,
-    database: str,
-    schema: TableSchema,
-    cluster: str,
-    topic: str,
-    begins: Mapping[int, LogRange],
-) -> dict[int, RowsFrom]:
-    """Returns the rows from the begin of each range on, whatever its end; a partition without any
-    is left out. Raises the errors of the driver."""
-    open_ended = {number: each._replace(end=OFFSET_MAX) for number, each in begins.items()}
-    query = COUNTS.format(
-        table=_escaped(quoted(database, schema.table)),
-        of_topic=OF_TOPIC,
-        ranges=_of_ranges(schema, open_ended),
-    )
-    found = client.execute(query, {"cluster": cluster, "topic": topic})
-    return {partition: RowsFrom(count, last) for partition, count, last in found}
+@dataclass(frozen=True, slots=True)
+class TopicInTable:
+    """Rows of a topic in a table, as one replica has them. All methods raise the errors of the
+    driver.
 
+    Args:
+        client: of the replica.
+        cluster: that the topic is in.
+    """
 
-def read_digests(
-    client: Client,
-    database: str,
-    schema: TableSchema,
-    cluster: str,
-    topic: str,
-    ranges: Ranges,
-) -> TableDigests:
-    """Returns the digests of a topic's rows in a table. Raises the errors of the driver."""
-    query = DIGESTS.format(
-        chunk=CHUNK_OFFSETS,
-        digest=DIGEST_SQL,
-        content=_content(schema),
-        table=_escaped(quoted(database, schema.table)),
-        of_topic=OF_TOPIC,
-        ranges=_of_ranges(schema, ranges),
-    )
-    found = client.execute(query, {"cluster": cluster, "topic": topic})
-    return TableDigests(
-        {(partition, chunk): Digest(count, total) for partition, chunk, count, total, _ in found},
-        {(partition, chunk): content for partition, chunk, _, _, content in found},
-    )
+    client: Client
+    database: str
+    schema: TableSchema
+    cluster: str
+    topic: str
 
+    def counts(self, begins: Ranges) -> dict[int, RowsFrom]:
+        """Returns the rows from the begin of each range on, whatever its end; a partition without
+        any is left out."""
+        open_ended = {number: each._replace(end=OFFSET_MAX) for number, each in begins.items()}
+        found = self._found(COUNTS, ranges=self._of_ranges(open_ended))
+        return {partition: RowsFrom(count, last) for partition, count, last in found}
 
-def read_rows(
-    client: Client,
-    database: str,
-    schema: TableSchema,
-    cluster: str,
-    topic: str,
-    partition: int,
-    wanted: LogRange,
-) -> Identities:
-    """Returns the rows of a range of offsets. Raises the errors of the driver."""
-    query = ROWS.format(
-        table=_escaped(quoted(database, schema.table)),
-        of_topic=OF_TOPIC,
-        range=_of_range(schema, partition, wanted),
-    )
-    columns = client.execute(query, {"cluster": cluster, "topic": topic}, columnar=True)
-    if not columns:
-        return Identities()
-    offset, row = columns
-    return Identities(np.array(offset, np.int64), np.array(row, np.int64))
+    def digests(self, ranges: Ranges) -> TableDigests:
+        """Returns the digests of the rows of these ranges."""
+        found = self._found(
+            DIGESTS,
+            chunk=CHUNK_OFFSETS,
+            digest=DIGEST_SQL,
+            content=_content(self.schema),
+            ranges=self._of_ranges(ranges),
+        )
+        return TableDigests(
+            {
+                (partition, chunk): Digest(count, total)
+                for partition, chunk, count, total, _ in found
+            },
+            {(partition, chunk): content for partition, chunk, _, _, content in found},
+        )
 
+    def rows(self, partition: int, wanted: LogRange) -> Identities:
+        """Returns the rows of a range of offsets."""
+        columns = self._found(ROWS, columnar=True, range=self._of_range(partition, wanted))
+        if not columns:
+            return Identities()
+        offset, row = columns
+        return Identities(np.array(offset, np.int64), np.array(row, np.int64))
 
-def read_values(
-    client: Client,
-    database: str,
-    schema: TableSchema,
-    cluster: str,
-    topic: str,
-    partition: int,
-    wanted: LogRange,
-) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Yields offset, row and columns of a range of offsets, in this order. Raises the errors of the
-    driver."""
-    columns = compared_columns(schema)
-    texts = [selected(quoted(name), kind) for name, kind in columns]
-    query = VALUES.format(
-        values=_escaped("".join(f", {text}" for text in texts)),
-        table=_escaped(quoted(database, schema.table)),
-        of_topic=OF_TOPIC,
-        range=_of_range(schema, partition, wanted),
-    )
-    parameters = {"cluster": cluster, "topic": topic}
-    names = [name for name, _ in columns]
-    settings = {"strings_as_bytes": True}
-    for offset, row, *cells in client.execute(query, parameters, settings=settings):
-        yield offset, row, dict(zip(names, cells, strict=True))
+    def values(self, partition: int, wanted: LogRange) -> Iterator[tuple[int, int, dict[str, Any]]]:
+        """Yields offset, row and columns of a range of offsets, in this order."""
+        columns = compared_columns(self.schema)
+        texts = [selected(quoted(name), kind) for name, kind in columns]
+        names = [name for name, _ in columns]
+        found = self._found(
+            VALUES,
+            values=_escaped("".join(f", {text}" for text in texts)),
+            range=self._of_range(partition, wanted),
+        )
+        for offset, row, *cells in found:
+            yield offset, row, dict(zip(names, cells, strict=True))
 
+    def _found(self, query: str, *, columnar: bool = False, **parts: object) -> list[Any]:
+        """Returns the answer to a query of the table.
 
-def _of_ranges(schema: TableSchema, ranges: Ranges) -> str:
-    parts = (f"({_of_range(schema, number, each)})" for number, each in sorted(ranges.items()))
-    return " OR ".join(parts) or "0"
+        Args:
+            parts: texts for the query's places.
+        """
+        table = _escaped(quoted(self.database, self.schema.table))
+        found: list[Any] = self.client.execute(
+            query.format(table=table, of_topic=OF_TOPIC, **parts),
+            {"cluster": self.cluster, "topic": self.topic},
+            columnar=columnar,
+            settings={"strings_as_bytes": True},
+        )
+        return found
 
+    def _of_ranges(self, ranges: Ranges) -> str:
+        parts = (f"({self._of_range(number, each)})" for number, each in sorted(ranges.items()))
+        return " OR ".join(parts) or "0"
 
-def _of_range(schema: TableSchema, partition: int, wanted: LogRange) -> str:
-    """Returns the condition for the rows of a range. A table without the column has one log."""
-    terms = [
-        f"_partition = {int(partition)}",
-        f"_offset >= {int(wanted.begin)}",
-        f"_offset < {int(wanted.end)}",
-    ]
-    if schema.has_incarnations:
-        terms.append(f"{INCARNATION} = {int(wanted.incarnation)}")
-    return " AND ".join(terms)
+    def _of_range(self, partition: int, wanted: LogRange) -> str:
+        """Returns the condition for the rows of a range. A table without the column has one log."""
+        terms = [
+            f"_partition = {int(partition)}",
+            f"_offset >= {int(wanted.begin)}",
+            f"_offset < {int(wanted.end)}",
+        ]
+        if self.schema.has_incarnations:
+            terms.append(f"{INCARNATION} = {int(wanted.incarnation)}")
+        return " AND ".join(terms)
 
 
 def _content(schema: TableSchema) -> str:
