@@ -8,12 +8,13 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from clickhouse_driver import Client
-from confluent_kafka import Consumer, Message
+from confluent_kafka import Consumer, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import (
     AlterConfigOpType,
@@ -25,7 +26,7 @@ from confluent_kafka.admin import (
 
 from aggregator.driver.cluster_leadership import ClusterLeadership
 from aggregator.intents.intent import Intent
-from aggregator.intents.intent_store import IntentStore
+from aggregator.intents.intent_store import IntentStore, groups_of
 from aggregator.loader.assembly import assemble
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.loader import MakeSession, load
@@ -37,7 +38,7 @@ from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import Shape, TrafficRecord, send
 from deploy.lab.wait import until
 from replicator.config.cluster_name import ClusterName
-from replicator.config.names import dead_letter_topic
+from replicator.config.names import dead_letter_topic, feed_witness_group
 from replicator.config.topology import Appliance
 from replicator.config.topology import load as load_config
 from replicator.kafka.client.cluster import Cluster
@@ -80,6 +81,15 @@ def documents(
         value = json.dumps({"id": number, "name": f"näme {number}", "price": price}).encode()
         headers = [("table", table.encode())] if table else None
         yield TrafficRecord(number % partitions, str(number).encode(), value, headers)
+
+
+def delete_intents(ground: LoadedTopic) -> None:
+    """Deletes a feed's committed offsets, as the cluster does after a rest."""
+    groups = [*groups_of(ground.feed), feed_witness_group(ground.feed, ground.topic)]
+    admin = ground.cluster.admin()  # it ends when nobody holds it
+    for each in admin.delete_consumer_groups(groups).values():
+        with suppress(KafkaException):  # one that never had an offset
+            each.result(30)
 
 
 class LoadedTopic:

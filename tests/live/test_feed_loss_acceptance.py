@@ -9,12 +9,11 @@ from aggregator.loader.reports import FeedPartition
 from deploy.lab.wait import until
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
-from tests.live.feed_ground import CLUSTER, FeedGround, documents
+from tests.live.feed_ground import CLUSTER, FeedGround, delete_intents, documents
 from tests.live.feed_oracle import findings
 from tests.live.feed_steps import Step, begin_with_end
 from tests.live.test_feed_kills import await_death
 from tests.live.test_feed_look import commit, ground
-from tests.live.test_feed_rest import delete_intents
 from tests.live.test_feed_sources import make_feed
 from tests.live.topics import delete
 from tui.actions.feed_loss_acceptance import BadRestart, FeedLossRequest, accept_feed_losses

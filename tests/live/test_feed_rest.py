@@ -5,18 +5,21 @@ The broker deletes committed offsets a minute after their commit.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from confluent_kafka import KafkaException
 
-from aggregator.intents.intent_store import groups_of
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
-from replicator.config.names import adopted_topic, feed_witness_group, objects_topic
+from replicator.config.names import adopted_topic, objects_topic
 from replicator.kafka.client.loss import Loss, LossKind
-from tests.live.feed_ground import COLUMNS, FeedGround, LoadedTopic, documents
+from tests.live.feed_ground import (
+    COLUMNS,
+    FeedGround,
+    LoadedTopic,
+    delete_intents,
+    documents,
+)
 from tests.live.test_feed_look import commit
 from tests.live.test_feed_loss_acceptance import accepted
 from tests.live.test_object_loading import make_feed as make_object_feed
@@ -60,15 +63,6 @@ def load(ground: FeedGround, rows: int) -> None:
     ground.wait_count(rows)
     ground.publish()
     loader.result(30.0)
-
-
-def delete_intents(ground: LoadedTopic) -> None:
-    """Deletes a feed's committed offsets, as the cluster does after a rest."""
-    groups = [*groups_of(ground.feed), feed_witness_group(ground.feed, ground.topic)]
-    admin = ground.cluster.admin()  # it ends when nobody holds it
-    for each in admin.delete_consumer_groups(groups).values():
-        with suppress(KafkaException):  # one that never had an offset
-            each.result(30)
 
 
 def forget(ground: LoadedTopic, *topics: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 from functools import cache
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 
@@ -13,8 +13,10 @@ def engine() -> Any:
     """Returns the session of this process: chdb has one at a time."""
     from chdb.session import Session
 
-    session = Session(mkdtemp(prefix="chdb-"))
-    atexit.register(session.cleanup)
+    folder = TemporaryDirectory(prefix="chdb-", ignore_cleanup_errors=True)
+    atexit.register(folder.cleanup)  # chdb leaves it, also where it has made it
+    session = Session(folder.name)
+    atexit.register(session.close)
     return session
 
 
