@@ -12,7 +12,7 @@ PACKAGES = ("aggregator", "balancer", "replicator", "tui")
 ONLY_LIVE = """
     aggregator/driver/: daemon
     aggregator/intents/: intent_store reading stored table_range
-    aggregator/loader/: acquisition assembly assignment block_partition
+    aggregator/loader/: assembly assignment block_partition
     aggregator/loader/: formed_block held_partition
     aggregator/loader/: loader_session loss_acceptance object_records object_sink progress
     aggregator/loader/: object_partition reporting sink table_sink

@@ -63,7 +63,8 @@ class Intent:
         log_begin: first offset of that log, if an older one goes before it in the same topic: what
             is behind a cut was written anew. No block or object reaches over it.
         former: incarnation of the records below it.
-        leader_epoch: of the last batch read (-1: none yet).
+        leader_epoch: newest one of the batches read (-1: none yet); in an intent without a time of
+            its commit, of the last batch that was read, perhaps again.
         losses: how many losses an operator accepted.
         dead_letters: how many records were set aside since the partition was adopted.
         parked: why the partition is stopped; None when it is not.

@@ -165,7 +165,8 @@ class Acquisition:
                     topic_id=intent.topic_id,
                     leader_epoch=intent.leader_epoch,
                     position=intent.offset,
-                    sealed_end=intent.sealed_end,
+                    # A former version noted an older epoch while it read again.
+                    sealed_end=intent.sealed_end if intent.committed_ms else 0,
                 )
                 for partition, intent in intents.items()
             )

@@ -146,7 +146,8 @@ class FetchIntake:
             again = progress.add(offsets, end, tables, self.clock())
             self.tally.add_of(partition.partition, RECORDS_REPLAYED, again.replayed)
             self.tally.add_of(partition.partition, RECORDS_PASSED_OVER, again.passed_over)
-            progress.leader_epoch = found.leader_epoch
+            # What is read again is older than what a predecessor has sealed behind it.
+            progress.leader_epoch = max(progress.leader_epoch, found.leader_epoch)
 
     def _count(self, partition: HeldPartition, end: int, records: int) -> None:
         empty = end - partition.position - records

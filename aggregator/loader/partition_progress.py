@@ -80,7 +80,7 @@ class PartitionProgress(Generic[S]):
         self.position = intent.offset
         """Next offset to read."""
         self.leader_epoch = intent.leader_epoch
-        """Leader epoch of the last batch read (-1: none yet)."""
+        """Newest leader epoch of the batches read, also by predecessors (-1: none yet)."""
         self.dead_letters = intent.dead_letters
         """Records set aside since the partition was adopted, with those of the next commit."""
         self._losses = intent.losses

@@ -23,7 +23,7 @@ class Progress(Protocol):
     position: int
     """Next offset to read."""
     leader_epoch: int
-    """Leader epoch of the last batch read (-1: none yet)."""
+    """Newest leader epoch of the batches read, also by predecessors (-1: none yet)."""
     dead_letters: int
     """Records set aside since the partition was adopted, with those of the next commit."""
 
