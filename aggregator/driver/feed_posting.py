@@ -7,13 +7,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from balancer.plan import CarrierId, Plan, bins
 from replicator.config.cluster_name import ClusterName
-from replicator.orders.feed_orders import FeedOrders
 from replicator.runtime.private_files import write_private
-from replicator.spark.driver_command import Term
+
+# Imported by processes of Spark that never use them (feed_source.py).
+if TYPE_CHECKING:
+    from replicator.orders.feed_orders import FeedOrders
+    from replicator.spark.driver_command import Term
 
 
 class FeedCluster(NamedTuple):
@@ -71,6 +74,9 @@ class FeedPosting:
 
     @staticmethod
     def from_json(text: str) -> FeedPosting:
+        from replicator.orders.feed_orders import FeedOrders
+        from replicator.spark.driver_command import Term
+
         found = json.loads(text)
         return FeedPosting(
             Plan.from_json(found["plan"]),

@@ -12,26 +12,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import uvloop
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from typing_extensions import override
 
 from aggregator.driver.feed_posting import FeedCluster, FeedPosting, FeedPostingFile
-from aggregator.loader.receipts import spark_schema
-from balancer.plan import CarrierId
-from replicator.config.object_feed import ObjectFeed
-from replicator.config.topology import Appliance
-from replicator.notices.condition import Kind, Subject
-from replicator.notices.conditions import Conditions
 from replicator.spark.epoch_source import EpochReader, EpochTask
-from replicator.spark.kept_up import kept_up
 from replicator.spark.posted_tasks import PostedTasks
 from replicator.spark.posting import ApplianceFile
 
+# As in carrier_source.py, each process of Spark imports what it uses.
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from aggregator.loader.assignment import LoaderAssignment
+    from balancer.plan import CarrierId
+    from replicator.config.topology import Appliance
+    from replicator.notices.conditions import Conditions
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +54,8 @@ class FeedSource(DataSource):
 
     @override
     def schema(self) -> str:
+        from aggregator.loader.receipts import spark_schema
+
         return spark_schema()
 
     @override
@@ -80,6 +78,9 @@ class LoaderTasks(PostedTasks[FeedPosting]):
     def run(self, task: EpochTask) -> pa.RecordBatch | None:
         """Runs the loaders of one bin. Progress comes from the intents, so repeating it is
         harmless."""
+        import uvloop
+
+        from replicator.notices.conditions import Conditions
         from replicator.notices.notice_writer import notices
 
         assert isinstance(task, LoaderBin)
@@ -109,6 +110,8 @@ def binned(appliance: Appliance, posting: FeedPosting, now: float) -> list[Loade
 
 def epoch_seconds(appliance: Appliance, posting: FeedPosting) -> float:
     """Returns the length of an epoch: all loaders wait for the last one that ends it."""
+    from replicator.config.object_feed import ObjectFeed
+
     names = {FeedCluster.parse(loader.route).feed for loader in posting.plan.loads}
     feeds = [appliance.feed(name) for name in names]
     longest = [feed.epoch_seconds for feed in feeds if isinstance(feed, ObjectFeed)]
@@ -170,6 +173,8 @@ async def kept_loading(
         load: runs it once; by default loader.load, which is imported only in a task.
     """
     from aggregator.loader import loader
+    from replicator.notices.condition import Kind, Subject
+    from replicator.spark.kept_up import kept_up
 
     once = partial(load or loader.load, appliance, assignment, conditions=conditions)
     fields = assignment.log_fields

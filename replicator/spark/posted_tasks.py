@@ -5,14 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from typing_extensions import override
 
-from balancer.plan import Plan
-from replicator.config.topology import Appliance
 from replicator.spark.epoch_source import Demand, EpochTask, EpochTasks
-from replicator.spark.posting import ApplianceFile
+
+# Imported by processes of Spark that never use them (carrier_source.py).
+if TYPE_CHECKING:
+    from balancer.plan import Plan
+    from replicator.config.topology import Appliance
+    from replicator.spark.posting import ApplianceFile
 
 
 class Posted(Protocol):

@@ -12,11 +12,15 @@ import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from balancer.plan import Plan, bins
-from replicator.config.topology import Appliance
 from replicator.runtime.private_files import write_private
-from replicator.spark.driver_command import Term
+
+# Imported by processes of Spark that never use them (carrier_source.py).
+if TYPE_CHECKING:
+    from replicator.config.topology import Appliance
+    from replicator.spark.driver_command import Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,8 @@ class Posting:
 
     @staticmethod
     def from_json(text: str) -> Posting:
+        from replicator.spark.driver_command import Term
+
         found = json.loads(text)
         plan, term = Plan.from_json(found["plan"]), Term(*found["term"])
         return Posting(plan, found["slots"], term, found["limits"], found["stop"])
@@ -97,6 +103,8 @@ class ApplianceFile:
         write_private(self.path, pickle.dumps(appliance))
 
     def read(self) -> Appliance:
+        from replicator.config.topology import Appliance
+
         found = pickle.loads(self.path.read_bytes())
         assert isinstance(found, Appliance)
         return found

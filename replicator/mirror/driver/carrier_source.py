@@ -15,26 +15,24 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import uvloop
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from typing_extensions import override
 
-from balancer.plan import CarrierId, bins
-from replicator.config.topology import Appliance
-from replicator.mirror.carrier.receipts import Receipt, spark_schema, to_arrow
-from replicator.notices.condition import Kind, Subject
-from replicator.notices.conditions import Conditions
 from replicator.spark.epoch_source import EpochReader, EpochTask
-from replicator.spark.kept_up import kept_up
 from replicator.spark.posted_tasks import PostedTasks
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 
-# Spark starts five Python processes for a query, of which only the workers carry. The modules of
-# carriers take a second to import, so only the workers import them.
+# Spark starts five Python processes for a query, one after the other, of which only the workers
+# carry (decision 0070). The modules of carriers take a second to import, those of the topology and
+# of Kafka half of one: each process imports what it uses.
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from balancer.plan import CarrierId
+    from replicator.config.topology import Appliance
     from replicator.mirror.carrier.assignment import Assignment
+    from replicator.mirror.carrier.receipts import Receipt
+    from replicator.notices.conditions import Conditions
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +59,8 @@ class SluiceSource(DataSource):
 
     @override
     def schema(self) -> str:
+        from replicator.mirror.carrier.receipts import spark_schema
+
         return spark_schema()
 
     @override
@@ -83,6 +83,10 @@ class CarrierTasks(PostedTasks[Posting]):
     def run(self, task: EpochTask) -> pa.RecordBatch | None:
         """Runs the carriers of one bin. Progress comes from the ledger, so repeating it is
         harmless."""
+        import uvloop
+
+        from replicator.mirror.carrier.receipts import to_arrow
+        from replicator.notices.conditions import Conditions
         from replicator.notices.notice_writer import notices
 
         assert isinstance(task, Bin)
@@ -100,6 +104,8 @@ class CarrierTasks(PostedTasks[Posting]):
 
 def binned(appliance: Appliance, posting: Posting, now: float) -> list[Bin]:
     """Returns the bins of the epoch that begins now, one for each task."""
+    from balancer.plan import bins
+
     deadline = now + appliance.replicator.epoch_seconds
     return [
         Bin(
@@ -167,6 +173,8 @@ async def kept_mirroring(
         carry: runs it once; by default carrier.carry, which is imported only in a task.
     """
     from replicator.mirror.carrier import carrier
+    from replicator.notices.condition import Kind, Subject
+    from replicator.spark.kept_up import kept_up
 
     once = partial(carry or carrier.carry, appliance, assignment, conditions=conditions)
     who = f"route={assignment.route} carrier={assignment.number}"

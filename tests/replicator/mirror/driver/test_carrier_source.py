@@ -1,5 +1,7 @@
 """Claims about the stream's reader that need no Spark: what its tasks are given, and when."""
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -134,3 +136,11 @@ async def test_a_carrier_that_failed_has_a_condition_until_it_works_again():
     assert len(await kept_mirroring(APPLIANCE, assignment, conditions, carry)) == 1
     assert held == [[], [("carrier-failed", "west>east", 3, "unexpected ValueError: a fault")]]
     assert conditions.current == ()
+
+
+def test_a_process_of_spark_that_only_makes_its_plan_imports_nothing_of_the_carriers():
+    """Spark starts three of them one after the other before the first worker."""
+    heavy = {"aiokafka", "confluent_kafka", "numpy", "pyarrow", "pydantic", "uvloop"}
+    script = "import sys, replicator.mirror.driver.carrier_source; print(*sys.modules)"
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert heavy.isdisjoint(told.stdout.decode().split())
