@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -64,6 +65,9 @@ class EpochTasks(ABC):
         """Works until the epoch ends; returns its rows. Repeating it must be harmless, and it must
         not raise because of one part of the task."""
 
+    def get_ready(self) -> None:  # noqa: B027 - few have anything to do
+        """Imports what `begin` needs. Called in a thread while the first epoch starts workers."""
+
     @abstractmethod
     def warm_up(self) -> None:
         """Imports what `run` needs, so that the first epoch with work begins without delay."""
@@ -105,6 +109,7 @@ class EpochReader(DataSourceStreamReader):
     @override
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         if start["epoch"] == 0:
+            threading.Thread(target=self._tasks.get_ready, daemon=True).start()
             return [InputPartition(None)] * self._slots
         return [InputPartition(task) for task in self._tasks.begin(time.time())]
 

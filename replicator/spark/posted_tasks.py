@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from typing_extensions import override
@@ -49,6 +51,12 @@ class PostedTasks(EpochTasks, Generic[Input]):
     @abstractmethod
     def tasks(self, appliance: Appliance, posting: Input, now: float) -> Sequence[EpochTask]:
         """Returns the tasks of the epoch that begins at `now` (unix seconds)."""
+
+    @override
+    def get_ready(self) -> None:
+        import_module("replicator.spark.driver_command")
+        with suppress(FileNotFoundError):
+            self.appliance.read()
 
     @override
     def demand(self) -> Demand:

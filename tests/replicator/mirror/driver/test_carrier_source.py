@@ -144,3 +144,18 @@ def test_a_process_of_spark_that_only_makes_its_plan_imports_nothing_of_the_carr
     script = "import sys, replicator.mirror.driver.carrier_source; print(*sys.modules)"
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert heavy.isdisjoint(told.stdout.decode().split())
+
+
+def test_a_reader_imports_what_an_epoch_needs_while_the_first_one_starts_workers():
+    script = (
+        "import sys, time\n"
+        "from replicator.mirror.driver.carrier_source import SluiceSource\n"
+        "options = {'appliance': '/nowhere/a', 'posting': '/nowhere/p', 'slots': '2'}\n"
+        "reader = SluiceSource(options).streamReader(None)\n"
+        "reader.partitions({'epoch': 0}, {'epoch': 1})\n"
+        "until = time.monotonic() + 60\n"
+        "while 'replicator.spark.driver_command' not in sys.modules:\n"
+        "    assert time.monotonic() < until\n"
+        "    time.sleep(0.01)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
