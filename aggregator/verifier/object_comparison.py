@@ -2,7 +2,8 @@
 
 The records of an object's range are read from Kafka, and become the same file again, by the feed's
 schemas where values have any. Its bytes are compared with those that are read back from the store;
-only where these differ the contents are.
+only where these differ the contents are. What is the same is read once more, by readers that share
+no code with the writers (decision 0068).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from aggregator.schemas.schema_registry import SchemasAway
 from aggregator.store.recognition import Identities
 from aggregator.verifier.dead_letter_check import LetterFields
 from aggregator.verifier.object_content import OFFSET, UnreadableFile, is_same, rows_of
+from aggregator.verifier.object_values import ObjectValues
 from aggregator.verifier.rebuilt_object import RebuiltObject, RebuiltObjects
 from aggregator.verifier.row_check import RowCount
 from aggregator.verifier.row_digest import difference, ranges
@@ -201,13 +203,29 @@ class ObjectComparison:
             self._compare_checksum(each, rows, content)
             return
         is_same = (len(content), crc32c(content)) == (each.size_bytes, each.crc32c)
-        if not is_same and (why := await self._difference(each, rows, content)):
+        why = None if is_same else await self._difference(each, rows, content)
+        if why:
             self.count.example(f"{why}: {key}")
             return
         self.count.found += len(rows)
         if not each.is_as_told:
             self.count.changed += 1
             self.count.example(f"changed: not the records that its manifest names: {key}")
+        elif why is None:
+            await self._compare_values(each, rows, content)
+
+    async def _compare_values(self, each: RebuiltObject, rows: Identities, content: bytes) -> None:
+        """Compares the rows of an object with its records by second readers."""
+        told = each.told
+        values = ObjectValues(self.layout, self.place, content, _extension(told))
+        async for part in self._own_records(each):
+            values.compare(part.at(np.flatnonzero(np.isin(part.offset, rows.offset))))
+        values.finish()
+        self.count.changed += bool(values.differences)
+        for text in values.differences:
+            self.count.example(f"changed: {text}: {told.key}")
+        if values.unread:
+            self._doubt("has records that a second reader does not read", told)
 
     def _compare_checksum(self, each: RebuiltObject, rows: Identities, content: bytes) -> None:
         """Compares an object whose schemas are others today with what was told of it."""
@@ -233,15 +251,18 @@ class ObjectComparison:
         )
         self._doubt(why, told)
 
-    async def _difference(self, each: RebuiltObject, rows: Identities, content: bytes) -> str:
-        """Counts how an object differs from its records; returns "" if they are the same."""
+    async def _difference(
+        self, each: RebuiltObject, rows: Identities, content: bytes
+    ) -> str | None:
+        """Counts how an object differs from its records; returns None if they have the same
+        content, and "" if only the manifest could be compared."""
         extension = _extension(each.told)
         if extension != self.layout.extension:
             return self._by_manifest(each, f"is written as .{extension}, and no more")
         expected = await self._file(each)
         try:
             if is_same(content, expected, extension):
-                return ""
+                return None
             found = rows_of(content, extension) if self._has_offsets else None
         except UnreadableFile as error:
             self.count.changed += 1
