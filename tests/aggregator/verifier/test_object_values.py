@@ -23,6 +23,8 @@ from aggregator.files.decoded_slice import DecodedSlice
 from aggregator.files.document_columns import DocumentColumns
 from aggregator.files.file_writer import FileWriter
 from aggregator.files.typed_parquet import TypedParquet
+from aggregator.formats.avro_projection import Fields, projection
+from aggregator.formats.avro_schema import avro_type
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.loader.object_layout import ObjectLayout
 from aggregator.verifier.object_values import ObjectValues
@@ -206,6 +208,57 @@ def test_unions_of_records_and_maps_of_them_are_the_same_for_both():
     datums = [encoded(UNION, each) for each in rows]
     for file in FILES:
         assert_same(schema_layout(**file, schemas=folder(flights=UNION)), slice_of(datums), 8)
+
+
+INNER = {
+    **NAMED,
+    "name": "z",
+    "fields": [
+        {"name": "raw", "type": "bytes", "default": "\u00fe"},
+        {"name": "letter", "type": {"type": "enum", "name": "l", "symbols": ["A"]}, "default": "A"},
+        {"name": "m", "type": {"type": "map", "values": "l"}, "default": {"k": "A"}},
+        {"name": "n", "type": ["null", "long"], "default": None},
+    ],
+}
+DEFAULTS: list[tuple[Any, Any]] = [
+    ("bytes", "\u0000\u0080\u00ff"),
+    ({"type": "fixed", "name": "f", "size": 2}, "\u00ff\u0000"),
+    ({"type": "fixed", "name": "f", "size": 12, "logicalType": "duration"}, "\u00ff" * 12),
+    (logical("bytes", "decimal", precision=9, scale=2), "\u00ff\u0001"),
+    (
+        {"type": "fixed", "name": "f", "size": 3, "logicalType": "decimal", "precision": 5},
+        "\u0000ab",
+    ),
+    (logical("long", "timestamp-nanos"), -1),
+    (logical("long", "time-micros"), 5),
+    (logical("int", "date"), -719162),
+    (logical("string", "uuid"), "123e4567-e89b-12d3-a456-426614174000"),
+    (["null", "bytes"], None),
+    (["bytes", "null"], "\u00e9"),
+    (["string", "bytes"], "é"),
+    (["null", "int", INNER], None),
+    ([INNER, "null"], {"raw": "\u0081"}),
+    (INNER, {}),
+    ({"type": "array", "items": INNER}, [{}, {"n": 5, "m": {}}]),
+    ({"type": "map", "values": {"type": "array", "items": "bytes"}}, {"é": ["\u00ff"]}),
+    ("float", 0.1),
+    ("double", 3),
+    ("long", 2**62),
+]
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize(("kind", "default"), DEFAULTS)
+def test_defaults_of_every_type_are_the_same_for_both(file, kind, default):
+    old = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]}
+    new = {**old, "fields": [*old["fields"], {"name": "d", "type": kind, "default": default}]}
+    made = schema_layout(**file, compatibility="backward", schemas=folder(old, new))
+    projected = projection(*(avro_type(json.dumps(each).encode()) for each in (old, new)))
+    assert isinstance(projected, Fields)
+    [_, of_default] = projected.sources
+    assert isinstance(of_default, bytes)
+    datums = [headed(2, b"\x02" + of_default), headed(1, encoded(old, {"a": 7}))]
+    assert_same(made, slice_of(datums), 2)
 
 
 PRICE = logical("bytes", "decimal", precision=38, scale=4)
