@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.descriptor import Descriptor, EnumDescriptor
+from google.protobuf.message_factory import GetMessageClass
 
 from aggregator.formats.column_values import column_values, reason
 from aggregator.formats.confluent_header import without_headers
 from aggregator.formats.decoded_rows import decoded_rows, loaded_types
 from aggregator.formats.proto_messages import NoMessage, ProtoMessages, index_of
-from aggregator.formats.proto_reader import ProtoReader, Unit
+from aggregator.formats.proto_reader import ProtoReader, ReadMessages, Unit
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.formats.record_values import record_values
 from aggregator.formats.time_texts import Flags
@@ -53,11 +54,14 @@ class ProtobufRecords:
         read = self._reader(message, types).read(values)
         dead.update({int(record[at]): why for at, why in read.refused.items()})
         record = record[read.which]
+        chosen = _chosen(message, read, values)
         columns = {}
         for field in message.fields:
             if (kind := types.get(field.name)) is None:
                 continue
             given = read.columns.column(field.name)
+            if field.name in chosen:
+                given = pc.if_else(chosen[field.name], given, pa.scalar(None, given.type))
             bad = _clamped(given)
             if field.enum_type:
                 given = _named(kind, field.enum_type, given)
@@ -73,6 +77,30 @@ class ProtobufRecords:
         if key not in self._readers:
             self._readers[key] = ProtoReader(message, unit)
         return self._readers[key]
+
+
+def _chosen(message: Descriptor, read: ReadMessages, values: pa.BinaryArray) -> dict[str, pa.Array]:
+    """Returns True for each message in which a field of a oneof is set, for oneofs of which some
+    messages hold several fields: the last one counts, and the reader tells all of them.
+
+    Args:
+        values: all messages.
+    """
+    found: dict[str, pa.Array] = {}
+    parse = GetMessageClass(message).FromString
+    for oneof in message.oneofs:
+        columns = [read.columns.column(field.name) for field in oneof.fields]
+        is_set = np.array([np.asarray(column.is_valid()) for column in columns])
+        several = np.flatnonzero(is_set.sum(axis=0) > 1)
+        if not len(several):
+            continue
+        last = [
+            parse(values[at].as_py()).WhichOneof(oneof.name) for at in read.which[several].tolist()
+        ]
+        for field, is_kept in zip(oneof.fields, is_set, strict=True):
+            is_kept[several] = [name == field.name for name in last]
+            found[field.name] = pa.array(is_kept)
+    return found
 
 
 def _second_digits(kind: ColumnType) -> int:

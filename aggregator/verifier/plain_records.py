@@ -19,6 +19,7 @@ import fastavro
 from fastavro.read import LOGICAL_READERS
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from aggregator.formats.proto_messages import ProtoMessages, index_of, pool_of
 from aggregator.formats.row_batch_type import (
@@ -131,11 +132,16 @@ class ProtobufRows:
         if value[:1] == b"\0":
             value = _without_header(value, index_of(message))
         read = GetMessageClass(message).FromString(value)
+        passed: Any = UnknownFieldSet(read)
+        unknown = {each.field_number for each in passed}
         return [
             {
-                field.name: _field(field, getattr(read, field.name))
+                # A number that a closed enum does not have is passed by some libraries.
+                field.name: UNSURE
+                if field.number in unknown
+                else _field(field, getattr(read, field.name))
                 for field in message.fields
-                if not field.has_presence or read.HasField(field.name)
+                if not field.has_presence or read.HasField(field.name) or field.number in unknown
             }
         ]
 

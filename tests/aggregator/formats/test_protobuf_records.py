@@ -258,3 +258,18 @@ def test_a_header_of_another_message_is_named():
 def test_a_column_that_the_message_does_not_have_is_left_to_its_default():
     decoded = DECODE([slice_of([encoded(number=1)])], table(number="UInt64", more="String"))
     assert [*decoded.columns] == ["number"]
+
+
+def test_of_a_oneof_the_field_that_was_set_last_counts():
+    schema = table(number="UInt64", one="Nullable(UInt8)", other="Nullable(String)")
+    values = [
+        encoded(number=1, one=5) + encoded(other="x"),
+        encoded(one=6),
+        encoded(other="y") + encoded(one=7, number=2),
+        encoded(one=8) + encoded(other="z") + encoded(one=9),
+        encoded(number=3),
+    ]
+    found = DECODE([slice_of(values)], schema)
+    assert found.columns["one"].to_pylist() == [None, 6, 7, 9, None]
+    assert found.columns["other"].to_pylist() == [b"x", None, None, None, None]
+    assert found.columns["number"].to_pylist() == [1, 0, 2, 0, 3]

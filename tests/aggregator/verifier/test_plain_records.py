@@ -89,6 +89,21 @@ def test_of_protobuf_messages(rows):
     assert (found.differences, found.doubts) == ([], [])
 
 
+@given(st.lists(st.lists(protobuf.SET, min_size=1, max_size=3), min_size=1, max_size=4), st.data())
+@settings(deadline=None)
+def test_of_protobuf_messages_that_were_joined(drawn, data):
+    """The last one counts of a field that is there twice, and of the fields of a oneof."""
+    others = st.sampled_from([{}, {"other": "x"}])
+    values = [
+        b"".join(protobuf.encoded(**row) + protobuf.encoded(**data.draw(others)) for row in rows)
+        for rows in drawn
+    ]
+    schema = table(**{**protobuf.TYPES, "one": "Nullable(UInt8)", "other": "Nullable(String)"})
+    read = ProtobufRows(protobuf.FOLDER)
+    _, found = compared(schema, values, protobuf.DECODE, read)
+    assert (found.differences, found.doubts) == ([], [])
+
+
 @given(st.lists(st.lists(batches.ROW, max_size=3), min_size=1, max_size=3))
 @settings(deadline=None)
 def test_of_row_batches(drawn):
