@@ -28,8 +28,12 @@ COLUMNS = (
 )
 """Columns of a slice."""
 SLICE_RECORDS = 1000
-RECORD_BYTES = 32
-"""Memory that a record takes beside its value, roughly."""
+FRAME_BYTES = 8
+"""Bytes between two records, roughly: length, attributes, and deltas of time and offset."""
+RECORD_BYTES = 8 * len(COLUMNS) + FRAME_BYTES
+"""Memory that a record takes beside its key, value and headers."""
+SLICE_BYTES = 2048
+"""Memory that a slice takes beside its records: objects of Python and numpy."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +44,7 @@ class RecordSlice:
         value_begin, value_end: both -1 for a null value.
         key_begin, key_end: both -1 for a null key.
         headers_begin, headers_end: encoded headers, with their count in front.
+        size_bytes: memory of the records, if their data are their own (see `owned`).
         columns: columns of the records that were asked for, by name.
     """
 
@@ -56,9 +61,9 @@ class RecordSlice:
     columns: dict[str, pa.BinaryArray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        # Headers and offsets cost memory too, also of records with null values.
-        values = int((self.value_end - self.value_begin).sum())
-        object.__setattr__(self, "size_bytes", values + RECORD_BYTES * len(self.offset))
+        fields = int((self.headers_end - self.begin).sum())
+        size = SLICE_BYTES + RECORD_BYTES * len(self.offset) + fields
+        object.__setattr__(self, "size_bytes", size)
 
     def __len__(self) -> int:
         return len(self.offset)
@@ -90,11 +95,12 @@ class RecordSlice:
         return keys + values + self.headers_end - self.headers_begin
 
     def between(self, begin: int, end: int) -> Self:
-        """Returns the records with offsets from begin up to, not including, end."""
+        """Returns the records with offsets from begin up to, not including, end; some of them have
+        data of their own, so that the others can be freed."""
         first, last = np.searchsorted(self.offset, (begin, end))
         if first == 0 and last == len(self.offset):
             return self
-        return self.at(slice(int(first), int(last)))
+        return self.at(slice(int(first), int(last))).owned()
 
     def at(self, which: slice | Ints) -> Self:
         """Returns the records at indexes."""
@@ -124,6 +130,19 @@ class RecordSlice:
         first = np.where(self.value_begin < 0, self.headers_begin, self.value_begin)
         return np.where(self.key_begin < 0, first, self.key_begin)
 
+    def owned(self) -> Self:
+        """Returns the records with data and columns of their own.
+
+        A fetch is opened at once, and its data are freed with the last slice that points into them:
+        one record of a table that waits would keep those of all others.
+        """
+        if not len(self):
+            return self.copied()
+        begin, end = int(self.begin[0]), int(self.headers_end[-1])
+        if end - begin > self.size_bytes - SLICE_BYTES - (RECORD_BYTES - FRAME_BYTES) * len(self):
+            return self.copied()
+        return self._moved(bytes(self.data[begin:end]), np.full(len(self), -begin))
+
     def copied(self, order: Ints | None = None) -> Self:
         """Returns the records with data of their own, one behind the other.
 
@@ -150,6 +169,8 @@ class RecordSlice:
         return replace(
             self,
             data=data,
+            offset=self.offset.copy(),
+            timestamp_ms=self.timestamp_ms.copy(),
             key_begin=moved(self.key_begin),
             key_end=moved(self.key_end),
             value_begin=moved(self.value_begin),

@@ -31,12 +31,16 @@ from replicator.config.topology import Appliance
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.epoch_regress import EpochRegress
 from replicator.kafka.client.fenced_committer import FencedCommitter
-from replicator.kafka.client.reader import Reader
+from replicator.kafka.client.reader import RESPONSE_BYTES_MAX, RESPONSES_BYTES_MAX, Reader
 from replicator.kafka.client.source_checks import SourceChecks
 
 FETCH_BYTES_MIN = 64 << 10
 """Bytes that a fetch waits for, a tenth of a second at most. Blocks and objects are older than that
 when they end, and a fetch for each record would keep a core busy."""
+RESPONSES_PART = 1 / 8
+"""Part of a loader's memory for responses of all brokers; what is opened of one has as much."""
+OPENED_BYTES_MAX = 16 << 20
+"""Bytes of records that are opened at once."""
 RENEWED_PART = 0.3
 """Part of the time after which the verifier reports an intent as stale, to its renewal."""
 
@@ -93,6 +97,7 @@ def assemble(
     effects = makers.effects(source)
     intents = makers.intent_committer(store, committer, effects, tally)
     sink = _sink(appliance, assignment, partitions, intents, stored, tally, makers)
+    memory_bytes = settings.memory_mib * MIB
     intake = FetchIntake(
         source,
         partitions,
@@ -101,6 +106,7 @@ def assemble(
         assignment.is_frozen,
         tally,
         sink.clock,
+        opened_bytes_max=min(OPENED_BYTES_MAX, int(RESPONSES_PART * memory_bytes)),
     )
     reader = Reader(
         source=source,
@@ -109,7 +115,9 @@ def assemble(
         intake=intake,
         fetch_bytes=appliance.replicator.fetch_mib * MIB,
         pipeline_bytes_max=sink.partition_bytes_max,
-        pipelines_bytes_max=settings.memory_mib * MIB,
+        pipelines_bytes_max=sink.read_bytes_max,
+        response_bytes_max=min(RESPONSE_BYTES_MAX, int(RESPONSES_PART * memory_bytes)),
+        responses_bytes_max=min(RESPONSES_BYTES_MAX, int(RESPONSES_PART * memory_bytes)),
         bytes_min=FETCH_BYTES_MIN,
     )
     region = appliance.region(feed.region)

@@ -33,6 +33,7 @@ from aggregator.loader.counters import REPLAYS_SKIPPED, ROW_LAG_SECONDS
 from aggregator.loader.dead_letters import all_dead, dead_letters, first_beyond
 from aggregator.loader.draft import Draft
 from aggregator.loader.formed_block import FormedBlock
+from aggregator.loader.forming_room import FormingRoom, Taken, forms_bytes
 from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
 from aggregator.loader.partition_error import partition_error
 from aggregator.loader.produced import Produced
@@ -103,6 +104,7 @@ class BlockForming:
     rule: SealRule
     loaded: Callable[[BlockReceipt], None]
     tally: Tally = field(default_factory=Tally)
+    room: FormingRoom = field(default_factory=FormingRoom)
     wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     """Set when there may be blocks to seal."""
     _refused: RefusedRecords = field(init=False)
@@ -192,7 +194,21 @@ class BlockForming:
     async def _load(self, partition: BlockPartition, table: str) -> None:
         place, progress = partition.partition, partition.progress
         schema = await self.store.schema(place.topic, table)
-        draft = progress.draft(table, self.rule)
+        columns = len(schema.columns) if schema else 0
+        rule = self.rule.for_columns(columns)
+        expected = rule.forms_bytes(*progress.buffer_of(table), columns)
+        async with self.room.taken(expected) as room:
+            await self._load_within(partition, progress.draft(table, rule), schema, room)
+
+    async def _load_within(
+        self,
+        partition: BlockPartition,
+        draft: Draft[RecordSlice],
+        schema: TableSchema | None,
+        room: Taken,
+    ) -> None:
+        """Forms and loads a block in the room that it has."""
+        place, progress, table = partition.partition, partition.progress, draft.table
         if not draft.records:
             return
         draft, schema, decoded = await self._decoded(place, draft, schema)
@@ -201,6 +217,7 @@ class BlockForming:
             newest = await self.store.schema(place.topic, table, is_fresh=True)
             if newest and (schema is None or newest.hash != schema.hash):
                 draft, schema, decoded = await self._decoded(place, draft, newest)
+        self.room.tell(room, forms_bytes(decoded, draft.slices))
         letters = await self._letters(partition, draft, decoded.dead)
         if not progress.can_seal(draft):
             return
@@ -215,8 +232,11 @@ class BlockForming:
         partition.loading_bytes += (size := sum(each.size_bytes for each in draft.slices))
         try:
             await self.committer.commit(partition, letters)
+            del letters
             self._refused.note(place, table, decoded.dead, has_table=schema is not None)
-            await self._send(partition, draft, decoded, schema, block)
+            sending = self._send(partition, draft, decoded, schema, block, room)
+            del decoded  # no frame keeps rows that are sent no more
+            await sending
         finally:
             partition.loading_bytes -= size
 
@@ -247,7 +267,24 @@ class BlockForming:
             self.tally.add_of(place, REPLAYS_SKIPPED)
             return
         schema = await self._schema_of_sent(place, draft.table, block)
+        size = sum(each.size_bytes for each in draft.slices)
+        columns = len(schema.columns) if schema else 0
+        expected = self.rule.forms_bytes(size, draft.records, columns)
+        async with self.room.taken(expected) as room:
+            await self._replay_within(partition, draft, schema, block, room)
+
+    async def _replay_within(
+        self,
+        partition: BlockPartition,
+        draft: Draft[RecordSlice],
+        schema: TableSchema | None,
+        block: TableRange,
+        room: Taken,
+    ) -> None:
+        """Loads a block that may have been sent, in the room that it has."""
+        place = partition.partition
         schema, decoded = await self._decode(place, draft, schema)
+        self.room.tell(room, forms_bytes(decoded, draft.slices))
         # By the columns or rules of then others may have been dead, and nobody knows which.
         is_other = schema is not None and schema.block_hash != block.schema
         if is_other and not await self._set_aside(partition, draft, decoded, told=set()):
@@ -264,7 +301,9 @@ class BlockForming:
                 draft.records,
                 block.records,
             )
-        await self._send(partition, draft, decoded, schema, block)
+        sending = self._send(partition, draft, decoded, schema, block, room)
+        del decoded  # no frame keeps rows that are sent no more
+        await sending
 
     async def _schema_of_sent(
         self, place: TopicPartition, table: str, block: TableRange
@@ -301,6 +340,7 @@ class BlockForming:
         decoded: Decoded,
         schema: TableSchema | None,
         block: TableRange,
+        room: Taken,
     ) -> None:
         place, is_replayed = partition.partition, draft.replayed is not None
         is_doubtful = is_replayed
@@ -334,10 +374,14 @@ class BlockForming:
                 )
                 return
             is_doubtful = True
+            # The table may be gone for long: other blocks may have the room until it is back.
+            del formed, decoded
+            self.room.tell(room, 0)
             await asyncio.sleep(TABLE_MISSING_SECONDS)
             await self.store.schema(place.topic, draft.table, is_fresh=True)
             schema = await self._schema_of_sent(place, draft.table, block)
             schema, decoded = await self._decode(place, draft, schema)
+            self.room.tell(room, forms_bytes(decoded, draft.slices))
             if not await self._set_aside(partition, draft, decoded, told):
                 return
         loaded_at_ms = time.time_ns() // 1_000_000

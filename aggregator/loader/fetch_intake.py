@@ -52,6 +52,7 @@ class FetchIntake:
         clock: of buffers' ages.
         filled: called after a response that brought records.
         is_frozen: returns True for a table that is frozen in a partition.
+        opened_bytes_max: bytes of records that are opened at once; the rest is fetched once more.
     """
 
     source: Cluster
@@ -61,6 +62,7 @@ class FetchIntake:
     is_frozen: Callable[[TopicPartition, str], bool]
     tally: Tally = field(default_factory=Tally)
     clock: Callable[[], float] = monotonic
+    opened_bytes_max: int | None = None
 
     def take(
         self,
@@ -105,6 +107,7 @@ class FetchIntake:
             fetched,
             position=progress.position,
             aborted=[(row[0], row[1]) for row in aborted or ()],
+            opened_bytes_max=self.opened_bytes_max,
         )
         if found.next_offset == progress.position and found.cut_bytes and not found.trouble:
             partition.fetch_bytes = found.cut_bytes
@@ -143,7 +146,9 @@ class FetchIntake:
             tables = {name: part for name, part in parts.items() if len(part)}
         if end > progress.position:
             self._count(partition, end, len(offsets))
-            again = progress.add(offsets, end, tables, self.clock())
+            # What waits for its store keeps no other records in memory.
+            owned = {name: part.owned() for name, part in tables.items()}
+            again = progress.add(offsets, end, owned, self.clock())
             self.tally.add_of(partition.partition, RECORDS_REPLAYED, again.replayed)
             self.tally.add_of(partition.partition, RECORDS_PASSED_OVER, again.passed_over)
             # What is read again is older than what a predecessor has sealed behind it.

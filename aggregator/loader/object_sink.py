@@ -33,6 +33,9 @@ from replicator.config.object_feed import OPEN_PART, ObjectFeed
 from replicator.kafka.client.loss import Loss, LossKind
 
 MIB = 1 << 20
+READ_PART = 0.75
+"""Part of the memory for open objects and records that wait for theirs; the rest is for responses
+of brokers, and for what is opened and written of them."""
 
 
 def object_sink(
@@ -70,6 +73,7 @@ def object_sink(
         clock=time.time,
         tables=_NoTables(),
         partition_bytes_max=int((1 - OPEN_PART) * memory_mib * MIB),
+        read_bytes_max=int(READ_PART * memory_mib * MIB),
         flush_seconds=0.0,
         close=forming.close,
         recall=partial(with_markers, intents.producer.cluster, feed.name),

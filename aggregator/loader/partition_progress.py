@@ -169,6 +169,11 @@ class PartitionProgress(Generic[S]):
     def buffered_bytes(self) -> int:
         return sum(table.size_bytes for table in self._tables.values())
 
+    def buffer_of(self, table: str) -> tuple[int, int]:
+        """Returns the bytes and the records in a table's buffer."""
+        state = self._tables[table]
+        return state.size_bytes, state.records
+
     @property
     def in_flight(self) -> dict[str, TableRange]:
         """Blocks that are named by an intent and not known to be loaded, by table."""

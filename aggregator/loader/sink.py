@@ -46,6 +46,7 @@ class Sink:
         clock: of buffers' ages.
         tables: of the reports.
         partition_bytes_max: memory of one partition's buffers, above which it is not fetched.
+        read_bytes_max: the same for all partitions of a loader together.
         flush_seconds: interval of the forced flushes of partitions that have any.
         close: ends the connections to the store.
         recall: completes intents that were taken over by what is told elsewhere.
@@ -58,6 +59,7 @@ class Sink:
     clock: Callable[[], float]
     tables: Tables
     partition_bytes_max: int
+    read_bytes_max: int
     flush_seconds: float
     close: Callable[[], Awaitable[None]]
     recall: Callable[[Intents], Awaitable[Intents]] = as_they_are

@@ -11,9 +11,10 @@ from aggregator.formats.routing import by_table
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.block_forming import BlockForming
 from aggregator.loader.block_partition import BlockPartition, held_for_blocks
+from aggregator.loader.forming_room import FormingRoom
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.receipts import BlockReceipt
-from aggregator.loader.seal_rule import MIB, PARTITION_BLOCKS, seal_rule
+from aggregator.loader.seal_rule import MIB, PARTITION_BLOCKS, READ_PART, seal_rule
 from aggregator.loader.shard_tables import ShardTables
 from aggregator.loader.sink import Sink
 from aggregator.loader.tally import Tally
@@ -37,14 +38,16 @@ def table_sink(
         stored: called with each block that is stored.
     """
     rule = seal_rule(feed, memory_mib * MIB)
+    room = FormingRoom(rule.forms_bytes_max)
     return Sink(
-        forming=BlockForming(assignment, partitions, intents, tables, rule, stored, tally),
+        forming=BlockForming(assignment, partitions, intents, tables, rule, stored, tally, room),
         hold=held_for_blocks,
         route=partial(_by_table, feed.header if feed.table_from == "header" else None),
         clock=time.monotonic,
         tables=tables,
         unloaded=tables.unloaded,
         partition_bytes_max=PARTITION_BLOCKS * rule.bytes_max,
+        read_bytes_max=int(READ_PART * memory_mib * MIB),
         flush_seconds=feed.reference_seconds,
         close=tables.close,
     )

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+DEAD_BYTES = 200
+"""Memory of a dead record's objects, beside its reason."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeadRecord:
@@ -51,6 +54,15 @@ class Decoded:
 
     def __len__(self) -> int:
         return len(self.offset)
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory of the rows, and of the reasons of those that are dead."""
+        columns: int = sum(each.get_total_buffer_size() for each in self.columns.values())
+        nulls = sum(each.nbytes for each in self.nulls.values())
+        rows = self.offset.nbytes + self.row.nbytes + self.timestamp_ms.nbytes
+        dead = sum(DEAD_BYTES + len(each.reason) for each in self.dead)
+        return columns + nulls + rows + dead
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Decoded:
         """Returns some of the rows: True for each row to take."""

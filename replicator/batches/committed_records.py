@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from replicator.batches.batch import BrokenBatch, Layout, OldFormat, header_at, layout
+from replicator.batches.batch import (
+    CODEC_BITS,
+    BrokenBatch,
+    Header,
+    Layout,
+    OldFormat,
+    header_at,
+    layout,
+)
 from replicator.batches.old_format import upconverted
 from replicator.batches.read_committed import ReadCommittedFilter
 from replicator.batches.records import Records, opened
@@ -30,7 +38,11 @@ class CommittedRecords:
 
 
 def committed_records(
-    fetched: bytes | memoryview, *, position: int, aborted: Iterable[tuple[int, int]] | None
+    fetched: bytes | memoryview,
+    *,
+    position: int,
+    aborted: Iterable[tuple[int, int]] | None,
+    opened_bytes_max: int | None = None,
 ) -> CommittedRecords:
     """Opens the records of a fetch from an offset on.
 
@@ -38,10 +50,13 @@ def committed_records(
 
     Args:
         aborted: aborted transactions of the answer, as (producer id, first offset).
+        opened_bytes_max: bytes to which compressed batches may open, roughly; the result ends
+            before the batch that would exceed them. One batch is opened in any case.
     """
     view, found, trouble = laid_out(memoryview(fetched))
     committed = ReadCommittedFilter(aborted)
     starts: list[int] = []
+    room = _Room(opened_bytes_max, view)
     next_offset, leader_epoch = position, -1
     for start in found.starts:
         header = header_at(view, start)
@@ -49,6 +64,9 @@ def committed_records(
             continue
         batch = view[start : start + header.size]
         if committed.accepts(header, batch) and header.count:
+            if not room.takes(header, start):
+                trouble = None
+                break
             starts.append(start)
         next_offset, leader_epoch = header.next_offset, header.leader_epoch
     records = None
@@ -61,6 +79,42 @@ def committed_records(
             trouble, starts, next_offset, leader_epoch = _before_broken(view, starts, broken)
             next_offset = max(next_offset, position)
     return CommittedRecords(records, next_offset, found.cut_bytes, leader_epoch, trouble)
+
+
+@dataclass(slots=True)
+class _Room:
+    """Room for opened records.
+
+    A batch does not say how far it decompresses. The first one is opened to learn how many bytes
+    its records have; by that others are judged, and by how far it was compressed.
+    """
+
+    bytes_max: int | None
+    view: memoryview
+    _record_bytes: float = 0.0
+    _ratio: float = 0.0
+    _taken: float = 0.0
+
+    def takes(self, header: Header, start: int) -> bool:
+        """Returns True if there is room for a batch, or if it is the first one."""
+        if self.bytes_max is None:
+            return True
+        if not header.attributes & CODEC_BITS:
+            size = float(header.size)
+        else:
+            if not self._ratio:
+                self._learn(header, start)
+            size = max(self._record_bytes * header.count, self._ratio * header.size)
+        is_first, self._taken = not self._taken, self._taken + size
+        return is_first or self._taken <= self.bytes_max
+
+    def _learn(self, header: Header, start: int) -> None:
+        try:
+            opened_bytes = len(opened(self.view, [start]).data)
+        except BrokenBatch:
+            opened_bytes = header.size  # told when all are opened
+        self._ratio = max(1.0, opened_bytes / header.size)
+        self._record_bytes = opened_bytes / header.count
 
 
 def laid_out(fetched: memoryview) -> tuple[memoryview, Layout, BrokenBatch | None]:
@@ -76,8 +130,9 @@ def laid_out(fetched: memoryview) -> tuple[memoryview, Layout, BrokenBatch | Non
 
 def _before_broken(
     view: memoryview, starts: list[int], broken: BrokenBatch
-) -> tuple[BrokenBatch, list[int], int, int]:
-    """Returns the first batch that cannot be opened alone, and what stands before it."""
+) -> tuple[BrokenBatch | None, list[int], int, int]:
+    """Returns the first batch that cannot be opened alone, and what stands before it; the first
+    half of the batches if each can: they decompress too far together."""
     for at, start in enumerate(starts):
         try:
             opened(view, [start])
@@ -85,4 +140,8 @@ def _before_broken(
             header = header_at(view, start)
             before = header_at(view, starts[at - 1]) if at else None
             return alone, starts[:at], header.base_offset, before.leader_epoch if before else -1
-    return broken, [], broken.first_offset, -1
+    if len(starts) == 1:
+        return broken, [], broken.first_offset, -1
+    half = starts[: len(starts) // 2]
+    last = header_at(view, half[-1])
+    return None, half, last.next_offset, last.leader_epoch

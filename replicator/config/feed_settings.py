@@ -65,7 +65,7 @@ class AggregatorSettings(Table):
     epoch_seconds: Annotated[Float, Field(ge=1, le=3600)] = 600.0
     """Length of a loader's epoch, which ends with receipts."""
     memory_mib: Annotated[Int, Field(ge=64, le=65536)] = 512
-    """MiB of records that one loader buffers; above it fetching pauses."""
+    """MiB that the records of one loader take in any form; fetching pauses until there is room."""
     inserts_at_once: Annotated[Int, Field(ge=1, le=64)] = 4
     """Inserts that one loader runs at the same time."""
     refresh_seconds: Annotated[Float, Field(ge=1, le=3600)] = 30.0

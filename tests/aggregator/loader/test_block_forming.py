@@ -7,6 +7,7 @@ import pytest
 from aggregator.loader import block_forming
 from aggregator.loader.block_forming import BlockForming
 from aggregator.loader.dead_letters import dead_letters
+from aggregator.loader.seal_rule import SealRule
 from aggregator.tables.decoded import DeadRecord, Decoded
 from aggregator.tables.table_schema import INCARNATION, INCARNATION_TYPE, OWN_COLUMNS
 from balancer.plan import TopicPartition
@@ -38,6 +39,11 @@ class Store:
             dead=(DeadRecord(7, "other columns"),),
             unknown_hashes=frozenset({self.written, self.also}),
         )
+
+
+RULE = SealRule(
+    bytes_max=100, records_max=100, age_seconds=1.0, partition_bytes_max=10, loader_bytes_max=50
+)
 
 
 def forming(store):
@@ -104,6 +110,9 @@ class Progress:
     def __init__(self) -> None:
         self.sealed: list[str] = []
 
+    def buffer_of(self, table):
+        return 9, 9
+
     def draft(self, table, rule):
         return SimpleNamespace(table=table, slices=(), begin=0, end=9, records=9)
 
@@ -140,7 +149,7 @@ async def test_a_later_log_is_loaded_only_into_tables_that_tell_it_apart(
 
     store.schema, store.moment = current, moment
     assignment = SimpleNamespace(feed=SimpleNamespace(name="f", dead_letters="topic"), cluster="c")
-    loader = BlockForming(assignment, {}, SimpleNamespace(commit=commit), store, None, None)
+    loader = BlockForming(assignment, {}, SimpleNamespace(commit=commit), store, RULE, None)
     if is_parked:
         await loader._load(partition, "t")
         assert partition.loss_to_park.kind is LossKind.RECORDS_REFUSED

@@ -13,10 +13,27 @@ RULE = SealRule(
 )
 
 
-def test_a_partition_may_buffer_half_of_three_blocks_and_a_loader_half_of_its_memory():
+def test_a_partition_may_buffer_half_of_three_blocks_and_a_loader_a_quarter_of_its_memory():
     rule = seal_rule(FEED, 512 * MIB)
     assert rule.bytes_max == 10 * MIB
-    assert (rule.partition_bytes_max, rule.loader_bytes_max) == (15 * MIB, 256 * MIB)
+    assert (rule.partition_bytes_max, rule.loader_bytes_max) == (15 * MIB, 128 * MIB)
+
+
+def test_a_block_takes_a_sixteenth_of_the_memory_at_most():
+    assert seal_rule(FEED, 64 * MIB).bytes_max == 4 * MIB
+
+
+@pytest.mark.parametrize(("columns", "records"), [(0, 100), (1, 100), (10, 100), (500, 3)])
+def test_rows_of_many_columns_are_few(columns, records):
+    rule = replace(RULE, forms_bytes_max=3 * 24_000)
+    assert rule.for_columns(columns).records_max == records
+
+
+def test_a_block_is_expected_to_take_the_memory_of_its_cells_and_of_its_records():
+    assert RULE.forms_bytes(90, 50, 0) == 3 * 90
+    assert RULE.forms_bytes(900, 50, 0) == 3 * 100  # the rest of the buffer is in the next block
+    assert RULE.forms_bytes(90, 50, 10) == 3 * (90 + 16 * 500)
+    assert RULE.forms_bytes(90, 5000, 10) == 3 * (90 + 16 * 1000)
 
 
 @pytest.mark.parametrize(

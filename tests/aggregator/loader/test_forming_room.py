@@ -1,0 +1,92 @@
+"""Forming room: blocks wait while the forms of others fill the memory, and each has its turn."""
+
+import asyncio
+
+from aggregator.loader.forming_room import LETTER_BYTES, STANDS_SECONDS, FormingRoom, forms_bytes
+from aggregator.tables.decoded import DeadRecord, Decoded
+from replicator.runtime.clock import monotonic
+from tests.aggregator.formats.slices import slice_of
+
+
+async def begun(room: FormingRoom, size: int, ends: asyncio.Event, known: int | None = None):
+    """Begins a block, and returns its task and its room once it has any."""
+    got = asyncio.get_running_loop().create_future()
+
+    async def work() -> None:
+        async with room.taken(size) as taken:
+            if known is not None:
+                room.tell(taken, known)
+            got.set_result(taken)
+            await ends.wait()
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    return task, got
+
+
+async def test_a_block_waits_until_there_is_room_for_its_forms():
+    room, ends = FormingRoom(100), asyncio.Event()
+    first, _ = await begun(room, 60, ends)
+    second, got = await begun(room, 60, asyncio.Event())
+    assert not got.done() and room.size_bytes == 60
+    ends.set()
+    await first
+    async with asyncio.timeout(5):
+        await got
+    assert room.size_bytes == 60
+    second.cancel()
+
+
+async def test_a_block_that_is_too_large_is_formed_alone():
+    room = FormingRoom(100)
+    large, got = await begun(room, 500, asyncio.Event())
+    assert got.done() and not room.has(1, monotonic())
+    large.cancel()
+
+
+async def test_a_block_whose_table_is_gone_leaves_its_room_to_others():
+    room = FormingRoom(100)
+    stalled, got = await begun(room, 90, asyncio.Event())
+    other, other_got = await begun(room, 90, asyncio.Event())
+    assert not other_got.done()
+    room.tell(got.result(), 0)
+    async with asyncio.timeout(5):
+        await other_got
+    stalled.cancel()
+    other.cancel()
+
+
+async def test_others_go_on_one_by_one_beside_blocks_that_stand_still():
+    room, later = FormingRoom(100), monotonic() + 2 * STANDS_SECONDS
+    stalled, _ = await begun(room, 90, asyncio.Event())
+    assert not room.has(90, monotonic()) and room.has(90, later)
+    for _ in range(3):
+        async with room.taken(5):  # it fits
+            pass
+        assert room.has(90, later)
+    stalled.cancel()
+
+
+async def test_no_block_goes_beyond_the_room_once_none_is_stored_any_more():
+    room, later = FormingRoom(0), monotonic() + 2 * STANDS_SECONDS
+    first, _ = await begun(room, 90, asyncio.Event())
+    assert not room.has(90, later)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    assert room.has(90, later)
+
+
+async def test_a_block_that_is_cancelled_leaves_its_room():
+    room = FormingRoom(100)
+    task, _ = await begun(room, 90, asyncio.Event(), known=95)
+    assert room.size_bytes == 95
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert room.size_bytes == 0
+
+
+def test_dead_letters_count_with_the_bytes_of_their_records():
+    slices = [slice_of([b"x" * 10_000] * 3)]
+    dead = Decoded(dead=tuple(DeadRecord(at, "no") for at in range(3)))
+    assert forms_bytes(Decoded(), slices) == 0
+    assert forms_bytes(dead, slices) > 3 * (30_000 + LETTER_BYTES)
