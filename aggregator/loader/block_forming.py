@@ -40,6 +40,7 @@ from aggregator.loader.produced import Produced
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.refused_records import RefusedRecords
 from aggregator.loader.seal_rule import SealRule
+from aggregator.loader.stalled_tables import StalledTables
 from aggregator.loader.tally import Tally
 from aggregator.store.shard_store import CannotBeRecognized
 from aggregator.tables.decoded import DeadRecord, Decoded
@@ -111,6 +112,7 @@ class BlockForming:
     _tasks: dict[tuple[TopicPartition, str], asyncio.Task[None]] = field(
         init=False, default_factory=dict
     )
+    _stalled: StalledTables = field(init=False, default_factory=StalledTables)
     _search: ColumnSearch = field(
         init=False, default_factory=lambda: ColumnSearch(TABLE_MISSING_SECONDS)
     )
@@ -147,24 +149,49 @@ class BlockForming:
         return any(each == place for each, _ in self._tasks)
 
     def _start(self, partition: BlockPartition, rule: SealRule) -> None:
-        if partition.is_stopped:
+        if partition.is_stopped or not self._drop_stalled(partition, rule):
             return
         place, progress = partition.partition, partition.progress
         for draft in progress.replays():
-            self._run(place, draft.table, self._replay(partition, draft))
+            self._run(partition, draft.table, self._replay(partition, draft))
         for table in progress.due(rule, time.monotonic()):
             if (place, table) not in self._tasks:
-                self._run(place, table, self._load(partition, table))
+                self._run(partition, table, self._load(partition, table))
 
-    def _run(self, place: TopicPartition, table: str, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks[place, table] = task
+    def _drop_stalled(self, partition: BlockPartition, rule: SealRule) -> bool:
+        """Drops the records of tables that stand still where they take the room of others, and has
+        them read again once these tables take blocks. Returns False while no block may begin."""
+        place, progress, now = partition.partition, partition.progress, time.monotonic()
+        if any((place, table) not in self._tasks for table in progress.dropped):
+            # What is under way may end: it would have to be looked for otherwise.
+            partition.is_to_reread = not self._stalled.is_moving(place, now)
+            return False
+        if progress.buffered_bytes >= rule.partition_bytes_max:
+            before = set(progress.dropped)
+            for table in self._stalled.stalled(place, progress.tables, progress.loads, now):
+                progress.drop(table)
+            for table in progress.dropped.keys() - before:
+                log.warning(
+                    "event=table-left-behind %s %s-%d table=%s offset=%d: its block stands still; "
+                    "its records from there on are read again once it is stored",
+                    self.assignment.log_fields,
+                    *place,
+                    table,
+                    progress.dropped[table],
+                )
+        return True
+
+    def _run(self, partition: BlockPartition, table: str, work: Coroutine[Any, Any, None]) -> None:
+        place = partition.partition
+        task = self._tasks[place, table] = asyncio.create_task(work)
+        self._stalled.begin(place, table, partition.progress.loads, time.monotonic())
         task.add_done_callback(lambda _: self.wake.set())
 
     def _raise_failures(self) -> None:
         for key, task in list(self._tasks.items()):
             if task.done():
                 del self._tasks[key]
+                self._stalled.end(*key)
                 if task.cancelled():
                     continue
                 try:
@@ -197,7 +224,10 @@ class BlockForming:
         columns = len(schema.columns) if schema else 0
         rule = self.rule.for_columns(columns)
         expected = rule.forms_bytes(*progress.buffer_of(table), columns)
+        # To wait for room is no fault of the table.
+        self._stalled.end(place, table)
         async with self.room.taken(expected) as room:
+            self._stalled.begin(place, table, progress.loads, time.monotonic())
             await self._load_within(partition, progress.draft(table, rule), schema, room)
 
     async def _load_within(
@@ -319,6 +349,7 @@ class BlockForming:
             schema = await self.store.schema(place.topic, table)
             if schema is not None:
                 return schema
+            self._stalled.missing(place, table)
             if not is_told:
                 is_told = True
                 log.error(

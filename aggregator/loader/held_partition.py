@@ -30,6 +30,8 @@ class HeldPartition(Generic[P]):
         leader_epoch: source leader epoch of the last check of the position; -1: none.
         loss_to_park: loss that ends fetching; the partition is parked because of it.
         error: of the work on it, after which it begins anew from its intent.
+        is_to_reread: it begins anew from its intent, since records of a table were dropped that can
+            be loaded now.
         is_careful: it has begun anew: each record is tried before it is written.
         failure: loss because of which its last intent was not committed; it is parked as it was
             committed before.
@@ -44,6 +46,7 @@ class HeldPartition(Generic[P]):
     leader_epoch: int = -1
     loss_to_park: Loss | None = None
     error: PartitionError | None = None
+    is_to_reread: bool = False
     is_careful: bool = False
     failure: Loss | None = None
     is_frozen: bool = False
@@ -108,7 +111,7 @@ class HeldPartition(Generic[P]):
     @property
     def is_stopped(self) -> bool:
         """True if nothing more is done for it: it is parked, or begins anew."""
-        return self.is_to_park or self.error is not None
+        return self.is_to_park or self.is_to_reread or self.error is not None
 
     @property
     def is_fetching(self) -> bool:

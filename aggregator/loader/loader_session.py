@@ -224,6 +224,9 @@ class LoaderSession:
             if partition.error is not None:
                 await self._begin_anew(place, partition, partition.error)
                 continue
+            if partition.is_to_reread:
+                await self._hold_anew(place, partition)
+                continue
             self._freeze(partition)
             progress = partition.progress
             is_stopping = partition.is_settling or partition.is_frozen
@@ -268,22 +271,30 @@ class LoaderSession:
             before.failure = error.loss
             await self._park(place, before)
             return
+        if (anew := await self._hold_anew(place, before)) is not None:
+            self._failed_at[place] = anew.intent.offset
+            anew.is_careful = True
+
+    async def _hold_anew(
+        self, place: TopicPartition, before: HeldPartition
+    ) -> HeldPartition | None:
+        """Begins a partition anew from its intent; None if it is held no more, or to be parked."""
         await self.sink.forming.drop(place)
         # A commit of what was cancelled may be under way; the partition begins behind it.
         with suppress(IntentRefused):
             await self.intents.commit(before)
         if self.partitions.get(place) is not before or before.is_to_park:
-            return
-        self._failed_at[place] = before.intent.offset
+            return None
         anew = self.sink.hold(place, before.intent, -1)
         anew.is_settling, anew.is_frozen, anew.rows = (
             before.is_settling,
             before.is_frozen,
             before.rows,
         )
-        anew.is_careful = True
+        anew.is_careful = before.is_careful
         self.partitions[place] = anew
         self.reader.changed.set()
+        return anew
 
     async def _follow(self) -> bool:
         """Reads the driver's command; sets `ending` when the epoch is over.

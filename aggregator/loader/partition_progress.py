@@ -100,6 +100,7 @@ class PartitionProgress(Generic[S]):
         # A partition may feed a thousand tables, so that what is asked often is kept ready.
         self._in_flight = set(intent.blocks)
         self._marked = set(intent.tables)
+        self._dropped: dict[str, int] = {}
         self._waiting: list[tuple[int, str]] = []
         """Heap of first buffered offsets; those that are no longer the first are dropped later."""
 
@@ -140,7 +141,7 @@ class PartitionProgress(Generic[S]):
                 table.replayed.append(again)
             begin = table.block.end
         later = part if int(part.offset[0]) >= begin else part.between(begin, end)
-        if len(later.offset):
+        if len(later.offset) and name not in self._dropped:
             if not table.buffer:
                 heappush(self._waiting, (int(later.offset[0]), name))
             table.append(later, now)
@@ -163,6 +164,7 @@ class PartitionProgress(Generic[S]):
         while waiting and self._tables[waiting[0][1]].first != waiting[0][0]:
             heappop(waiting)
         begins = [block.begin for block in self.in_flight.values()]
+        begins += self._dropped.values()
         return min([self.position, *begins, *(first for first, _ in waiting[:1])])
 
     @property
@@ -314,6 +316,23 @@ class PartitionProgress(Generic[S]):
         """Notes that an operator dropped the block of a table: a loss that the verifier is told."""
         self.loaded(table)
         self._losses += 1
+
+    # -- tables that stand still
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """First offset of the records of each table that were dropped. They are read again by a
+        progress that begins anew from the next intent."""
+        return self._dropped
+
+    def drop(self, table: str) -> None:
+        """Drops the buffered records of a table, and those that are read from now on: others need
+        the room. The offset stays before them."""
+        state = self._tables[table]
+        if state.first is not None:
+            # None is in the buffer of a table that was dropped before.
+            self._dropped[table] = state.first
+            state.buffer, state.size_bytes, state.records = [], 0, 0
 
     # -- forced flush
 

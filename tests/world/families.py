@@ -165,6 +165,7 @@ FAMILIES: Mapping[str, Family] = {
     "sinks": _sinks(SinkCourse(), of_sinks.MUTATIONS),
     "sink_kills": _sinks(SINK_KILLS),
     "sink_rests": _sinks(SINK_RESTS, of_sinks.OF_RESTS),
+    "sink_stalls": _sinks(of_sinks.RETURNS),
     "objects": _objects(ObjectCourse(), of_objects.MUTATIONS),
     "object_kills": _objects(OBJECT_KILLS),
     "object_rests": _objects(OBJECT_RESTS, of_objects.OF_RESTS),

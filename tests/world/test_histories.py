@@ -10,7 +10,7 @@ from tests.world.families import FAMILIES
 from tests.world.played import played
 from tests.world.played_seeds import record_seeds
 from tests.world.sinks.history import play as play_sinks
-from tests.world.sinks.mutations import COMMITS
+from tests.world.sinks.mutations import COMMITS, CROWDED
 
 SEEDS = {
     "mirror": 2,
@@ -43,6 +43,7 @@ FOUND_AT = {
     ("sinks", "uncommitted parts count"): 1,
     ("sinks", "one replica is believed"): 2,
     ("sink_rests", "the store is not asked for rows"): 1,
+    ("sinks", "dropped records are not read again"): 1,
     ("objects", "completed before the intent"): 1,
     ("claims", "the condition is not tried"): 5,
     ("claims", "a lost claim counts as won"): 1,
@@ -84,3 +85,7 @@ def test_mutations_are_known_by_their_names() -> None:
 
 def test_without_a_quorum_rows_that_only_a_disk_has_are_not_taken_for_stored() -> None:
     assert play_sinks(1, COMMITS).records
+
+
+def test_a_table_that_fills_its_partitions_and_stands_still_stops_no_other() -> None:
+    assert play_sinks(2, CROWDED).records

@@ -108,6 +108,32 @@ class Life:
             self.progress.seal(draft, "abcd1234", 1_700_000_000_000)
             self.pending.append(draft)
 
+    def drop(self, number):
+        """Drops what is buffered of one table, which stands still."""
+        tables = sorted(self.progress.tables)
+        if tables:
+            self.progress.drop(tables[number % len(tables)])
+
+    def reread(self):
+        """Begins anew from the next intent; what was sent and not noted is repeated."""
+        self.commit()
+        self.progress = PartitionProgress(self.committed[-1])
+        self.pending = []
+
+    def sealed(self):
+        """Seals what is due, and returns the drafts once an intent names them."""
+        before = len(self.pending)
+        self.seal()
+        self.commit()
+        return self.pending[before:]
+
+    def load_all(self, drafts):
+        """Sends some of the blocks that intents name."""
+        for draft in drafts:
+            self.store(draft)
+            self.progress.loaded(draft.table)
+            self.pending.remove(draft)
+
     def replay(self):
         for draft in self.progress.replays():
             assert draft.replayed is not None
@@ -127,6 +153,8 @@ def finish(life):
     """Reads to the end, and loads everything by a forced flush."""
     end = len(life.log.tables)
     life.load(len(life.pending))
+    if life.progress.dropped:
+        life.reread()
     life.log.read(life.progress, end, life.now)
     life.replay()
     for _ in range(200):

@@ -107,6 +107,8 @@ async def test_a_hash_that_stays_unknown_does_not_keep_another_one_from_being_lo
 class Progress:
     """Progress of a partition with one block to seal."""
 
+    loads = 0
+
     def __init__(self) -> None:
         self.sealed: list[str] = []
 

@@ -32,6 +32,8 @@ def steps():
             st.tuples(st.just("give up flush"), st.just(0)),
             st.tuples(st.just("commit"), st.just(0)),
             st.tuples(st.just("compact"), st.integers(0, 59)),
+            st.tuples(st.just("drop"), st.integers(0, 3)),
+            st.tuples(st.just("reread"), st.just(0)),
         ),
         max_size=40,
     )
@@ -71,6 +73,10 @@ def test_every_record_is_stored_once_whatever_dies_and_the_verdicts_find_nothing
         elif what == "compact" and amount < len(tables):
             life.log.tables[amount] = None
             life.is_compacted = True
+        elif what == "drop":
+            life.drop(amount)
+        elif what == "reread":
+            life.reread()
     finish(life)
     sent = {(name, at) for at, name in enumerate(tables) if name is not None}
     left = {(name, at) for at, name in enumerate(life.log.tables) if name is not None}
@@ -264,6 +270,45 @@ def test_a_table_whose_block_is_in_flight_takes_no_other_tables_room():
     assert life.progress.buffered_bytes == 60
     life.log.read(life.progress, 11, life.now)
     assert life.progress.due(RULE, life.now) == []
+
+
+def test_others_go_on_beside_a_dropped_table_and_its_records_are_read_again():
+    tables = ["a", "b"] * 300
+    life = Life(Log(tables))
+    life.begin()
+    life.log.read(life.progress, 8, life.now)
+    life.now += 10
+    life.seal()
+    life.commit()
+    [stalled, other] = life.pending
+    life.load_all([other])
+    while life.progress.position < len(tables):
+        life.log.read(life.progress, life.progress.position + 8, life.now)
+        life.now += 10
+        life.progress.drop("a")
+        life.load_all(life.sealed())
+        assert life.progress.buffered_bytes == 0
+    assert life.progress.dropped == {"a": 8}
+    assert life.progress.offset == stalled.begin == 0
+    life.load_all([stalled])
+    assert life.progress.offset == 8
+    life.reread()
+    assert (life.progress.position, life.progress.dropped) == (8, {})
+    finish(life)
+    assert set(life.stored) == {(name, at) for at, name in enumerate(tables)}
+    assert set(life.stored.values()) == {1}
+
+
+def test_nothing_is_dropped_of_a_table_without_a_buffer():
+    life = Life(Log(["a", "a"]))
+    life.begin()
+    life.log.read(life.progress, 1, life.now)
+    life.now += 10
+    life.load_all(life.sealed())
+    life.progress.drop("a")
+    assert life.progress.dropped == {}
+    life.log.read(life.progress, 2, life.now)
+    assert life.progress.buffered_bytes == 10
 
 
 def test_each_intent_keeps_the_name_of_its_log():

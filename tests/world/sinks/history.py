@@ -15,8 +15,11 @@ from tests.world.sinks import resting
 from tests.world.sinks.end_checks import differences
 from tests.world.sinks.faults import FAULTS, REBUILDS
 from tests.world.sinks.feed_history import FeedHistory
+from tests.world.sinks.keeper import KeptTable
 from tests.world.sinks.scene import Course, Scene
 from tests.world.sinks.sink_loop import SinkLoop, run
+
+REFUSAL = (497, "Not enough privileges")
 
 
 class History(FeedHistory[Scene]):
@@ -29,10 +32,22 @@ class History(FeedHistory[Scene]):
             return
         assert checks is not None
         stalled = scene.feeding.keeper.tables[scene.course.stalls]
-        stalled.refusal = (497, "Not enough privileges")
+        if scene.course.returns_seconds:
+            scene.loop.in_background(self._refuse(stalled))
+            return
+        stalled.refusal = REFUSAL
         while scene.loop.time() < scene.course.seconds:
             await asyncio.sleep(1.0)
             checks.check_waits(stalled.name, scene.course.bound_seconds)
+
+    async def _refuse(self, table: KeptTable) -> None:
+        """Lets a table take inserts and not, in turns, beside all other faults."""
+        while self.is_loaded:
+            table.refusal = REFUSAL
+            await asyncio.sleep(self.scene.course.returns_seconds)
+            table.refusal = None
+            await asyncio.sleep(self.scene.course.returns_seconds / 4)
+        table.refusal = None
 
     def mend_store(self) -> None:
         feeding = self.scene.feeding

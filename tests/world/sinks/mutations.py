@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.intent import Intent
 from aggregator.loader.acquisition import Acquired, Acquisition
 from aggregator.loader.assembly import MAKERS, Makers
@@ -19,6 +20,7 @@ from aggregator.loader.forced_flush import ForcedFlush
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.partition_progress import PartitionProgress
 from aggregator.loader.pause_watch import PauseWatch
 from aggregator.loader.produced import Produced
 from aggregator.loader.shard_tables import ShardTables
@@ -132,6 +134,37 @@ class NeverGivenUp(dict[TopicPartition, HeldPartition]):
     def __setitem__(self, place: TopicPartition, partition: HeldPartition) -> None:
         assert partition.flush is not None
         partition.flush = AwaitsFlushes(partition.flush.ended_at)
+        super().__setitem__(place, partition)
+
+
+class ForgetsDropped(PartitionProgress[RecordSlice]):
+    """Drops records of a table as if nobody had read them."""
+
+    def drop(self, table: str) -> None:
+        super().drop(table)
+        self._dropped.clear()
+
+
+class NeverReadAgain(dict[TopicPartition, HeldPartition]):
+    """Partitions whose dropped records are not read again."""
+
+    def __setitem__(self, place: TopicPartition, partition: HeldPartition) -> None:
+        partition.progress.__class__ = ForgetsDropped
+        super().__setitem__(place, partition)
+
+
+class KeepsRoom(PartitionProgress[RecordSlice]):
+    """Drops nothing."""
+
+    def drop(self, table: str) -> None:
+        pass
+
+
+class NeverDropped(dict[TopicPartition, HeldPartition]):
+    """Partitions in which tables that stand still keep their room."""
+
+    def __setitem__(self, place: TopicPartition, partition: HeldPartition) -> None:
+        partition.progress.__class__ = KeepsRoom
         super().__setitem__(place, partition)
 
 
@@ -262,6 +295,17 @@ COMMITS = Course(seconds=40.0, shard=(2, 0), only=("lose answers",))
 """Course in which commits of parts get no answer, and half of them are not made."""
 STALL = Course(seconds=60.0, stalls="delays", bound_seconds=12.0)
 """Course in which nothing fails, and a table takes no inserts."""
+CROWDED = replace(STALL, seconds=45.0, block_mib=0.01, bound_seconds=20.0)
+"""The same with partitions that a table fills that stands still."""
+RETURNS = Course(
+    seconds=90.0,
+    fault_seconds=8.0,
+    stalls="delays",
+    returns_seconds=16.0,
+    block_mib=0.01,
+    only=("kill a loader soon", "strike at an intent", "stop a loader"),
+)
+"""Course in which a table that filled its partitions takes inserts again; loaders are struck."""
 
 MUTATIONS = (
     Mutation(37, "intents are not awaited", Makers(intent_committer=CommitsLater), USUAL),
@@ -278,6 +322,8 @@ MUTATIONS = (
     Mutation(42, "dead letters come before", Makers(intent_committer=LettersApart), USUAL),
     Mutation(42, "dead letters come behind", Makers(intent_committer=LettersAfter), USUAL),
     Mutation(45, "flushes are not given up", Makers(partitions=NeverGivenUp), STALL),
+    Mutation(45, "stalled tables keep their room", Makers(partitions=NeverDropped), CROWDED),
+    Mutation(45, "dropped records are not read again", Makers(partitions=NeverReadAgain), RETURNS),
     Mutation(58, "one replica is believed", _stores(BelievesTheFirst), REBUILDS),
 )
 OF_RESTS = tuple(

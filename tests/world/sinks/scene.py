@@ -31,7 +31,10 @@ class Course:
         fault_seconds: mean time between two faults.
         only: names of the faults that are dealt; empty: some of all, by the dice.
         shard: numbers of replicas and of the quorum; None: by the dice.
-        stalls: table that takes no inserts while there is load; then nothing else fails.
+        stalls: table that takes no inserts while there is load; then nothing else fails, unless it
+            returns.
+        returns_seconds: time after which that table takes inserts again, and then no more; 0: none.
+        block_mib: size of blocks, None: that of the product. Small ones soon fill a partition.
         bound_seconds: time within which each record of the other tables is stored.
         driving: driver that looks for partitions again and again; None: the first look is the only
             one.
@@ -46,6 +49,8 @@ class Course:
     only: tuple[str, ...] = ()
     shard: tuple[int, int] | None = None
     stalls: str = ""
+    returns_seconds: float = 0.0
+    block_mib: float | None = None
     bound_seconds: float = math.inf
     driving: Driving | None = None
 
@@ -90,6 +95,7 @@ class Scene(FeedScene[Feeding]):
             replicas,
             quorum,
             WINDOW_SECONDS,
+            **({} if course.block_mib is None else {"block_mib": course.block_mib}),
         )
         self.senders = [
             FeedSender(self.feeding.cluster, place, random.Random(self.dice.random()))
