@@ -164,7 +164,10 @@ class RecordSlice:
         """
 
         def moved(places: Ints) -> Ints:
-            return np.where(places < 0, -1, places + shift)
+            found = places + shift
+            if (is_null := places < 0).any():
+                found[is_null] = -1
+            return found
 
         return replace(
             self,
