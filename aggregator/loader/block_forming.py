@@ -128,8 +128,10 @@ class BlockForming:
                 self._raise_failures()
                 held = list(self.partitions.values())
                 rule = self.rule.while_buffered([each.progress.buffered_bytes for each in held])
+                read_bytes = sum(each.buffered_bytes for each in held)
                 for partition in held:
-                    self._start(partition, rule)
+                    if self._drop_stalled(partition, rule, read_bytes):
+                        self._start(partition, rule)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(TICK_SECONDS):
                         await self.wake.wait()
@@ -149,8 +151,6 @@ class BlockForming:
         return any(each == place for each, _ in self._tasks)
 
     def _start(self, partition: BlockPartition, rule: SealRule) -> None:
-        if partition.is_stopped or not self._drop_stalled(partition, rule):
-            return
         place, progress = partition.partition, partition.progress
         for draft in progress.replays():
             self._run(partition, draft.table, self._replay(partition, draft))
@@ -158,15 +158,22 @@ class BlockForming:
             if (place, table) not in self._tasks:
                 self._run(partition, table, self._load(partition, table))
 
-    def _drop_stalled(self, partition: BlockPartition, rule: SealRule) -> bool:
+    def _drop_stalled(self, partition: BlockPartition, rule: SealRule, read_bytes: int) -> bool:
         """Drops the records of tables that stand still where they take the room of others, and has
-        them read again once these tables take blocks. Returns False while no block may begin."""
+        them read again once these tables take blocks. Returns False while no block may begin.
+
+        Args:
+            read_bytes: of all partitions.
+        """
+        if partition.is_stopped:
+            return False
         place, progress, now = partition.partition, partition.progress, time.monotonic()
         if any((place, table) not in self._tasks for table in progress.dropped):
             # What is under way may end: it would have to be looked for otherwise.
             partition.is_to_reread = not self._stalled.is_moving(place, now)
             return False
-        if progress.buffered_bytes >= rule.partition_bytes_max:
+        is_full = progress.buffered_bytes >= rule.partition_bytes_max
+        if is_full or rule.stops_reading(partition.buffered_bytes, read_bytes):
             before = set(progress.dropped)
             for table in self._stalled.stalled(place, progress.tables, progress.loads, now):
                 progress.drop(table)

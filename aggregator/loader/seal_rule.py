@@ -51,6 +51,15 @@ class SealRule:
         rows = self.forms_bytes_max // (FORMS * CELL_BYTES * max(count, 1))
         return replace(self, records_max=max(1, min(self.records_max, rows)))
 
+    def stops_reading(self, partition_bytes: int, loader_bytes: int) -> bool:
+        """Returns True if a partition is not fetched.
+
+        Args:
+            partition_bytes, loader_bytes: read and not loaded, with blocks under way.
+        """
+        loader_max = self.loader_bytes_max * READ_PART / BUFFERED_PART
+        return partition_bytes >= PARTITION_BLOCKS * self.bytes_max or loader_bytes >= loader_max
+
     def forms_bytes(self, size_bytes: int, records: int, columns: int) -> int:
         """Returns the memory that the forms of a buffer's next block take, as it is expected.
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from aggregator.loader.seal_rule import MIB, SealRule, seal_rule
+from aggregator.loader.seal_rule import MIB, READ_PART, SealRule, seal_rule
 from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
 
 FEED = ClickHouseFeed.model_validate({**ANY_FEED, "block_mib": 10.0})
@@ -58,3 +58,19 @@ def test_partitions_share_the_memory_only_while_it_is_short(buffered, partition_
 )
 def test_the_fewest_buffers_are_sealed_that_leave_the_others_room(sizes, largest):
     assert RULE.largest(sizes) == set(largest)
+
+
+@pytest.mark.parametrize(
+    ("partition", "loader", "stops"),
+    [(299, 99, False), (300, 99, True), (10, 100, True)],
+)
+def test_a_partition_is_not_fetched_beyond_three_blocks_or_half_of_the_memory(
+    partition, loader, stops
+):
+    assert RULE.stops_reading(partition, loader) is stops
+
+
+def test_the_reader_stops_where_the_rule_says_so():
+    rule = seal_rule(FEED, 512 * MIB)
+    assert rule.stops_reading(0, int(READ_PART * 512 * MIB))
+    assert not rule.stops_reading(0, int(READ_PART * 512 * MIB) - 1)
