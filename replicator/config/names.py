@@ -44,6 +44,12 @@ def witness_group(route_key: str, topic: str) -> str:
     return f"sluice.{route_key}.witness.{topic}"
 
 
+def vectors_group(group: str) -> str:
+    """Returns the group that keeps the vectors of a group whose commits have metadata of their
+    own."""
+    return f"{OWN_PREFIX}vectors.{group}"
+
+
 def carrier_id(route_key: str, number: int) -> str:
     """Returns the transactional id of a carrier."""
     return f"sluice.{route_key}.{number}"

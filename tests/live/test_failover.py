@@ -20,6 +20,7 @@ from replicator.groups.membership.primary_store import PrimaryStore
 from replicator.groups.membership.unmovable_store import UnmovableStore
 from replicator.groups.planning.plan import decode, encode
 from replicator.groups.progress import vector_metadata
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.live.both_ends import stable_ends
 from tests.live.failover_command import (
     TIMEOUT,
@@ -299,6 +300,32 @@ def test_where_nothing_is_known_an_operator_has_to_choose(sluice, copied, region
         plan = json.loads(out)
         assert [move["case"] for move in plan["groups"][0]["moves"]] == ["chosen"] * 2
         assert applied(sluice, copied, plan["id"])[0] == ExitCode.DONE
+
+
+def test_metadata_of_an_application_moves_byte_for_byte_and_its_vector_beside_it(sluice, copied):
+    of_streams = "AgAAAZNy3kAAAAAEAmlkAAAAAQ=="
+    west, east = (Groups(region, copied.settings(region)) for region in (copied.west, copied.east))
+    places = [TopicPartition(copied.topic, number) for number in range(PARTITIONS)]
+    assert west.write(copied.group, {places[0]: (33, of_streams), places[1]: (20, "ü {}")}) == {}
+    copied.until_copied()
+    plan = planned(sluice, copied)
+    assert applied(sluice, copied, plan["id"])[0] == ExitCode.DONE
+    beside = f"sluice.vectors.{copied.group}"
+    found = east.commits([copied.group, beside], places)
+    assert found[copied.group] == {
+        places[0]: OffsetAndMetadata(33, of_streams),
+        places[1]: OffsetAndMetadata(20, "ü {}"),
+    }
+    vectors = {at: vector_metadata.decode(it.metadata) for at, it in found[beside].items()}
+    assert vectors == {
+        places[0]: {copied.west: 33, copied.east: 0},
+        places[1]: {copied.west: 20, copied.east: 0},
+    }
+    assert verified(sluice, copied, plan["id"])[0] == ExitCode.DONE
+    assert applied(sluice, copied, plan["id"])[0] == ExitCode.DONE
+    # The vector is read from Kafka, where it counts for the offset beside which it stands.
+    again = planned(sluice, copied)["groups"][0]["moves"][0]
+    assert again["target_vector"] == {copied.west: 33, copied.east: 0}
 
 
 def test_share_groups_are_named_with_the_reason_why_no_plan_moves_them(sluice, copied):

@@ -17,7 +17,7 @@ from deploy.lab.process import free_port
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
 from replicator.groups.membership.groups import GroupActive, Groups
-from replicator.groups.progress.vector_metadata import decode, encode
+from replicator.groups.progress.vector_metadata import committed_text, decode
 from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.live.conftest import ClusterMaker, TopicMaker
@@ -128,15 +128,22 @@ def test_groups_that_are_no_consumers_are_listed_with_their_members(
 
 
 def test_hundreds_of_partitions_are_set_at_once_with_their_vectors(
-    groups, name, known_topic: TopicMaker
+    groups, name, aggregate, known_topic: TopicMaker
 ):
     topic = known_topic(300)
     vectors = {n: {"west": n, "east": 10**12 + n} for n in range(300)}
-    offsets = {TopicPartition(topic, n): (n + 1, encode(vector)) for n, vector in vectors.items()}
+    offsets = {
+        TopicPartition(topic, n): (n + 1, committed_text(vector)) for n, vector in vectors.items()
+    }
     assert groups.write(name, offsets) == {}
     found = groups.commits([name], offsets)[name]
     assert found == {partition: OffsetAndMetadata(*it) for partition, it in offsets.items()}
     assert {partition.partition: decode(it.metadata) for partition, it in found.items()} == vectors
+    # librdkafka reads metadata up to a zero byte, which vectors therefore end with.
+    with closing(Consumer({**aggregate.librdkafka_options(), "group.id": name})) as consumer:
+        places = [KafkaTopicPartition(topic, n) for n in range(300)]
+        held = {row.partition: decode(row.metadata) for row in consumer.committed(places, 30)}
+    assert held == vectors
 
 
 def test_a_group_that_does_not_exist_has_nothing_and_is_made_by_writing(

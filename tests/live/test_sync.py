@@ -27,6 +27,7 @@ from replicator.groups.offset_sync.region_sync import OtherRegion
 from replicator.groups.offset_sync.sync import DECISIONS_AGE_MS_MAX, OffsetSync, other_region
 from replicator.groups.planning.knowledge import GroupProgress, Knowledge, Progress, Request
 from replicator.groups.progress.vector_metadata import decode
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.kafka.tail.consumer_offsets import commit_tailer
 from replicator.kafka.tail.tail_position import Portion
 from tests.live.conftest import TopicMaker
@@ -139,6 +140,25 @@ def test_a_position_follows_where_the_group_lives_on_and_back_again(scene):
     scene.once()
     assert scene.held() == Progress(0, {"west": 3, "east": 0})
     assert (scene.sync.counts.groups, scene.sync.counts.written) == (1, 3)
+
+
+def test_an_applications_metadata_arrives_as_it_is_and_the_vector_beside_it(scene):
+    of_streams = "AgAAAZNy3kAAAAAA"
+    scene.regions.commit_rows("west", [(scene.group, scene.partition, 12, of_streams)])
+    scene.once()
+    beside = f"sluice.vectors.{scene.group}"
+    found = scene.east.commits([scene.group, beside], [scene.partition])
+    assert found[scene.group] == {scene.partition: OffsetAndMetadata(2, of_streams)}
+    west, east = scene.regions.name["west"], scene.regions.name["east"]
+    assert found[beside][scene.partition].offset == 2
+    assert decode(found[beside][scene.partition].metadata) == {west: 10, east: 2}
+    scene.once()
+    assert scene.sync.counts.written == 1
+    # The next times at the same offset.
+    scene.regions.commit_rows("west", [(scene.group, scene.partition, 12, "AgAAAZNy3kEAAAAA")])
+    scene.once()
+    found = scene.east.commits([scene.group], [scene.partition])
+    assert found[scene.group] == {scene.partition: OffsetAndMetadata(2, "AgAAAZNy3kEAAAAA")}
 
 
 def test_the_vector_of_the_groups_own_commit_is_kept(scene):

@@ -14,7 +14,7 @@ from typing import Any
 from balancer.plan import TopicPartition
 from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.planning.plan import GroupPlan, Move, Plan
-from replicator.groups.progress.vector_metadata import decode, encode
+from replicator.groups.progress.vector_metadata import committed_text, decode, is_foreign
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 SCHEMA_VERSION = 1
@@ -123,11 +123,33 @@ def is_of(record: PrimaryRegion | None, plan: Plan) -> bool:
 
 
 def planned(group: GroupPlan) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Returns what to commit for a group; a vector too large for a broker is left out."""
+    """Returns what to commit for a group; a vector too large for a broker is left out.
+
+    The metadata is the application's own, or else the vector; beside() has the others.
+    """
     return {
         move.topic_partition: OffsetAndMetadata(move.resume, _metadata(move))
         for move in group.moves
         if move.resume is not None
+    }
+
+
+def beside(group: GroupPlan, before: Commits, written: Commits) -> Commits:
+    """Returns the vectors to commit beside a group's commits with the application's metadata.
+
+    Args:
+        before: the group's commits in the target. Those that are not as planned keep what stands
+            beside them.
+        written: what is to be written in their place.
+    """
+    kept = {
+        place: commit for place, commit in planned(group).items() if before.get(place) == commit
+    }
+    offsets = {place: commit.offset for place, commit in (kept | dict(written)).items()}
+    return {
+        move.topic_partition: OffsetAndMetadata(offsets[move.topic_partition], _vector_text(move))
+        for move in group.moves
+        if move.metadata and move.topic_partition in offsets
     }
 
 
@@ -138,20 +160,30 @@ def state_of(move: Move, found: OffsetAndMetadata | None) -> MoveState:
     if found is None:
         return MoveState.OPEN
     if found.offset == move.resume:
-        return _beside(move, decode(found.metadata))
+        return _with_metadata(move, found) if move.metadata else _with_vector(move, found)
     if found.offset == move.target_committed:
         return MoveState.OPEN
     # Writing the position again would skip records, or take back what was read since.
     return MoveState.MOVED_ON if found.offset > move.resume else MoveState.OVERTAKEN
 
 
-def _beside(move: Move, vector: Mapping[str, int]) -> MoveState:
+def _with_metadata(move: Move, found: OffsetAndMetadata) -> MoveState:
+    """Returns the state of a position at the planned offset, by the application's metadata."""
+    if found.metadata == move.metadata:
+        return MoveState.AS_PLANNED
+    own = found.metadata if is_foreign(found.metadata) else ""
+    is_unchanged = (move.resume, own) == (move.target_committed, move.target_metadata)
+    is_ours = bool(decode(found.metadata))
+    return MoveState.OPEN if is_unchanged or is_ours else MoveState.MOVED_ON
+
+
+def _with_vector(move: Move, found: OffsetAndMetadata) -> MoveState:
     """Returns the state of a position whose offset is already the planned one, by its vector.
 
     The offset sync often leaves a position like this. Without its vector a group reads again what
     it has read elsewhere.
     """
-    wanted = decode(_metadata(move))
+    wanted, vector = decode(_metadata(move)), decode(found.metadata)
     if vector == wanted:
         return MoveState.AS_PLANNED
     if (move.resume, vector) == (move.target_committed, move.target_vector):
@@ -229,8 +261,12 @@ def _offset(commits: Commits | None, move: Move) -> int | None:
 
 
 def _metadata(move: Move) -> str:
+    return move.metadata or _vector_text(move)
+
+
+def _vector_text(move: Move) -> str:
     try:
-        return encode(move.vector) if move.vector else ""
+        return committed_text(move.vector) if move.vector else ""
     except ValueError:
         # Without the vector, the group's helper reads again what it could have left out.
         return ""

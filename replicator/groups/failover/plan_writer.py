@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from balancer.plan import TopicPartition
+from replicator.config.names import vectors_group
 from replicator.groups.failover.attempt import Attempt
 from replicator.groups.failover.fresh_plans import FreshPlans
 from replicator.groups.failover.outcome import (
@@ -18,6 +19,7 @@ from replicator.groups.failover.outcome import (
     GroupOutcome,
     MoveState,
     Outcome,
+    beside,
     is_of,
     outcome_of,
     planned,
@@ -116,7 +118,7 @@ class PlanWriter:
             positions = wanted[name]
             if name in begun:
                 positions = self._writable(name, positions, logs)
-            if self._write(name, positions):
+            if self._write(name, positions, before[name]):
                 yield Step(left, f"wrote the offsets of {name}")
         return self._read_back(before)
 
@@ -217,9 +219,15 @@ class PlanWriter:
         yield Step(left, "recorded in Redis where the groups live")
         return set(names)
 
-    def _write(self, name: str, wanted: Commits) -> bool:
-        """Writes a group's offsets; returns True if they were sent. Notes why they are not."""
-        if not wanted or name in self._attempt.obstacles:
+    def _write(self, name: str, wanted: Commits, before: Commits) -> bool:
+        """Writes a group's offsets; returns True if they were sent. Notes why they are not.
+
+        Args:
+            before: the group's commits in the target.
+        """
+        # The vectors go first: an offset without its own has the group read again.
+        vectors = beside(self._groups[name], before, wanted)
+        if not (wanted or vectors) or name in self._attempt.obstacles:
             return False
         try:
             # Another plan may record the group between this read and the write. Then both plans
@@ -228,8 +236,11 @@ class PlanWriter:
                 self._records |= joined([found, self._records.get(name, found)])
             if not self._is_ours(name):
                 return False
-            self._attempt.sent.add(name)
-            refused = self._target.groups.write(name, wanted)
+            if wanted:
+                self._attempt.sent.add(name)
+            refused = self._target.groups.write(vectors_group(name), vectors) if vectors else {}
+            if wanted and not refused:
+                refused = self._target.groups.write(name, wanted)
         except GroupActive:
             why = f"it has members in {self._plan.target} now: stop them, and apply again"
             self._attempt.note([name], MoveState.OPEN, why)

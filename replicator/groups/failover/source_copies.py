@@ -13,8 +13,13 @@ from replicator.groups.failover.ledger_view import LedgerView, ledger_view
 from replicator.groups.membership.primary_region import regions
 from replicator.groups.membership.primary_store import PrimaryStore
 from replicator.groups.membership.unmovable_store import UnmovableStore
-from replicator.groups.planning.knowledge import GroupProgress, Progress, Request
-from replicator.groups.progress.vector_metadata import decode
+from replicator.groups.planning.knowledge import (
+    GroupProgress,
+    Request,
+    progress_of,
+    vectors_groups,
+)
+from replicator.kafka.protocol.commit_record import Commit
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.ledger.entries import Entries, decoded
 from replicator.mirror.ledger.ledger import groups_of
@@ -56,7 +61,8 @@ class SourceCopies:
     def commits(self, request: Request) -> tuple[GroupProgress, dict[str, frozenset[str]]]:
         """Returns commits on the requested topics, and by group the other topics with commits."""
         with self._commit_store() as store:
-            found = store.commits(sorted(request.groups))
+            found = _rows(store.commits(sorted(request.groups)))
+            beside = _rows(store.commits(vectors_groups(found)))
         left_out = {
             group: frozenset({partition.topic for partition in commits} - request.topics)
             for group, commits in found.items()
@@ -64,11 +70,11 @@ class SourceCopies:
         }
         wanted = {
             group: {
-                partition: Progress(commit.offset, decode(commit.metadata))
-                for partition, commit in commits.items()
+                partition: progress
+                for partition, progress in of_group.items()
                 if request.topics is None or partition.topic in request.topics
             }
-            for group, commits in found.items()
+            for group, of_group in progress_of(found, beside).items()
         }
         return wanted, {group: topics for group, topics in left_out.items() if topics}
 
@@ -140,3 +146,15 @@ class SourceCopies:
 
     def _commit_store(self) -> CommitStore:
         return CommitStore(self._url, self._source, timeout_seconds=self._timeout_seconds)
+
+
+def _rows(
+    commits: Mapping[str, Mapping[TopicPartition, Commit]],
+) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
+    return {
+        group: {
+            partition: OffsetAndMetadata(commit.offset, commit.metadata)
+            for partition, commit in of_group.items()
+        }
+        for group, of_group in commits.items()
+    }

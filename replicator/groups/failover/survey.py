@@ -27,11 +27,13 @@ from replicator.groups.failover.target_logs import TargetLogs, first_look, offse
 from replicator.groups.membership.group_types import unmovable
 from replicator.groups.membership.groups import Groups
 from replicator.groups.planning.knowledge import (
+    GroupProgress,
     Knowledge,
     LogRange,
     PartitionFacts,
     Request,
     progress_of,
+    vectors_groups,
 )
 from replicator.groups.progress.aggregate import Aggregate, Known
 from replicator.kafka.admin.admin import Admin
@@ -128,7 +130,7 @@ class Survey:
         give_up_at = time.monotonic() + patience
         with self._makers.threads(THREADS) as threads:
             active = threads.submit(self._groups.active, request.groups)
-            held = threads.submit(self._groups.commits, request.groups, partitions)
+            held = threads.submit(self._held, request.groups, partitions)
             copied = threads.submit(self._copies.ledgers, commits, is_whole=age_ms is not None)
             logs = first_look(self._admin, {partition.topic for partition in partitions})
             # A group may have committed on some partitions of a topic only, and a switchover
@@ -149,7 +151,7 @@ class Survey:
             facts = answers.until(give_up_at) if answers else SourceFacts()
             return Knowledge(
                 commits=commits,
-                target_commits=progress_of(held.result()),
+                target_commits=held.result(),
                 partitions={
                     partition: _facts(partition, here, there, logs, now[partition], facts)
                     for partition in logs.ends
@@ -177,6 +179,12 @@ class Survey:
         if facts.groups is None:
             return self._copies.unmovable()
         return unmovable({name: group.type for name, group in facts.groups.items()})
+
+    def _held(
+        self, groups: Collection[str], partitions: Collection[TopicPartition]
+    ) -> GroupProgress:
+        commits = self._groups.commits(groups, partitions)
+        return progress_of(commits, self._groups.commits(vectors_groups(commits), partitions))
 
     def _ledgers(self, partitions: Collection[TopicPartition], logs: TargetLogs) -> LedgerViews:
         """Returns the views of the ledgers of the routes into the target."""

@@ -3,7 +3,7 @@
 Groups of all protocols that commit offsets (classic, group.protocol=consumer and =streams) are read
 and written in the same way. librdkafka is not used for requests to a single group's coordinator: if
 that broker dies meanwhile, ListConsumerGroupOffsets and DescribeConsumerGroups end the whole
-process (librdkafka issue 4605). Connections of our own list groups and read commits.
+process (librdkafka issue 4605). Connections of our own list groups, read commits and write them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from aiokafka.protocol.commit import OffsetCommitRequest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from replicator.kafka.admin.admin_error import AdminError, admin_errors
 from replicator.kafka.admin.group_members import GroupMembers
-from replicator.kafka.client.cluster import Answered, Cluster
+from replicator.kafka.client.cluster import GROUP, Answered, Cluster
 from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.runtime.gather import gather_or_cancel
@@ -28,6 +29,16 @@ UNKNOWN_MEMBER_ID = 25
 """Error code of a commit by a client that is no member, to a group that has members."""
 GROUP_ID_NOT_FOUND = 69
 """Error code of an OffsetFetch for a share group."""
+NO_GENERATION, NO_MEMBER = -1, ""
+"""Generation and member of a client that is no member of the group."""
+MOVING = frozenset(
+    {
+        Code.COORDINATOR_LOAD_IN_PROGRESS,
+        Code.COORDINATOR_NOT_AVAILABLE,
+        Code.NOT_COORDINATOR,
+    }
+)
+"""Codes of a coordinator that moves; nothing was written."""
 GROUPS_AT_ONCE = 100
 """Number of groups whose commits are read at once: a broker answers requests one by one."""
 AGAIN_SECONDS = 0.2
@@ -72,7 +83,7 @@ class Groups(GroupMembers):
                     answers = await gather_or_cancel(
                         *(_commits_of(cluster, group, topics) for group in some)
                     )
-                    found |= dict(zip(some, map(_held, answers), strict=True))
+                    found |= dict(zip(some, answers, strict=True))
             finally:
                 await cluster.close()
         return found
@@ -121,10 +132,15 @@ class Groups(GroupMembers):
     def _write(
         self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
     ) -> dict[TopicPartition, int]:
-        """Returns the broker's error code by partition; 0 where the offset is written."""
+        """Returns the broker's error code by partition; 0 where the offset is written.
+
+        librdkafka's admin client adds a zero byte to all metadata. Others go by a request of our
+        own, which needs connections of its own and takes several times as long.
+        """
+        if not all(_is_terminated(metadata) for _, metadata in offsets.values()):
+            return self._write_exactly(group, offsets)
         rows = [
-            KafkaTopicPartition(*partition, offset, metadata=metadata)
-            for partition, (offset, metadata) in offsets.items()
+            _row(partition, offset, metadata) for partition, (offset, metadata) in offsets.items()
         ]
         client = self.client()
         answers: Any = client.alter_consumer_group_offsets(
@@ -137,6 +153,48 @@ class Groups(GroupMembers):
             for row in found.topic_partitions
         }
 
+    def _write_exactly(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
+    ) -> dict[TopicPartition, int]:
+        topics: dict[str, list[tuple[int, int, str]]] = {}
+        for (topic, partition), row in offsets.items():
+            topics.setdefault(topic, []).append((partition, *row))
+        request = OffsetCommitRequest(group, NO_GENERATION, NO_MEMBER, -1, list(topics.items()))
+        with admin_errors(self.name, f"setting offsets of group {group!r}"):
+            return asyncio.run(self._answered(group, request))
+
+    async def _answered(
+        self, group: str, request: OffsetCommitRequest
+    ) -> dict[TopicPartition, int]:
+        cluster = Cluster(self.name, self.cluster, client_id="sluice-admin")
+        async with asyncio.timeout(self.timeout_seconds):
+            await cluster.open()
+            try:
+                found = await cluster.ask_coordinator(GROUP, group, request, _elsewhere)
+            finally:
+                await cluster.close()
+        return {
+            TopicPartition(topic, partition): code
+            for topic, rows in found.topics
+            for partition, code in rows
+        }
+
+
+def _is_terminated(metadata: str) -> bool:
+    """Returns True for metadata as librdkafka sends them: nothing, or text and a zero byte."""
+    return not metadata or (len(metadata) > 1 and metadata.find("\0") == len(metadata) - 1)
+
+
+def _row(partition: TopicPartition, offset: int, metadata: str) -> KafkaTopicPartition:
+    if not metadata:
+        return KafkaTopicPartition(*partition, offset)
+    return KafkaTopicPartition(*partition, offset, metadata=metadata.removesuffix("\0"))
+
+
+def _elsewhere(response: Any) -> list[int]:
+    """Returns the codes of a commit that another coordinator, or a later attempt, answers."""
+    return [code for _, rows in response.topics for _, code in rows if code in MOVING]
+
 
 async def _commits_of(
     cluster: Cluster, group: str, topics: list[tuple[str, list[int]]]
@@ -148,13 +206,3 @@ async def _commits_of(
         if set(error.codes) == {GROUP_ID_NOT_FOUND}:
             return {}
         raise
-
-
-def _held(
-    commits: Mapping[TopicPartition, OffsetAndMetadata],
-) -> dict[TopicPartition, OffsetAndMetadata]:
-    return {
-        # librdkafka's clients also send the zero byte that ends a C string.
-        partition: OffsetAndMetadata(commit.offset, commit.metadata.removesuffix("\0"))
-        for partition, commit in commits.items()
-    }

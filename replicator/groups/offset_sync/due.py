@@ -7,8 +7,10 @@ runs change before it is settled.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+
+from replicator.config.names import vectors_group
 
 LATE_MS = 10_000
 """Time after a change during which more may become known: runs and ledger follow their records."""
@@ -59,6 +61,19 @@ def is_due(
         and surroundings is not None
         and planned.at_ms < surroundings.changed_ms + LATE_MS
     )
+
+
+def commits_sign(group: str, positions: Mapping[int, Hashable], *, has_metadata: bool) -> Hashable:
+    """Returns how far the copies of a group's commits were read; None: not known.
+
+    Args:
+        positions: of the copies, by partition of `__consumer_offsets`.
+        has_metadata: True if vectors stand beside the commits: they may be copied later.
+    """
+    position = positions.get(commits_partition(group, len(positions))) if positions else None
+    if position is None or not has_metadata:
+        return position
+    return position, positions.get(commits_partition(vectors_group(group), len(positions)))
 
 
 def commits_partition(group: str, partitions: int) -> int:

@@ -38,7 +38,10 @@ def to_write(
         partition = move.topic_partition
         if move.case is not Case.MOVES or move.resume is None or move.committed is None:
             continue
-        found, before = Progress(move.resume, move.vector), last_written.get(partition)
+        found, before = (
+            Progress(move.resume, move.vector, move.metadata),
+            last_written.get(partition),
+        )
         if move.basis != "exact" and before and move.committed >= before.committed:
             # A commit by somebody else here says nothing about the group's own progress.
             is_ours = held.get(partition) == before.written
@@ -73,4 +76,4 @@ def _joined(found: Progress, before: Progress) -> Progress:
     vector = {
         region: max(offset, before.vector.get(region, 0)) for region, offset in found.vector.items()
     }
-    return Progress(max(found.offset, before.offset), vector)
+    return Progress(max(found.offset, before.offset), vector, found.metadata)

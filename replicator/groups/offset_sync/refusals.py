@@ -1,4 +1,4 @@
-"""Positions that are not moved because Redis and Kafka contradict each other."""
+"""Positions that are not moved: Redis and Kafka contradict each other, or a broker refuses them."""
 
 from __future__ import annotations
 
@@ -43,3 +43,31 @@ class Refusals:
     def only(self, groups: Collection[str]) -> None:
         """Forgets the groups that are no longer followed."""
         self._reasons = {group: it for group, it in self._reasons.items() if group in groups}
+
+
+class RefusedWrites:
+    """Groups with positions that the brokers here refuse; each is logged when that begins."""
+
+    def __init__(self) -> None:
+        self._groups: set[str] = set()
+
+    def found(self, group: str, refused: Mapping[TopicPartition, str]) -> None:
+        """Notes the refused positions of a group's last write."""
+        if not refused:
+            self._groups.discard(group)
+        elif group not in self._groups:
+            self._groups.add(group)
+            (topic, partition), why = min(refused.items())
+            logger.warning(
+                "event=position-refused group %r on %s-%d stays where it is: %s (%d partitions); "
+                "it is tried again",
+                group,
+                topic,
+                partition,
+                why,
+                len(refused),
+            )
+
+    def only(self, groups: Collection[str]) -> None:
+        """Forgets the groups that are no longer followed."""
+        self._groups &= set(groups)

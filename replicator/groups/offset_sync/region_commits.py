@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from balancer.plan import TopicPartition
 from replicator.groups.membership.groups import Groups
-from replicator.groups.planning.knowledge import GroupProgress, progress_of
+from replicator.groups.planning.knowledge import GroupProgress, progress_of, vectors_groups
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.runtime.clock import monotonic
 
@@ -43,7 +43,9 @@ class RegionCommits:
         if self._clock() < self._quiet_until:
             return None
         try:
-            found = self._groups.commits(groups, partitions)
+            asked = list(partitions)
+            found = self._groups.commits(groups, asked)
+            beside = self._groups.commits(vectors_groups(found), asked)
         except AdminError as error:
             self._quiet_until = self._clock() + QUIET_SECONDS
             if not self._is_silent:
@@ -58,4 +60,4 @@ class RegionCommits:
         if self._is_silent:
             logger.warning("event=own-commits-seen region=%s", self._region)
         self._is_silent = False
-        return progress_of(found)
+        return progress_of(found, beside)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 
 from balancer.plan import TopicPartition
+from replicator.config.names import vectors_group
 from replicator.config.topology import Route
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.groups.copies.runs_copies import RunsCopies
@@ -24,17 +25,17 @@ from replicator.groups.offset_sync.due import (
     LATE_MS,
     LastPlanned,
     Surroundings,
-    commits_partition,
+    commits_sign,
     is_due,
 )
 from replicator.groups.offset_sync.passive_position import LastWritten, is_settled, to_write
-from replicator.groups.offset_sync.refusals import Refusals
+from replicator.groups.offset_sync.refusals import Refusals, RefusedWrites
 from replicator.groups.offset_sync.region_commits import RegionCommits
 from replicator.groups.offset_sync.vector_limit import VectorLimit
 from replicator.groups.planning.knowledge import GroupProgress, Knowledge, Request
 from replicator.groups.planning.plan import Case, GroupPlan
 from replicator.groups.planning.planner import plan
-from replicator.groups.progress.vector_metadata import encode
+from replicator.groups.progress.vector_metadata import committed_text
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.tail.tail_position import TailPosition, of_today
 
@@ -81,12 +82,14 @@ class _Group:
         written: what was written here, and the commits that it was derived from.
         partitions: partitions that the group has committed on and that exist here.
         unknown: how many of its positions are not known here.
+        has_metadata: True if its application commits metadata of its own.
     """
 
     planned: LastPlanned | None = None
     written: dict[TopicPartition, LastWritten] = field(default_factory=dict)
     partitions: frozenset[TopicPartition] = frozenset()
     unknown: int = 0
+    has_metadata: bool = False
 
 
 class RegionSync:
@@ -114,6 +117,7 @@ class RegionSync:
         self._rest_share = rest_share
         self._groups: dict[str, _Group] = {}
         self._refusals = Refusals()
+        self._refused_writes = RefusedWrites()
         self._surroundings: Surroundings | None = None
         self._rests_until = 0.0
 
@@ -140,13 +144,15 @@ class RegionSync:
             del self._groups[group]
         passive = [group for group in groups if group not in active]
         self._refusals.only(passive)
+        self._refused_writes.only(passive)
         if time.monotonic() < self._rests_until:
             return
         positions = self._copied_up_to(now_ms)
         if positions is None:
             return
         self._read_surroundings(now_ms)
-        signs = {group: _commits_sign(group, positions) for group in passive}
+        today = of_today(positions)
+        signs = {group: self._sign(group, today) for group in passive}
         due = [
             group
             for group, sign in signs.items()
@@ -163,6 +169,11 @@ class RegionSync:
     def _last_planned(self, group: str) -> LastPlanned | None:
         known = self._groups.get(group)
         return known.planned if known else None
+
+    def _sign(self, group: str, positions: Mapping[int, TailPosition]) -> Hashable:
+        known = self._groups.get(group)
+        has_metadata = known is not None and known.has_metadata
+        return commits_sign(group, positions, has_metadata=has_metadata)
 
     def _copied_up_to(self, now_ms: int) -> dict[int, TailPosition] | None:
         """Returns the positions of the commits' copies; None where these are not whole.
@@ -217,6 +228,7 @@ class RegionSync:
                 continue
             state = self._groups[group]
             state.unknown = sum(move.case is Case.UNKNOWN for move in each.moves)
+            state.has_metadata = any(move.metadata for move in each.moves)
             state.partitions = frozenset(ends) & {move.topic_partition for move in each.moves}
             # The other region's brokers may have been behind, so they are soon asked again.
             soon = self._refusals.has(group)
@@ -241,14 +253,24 @@ class RegionSync:
             record = self._here.primaries.get(group)
             if record is None or record.region != self._other.name:
                 return False
+            vectors = {
+                partition: (progress.offset, committed_text(progress.vector))
+                for partition, progress in wanted.items()
+            }
+            beside = {it: row for it, row in vectors.items() if wanted[it].metadata}
             offsets = {
-                partition: (progress.offset, encode(progress.vector))
+                partition: (progress.offset, progress.metadata or vectors[partition][1])
                 for partition, progress in wanted.items()
             }
             try:
-                refused = self._here.groups.write(group, offsets)
+                # First the vectors: without its own, an offset has the group read again.
+                if beside:
+                    refused = self._here.groups.write(vectors_group(group), beside)
+                offsets = {it: row for it, row in offsets.items() if it not in refused}
+                refused = {**refused, **self._here.groups.write(group, offsets)}
             except GroupActive:
                 return False
+        self._refused_writes.found(group, refused)
         self._on_written(len(wanted) - len(refused))
         for move in moves:
             partition = move.topic_partition
@@ -257,11 +279,3 @@ class RegionSync:
             if move.case is Case.MOVES and not is_left and now and move.committed is not None:
                 written[partition] = LastWritten(move.committed, now)
         return not refused
-
-
-def _commits_sign(group: str, positions: Mapping[int, TailPosition]) -> Hashable:
-    """Returns the position of the copies of a group's commits; None: not known."""
-    if not positions:
-        return None
-    today = of_today(positions)
-    return today.get(commits_partition(group, len(today)))

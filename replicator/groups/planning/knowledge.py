@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from balancer.plan import TopicPartition
+from replicator.config.names import vectors_group
 from replicator.groups.progress.aggregate import NOTHING, Aggregate, Vector
-from replicator.groups.progress.vector_metadata import decode
+from replicator.groups.progress.vector_metadata import is_foreign, vector_of
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 
@@ -27,24 +29,48 @@ class Progress(NamedTuple):
     """Committed position of a group: the next offset to read, and the vector beside it.
 
     The group has read every record of a region below the vector's offset, in whichever aggregate.
-    Records before the position count as read as well.
+    Records before the position count as read as well. `metadata` is the application's own, empty
+    where it has none.
     """
 
     offset: int
     vector: Vector = NOTHING
+    metadata: str = ""
 
 
 GroupProgress = Mapping[str, Mapping[TopicPartition, Progress]]
 """Progress of groups, by group and partition."""
 
 
+GroupCommits = Mapping[str, Mapping[TopicPartition, OffsetAndMetadata]]
+"""Commits of groups, by group and partition."""
+NO_COMMITS: GroupCommits = MappingProxyType({})
+
+
+def vectors_groups(commits: GroupCommits) -> list[str]:
+    """Returns the groups that keep the vectors of groups with metadata of their own."""
+    return [
+        vectors_group(group)
+        for group, of_group in commits.items()
+        if any(is_foreign(commit.metadata) for commit in of_group.values())
+    ]
+
+
 def progress_of(
-    commits: Mapping[str, Mapping[TopicPartition, OffsetAndMetadata]],
+    commits: GroupCommits, beside: GroupCommits = NO_COMMITS
 ) -> dict[str, dict[TopicPartition, Progress]]:
-    """Returns the progress that groups' commits stand for."""
+    """Returns the progress that groups' commits stand for.
+
+    Args:
+        beside: commits of the groups that vectors_groups() returned.
+    """
     return {
         group: {
-            partition: Progress(commit.offset, decode(commit.metadata))
+            partition: Progress(
+                commit.offset,
+                vector_of(commit, beside.get(vectors_group(group), {}).get(partition)),
+                commit.metadata if is_foreign(commit.metadata) else "",
+            )
             for partition, commit in of_group.items()
         }
         for group, of_group in commits.items()

@@ -120,6 +120,10 @@ class Move(_Strict):
     """Offset that the group has committed in the target region until now."""
     target_vector: dict[str, int] = field(default_factory=dict)
     """Vector of that commit."""
+    metadata: str = ""
+    """Metadata that the application has committed in the source region; empty where it has none."""
+    target_metadata: str = ""
+    """The same in the target region."""
     notes: tuple[str, ...] = ()
 
     @property

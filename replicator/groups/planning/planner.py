@@ -108,12 +108,13 @@ class _PartitionPlanner:
         if not (self._facts and self._crossing and self._facts.there_log):
             note = f"{target} has no such partition: nothing to move"
             return self._stay(group, Case.GONE, committed, note)
-        unread = self._crossing.progress(*progress)
+        unread = self._crossing.progress(progress.offset, progress.vector)
         notes = *self._about_source(committed, self._facts), *self._facts.notes
         stay = replace(
             self._stay(group, Case.UNKNOWN, committed, *notes),
             not_replicated=self._not_replicated,
             vector=self._crossing.vector(unread),
+            metadata=progress.metadata,
         )
         found = self._crossing.resume(unread)
         if found is None:
@@ -134,6 +135,7 @@ class _PartitionPlanner:
             committed=committed,
             target_committed=held.offset if held else None,
             target_vector=dict(held.vector) if held else {},
+            target_metadata=held.metadata if held else "",
             notes=notes,
         )
 

@@ -1,13 +1,20 @@
-"""Vector of a group as the metadata of its commit: it comes and goes with the offset.
+"""Vector of a group as the metadata of a commit: it comes and goes with the offset.
 
 A client that commits by itself leaves the vector out. That is right: from that offset on it has
 read all that it met. `replicator.groups.resume` writes the vector with every commit.
+
+An application may have metadata of its own, as Kafka Streams keeps the times of its partitions
+there. Then the group's commit has the application's metadata, byte for byte, and the vector is the
+metadata of a commit beside it: of the group `sluice.vectors.<group>`, at the same offset. It is
+written first, and counts as long as both offsets are equal (decision 0062).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 VERSION = 1
 BYTES_MAX = 4000
@@ -25,6 +32,40 @@ def encode(vector: Mapping[str, int]) -> str:
             f"the vector of {len(vector)} regions needs {len(text)} bytes; brokers take {BYTES_MAX}"
         )
     return text
+
+
+def committed_text(vector: Mapping[str, int]) -> str:
+    """Returns a vector's metadata as librdkafka sends it: with the zero byte of a C string.
+
+    librdkafka's consumers read metadata up to a zero byte. Without one they read on into other
+    memory, and the vector is not found. Raises ValueError as encode() does.
+    """
+    return encode(vector) + "\0"
+
+
+def is_foreign(metadata: str) -> bool:
+    """Returns True for metadata of an application: neither empty nor of Sluice in any version."""
+    text = metadata.removesuffix("\0")
+    if not text:
+        return False
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return True
+    return not isinstance(found, dict) or "sluice" not in found
+
+
+def vector_of(commit: OffsetAndMetadata, beside: OffsetAndMetadata | None = None) -> dict[str, int]:
+    """Returns the vector of a group's commit.
+
+    Args:
+        beside: commit of the group that keeps its vectors, on the same partition.
+    """
+    if not is_foreign(commit.metadata):
+        return decode(commit.metadata)
+    if beside is None or beside.offset != commit.offset:
+        return {}
+    return decode(beside.metadata)
 
 
 def decode(metadata: str) -> dict[str, int]:

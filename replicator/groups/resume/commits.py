@@ -126,12 +126,24 @@ def committed_of(
         else:
             return {
                 TopicPartition(each.topic, each.partition): OffsetAndMetadata(
-                    each.offset, each.metadata or ""
+                    each.offset, _metadata(each)
                 )
                 for each in found
                 if each.offset >= 0
             }
     return {}
+
+
+def _metadata(position: KafkaTopicPartition) -> str:
+    """Returns the metadata of a commit; empty where it is no text.
+
+    Clients other than librdkafka's commit metadata without a zero byte at its end, and librdkafka
+    then reads on into other memory. Vectors have one.
+    """
+    try:
+        return position.metadata or ""
+    except UnicodeDecodeError:
+        return ""
 
 
 def _position(partition: TopicPartition, commit: OffsetAndMetadata) -> KafkaTopicPartition:

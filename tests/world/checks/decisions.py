@@ -3,6 +3,7 @@
 - A plan is applied only with knowledge, and only if no other plan has moved the group since.
 - Offsets are those that were confirmed, written once the plan's decision is in the region's log,
   and only while Redis shows that decision.
+- Beside a commit with an application's metadata its vector was written before.
 - An offset sync writes where Redis shows that the group lives elsewhere, and only if Redis has the
   decisions of its own region. Where the group's own region answers, nothing unread is passed.
 """
@@ -15,12 +16,13 @@ from dataclasses import dataclass, field
 from fakeredis import FakeRedis
 
 from balancer.plan import TopicPartition
-from replicator.config.names import PRIMARY_REGIONS_TOPIC
+from replicator.config.names import PRIMARY_REGIONS_TOPIC, vectors_group
 from replicator.groups.failover.outcome import MoveState, Outcome, is_of, planned
 from replicator.groups.membership.primary_region import PrimaryRegion, decode, joined, newer
 from replicator.groups.membership.primary_store import KEY
 from replicator.groups.offset_sync.sync import DECISIONS_AGE_MS_MAX
 from replicator.groups.planning.plan import Plan
+from replicator.groups.progress.vector_metadata import is_foreign
 from tests.replicator.batches.source_batches import decoded
 from tests.world.checks.log_reading import LogReading
 from tests.world.checks.plans import Truth
@@ -30,6 +32,7 @@ from tests.world.kafka.partition import Observer, Partition
 from tests.world.redis_server import RedisServer
 
 Offsets = Mapping[TopicPartition, tuple[int, str]]
+VECTORS = vectors_group("")
 LOOK_SECONDS = 1.0
 """Time by which a copier may date its look at the log too late."""
 
@@ -66,6 +69,24 @@ class DecisionView(Observer):
 
 
 @dataclass(slots=True)
+class Beside:
+    """Vectors that one writer has sent beside commits, by the group that keeps them."""
+
+    _sent: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
+
+    def note(self, group: str, vectors: Offsets) -> None:
+        self._sent |= {(group, place): offset for place, (offset, _) in vectors.items()}
+
+    def missing(self, group: str, offsets: Offsets) -> list[TopicPartition]:
+        """Returns where an application's metadata are to be written without a vector before."""
+        return [
+            place
+            for place, (offset, metadata) in offsets.items()
+            if is_foreign(metadata) and self._sent.get((vectors_group(group), place)) != offset
+        ]
+
+
+@dataclass(slots=True)
 class PlanWatch:
     """Watch over one attempt to apply a plan in its target region."""
 
@@ -78,6 +99,7 @@ class PlanWatch:
     begun_at: float = field(init=False)
     _shown: dict[str, PrimaryRegion | None] = field(default_factory=dict)
     _known_at: float = 0.0
+    _beside: Beside = field(default_factory=Beside)
 
     def __post_init__(self) -> None:
         self.begun_at = self.view.now()
@@ -113,6 +135,11 @@ class PlanWatch:
     def writing(self, group: str, offsets: Offsets) -> None:
         """Raises Wrong for offsets that this plan must not write."""
         about = f"plan {self.plan.id} writes {offsets} of {group} in {self.view.region}"
+        if group.startswith(VECTORS):
+            self._beside.note(group, offsets)
+            return
+        if late := self._beside.missing(group, offsets):
+            raise Wrong(f"{about}, and no vector beside {late}")
         (found,) = (each for each in self.plan.groups if each.group == group)
         if not offsets.items() <= planned(found).items():
             raise Wrong(f"{about}, and confirmed are {planned(found)}")
@@ -159,6 +186,7 @@ class SyncWatch:
     passes: int = 0
     """Passes so far that have begun to look at groups."""
     _shown: dict[str, tuple[float, PrimaryRegion | None]] = field(default_factory=dict)
+    _beside: Beside = field(default_factory=Beside)
 
     def passing(self) -> None:
         self.passes += 1
@@ -170,6 +198,11 @@ class SyncWatch:
         """Raises Wrong for offsets that the sync must not write."""
         here = self.view.region
         about = f"the offset sync of {here} writes {offsets} of {group}"
+        if group.startswith(VECTORS):
+            self._beside.note(group, offsets)
+            return
+        if late := self._beside.missing(group, offsets):
+            raise Wrong(f"{about}, and no vector beside {late}")
         asked_at, shown = self._shown.pop(group, (self.view.now(), None))
         if shown is None or shown.region in (None, here):
             raise Wrong(f"{about}, and Redis had {shown}")

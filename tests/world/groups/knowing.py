@@ -85,8 +85,8 @@ class Knowing:
         entries = self._pasts[target].commits(dict.fromkeys(range(INTERNAL_PARTITIONS), entries_at))
         there = self._views(target, entries, ends, lacks, is_current=True)
         return Knowledge(
-            commits=progress_of({group: commits.get(group, {}) for group in groups}),
-            target_commits=progress_of({group: held.get(group, {}) for group in groups}),
+            commits=progress_of({group: commits.get(group, {}) for group in groups}, commits),
+            target_commits=progress_of({group: held.get(group, {}) for group in groups}, held),
             partitions={
                 place: PartitionFacts(
                     here=self._aggregate(

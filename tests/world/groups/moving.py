@@ -26,7 +26,7 @@ from tests.world.blocking import in_thread, wait
 from tests.world.checks.decisions import PlanWatch
 from tests.world.checks.wrong import Wrong
 from tests.world.groups.group_offsets import Offsets, OnWrite
-from tests.world.groups.reader import Group
+from tests.world.groups.reader import Group, Kind
 from tests.world.groups.two_regions import REGIONS
 from tests.world.kafka.kafka_cluster import INTERNAL_PARTITIONS
 from tests.world.process import Process
@@ -68,7 +68,7 @@ class Move:
                 plans = plans[:1] * 2
             await asyncio.sleep(dice.choice([0.0, 0.3, 3.0]))
             scene.stop_consumer(group, is_killed=dice.random() < scene.course.kill_share)
-            if dice.random() < 0.2:
+            if dice.random() < 0.2 and group.kind is not Kind.TIMED:
                 await self._rewind()
             done = await asyncio.gather(
                 *(self._moved(it, number, len(plans) > 1) for number, it in enumerate(plans))

@@ -7,21 +7,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from replicator.config.names import vectors_group
 from replicator.groups.copies import commit_store, runs_copies
-from replicator.groups.failover import plan_writer
+from replicator.groups.failover import outcome, plan_writer
 from replicator.groups.failover.attempt import Attempt
 from replicator.groups.failover.outcome import GroupOutcome, MoveState
 from replicator.groups.failover.plan_writer import PlanWriter
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
 from replicator.groups.offset_sync import region_sync
-from replicator.groups.planning import crossing, planner
+from replicator.groups.planning import crossing, knowledge, planner
 from replicator.groups.planning.plan import Check, Level, Plan
 from replicator.groups.planning.recheck import Recheck
 from replicator.groups.progress import skipping
 from replicator.groups.progress.skipping import RecordState
+from replicator.groups.progress.vector_metadata import encode
 from replicator.groups.resume import partition_records
 from replicator.mirror.offset_map.offset_map import MappedOffset, OffsetMap
 from tests.world.groups import moving
+from tests.world.groups.group_offsets import WorldGroups
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +233,34 @@ def _kafka_does_not_overrule() -> None:
     region_sync.contradicted = lambda *_: {}
 
 
+def _no_zero_byte() -> None:
+    """Writes vectors as librdkafka's consumers do not read them."""
+    for module in (outcome, region_sync):
+        module.committed_text = encode  # type: ignore[attr-defined]
+
+
+def _metadata_is_replaced() -> None:
+    """Takes metadata of an application for nothing, so that the vector takes their place."""
+    knowledge.is_foreign = lambda _: False
+
+
+def _vectors_follow() -> None:
+    """Writes vectors after the commits beside which they stand."""
+    kept = WorldGroups.write
+    late: dict[str, Any] = {}
+
+    def write(self: WorldGroups, group: str, offsets: Any) -> Any:
+        if group.startswith(vectors_group("")):
+            late[group] = offsets
+            return {}
+        refused = kept(self, group, offsets)
+        if vectors := late.pop(vectors_group(group), None):
+            kept(self, vectors_group(group), vectors)
+        return refused
+
+    WorldGroups.write = write  # type: ignore[method-assign]
+
+
 MUTATIONS = (
     GroupMutation(17, "a missing run raises an offset", _missing_run_raises),
     GroupMutation(17, "a missing run counts as read", _gap_is_read),
@@ -252,4 +283,7 @@ MUTATIONS = (
     GroupMutation(24, "a copy takes what does not continue it", _copies_take_everything),
     GroupMutation(25, "a record without a run is skipped", _unknown_is_read),
     GroupMutation(25, "the record at the vector is skipped", _vector_included),
+    GroupMutation(62, "a vector ends without a zero byte", _no_zero_byte),
+    GroupMutation(62, "an application's metadata is replaced", _metadata_is_replaced),
+    GroupMutation(62, "a vector follows its commit", _vectors_follow),
 )

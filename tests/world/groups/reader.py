@@ -1,7 +1,8 @@
 """Consumers of a group in a world: they read an aggregate from their commits on, and commit.
 
-A plain consumer commits offsets alone. A resuming one is the product's, but for its sockets: it
-skips by vectors what the group has read in another region. A group has one consumer at a time.
+A plain consumer commits offsets alone, one of Kafka Streams also the times of its partitions. A
+resuming one is the product's, but for its sockets: it skips by vectors what the group has read in
+another region. A group has one consumer at a time.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class Kind(Enum):
     """Kind of a group's consumers."""
 
     PLAIN = "plain"
+    TIMED = "timed"
+    """Plain, with metadata of its own in every commit."""
     RESUMING = "resuming"
     TRACKING = "tracking"
     """Resuming, and the vector after each record is committed."""
@@ -65,6 +68,12 @@ class Group:
     rewound_at: float = 0.0
     consumer: Process | None = None
     skipped: int = 0
+    metadata: set[str] = field(default_factory=set)
+    """All metadata of its own that it has committed."""
+
+    @property
+    def is_resuming(self) -> bool:
+        return self.kind in (Kind.RESUMING, Kind.TRACKING)
 
     def hand(self, place: TopicPartition, value: bytes) -> None:
         """Notes a record that it was handed."""
@@ -133,6 +142,8 @@ class Consumer:
         self._committed = await self._client.commits(group.name, [(TOPIC, places)])
         for place in self._regions.places:
             found = self._committed.get(place)
+            if found and group.is_resuming:
+                found = self._committed[place] = as_librdkafka_reads(found)
             if found:
                 self._check(place, found, self._group.ever)
                 # Somebody may start a group where nobody knows yet that it was rewound.
@@ -140,7 +151,7 @@ class Consumer:
                     self._truth.claimed(self._region, place, found)
                 )
             self._positions[place] = found.offset if found else 0
-            if group.kind is not Kind.PLAIN:
+            if group.is_resuming:
                 self._assigned[place] = self._begun(place, found)
         while True:
             await asyncio.sleep(self._dice.expovariate(group.polls_per_second))
@@ -221,16 +232,29 @@ class Consumer:
         rows = {}
         for place, position in self._positions.items():
             assigned = self._assigned.get(place)
-            found = assigned.uncommitted if assigned else OffsetAndMetadata(position, "")
+            found = assigned.uncommitted if assigned else self._own(position)
             if found and found != self._committed.get(place):
                 self._check(place, found, self._group.read)
                 rows[place] = found
         if rows:
-            await commit(self._client, self._group.name, rows, self._generation)
+            sent = rows
+            if self._group.is_resuming:
+                sent = {
+                    it: OffsetAndMetadata(*row, f"{text}\0") for it, (*row, text) in rows.items()
+                }
+            await commit(self._client, self._group.name, sent, self._generation)
             self._committed |= rows
             for place, row in rows.items():
                 if place in self._assigned:
                     self._assigned[place].committed = row
+
+    def _own(self, position: int) -> OffsetAndMetadata:
+        """Returns the commit of an application that does not resume."""
+        if self._group.kind is Kind.PLAIN:
+            return OffsetAndMetadata(position, "")
+        text = f"time {position} in {self._region}"
+        self._group.metadata.add(text)
+        return OffsetAndMetadata(position, text)
 
     def _check(self, place: TopicPartition, row: OffsetAndMetadata, read: Read) -> None:
         """Raises Wrong for a commit that claims what the group has not read."""
@@ -239,6 +263,17 @@ class Consumer:
                 f"{self._group.name} has not read {unread}, and goes on at {row} of {place} in "
                 f"{self._region}"
             )
+
+
+def as_librdkafka_reads(commit: OffsetAndMetadata) -> OffsetAndMetadata:
+    """Returns a commit as librdkafka hands it out: with other memory behind metadata that have no
+    zero byte. Raises Wrong for a vector that is lost in this way."""
+    text, zero, _ = commit.metadata.partition("\0")
+    if text and not zero:
+        text += "7f"
+    if decode(text) != decode(commit.metadata):
+        raise Wrong(f"librdkafka reads no vector in {commit}")
+    return OffsetAndMetadata(commit.offset, text)
 
 
 def consumers(groups: Iterable[Group]) -> list[Process]:

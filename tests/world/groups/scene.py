@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from balancer.plan import TopicPartition
+from replicator.config.names import vectors_group
 from replicator.groups.membership.primary_region import joined
 from replicator.groups.offset_sync.region_sync import REST_SHARE
 from replicator.groups.planning.knowledge import Knowledge, Request
 from replicator.groups.planning.plan import Plan
 from replicator.groups.planning.planner import plan
 from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.world.blocking import in_thread
 from tests.world.checks.copies import check_commits, check_runs
@@ -35,7 +37,7 @@ from tests.world.redis_server import RedisServer
 from tests.world.virtual_loop import VirtualLoop
 from tests.world.world import World
 
-KINDS = (Kind.PLAIN, Kind.PLAIN, Kind.RESUMING, Kind.TRACKING)
+KINDS = (Kind.PLAIN, Kind.TIMED, Kind.RESUMING, Kind.TRACKING)
 SESSION_SECONDS = (2.0, 8.0)
 
 
@@ -236,12 +238,19 @@ class GroupScene:
         return found.ever
 
     def _committed(self, region: str, made: Made) -> None:
-        """Raises Wrong for a commit of any writer that claims what its group has never read."""
-        group, topic, partition = made.committed
-        if any(it.name == group and not it.is_forged for it in self.groups):
-            place = TopicPartition(topic, partition)
-            if unread := self.truth.unread(region, place, made.value, self._ever(group)):
-                raise Wrong(f"{group} has not read {unread}, and {region} has {made}")
+        """Fails the history for a commit of any writer that claims what its group has never read,
+        or that has other metadata than its application's."""
+        name, topic, partition = made.committed
+        place, row = TopicPartition(topic, partition), made.value
+        for group in self.groups:
+            if vectors_group(group.name) == name:
+                row = OffsetAndMetadata(0, row.metadata)
+            elif group.name != name or group.is_forged:
+                continue
+            elif group.kind is Kind.TIMED and row.metadata not in group.metadata:
+                self.loop.fail(Wrong(f"{name} has no such metadata, and {region} has {made}"))
+            if unread := self.truth.unread(region, place, row, group.ever):
+                self.loop.fail(Wrong(f"{name} has not read {unread}, and {region} has {made}"))
 
     def out_of_step(self, group: Group) -> str:
         """Returns a position that the offset sync has not moved to where the group would go on."""

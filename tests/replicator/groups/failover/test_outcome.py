@@ -9,6 +9,7 @@ from replicator.groups.failover.outcome import (
     MoveState,
     Outcome,
     PositionOutcome,
+    beside,
     is_of,
     outcome_of,
     planned,
@@ -16,7 +17,7 @@ from replicator.groups.failover.outcome import (
 )
 from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.planning.plan import Case, Check, GroupPlan, Level, Move
-from replicator.groups.progress.vector_metadata import encode
+from replicator.groups.progress.vector_metadata import committed_text, encode
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.replicator.groups.planning.empty_plan import EMPTY
 
@@ -37,7 +38,7 @@ PLAN = replace(
     groups=(GROUP,),
 )
 OURS = PrimaryRegion("orders", "east", 5, 7, "ann", "west is lost", "p1", "west")
-METADATA = '{"sluice":1,"vector":{"west":9}}'
+METADATA = committed_text({"west": 9})
 
 
 def test_offsets_are_written_with_the_vector_beside_them():
@@ -140,3 +141,45 @@ def test_an_outcome_lists_the_groups_that_are_done_and_the_others():
     assert values["groups"][0]["positions"] == [
         {"topic": "trades", "partition": 3, "before": None, "resume": 1200, "after": 1200}
     ]
+
+
+TIMES = "AgAAAZNy3kAAAAAA"
+TIMED = replace(MOVE, metadata=TIMES)
+
+
+def test_an_applications_metadata_is_written_as_it_is_with_the_vector_beside_it():
+    group = replace(GROUP, moves=(TIMED, STAYS))
+    assert planned(group) == {PARTITION: OffsetAndMetadata(1200, TIMES)}
+    assert beside(group, {}, planned(group)) == {PARTITION: OffsetAndMetadata(1200, METADATA)}
+    assert beside(GROUP, {}, planned(GROUP)) == {}
+    # Retention took some records since the plan was made.
+    raised = {PARTITION: OffsetAndMetadata(1230, TIMES)}
+    assert beside(group, {}, raised) == {PARTITION: OffsetAndMetadata(1230, METADATA)}
+
+
+def test_a_vector_is_written_beside_a_commit_that_is_as_planned_and_beside_no_other():
+    group = replace(GROUP, moves=(TIMED, STAYS))
+    vector = {PARTITION: OffsetAndMetadata(1200, METADATA)}
+    assert beside(group, planned(group), {}) == vector
+    for moved_on in (OffsetAndMetadata(1300, TIMES), OffsetAndMetadata(1200, "newer times")):
+        assert beside(group, {PARTITION: moved_on}, {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("held", "found", "state"),
+    [
+        ((1100, ""), TIMES, MoveState.AS_PLANNED),
+        ((1100, ""), "AgAAAZNy3kEAAAAA", MoveState.MOVED_ON),
+        ((1100, ""), "", MoveState.MOVED_ON),
+        # As it was when the plan was made, by an older version or with older times.
+        ((1200, ""), "", MoveState.OPEN),
+        ((1200, ""), METADATA, MoveState.OPEN),
+        ((1200, "older"), "older", MoveState.OPEN),
+        ((1200, "older"), "newer", MoveState.MOVED_ON),
+    ],
+)
+def test_a_position_at_the_planned_offset_is_judged_by_the_applications_metadata(
+    held, found, state
+):
+    move = replace(TIMED, target_committed=held[0], target_metadata=held[1])
+    assert state_of(move, OffsetAndMetadata(1200, found)) is state

@@ -10,6 +10,7 @@ from replicator.groups.offset_sync.due import (
     LastPlanned,
     Surroundings,
     commits_partition,
+    commits_sign,
     is_due,
 )
 
@@ -54,3 +55,16 @@ def test_a_waiting_group_is_due_while_its_surroundings_change_and_for_a_while_af
 )
 def test_a_groups_partition_is_the_one_that_brokers_choose(group, partition):
     assert commits_partition(group, 50) == partition
+
+
+def test_where_vectors_stand_beside_commits_the_later_copy_of_either_is_a_sign():
+    group, vectors = "streams-1", "sluice.vectors.streams-1"
+    own, beside = commits_partition(group, 50), commits_partition(vectors, 50)
+    assert own != beside
+    positions = dict.fromkeys(range(50), 7)
+    signs = commits_sign(group, positions, has_metadata=True)
+    for changed in (own, beside):
+        assert commits_sign(group, {**positions, changed: 8}, has_metadata=True) != signs
+    without = commits_sign(group, positions, has_metadata=False)
+    assert commits_sign(group, {**positions, beside: 8}, has_metadata=False) == without
+    assert commits_sign(group, {}, has_metadata=True) is None

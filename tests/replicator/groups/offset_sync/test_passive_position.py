@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from balancer.plan import TopicPartition
@@ -38,6 +40,17 @@ def test_a_position_that_differs_in_offset_or_vector_is_written():
     assert written(move(), Progress(39, {"west": 30})) == wanted
     assert written(move(), Progress(40)) == wanted
     assert written(move(), wanted) is None
+
+
+def test_metadata_of_the_application_that_differs_is_written():
+    timed = replace(move(), metadata="its times")
+    wanted = Progress(40, {"west": 30}, "its times")
+    assert written(timed, Progress(40, {"west": 30})) == wanted
+    assert written(timed, wanted) is None
+    # Less is known than before, so that the larger offset stays; the metadata is today's.
+    before = LastWritten(50, Progress(41, {"west": 30}, "older times"))
+    floor = replace(timed, basis="floor")
+    assert written(floor, before.written, before) == Progress(41, {"west": 30}, "its times")
 
 
 @pytest.mark.parametrize("case", [Case.UNKNOWN, Case.GONE, Case.NOT_MIRRORED, Case.UNCOMMITTED])

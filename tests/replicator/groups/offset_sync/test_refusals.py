@@ -3,7 +3,7 @@
 import logging
 
 from balancer.plan import TopicPartition
-from replicator.groups.offset_sync.refusals import Refusals
+from replicator.groups.offset_sync.refusals import Refusals, RefusedWrites
 
 PARTITION = TopicPartition("orders", 3)
 OTHER = TopicPartition("orders", 4)
@@ -35,3 +35,16 @@ def test_a_group_that_is_not_followed_any_more_is_not_counted():
     refusals.found("orders", {PARTITION: "at 12", OTHER: "at 5"})
     refusals.only({"billing"})
     assert refusals.count == 1
+
+
+def test_positions_that_brokers_refuse_are_logged_when_that_begins(caplog):
+    refused = {OTHER: "NOT_NOW", PARTITION: "OFFSET_METADATA_TOO_LARGE"}
+    writes = RefusedWrites()
+    with caplog.at_level(logging.WARNING):
+        for found in ({}, refused, refused, {}, refused):
+            writes.found("billing", found)
+    assert events(caplog) == ["event=position-refused"] * 2
+    assert "'billing' on orders-3 stays where it is: OFFSET_METADATA_TOO_LARGE" in caplog.text
+    writes.only(())
+    writes.found("billing", refused)
+    assert len(caplog.messages) == 3

@@ -6,9 +6,14 @@ from replicator.groups.planning.knowledge import (
     Knowledge,
     LogRange,
     PartitionFacts,
+    Progress,
     Request,
+    progress_of,
+    vectors_groups,
 )
 from replicator.groups.progress.aggregate import Aggregate, Known, Passed
+from replicator.groups.progress.vector_metadata import encode
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.offset_map.offset_map import OffsetMap
 
 PARTITION = TopicPartition("trades", 0)
@@ -51,3 +56,18 @@ def test_routes_without_a_ledger_are_named_with_how_many_partitions_lack_it():
         "west>east": 2,
     }
     assert not knowledge.unknown_ledgers(request, [])
+
+
+def test_a_vector_beside_a_commit_is_read_where_the_application_has_metadata():
+    commits = {
+        "streams": {PARTITION: OffsetAndMetadata(7, "its times")},
+        "plain": {PARTITION: OffsetAndMetadata(7, "")},
+        "resuming": {PARTITION: OffsetAndMetadata(7, encode({"west": 5}))},
+    }
+    assert vectors_groups(commits) == ["sluice.vectors.streams"]
+    beside = {"sluice.vectors.streams": {PARTITION: OffsetAndMetadata(7, encode({"west": 9}))}}
+    assert progress_of(commits, beside) == {
+        "streams": {PARTITION: Progress(7, {"west": 9}, "its times")},
+        "plain": {PARTITION: Progress(7, {})},
+        "resuming": {PARTITION: Progress(7, {"west": 5})},
+    }

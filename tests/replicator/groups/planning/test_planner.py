@@ -285,6 +285,17 @@ def test_a_vector_in_the_metadata_counts_where_the_position_says_less():
     assert (told.case, told.resume, told.basis) == (Case.MOVES, 2, "floor")
 
 
+def test_metadata_of_the_application_stands_in_the_plan_beside_the_vector():
+    commit, held = Progress(12, {"west": 4}, "its times"), Progress(1, {}, "older times")
+    move = only_move(
+        knowledge(
+            commits={"orders": {PARTITION: commit}}, target_commits={"orders": {PARTITION: held}}
+        )
+    )
+    assert (move.metadata, move.target_metadata) == ("its times", "older times")
+    assert move.vector["west"] == 10
+
+
 def test_after_an_accepted_loss_a_vector_does_not_count_for_that_region():
     lossy = replace(THERE, known={**THERE.known, "north": replace(THERE.known["north"], losses=1)})
     commit = Progress(12, {"west": 11, "north": 5})

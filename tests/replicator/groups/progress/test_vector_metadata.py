@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.groups.progress.vector_metadata import BYTES_MAX, decode, encode
+from replicator.groups.progress.vector_metadata import (
+    BYTES_MAX,
+    committed_text,
+    decode,
+    encode,
+    is_foreign,
+    vector_of,
+)
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 VECTORS = st.dictionaries(st.from_regex(r"[a-z0-9][a-z0-9-]{0,9}", fullmatch=True), st.integers(0))
 
@@ -45,3 +53,38 @@ def test_offsets_below_zero_and_versions_to_come_are_no_vector():
 def test_a_vector_that_no_broker_would_take_is_refused():
     with pytest.raises(ValueError, match=f"300 regions .* brokers take {BYTES_MAX}"):
         encode({f"region-{number}": 10**12 for number in range(300)})
+
+
+@given(VECTORS)
+def test_a_vector_is_committed_with_the_zero_byte_up_to_which_librdkafka_reads(vector):
+    text = committed_text(vector)
+    assert text == encode(vector) + "\0"
+    assert decode(text) == vector and not is_foreign(text)
+
+
+STREAMS = "AgAAAZNy3kAAAAAA"
+OURS = encode({"west": 9})
+
+
+@pytest.mark.parametrize("text", [STREAMS, "{}", "[1]", '{"vector":{}}', "ü", " ", STREAMS + "\0"])
+def test_metadata_of_an_application_is_told_from_a_vector(text):
+    assert is_foreign(text)
+
+
+@pytest.mark.parametrize("text", ["", "\0", OURS, OURS + "\0", '{"sluice":2,"later":[]}'])
+def test_vectors_of_any_version_and_nothing_are_no_metadata_of_an_application(text):
+    assert not is_foreign(text)
+
+
+def test_a_vector_beside_a_commit_counts_at_the_same_offset_only():
+    beside = OffsetAndMetadata(7, OURS)
+    assert vector_of(OffsetAndMetadata(7, STREAMS), beside) == {"west": 9}
+    assert vector_of(OffsetAndMetadata(8, STREAMS), beside) == {}
+    assert vector_of(OffsetAndMetadata(6, STREAMS), beside) == {}
+    assert vector_of(OffsetAndMetadata(7, STREAMS)) == {}
+
+
+def test_a_vector_in_the_commit_itself_counts_and_a_client_that_leaves_it_out_has_none():
+    beside = OffsetAndMetadata(7, encode({"west": 1}))
+    assert vector_of(OffsetAndMetadata(7, OURS), beside) == {"west": 9}
+    assert vector_of(OffsetAndMetadata(7, ""), beside) == {}
