@@ -32,7 +32,8 @@ class ReadTimes:
     an object may end somewhat early after a takeover, and never late.
 
     Args:
-        read_to: end of what a predecessor had read.
+        read_to: end of what a predecessor had read; that of its own predecessor, where a point of
+            its intent says so.
         points: as its intent has them.
     """
 
@@ -41,6 +42,7 @@ class ReadTimes:
     _points: list[ReadTime] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.read_to = max([self.read_to, *(each.offset for each in self.points)])
         self._points = [each for each in self.points if each.offset < self.read_to]
 
     def note(self, offset: int, now: float) -> None:
@@ -64,8 +66,16 @@ class ReadTimes:
         known = [each.ms for each in self._points if each.offset <= offset]
         return min(now, known[-1] / 1000) if known else now
 
-    def behind(self, offset: int) -> tuple[ReadTime, ...]:
-        """Returns the points of the records from an offset on; forgets those before."""
+    def behind(self, offset: int, position: int | None = None) -> tuple[ReadTime, ...]:
+        """Returns the points of the records from an offset on; forgets those before.
+
+        Args:
+            position: next offset to read; None: all that a predecessor had read was read again. Up
+                to `read_to` the records keep their age if another loader takes over before that.
+        """
         later = [at for at, each in enumerate(self._points) if each.offset <= offset]
         del self._points[: later[-1] if later else 0]
-        return tuple(self._points)
+        points = tuple(self._points)
+        if not points or position is None or position >= self.read_to:
+            return points
+        return *points, ReadTime(self.read_to, points[-1].ms)

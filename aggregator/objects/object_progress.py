@@ -322,7 +322,7 @@ class ObjectProgress(Generic[S]):
             holes=self._holes.up_to(self.position),
             position=self.position,
             open_records=self.open_records,
-            read_times=self._times.behind(self.offset),
+            read_times=self._times.behind(self.offset, self.position),
             told=self._told(),
             layout=self.layout,
             producer_id=producer_id,

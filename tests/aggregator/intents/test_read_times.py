@@ -38,6 +38,20 @@ def test_no_loader_takes_a_record_for_younger_than_it_is(reads, hand_overs):
     assert taker.since(end, now) == now
 
 
+def test_records_keep_their_age_if_a_loader_ends_before_it_has_read_them_again():
+    times = ReadTimes()
+    times.note(0, 1.0)
+    times.note(20, 9.0)
+    between = ReadTimes(50, times.behind(0, 50))
+    taker = ReadTimes(10, between.behind(5, 10))
+    assert [taker.since(offset, 30.0) for offset in (5, 19, 20, 49)] == [1.0, 1.0, 9.0, 9.0]
+    assert taker.since(50, 30.0) == 30.0
+    # Once all is read again, what comes behind it is younger.
+    taker.note(50, 30.0)
+    assert [each.offset for each in taker.behind(5, 60)] == [0, 20, 50]
+    assert ReadTimes(60, taker.behind(5, 60)).since(50, 40.0) == 30.0
+
+
 def test_points_are_kept_where_they_tell_most():
     times = ReadTimes()
     for second in range(600):
