@@ -225,7 +225,8 @@ class LoaderSession:
                 await self._begin_anew(place, partition, partition.error)
                 continue
             if partition.is_to_reread:
-                await self._hold_anew(place, partition)
+                if await self._drop(place, partition):
+                    self._hold_anew(place, partition)
                 continue
             self._freeze(partition)
             progress = partition.progress
@@ -267,24 +268,26 @@ class LoaderSession:
 
         The other partitions go on.
         """
+        if not await self._drop(place, before):
+            return
         if self._failed_at.get(place) == before.intent.offset:
             before.failure = error.loss
             await self._park(place, before)
             return
-        if (anew := await self._hold_anew(place, before)) is not None:
-            self._failed_at[place] = anew.intent.offset
-            anew.is_careful = True
+        self._failed_at[place] = before.intent.offset
+        self._hold_anew(place, before).is_careful = True
 
-    async def _hold_anew(
-        self, place: TopicPartition, before: HeldPartition
-    ) -> HeldPartition | None:
-        """Begins a partition anew from its intent; None if it is held no more, or to be parked."""
+    async def _drop(self, place: TopicPartition, before: HeldPartition) -> bool:
+        """Drops what is under way of a partition; False if it is held no more, or to be parked."""
         await self.sink.forming.drop(place)
-        # A commit of what was cancelled may be under way; the partition begins behind it.
+        # A commit of what was cancelled may be under way; the partition begins, or parks, behind
+        # it: what is told and set aside with that is in no later intent.
         with suppress(IntentRefused):
             await self.intents.commit(before)
-        if self.partitions.get(place) is not before or before.is_to_park:
-            return None
+        return self.partitions.get(place) is before and not before.is_to_park
+
+    def _hold_anew(self, place: TopicPartition, before: HeldPartition) -> HeldPartition:
+        """Begins a partition anew from its intent."""
         anew = self.sink.hold(place, before.intent, -1)
         anew.is_settling, anew.is_frozen, anew.rows = (
             before.is_settling,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -102,3 +103,19 @@ async def test_a_partition_that_fails_further_on_begins_anew_again(session):
         partition.error = PartitionError(offset, "ValueError: v")
         await made.upkeep()
         assert made.partitions[PLACE] is not partition
+
+
+async def test_what_was_told_amid_the_failure_is_in_the_intent_that_parks(session):
+    """The next transaction has it: a parked intent of before would have it told once more."""
+    made, _ = session
+    made.partitions[PLACE].error = PartitionError(3, "ValueError: v")
+    await made.upkeep()
+    partition = made.partitions[PLACE]
+
+    async def commit(each):
+        each.intent = replace(each.intent, position=9)
+
+    made.intents.commit = commit
+    partition.error = PartitionError(5, "ValueError: v")
+    await made.upkeep()
+    assert partition.intent.parked and partition.intent.position == 9
