@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
 from aggregator.loader.acquisition import Acquisition
 from aggregator.loader.assignment import LoaderAssignment
@@ -22,6 +23,7 @@ from aggregator.loader.shard_tables import ShardTables
 from aggregator.loader.sink import Sink
 from aggregator.loader.table_sink import table_sink
 from aggregator.loader.tally import Tally
+from aggregator.loader.told_reading import with_markers
 from aggregator.s3.object_store import ObjectStore, StoreAddress
 from balancer.plan import TopicPartition
 from replicator.config.feed_settings import ClickHouseFeed
@@ -57,6 +59,7 @@ class Makers:
     shard_tables: Callable[..., ShardTables] = ShardTables
     object_store: Callable[[StoreAddress], ObjectStore] = ObjectStore
     object_forming: Callable[..., ObjectForming] = ObjectForming
+    recall: Callable[..., Awaitable[Mapping[TopicPartition, Intent]]] = with_markers
     report_store: Callable[[str], ReportStore] = ReportStore
     source_checks: Callable[..., SourceChecks] = SourceChecks
 
@@ -170,6 +173,7 @@ def _sink(
             tally,
             makers.object_store,
             makers.object_forming,
+            makers.recall,
         )
     assert isinstance(feed, ClickHouseFeed)
     tables = makers.shard_tables(appliance, assignment, tally)

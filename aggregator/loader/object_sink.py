@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -21,7 +21,6 @@ from aggregator.loader.object_tags import ObjectTags
 from aggregator.loader.refused_records import RefusedRecords
 from aggregator.loader.sink import Sink
 from aggregator.loader.tally import Tally
-from aggregator.loader.told_reading import with_markers
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Rotation
 from aggregator.s3.object_store import ObjectStore, StoreAddress
@@ -47,6 +46,7 @@ def object_sink(
     tally: Tally,
     make_store: Callable[..., ObjectStore],
     make_forming: Callable[..., ObjectForming],
+    recall: Callable[..., Awaitable[Mapping[TopicPartition, Intent]]],
 ) -> Sink:
     """Returns the parts."""
     counts = ObjectCounts(tally, RefusedRecords(assignment, tally))
@@ -76,7 +76,7 @@ def object_sink(
         read_bytes_max=int(READ_PART * memory_mib * MIB),
         flush_seconds=0.0,
         close=forming.close,
-        recall=partial(with_markers, intents.producer.cluster, feed.name),
+        recall=partial(recall, intents.producer.cluster, feed.name),
     )
 
 

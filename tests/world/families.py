@@ -29,11 +29,17 @@ from tests.world.mirror.mutations import (
 )
 from tests.world.mirror.mutations.mutation import RULES_HOLD
 from tests.world.mirror.scene import Course
+from tests.world.objects import (
+    folder_mutations,
+    loss_mutations,
+    operator_mutations,
+    poison,
+    restore_mutations,
+)
 from tests.world.objects import history as object_history
-from tests.world.objects import loss_mutations, operator_mutations, restore_mutations
 from tests.world.objects import mutations as of_objects
+from tests.world.objects.scene import EPOCHS, FOLDERS, OVERWRITES, POISONED, RESTORES, SWEEPS
 from tests.world.objects.scene import KILLS as OBJECT_KILLS
-from tests.world.objects.scene import OVERWRITES, RESTORES, SWEEPS
 from tests.world.objects.scene import RESTS as OBJECT_RESTS
 from tests.world.objects.scene import Course as ObjectCourse
 from tests.world.replay import WHOLE, Replay
@@ -165,13 +171,31 @@ FAMILIES: Mapping[str, Family] = {
     "sinks": _sinks(SinkCourse(), of_sinks.MUTATIONS),
     "sink_kills": _sinks(SINK_KILLS),
     "sink_rests": _sinks(SINK_RESTS, of_sinks.OF_RESTS),
-    "sink_stalls": _sinks(of_sinks.RETURNS),
-    "objects": _objects(ObjectCourse(), of_objects.MUTATIONS),
+    "objects": _objects(ObjectCourse()),
     "object_kills": _objects(OBJECT_KILLS),
     "object_rests": _objects(OBJECT_RESTS, of_objects.OF_RESTS),
-    "object_losses": _objects(loss_mutations.LOSSES, loss_mutations.MUTATIONS),
+    "object_losses": _objects(loss_mutations.LOSSES),
     "overwrites": _objects(OVERWRITES, operator_mutations.OF_OVERWRITING),
     "restores": _objects(RESTORES, restore_mutations.MUTATIONS),
     "claims": _claims(ClaimCourse()),
     "sweeps": _objects(SWEEPS, operator_mutations.OF_SWEEPS),
+    "sink_takeovers": _sinks(of_sinks.TAKEOVERS, of_sinks.OF_TAKEOVERS),
+    "sink_stops": _sinks(of_sinks.STOPS, of_sinks.OF_STOPS),
+    "sink_servers": _sinks(of_sinks.SERVERS, of_sinks.OF_SERVERS),
+    "sink_commits": _sinks(of_sinks.COMMITS, of_sinks.OF_COMMITS),
+    "sink_stalls": _sinks(of_sinks.STALL, of_sinks.OF_STALLS),
+    "sink_crowds": _sinks(of_sinks.CROWDED, of_sinks.OF_CROWDS),
+    "sink_returns": _sinks(of_sinks.RETURNS, of_sinks.OF_RETURNS),
+    "sink_rebuilds": _sinks(of_sinks.REBUILDS, of_sinks.OF_REBUILDS),
+    "object_loaders": _objects(of_objects.USUAL, of_objects.MUTATIONS),
+    "object_limits": _objects(of_objects.BY_LOG, of_objects.OF_LOG),
+    "object_takeovers": _objects(of_objects.TAKEOVERS, of_objects.OF_TAKEOVERS),
+    "object_deaths": _objects(of_objects.DEATHS, of_objects.OF_DEATHS),
+    "object_uploads": _objects(of_objects.UPLOADS, of_objects.OF_UPLOADS),
+    "object_names": _objects(of_objects.NAMES, of_objects.OF_NAMES),
+    "object_commits": _objects(of_objects.AMID, of_objects.OF_COMMITS),
+    "object_folders": _objects(FOLDERS, folder_mutations.OF_FOLDERS),
+    "object_poison": _objects(POISONED, poison.mutations(POISONED)),
+    "object_epochs": _objects(EPOCHS, folder_mutations.OF_EPOCHS),
+    "object_truncations": _objects(loss_mutations.FEW_KINDS, loss_mutations.MUTATIONS),
 }

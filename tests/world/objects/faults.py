@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from tests.world.faults import brokers
@@ -53,11 +54,19 @@ async def take_name(scene: Scene) -> None:
     scene.server.armed = Armed(scene.dice.choice(WRITES), False, take)
 
 
+async def short_epoch(scene: Scene) -> None:
+    """Begins a new epoch before objects of the present one are old."""
+    await asyncio.sleep(scene.dice.uniform(3.5, 6.0))
+    await scene.plan()
+
+
 STORE: tuple[Fault[Scene], ...] = (
     *store_faults.FAULTS,
     Fault("strike at a request", strike_at_request, 5),
     Fault("take a name", take_name, 1),
 )
+EPOCHS = (Fault("short epoch", short_epoch, 1),)
+"""Dealt only where a course names it."""
 FAULTS = (
     *loader_faults.FAULTS,
     *STORE,

@@ -6,6 +6,7 @@ left out, within a bound of virtual time.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +14,12 @@ from functools import partial
 
 from aggregator.loader import loss_acceptance
 from aggregator.loader.assembly import MAKERS, Makers
+from aggregator.objects import object_progress
 from aggregator.s3 import open_object
 from replicator.kafka.client.cluster import Fenced
 from replicator.kafka.client.loss import LossKind
 from tests.world.objects.end_checks import differences
-from tests.world.objects.faults import FAULTS
+from tests.world.objects.faults import EPOCHS, FAULTS
 from tests.world.objects.losses import LOSSES
 from tests.world.objects.overwriting import keep_overwriting
 from tests.world.objects.scene import Course, ObjectLoop, Scene
@@ -30,18 +32,35 @@ from tests.world.sinks.feed_history import FeedHistory
 from tests.world.sinks.loaded_feed import FEED
 from tests.world.sinks.sink_loop import run
 
+PARKED_SECONDS = 15.0
+"""Bound of the time until a partition is parked for a record at which its loader fails."""
+
 
 class History(FeedHistory[Scene]):
     """History of one scene."""
 
     async def before_faults(self) -> None:
-        """Lets operators begin, where the course has some."""
+        """Lets operators begin, where the course has some, and watches the age of objects."""
+        if self.scene.course.late_seconds is not None:
+            self._watch = self.scene.loop.in_background(self._keep_watching())
         if self.scene.course.overwrites:
             self._operator = self.scene.loop.in_background(keep_overwriting(self.scene))
         if self.scene.restoring:
             self._operator = self.scene.loop.in_background(self.scene.restoring.keep_restoring())
 
+    async def _keep_watching(self) -> None:
+        course, checks = self.scene.course, self.scene.checks
+        assert checks is not None and course.late_seconds is not None
+        bound_seconds = course.late_seconds + (self.scene.feeding.settings.age_seconds or 0.0)
+        while self.scene.loop.time() < course.seconds:
+            await asyncio.sleep(1.0)
+            checks.check_waits(bound_seconds)
+
     def mend_store(self) -> None:
+        if self.scene.feeding.defect:
+            assert self.scene.checks is not None
+            self.scene.checks.check_parked(PARKED_SECONDS)
+            self.scene.feeding.defect.is_mended = True
         server = self.scene.server
         server.orders, server.armed, server.is_gone, server.slowness = [], None, False, 1.0
 
@@ -62,7 +81,8 @@ class History(FeedHistory[Scene]):
         parked = [
             place
             for place, found in checks.intents.items()
-            if (loss := found[-1].parked) and loss.kind is LossKind.OBJECT_TAKEN
+            if (loss := found[-1].parked)
+            and loss.kind in (LossKind.OBJECT_TAKEN, LossKind.LOADER_FAILED)
         ]
         if parked:
             scene.tell(f"losses of {len(parked)} partitions are accepted")
@@ -70,6 +90,19 @@ class History(FeedHistory[Scene]):
                 await loss_acceptance.accept(scene.feeding.client, FEED, parked)
             except Fenced:
                 scene.tell("a loader was faster")
+
+
+@contextmanager
+def _limits(course: Course) -> Iterator[None]:
+    """Gives loaders the limits of a course: with lower ones a short history has what takes ten
+    thousand folders, or minutes."""
+    before = object_progress.NAMED_MAX, object_progress.UNTOLD_SECONDS
+    object_progress.NAMED_MAX = course.named_max
+    object_progress.UNTOLD_SECONDS = course.untold_seconds
+    try:
+        yield
+    finally:
+        object_progress.NAMED_MAX, object_progress.UNTOLD_SECONDS = before
 
 
 @contextmanager
@@ -88,11 +121,11 @@ def play(
 ) -> Outcome:
     """Plays the history of a seed; raises Wrong with the history's log."""
     course = course or Course()
-    named = (*SWEEPING, *resting.FAULTS) if course.only else ()
+    named = (*SWEEPING, *EPOCHS, *resting.FAULTS) if course.only else ()
     faults = (*FAULTS, *(LOSSES if course.loses else ()), *named)
 
     def make(loop: ObjectLoop) -> History:
         return History(Scene(loop, seed, course, makers), faults, replay)
 
-    with _tokens(seed):
+    with _tokens(seed), _limits(course):
         return replayed(seed, make, replay, partial(run, make_loop=ObjectLoop))

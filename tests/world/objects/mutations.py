@@ -263,11 +263,13 @@ class Overwriting(ObjectStore):
 
 
 STRIKES = ("strike at an intent", "strike at a request", "kill a loader soon")
+BY_LOG = replace(USUAL, by_log=True)
+"""Course in which the log alone ends objects."""
 TAKEOVERS = replace(USUAL, only=STRIKES, partition_by="field", fault_seconds=1.0)
 """Course of loaders that are killed or stopped at a step of an object's way."""
 DEATHS = replace(USUAL, only=("die within completions", "new epoch"))
 """Course of a store that dies within completions, and says that they are done."""
-SWEEPS = replace(USUAL, only=("sweep uploads", "lose answers of the store", "late completions"))
+UPLOADS = replace(USUAL, only=("sweep uploads", "lose answers of the store", "late completions"))
 """Course of uploads that are gone, by somebody or by a completion whose answer was lost."""
 NAMES = replace(USUAL, only=("take a name",), kind=StoreKind())
 """Course of a store in which somebody takes names of objects."""
@@ -280,22 +282,30 @@ MUTATIONS = (
         37, "two objects of a folder are sealed", _with(SealsMore, object_forming=SealsTwo), USUAL
     ),
     Mutation(38, "open objects are passed", _with(PassesOpen), USUAL),
-    Mutation(38, "unread offsets are passed", _with(PassesUnread), TAKEOVERS),
     Mutation(39, "markers of folders are forgotten", _with(NamesNoMarkers), USUAL),
-    Mutation(39, "objects are formed anew", Makers(acquisition=FormsAnew), TAKEOVERS),
-    Mutation(39, "a sealed object is cut", _with(CutsReplays), TAKEOVERS),
-    Mutation(
-        39, "the clock ends objects of the log", _with(EndsByClock), replace(USUAL, by_log=True)
-    ),
     Mutation(39, "holders of objects are not fenced", Makers(acquisition=FencesNobody), USUAL),
     Mutation(42, "objects' letters come before", Makers(intent_committer=LettersApart), USUAL),
     Mutation(42, "objects' letters come behind", Makers(intent_committer=LettersAfter), USUAL),
     Mutation(48, "completed before the intent", Makers(intent_committer=CommitsLater), USUAL),
-    Mutation(48, "a success is believed", Makers(object_forming=BelievesSuccess), DEATHS),
-    Mutation(48, "any object of the name counts", Makers(object_forming=BelievesNames), NAMES),
-    Mutation(48, "an upload that is gone is believed", Makers(object_forming=BelievesGone), SWEEPS),
     Mutation(48, "told before it is complete", Makers(object_forming=TellsBefore), USUAL),
+)
+OF_LOG = (Mutation(39, "the clock ends objects of the log", _with(EndsByClock), BY_LOG),)
+OF_TAKEOVERS = (
+    Mutation(38, "unread offsets are passed", _with(PassesUnread), TAKEOVERS),
+    Mutation(39, "objects are formed anew", Makers(acquisition=FormsAnew), TAKEOVERS),
+    Mutation(39, "a sealed object is cut", _with(CutsReplays), TAKEOVERS),
+)
+OF_DEATHS = (Mutation(48, "a success is believed", Makers(object_forming=BelievesSuccess), DEATHS),)
+OF_NAMES = (
+    Mutation(48, "any object of the name counts", Makers(object_forming=BelievesNames), NAMES),
     Mutation(48, "no condition", Makers(object_store=Overwriting), NAMES),
+)
+OF_UPLOADS = (
+    Mutation(
+        48, "an upload that is gone is believed", Makers(object_forming=BelievesGone), UPLOADS
+    ),
+)
+OF_COMMITS = (
     Mutation(53, "who waits is not told of a failure", Makers(intent_committer=TellsSome), AMID),
 )
 OF_RESTS = tuple(

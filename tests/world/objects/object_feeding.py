@@ -17,6 +17,7 @@ from aggregator.s3.object_store import ObjectStore, StoreAddress
 from replicator.config.object_feed import ObjectFeed
 from tests.world.objects.client import WorldS3
 from tests.world.objects.object_load import Settings
+from tests.world.objects.poison import Defect, failing
 from tests.world.objects.server import URL, ObjectServer, StoreKind
 from tests.world.sinks.loaded_feed import LoadedFeed, NoReports, appliance_of
 from tests.world.world import World
@@ -58,6 +59,8 @@ class ObjectFeeding(LoadedFeed):
         }
         appliance = appliance_of(cluster.bootstrap, {**of_store, **settings.of_feed})
         super().__init__(world, cluster, appliance, topics, partitions)
+        self.defect: Defect | None = None
+        """Defect of the loaders; None: their files take all records."""
         assert isinstance(self.feed, ObjectFeed)
         part_mib = (part_bytes or PART_BYTES[settings.file]) / (1 << 20)
         self.feed = self.feed.model_copy(update={"part_mib": part_mib})
@@ -76,4 +79,5 @@ class ObjectFeeding(LoadedFeed):
         def make_store(address: StoreAddress, make_client: object, **settings: Any) -> ObjectStore:
             return makers.object_store(address, lambda _: WorldS3(self.server), **settings)
 
-        return replace(makers, object_store=make_store, report_store=NoReports)
+        made = replace(makers, object_store=make_store, report_store=NoReports)
+        return failing(made, self.defect) if self.defect else made

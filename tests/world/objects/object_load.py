@@ -7,7 +7,7 @@ import io
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from tests.replicator.batches.source_batches import Record
 from tests.world.mirror.source_load import Sender
+from tests.world.objects.poison import FATAL, POISON
 from tests.world.virtual_loop import EPOCH
 
 CITIES = ("Rio", "a/b", "München", *(f"city {number}" for number in range(40)))
@@ -43,12 +44,14 @@ class ExpectedRecord:
     Args:
         folder: encoded partition that it belongs to.
         seen: the record as a reader of the object sees it.
+        is_fatal: loaders fail at it until they are mended.
     """
 
     folder: str
     fate: Destination
     seen: Any
     timestamp_ms: int
+    is_fatal: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,10 @@ class Settings:
             times=() if by_log or clock == "age" else _times(seconds),
         )
 
+    def with_age(self, age_seconds: float) -> Settings:
+        """Returns settings by which nothing but their age ends objects."""
+        return replace(self, records=None, interval_seconds=None, age_seconds=age_seconds, times=())
+
     @property
     def of_feed(self) -> Mapping[str, Any]:
         """Keys of the feed's table."""
@@ -128,6 +135,7 @@ class Settings:
             self._fate(record.value),
             self._seen(record),
             record.timestamp,
+            (record.value or b"").startswith(FATAL),
         )
 
     def _folder(self, partition: int, record: Record) -> str:
@@ -146,6 +154,7 @@ class Settings:
             ways = {"dead_letters": Destination.DEAD, "left_out": Destination.LEFT_OUT}
             return ways.get(self.tombstones, Destination.OBJECT)
         is_dead = self.file == "json_lines" and value.startswith(BROKEN)
+        is_dead = is_dead or value.startswith(POISON)
         return Destination.DEAD if is_dead else Destination.OBJECT
 
     def _seen(self, record: Record) -> Any:
@@ -175,6 +184,8 @@ class ObjectSender(Sender):
     """Producer of a feed's records for one partition."""
 
     cities: int = 2
+    poison_share: float = 0.0
+    """Share of records that a file refuses; a tenth of them are fatal instead."""
 
     def _record(self, at: int, now: int) -> Record:
         number, dice = self.sent + at, self.dice
@@ -187,6 +198,10 @@ class ObjectSender(Sender):
         city = dice.choice(CITIES[: self.cities])
         name = f"{self.place.topic}-{self.place.partition}-{number}"
         text: dict[str, str | None] = {"id": name, "city": city}
+        if self.poison_share and dice.random() < self.poison_share:
+            begin = FATAL if dice.random() < 0.1 else POISON
+            rest = json.dumps(text, ensure_ascii=False).encode().replace(b"{", b": 1, ", 1)
+            return Record(at, time_ms, b"k%d" % number, begin + rest)
         if dice.random() < 0.04:
             text["city"] = None
         value: bytes | None = json.dumps(text, ensure_ascii=False).encode()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aggregator.loader.assembly import MAKERS, Makers
+from aggregator.objects.object_progress import NAMED_MAX, UNTOLD_SECONDS
 from aggregator.restore.restore import Makers as RestoreMakers
 from tests.world.objects.object_feeding import ObjectFeeding
-from tests.world.objects.object_load import ObjectSender, Settings
+from tests.world.objects.object_load import CITIES, ObjectSender, Settings
+from tests.world.objects.poison import Defect
 from tests.world.objects.restoring import Restoring
 from tests.world.objects.server import Condition, StoreKind
 from tests.world.objects.step_checks import StepChecks
@@ -43,8 +45,15 @@ class Course:
         by_log: True where the log alone ends objects, False where the clock does too; None: by the
             dice.
         partition_by: folders of the objects; None: by the dice.
+        cities: number of cities of the records; None: by the dice.
+        named_max: markers that an intent names itself.
+        untold_seconds: age of an object of which an intent tells.
+        age_seconds: that objects get, and nothing else ends them; None: by the dice.
+        late_seconds: most that an object may be older than that, whoever reads it anew meanwhile;
+            None: that is not checked.
         file: format of the objects; None: by the dice.
         part_bytes: of uploads; None: about as many as a few records have.
+        poison_share: of records at which the writers of files fail.
         overwrites: with an operator who has objects overwrite what has their names.
         restores: with restores of what the objects have into another topic; None: there are none.
         sweep: of operators; a mutation has another one.
@@ -63,8 +72,14 @@ class Course:
     kind: StoreKind | None = None
     by_log: bool | None = None
     partition_by: str | None = None
+    cities: int | None = None
+    named_max: int = NAMED_MAX
+    untold_seconds: float = UNTOLD_SECONDS
+    age_seconds: float | None = None
+    late_seconds: float | None = None
     file: str | None = None
     part_bytes: int | None = None
+    poison_share: float = 0.0
     overwrites: bool = False
     restores: RestoreMakers | None = None
     sweep: type[UploadSweep] = UploadSweep
@@ -111,6 +126,45 @@ KILLS = Course(
     ),
 )
 """Course of loaders that are killed and stopped between any two steps."""
+
+FOLDERS = Course(
+    partitions=2,
+    brokers=1,
+    seconds=30.0,
+    only=("strike at an intent", "strike at a request", "kill a loader soon", "kill a loader"),
+    fault_seconds=1.0,
+    by_log=False,
+    partition_by="field",
+    cities=len(CITIES),
+    named_max=4,
+)
+"""Course of objects in more folders than an intent names: their markers are told elsewhere."""
+
+EPOCHS = Course(
+    partitions=2,
+    brokers=1,
+    seconds=60.0,
+    only=("short epoch",),
+    fault_seconds=0.1,
+    by_log=False,
+    cities=5,
+    age_seconds=8.0,
+    untold_seconds=0.5,
+    late_seconds=15.0,
+)
+"""Course of epochs that are shorter than objects get old."""
+
+POISONED = Course(
+    partitions=3,
+    loaders=2,
+    brokers=1,
+    seconds=40.0,
+    only=("new epoch", "kill a loader soon"),
+    fault_seconds=8.0,
+    by_log=False,
+    poison_share=0.02,
+)
+"""Course of records at which the writers of files fail."""
 
 RESTORES = Course(
     partitions=2,
@@ -159,6 +213,9 @@ class Scene(FeedScene[ObjectFeeding]):
         settings = Settings.drawn(
             random.Random(self.dice.random()), course.by_log, course.partition_by, course.file
         )
+        settings = replace(settings, cities=course.cities or settings.cities)
+        if course.age_seconds is not None:
+            settings = settings.with_age(course.age_seconds)
         self.feeding = ObjectFeeding(
             self.world,
             course.topics,
@@ -169,6 +226,10 @@ class Scene(FeedScene[ObjectFeeding]):
             course.part_bytes,
         )
         self.server = self.feeding.server
+        self.feeding.defect = Defect() if course.poison_share else None
+        if course.late_seconds is not None:
+            # An old object ends with what was read of it: by small fetches they would be many.
+            self.feeding.cluster.fetch_bytes_max = 1 << 20
         self.senders = [
             ObjectSender(
                 self.feeding.cluster,
@@ -176,6 +237,7 @@ class Scene(FeedScene[ObjectFeeding]):
                 random.Random(self.dice.random()),
                 sparse_share=0.1,
                 cities=settings.cities,
+                poison_share=course.poison_share,
             )
             for place in self.feeding.places
         ]

@@ -239,8 +239,8 @@ class StepChecks:
             armed, self.armed = self.armed, None
             armed(intent)
         is_lost = losses.explain(self._cluster, place, intent)
-        is_known = is_lost or self._is_taken(intent) or self.rest.explains(intent)
-        if intent.parked and not is_known:
+        is_known = is_lost or self._is_taken(intent) or self._is_failing(place, intent)
+        if intent.parked and not (is_known or self.rest.explains(intent)):
             self._wrong(place, f"parked: {intent.parked}")
         if losses.is_of_other_log(self._cluster, place, intent):
             self._wrong(place, f"goes on in another topic of the name (43): {intent}")
@@ -258,6 +258,15 @@ class StepChecks:
                 if record.folder == name and record.fate is Destination.DEAD:
                     self._check_letter(place, offset, intent)
 
+    def check_waits(self, bound_seconds: float) -> None:
+        """Checks that no record waits longer than this for its object, whoever reads it (60)."""
+        before = self._loop.time() - bound_seconds
+        for place, seen_at in self.source.seen_at.items():
+            for offset, record in self.between(place, self._settled[place], 1 << 60):
+                if seen_at[offset] < before and offset not in self.object_of[place]:
+                    self._wrong(place, f"{offset} waits for {bound_seconds} s (60): {record}")
+                    return
+
     def _is_taken(self, intent: Intent) -> bool:
         """Returns True if an intent is parked for an object of somebody else."""
         loss = intent.parked
@@ -272,6 +281,23 @@ class StepChecks:
                 if key.encode("ascii", "replace").decode() in loss.detail
             )
         )
+
+    def _is_failing(self, place: TopicPartition, intent: Intent) -> bool:
+        """Returns True if an intent is parked for a fatal record, and names an offset before it."""
+        loss, defect = intent.parked, self._feeding.defect
+        if loss is None or loss.kind is not LossKind.LOADER_FAILED or defect is None:
+            return False
+        read = self.between(place, max(loss.begin, intent.offset), 1 << 60)
+        return not defect.is_mended and any(it.is_fatal for _, it in read)
+
+    def check_parked(self, seconds: float) -> None:
+        """Checks that each partition with a fatal record that was there so long is parked (59)."""
+        before = self._loop.time() - seconds
+        for place, seen_at in self.source.seen_at.items():
+            fatal = [at for at, it in self.source.records[place].items() if it.is_fatal]
+            found = self.intents[place][-1].parked
+            if fatal and seen_at[min(fatal)] < before and found is None:
+                self._wrong(place, f"is not parked {seconds} s behind {min(fatal)} (59)")
 
     def _check_account(self, place: TopicPartition, intent: Intent) -> None:
         if intent.position is None or intent.position > losses.intact_to(self._cluster, place):

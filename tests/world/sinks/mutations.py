@@ -311,21 +311,29 @@ MUTATIONS = (
     Mutation(37, "intents are not awaited", Makers(intent_committer=CommitsLater), USUAL),
     Mutation(37, "markers are not awaited", Makers(shard_tables=LoadsBehind), USUAL),
     Mutation(38, "the offset passes blocks", Makers(intent_committer=PassesBlocks), USUAL),
-    Mutation(39, "tables are not looked at", _stores(LooksNot), TAKEOVERS),
     Mutation(39, "blocks are formed anew", Makers(acquisition=FormsAnew), USUAL),
     Mutation(39, "holders are not fenced", Makers(acquisition=FencesNobody), USUAL),
-    Mutation(39, "clocks are compared", _stores(ComparesClocks), TAKEOVERS),
-    Mutation(40, "pauses are not noticed", Makers(shard_tables=Unwatched), STOPS),
-    Mutation(41, "the quorum is not asked for", _stores(HeedsNoQuorum), SERVERS),
-    Mutation(41, "any copy is enough", _stores(TrustsAnyCopy), SERVERS),
-    Mutation(41, "uncommitted parts count", _stores(TrustsAnyPart), COMMITS),
     Mutation(42, "dead letters come before", Makers(intent_committer=LettersApart), USUAL),
     Mutation(42, "dead letters come behind", Makers(intent_committer=LettersAfter), USUAL),
-    Mutation(45, "flushes are not given up", Makers(partitions=NeverGivenUp), STALL),
-    Mutation(45, "stalled tables keep their room", Makers(partitions=NeverDropped), CROWDED),
-    Mutation(45, "dropped records are not read again", Makers(partitions=NeverReadAgain), RETURNS),
-    Mutation(58, "one replica is believed", _stores(BelievesTheFirst), REBUILDS),
 )
+OF_TAKEOVERS = (
+    Mutation(39, "tables are not looked at", _stores(LooksNot), TAKEOVERS),
+    Mutation(39, "clocks are compared", _stores(ComparesClocks), TAKEOVERS),
+)
+OF_STOPS = (Mutation(40, "pauses are not noticed", Makers(shard_tables=Unwatched), STOPS),)
+OF_SERVERS = (
+    Mutation(41, "the quorum is not asked for", _stores(HeedsNoQuorum), SERVERS),
+    Mutation(41, "any copy is enough", _stores(TrustsAnyCopy), SERVERS),
+)
+OF_COMMITS = (Mutation(41, "uncommitted parts count", _stores(TrustsAnyPart), COMMITS),)
+OF_STALLS = (Mutation(45, "flushes are not given up", Makers(partitions=NeverGivenUp), STALL),)
+OF_CROWDS = (
+    Mutation(45, "stalled tables keep their room", Makers(partitions=NeverDropped), CROWDED),
+)
+OF_RETURNS = (
+    Mutation(45, "dropped records are not read again", Makers(partitions=NeverReadAgain), RETURNS),
+)
+OF_REBUILDS = (Mutation(58, "one replica is believed", _stores(BelievesTheFirst), REBUILDS),)
 OF_RESTS = tuple(
     Mutation(rule, name, MAKERS, replace(RESTS, driving=Driving(*parts)))
     for (rule, name), parts in resting.MUTATED.items()
