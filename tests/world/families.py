@@ -186,6 +186,7 @@ FAMILIES: Mapping[str, Family] = {
     "sink_stalls": _sinks(of_sinks.STALL, of_sinks.OF_STALLS),
     "sink_crowds": _sinks(of_sinks.CROWDED, of_sinks.OF_CROWDS),
     "sink_returns": _sinks(of_sinks.RETURNS, of_sinks.OF_RETURNS),
+    "sink_absences": _sinks(of_sinks.AWAY, of_sinks.OF_AWAY),
     "sink_rebuilds": _sinks(of_sinks.REBUILDS, of_sinks.OF_REBUILDS),
     "object_loaders": _objects(of_objects.USUAL, of_objects.MUTATIONS),
     "object_limits": _objects(of_objects.BY_LOG, of_objects.OF_LOG),

@@ -220,6 +220,8 @@ class StepChecks:
     # -- intents
 
     def _intent_gone(self, place: TopicPartition) -> None:
+        if place not in self.intents:
+            return  # an offset by which a fence has confirmed its coordinator
         self.rest.gone.add(place)
         if not self.rest.are_all_away:
             self._wrong(place, "its intent expires beside a driver that looks (55)")

@@ -334,7 +334,15 @@ OF_RETURNS = (
     Mutation(45, "dropped records are not read again", Makers(partitions=NeverReadAgain), RETURNS),
 )
 OF_REBUILDS = (Mutation(58, "one replica is believed", _stores(BelievesTheFirst), REBUILDS),)
-OF_RESTS = tuple(
-    Mutation(rule, name, MAKERS, replace(RESTS, driving=Driving(*parts)))
-    for (rule, name), parts in resting.MUTATED.items()
+AWAY = replace(
+    RESTS, only=("loaders away", "stop the driver amid a look", "kill a loader"), fault_seconds=3.0
+)
+"""Course of loaders that are away beside a driver."""
+OF_RESTS, OF_AWAY = (
+    tuple(
+        Mutation(rule, name, MAKERS, replace(course, driving=Driving(*parts)))
+        for (rule, name), parts in resting.MUTATED.items()
+        if rule == of_course
+    )
+    for of_course, course in ((54, RESTS), (55, AWAY))
 )
