@@ -102,6 +102,7 @@ class DriverLeadership:
         )
         self._driver = DriverTerm(self._target, driver_id(region), settings.transaction_timeout_ms)
         self._carried: Sequence[Carried] = ()
+        self._needs: dict[str, int] = {}
         self._adoption: Adoption | None = None
         self._count_slots: Callable[[], int] = lambda: 1
         self._last_version = 0
@@ -251,8 +252,9 @@ class DriverLeadership:
         Lowered configs are set once the ledger says that what the sources had is mirrored. The
         ledger also names the records that need a higher limit of a batch.
         """
-        needs = await self._needs()
-        carried = await run_in_thread(self._topics.round, needs)
+        carried = await run_in_thread(self._topics.round, self._needs)
+        # Read after the round, which says so when the target does not answer.
+        before, self._needs = self._needs, await self._read_needs(carried)
         mirrored = {
             route: {
                 place: entry.source_offset
@@ -261,15 +263,15 @@ class DriverLeadership:
             }
             for route, places in self._topics.awaited().items()
         }
-        if self._topics.advance(mirrored):
-            carried = await run_in_thread(self._topics.round, needs)
+        if self._topics.advance(mirrored) or self._needs != before:
+            carried = await run_in_thread(self._topics.round, self._needs)
         return carried
 
-    async def _needs(self) -> dict[str, int]:
+    async def _read_needs(self, carried: Sequence[Carried]) -> dict[str, int]:
         """Returns, by topic, the limit of a batch that the next record of some partition needs."""
         found: dict[str, int] = {}
         for route in self._routes:
-            places = by_route([route], self._carried)[route.key]
+            places = by_route([route], [it for it in carried if it.route == route])[route.key]
             for topic, size in (await Ledger(self._target, route).needs(places)).items():
                 found[topic] = max(size, found.get(topic, 0))
         return found
