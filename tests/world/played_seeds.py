@@ -1,4 +1,5 @@
-"""Line at the end of a test run: which seeds of which families it has played.
+"""Seeds that `make check` plays (seeds.json, by `python -m bench.seeds`), and the line at the end
+of a test run that says which were played.
 
 With `-n`, tests run in other processes than the one that prints: what a test has played is a
 property of its report.
@@ -6,15 +7,61 @@ property of its report.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-PROPERTY = "histories"
-RESULT = re.compile(r"^seed (\d+): \d+ records, ([\d.]+) s,", re.MULTILINE)
-"""Line of `python -m tests.world` for a history that was right."""
+FILE = Path(__file__).with_name("seeds.json")
+PROPERTY = "history"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class MissingRule:
+    """History in which it is found that a rule is missing.
+
+    Args:
+        mutation: name of the mutation that takes the rule out.
+    """
+
+    family: str
+    mutation: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.family}-{self.mutation}-{self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSeeds:
+    """Seeds that `make check` plays.
+
+    Args:
+        histories: seeds of each family, in which no rule is missing.
+        missing: histories in which a rule is missing, and which have to be wrong.
+    """
+
+    histories: Mapping[str, Sequence[int]]
+    missing: Sequence[MissingRule]
+
+
+def read_checked_seeds() -> CheckedSeeds:
+    """Returns the seeds that `make check` plays."""
+    stored = json.loads(FILE.read_text())
+    return CheckedSeeds(stored["histories"], [MissingRule(**each) for each in stored["missing"]])
+
+
+def write_checked_seeds(seeds: CheckedSeeds) -> None:
+    """Stores the seeds that `make check` plays."""
+    lists = [f'    "{family}": {[*of_family]}' for family, of_family in seeds.histories.items()]
+    missing = [f"    {json.dumps(asdict(each))}" for each in seeds.missing]
+    FILE.write_text(
+        '{\n  "histories": {\n' + ",\n".join(lists) + "\n  },\n"
+        '  "missing": [\n' + ",\n".join(missing) + "\n  ]\n}\n"
+    )
 
 
 class PlayedSeeds:
@@ -28,8 +75,8 @@ class PlayedSeeds:
         """Takes down the histories of a test."""
         properties: dict[str, Any] = dict(report.user_properties)
         if report.when == "call" and PROPERTY in properties:
-            family, seconds = properties[PROPERTY]
-            self._seconds.setdefault(family, {}).update(seconds)
+            family, seed, seconds = properties[PROPERTY]
+            self._seconds.setdefault(family, {})[seed] = seconds
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Prints the line, if there were histories."""
@@ -39,17 +86,23 @@ class PlayedSeeds:
     def line(self) -> str:
         """Returns the families with their seeds, and the virtual time of all."""
         by_family = sorted(self._seconds.items())
-        told = ", ".join(f"{family} {_range([*seeds])}" for family, seeds in by_family)
+        told = ", ".join(f"{family} {_ranges([*seeds])}" for family, seeds in by_family)
         seconds = sum(sum(by.values()) for by in self._seconds.values())
         return f"histories: {told} ({seconds / 60:.1f} virtual minutes)"
 
 
-def record_seeds(record_property: Callable[[str, object], None], family: str, output: str) -> None:
-    """Adds the histories that `python -m tests.world` has printed to the report of a test."""
-    seconds = {seed: float(found) for seed, found in RESULT.findall(output)}
-    record_property(PROPERTY, (family, seconds))
+def record_seed(
+    record_property: Callable[[str, object], None], family: str, seed: int, seconds: float
+) -> None:
+    """Adds a history to the report of a test, with its virtual seconds."""
+    record_property(PROPERTY, (family, seed, seconds))
 
 
-def _range(seeds: list[int]) -> str:
-    first, last = min(seeds), max(seeds)
-    return str(first) if first == last else f"{first}-{last}"
+def _ranges(seeds: list[int]) -> str:
+    """Returns seeds as text: 1-3 5."""
+    firsts = [seed for seed in sorted(seeds) if seed - 1 not in seeds]
+    lasts = [seed for seed in sorted(seeds) if seed + 1 not in seeds]
+    return " ".join(
+        str(first) if first == last else f"{first}-{last}"
+        for first, last in zip(firsts, lasts, strict=True)
+    )

@@ -1,86 +1,67 @@
-"""Histories of all families by seed, with the rules and without."""
+"""Histories of all families by seed, with the rules and without.
+
+`python -m bench.seeds` chooses the seeds (seeds.json), and `python -m tests.world` plays one again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.world.families import FAMILIES
+from tests.world.families import FAMILIES, HistoryRequest
 from tests.world.played import played
-from tests.world.played_seeds import record_seeds
+from tests.world.played_seeds import MissingRule, read_checked_seeds, record_seed
+from tests.world.pool import Played, Pool
 from tests.world.sinks.history import play as play_sinks
 from tests.world.sinks.mutations import COMMITS, CROWDED
 
-SEEDS = {
-    "mirror": 2,
-    "losses": 1,
-    "compaction": 1,
-    "ledgers": 1,
-    "tails": 1,
-    "zombies": 1,
-    "ids": 1,
-    "expiry": 1,
-    "takeovers": 1,
-    "groups": 1,
-    "sinks": 1,
-    "sink_rests": 1,
-    "objects": 1,
-    "claims": 5,
-}
-"""Seeds from 1 on that are played each time; `make soak` plays others for an hour."""
-CHUNK = 5
+SEEDS = read_checked_seeds()
 MUTATION = "gaps are not awaited"
-FOUND_AT = {
-    ("mirror", "the entry is not read again"): 1,
-    ("losses", "one lost offset is not named"): 1,
-    ("ledgers", "published runs are not read"): 1,
-    ("tails", "what cannot be known counts as not landed"): 2,
-    ("zombies", "a new connection is not confirmed"): 1,
-    ("expiry", "old batches in doubt are sent again"): 1,
-    ("takeovers", "the entry is replaced under another id"): 2,
-    ("groups", "a missing run raises an offset"): 1,
-    ("sinks", "uncommitted parts count"): 1,
-    ("sinks", "one replica is believed"): 2,
-    ("sink_rests", "the store is not asked for rows"): 1,
-    ("sinks", "dropped records are not read again"): 1,
-    ("objects", "completed before the intent"): 1,
-    ("claims", "the condition is not tried"): 5,
-    ("claims", "a lost claim counts as won"): 1,
-    ("objects", "who waits is not told of a failure"): 4,
-}
-"""Mutations with a seed that finds them; `python -m bench.mutations` looks for all."""
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[Pool]:
+    """Process that has imported everything: each history is a fork of it."""
+    with Pool(1) as pool:
+        yield pool
+
+
+def _played(pool: Pool, asked: HistoryRequest) -> Played:
+    (found,) = pool.play([asked])
+    return found
 
 
 @pytest.mark.parametrize(
-    ("family", "first"),
-    [(family, first) for family, count in SEEDS.items() for first in range(1, count + 1, CHUNK)],
+    ("family", "seed"),
+    [(family, seed) for family, seeds in SEEDS.histories.items() for seed in seeds],
 )
 def test_whatever_fails_nothing_is_lost_repeated_or_wrongly_told(
-    family: str, first: int, record_property: Callable[[str, object], None]
+    family: str, seed: int, pool: Pool, record_property: Callable[[str, object], None]
 ) -> None:
-    found = played(family, first, min(CHUNK, SEEDS[family] + 1 - first))
-    record_seeds(record_property, family, found.stdout)
-    assert found.returncode == 0, found.stdout + found.stderr
+    found = _played(pool, HistoryRequest(family, seed))
+    assert found.wrong is None, "\n".join([found.wrong or "", *found.log])
+    record_seed(record_property, family, seed, found.seconds)
 
 
-def test_a_seed_plays_the_same_history_again() -> None:
+def test_a_seed_plays_the_same_history_again_in_whichever_process(pool: Pool) -> None:
     """Also one in which a rule is missing: it is short."""
-    first, second = (played("mirror", 1, mutation=MUTATION) for _ in range(2))
-    assert first.stdout == second.stdout
-    assert first.stdout.startswith("seed 1: ")
-    assert first.returncode == second.returncode == 1
+    found = _played(pool, HistoryRequest("mirror", 1, MUTATION))
+    again = played("mirror", 1, mutation=MUTATION)
+    assert again.stdout.splitlines() == [found.wrong, *found.log]
+    assert again.stdout.startswith("seed 1: ")
+    assert again.returncode == 1
 
 
-@pytest.mark.parametrize(("family", "mutation", "seed"), [(*k, at) for k, at in FOUND_AT.items()])
-def test_a_rule_that_is_taken_out_is_missed(family: str, mutation: str, seed: int) -> None:
-    found = played(family, seed, mutation=mutation)
-    assert found.returncode == 1, found.stderr
-    assert found.stdout.startswith(f"seed {seed}: ")
+@pytest.mark.parametrize("missing", SEEDS.missing, ids=str)
+def test_a_rule_that_is_taken_out_is_missed(missing: MissingRule, pool: Pool) -> None:
+    found = _played(pool, HistoryRequest(missing.family, missing.seed, missing.mutation))
+    assert found.wrong and found.wrong.startswith(f"seed {missing.seed}: ")
 
 
-def test_mutations_are_known_by_their_names() -> None:
-    assert all(name in FAMILIES[family].mutations for family, name in FOUND_AT)
+def test_families_and_mutations_are_known_by_their_names() -> None:
+    assert SEEDS.histories.keys() <= FAMILIES.keys()
+    assert all(each.mutation in FAMILIES[each.family].mutations for each in SEEDS.missing)
 
 
 def test_without_a_quorum_rows_that_only_a_disk_has_are_not_taken_for_stored() -> None:
