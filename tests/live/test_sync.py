@@ -161,6 +161,15 @@ def test_an_applications_metadata_arrives_as_it_is_and_the_vector_beside_it(scen
     assert found[scene.group] == {scene.partition: OffsetAndMetadata(2, "AgAAAZNy3kEAAAAA")}
 
 
+def test_a_position_is_committed_again_before_the_brokers_forget_it(scene):
+    scene.commit(12)
+    scene.once()
+    hour_ms = 3_600_000
+    for later_ms, written in ((hour_ms, 1), (23 * hour_ms, 2), (hour_ms, 2), (21 * hour_ms, 3)):
+        scene.once(later_ms)
+        assert scene.sync.counts.written == written
+
+
 def test_the_vector_of_the_groups_own_commit_is_kept(scene):
     scene.commit(8, {"west": 4, "east": 5})
     scene.once()

@@ -21,6 +21,7 @@ from balancer.plan import TopicPartition
 from replicator.kafka.admin.admin_error import AdminError, admin_errors
 from replicator.kafka.admin.group_members import GroupMembers
 from replicator.kafka.client.cluster import GROUP, Answered, Cluster
+from replicator.kafka.client.progress_expiry import RENEWED_PART, read_expiry
 from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.runtime.gather import gather_or_cancel
@@ -87,6 +88,23 @@ class Groups(GroupMembers):
             finally:
                 await cluster.close()
         return found
+
+    def renewal_seconds(self) -> float:
+        """Returns the time after which an offset is to be committed again that nobody moves.
+
+        Brokers forget the offsets of a group without members. Asks them when.
+        """
+        with admin_errors(self.name, "reading when offsets expire"):
+            return asyncio.run(self._renewal_seconds())
+
+    async def _renewal_seconds(self) -> float:
+        cluster = Cluster(self.name, self.cluster, client_id="sluice-admin")
+        async with asyncio.timeout(self.timeout_seconds):
+            await cluster.open()
+            try:
+                return (await read_expiry(cluster)).offsets_seconds * RENEWED_PART
+            finally:
+                await cluster.close()
 
     # -- writing
 

@@ -44,17 +44,22 @@ class Surroundings:
 
 
 def is_due(
-    planned: LastPlanned | None, commits: Hashable, surroundings: Surroundings | None, now_ms: int
+    planned: LastPlanned | None,
+    commits: Hashable,
+    surroundings: Surroundings | None,
+    now_ms: int,
+    again_ms: int = AGAIN_MS,
 ) -> bool:
     """Returns True if a group has to be planned.
 
     Args:
         commits: the present position of the copies of its commits; None: not known.
         surroundings: None: they were not read.
+        again_ms: time after which every group is planned again.
     """
     if planned is None or commits is None or commits != planned.commits:
         return True
-    if now_ms - planned.at_ms >= AGAIN_MS:
+    if now_ms - planned.at_ms >= again_ms:
         return True
     return (
         not planned.is_settled

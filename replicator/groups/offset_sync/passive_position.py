@@ -25,6 +25,8 @@ def to_write(
     moves: Iterable[Move],
     held: Mapping[TopicPartition, Progress],
     last_written: Mapping[TopicPartition, LastWritten],
+    *,
+    renews: bool = False,
 ) -> dict[TopicPartition, Progress]:
     """Returns the positions to write; none for a partition of which nothing is known.
 
@@ -32,10 +34,14 @@ def to_write(
         moves: of one group, from its primary region to here.
         held: the group's commits here.
         last_written: what was written here before.
+        renews: True writes positions as well that stand here already: without members, brokers
+            forget them offsets.retention.minutes after their commit.
     """
     wanted: dict[TopicPartition, Progress] = {}
     for move in moves:
         partition = move.topic_partition
+        if renews and move.case is Case.UNKNOWN and partition in held:
+            wanted[partition] = held[partition]
         if move.case is not Case.MOVES or move.resume is None or move.committed is None:
             continue
         found, before = (
@@ -46,7 +52,7 @@ def to_write(
             # A commit by somebody else here says nothing about the group's own progress.
             is_ours = held.get(partition) == before.written
             found = _joined(found, before.written) if is_ours else found
-        if held.get(partition) != found:
+        if renews or held.get(partition) != found:
             wanted[partition] = found
     return wanted
 

@@ -37,6 +37,7 @@ from replicator.groups.planning.plan import Case, GroupPlan
 from replicator.groups.planning.planner import plan
 from replicator.groups.progress.vector_metadata import committed_text
 from replicator.kafka.admin.admin import Admin
+from replicator.kafka.client.progress_expiry import ASSUMED_SECONDS, RENEWED_PART
 from replicator.kafka.tail.tail_position import TailPosition, of_today
 
 GROUPS_MAX = 500
@@ -71,6 +72,8 @@ class Here:
     groups: Groups
     primaries: PrimaryCopies
     timeout_seconds: float
+    renewal_seconds: Callable[[], float] = lambda: ASSUMED_SECONDS * RENEWED_PART
+    """Returns the time after which a position that stands here is committed again."""
 
 
 @dataclass(slots=True)
@@ -120,6 +123,10 @@ class RegionSync:
         self._refused_writes = RefusedWrites()
         self._surroundings: Surroundings | None = None
         self._rests_until = 0.0
+        self._renewed_ms: dict[str, int] = {}
+        """When all of a group's positions were last committed here."""
+        self._renewal_ms = AGAIN_MS
+        self._renewal_known_ms: int | None = None
 
     @property
     def unknown(self) -> int:
@@ -143,6 +150,7 @@ class RegionSync:
         for group in [it for it in self._groups if it in active or it not in groups]:
             del self._groups[group]
         passive = [group for group in groups if group not in active]
+        self._renewed_ms = {it: at for it, at in self._renewed_ms.items() if it in groups}
         self._refusals.only(passive)
         self._refused_writes.only(passive)
         if time.monotonic() < self._rests_until:
@@ -151,12 +159,14 @@ class RegionSync:
         if positions is None:
             return
         self._read_surroundings(now_ms)
+        self._read_renewal(now_ms)
+        again_ms = min(AGAIN_MS, self._renewal_ms)
         today = of_today(positions)
         signs = {group: self._sign(group, today) for group in passive}
         due = [
             group
             for group, sign in signs.items()
-            if is_due(self._last_planned(group), sign, self._surroundings, now_ms)
+            if is_due(self._last_planned(group), sign, self._surroundings, now_ms, again_ms)
         ]
         if not due:
             return
@@ -174,6 +184,12 @@ class RegionSync:
         known = self._groups.get(group)
         has_metadata = known is not None and known.has_metadata
         return commits_sign(group, positions, has_metadata=has_metadata)
+
+    def _read_renewal(self, now_ms: int) -> None:
+        """Asks now and then how soon the brokers here forget positions."""
+        if self._renewal_known_ms is None or now_ms - self._renewal_known_ms >= AGAIN_MS:
+            self._renewal_ms = int(self._here.renewal_seconds() * 1000)
+            self._renewal_known_ms = now_ms
 
     def _copied_up_to(self, now_ms: int) -> dict[int, TailPosition] | None:
         """Returns the positions of the commits' copies; None where these are not whole.
@@ -223,7 +239,7 @@ class RegionSync:
         )
         for each in plan(request, known, plan_id="", now_ms=now_ms).groups:
             group = each.group
-            if group in known.active_in_target or not self._write(each, known, own):
+            if group in known.active_in_target or not self._write(each, known, own, now_ms):
                 self._groups.pop(group, None)
                 continue
             state = self._groups[group]
@@ -235,13 +251,17 @@ class RegionSync:
             at_ms = now_ms - (AGAIN_MS - LATE_MS) if soon else now_ms
             state.planned = LastPlanned(signs[group], at_ms, is_settled(each.moves, ends))
 
-    def _write(self, each: GroupPlan, known: Knowledge, own: GroupProgress | None) -> bool:
+    def _write(
+        self, each: GroupPlan, known: Knowledge, own: GroupProgress | None, now_ms: int
+    ) -> bool:
         """Writes the positions of a group; returns False if they have to be planned again."""
         group = each.group
         held = known.target_commits.get(group, {})
         written = self._groups.setdefault(group, _Group()).written
         moves = [self._limit.applied(group, move) for move in each.moves]
-        wanted = to_write(moves, held, written)
+        renewed_ms = self._renewed_ms.get(group)
+        renews = renewed_ms is None or now_ms - renewed_ms >= self._renewal_ms
+        wanted = to_write(moves, held, written, renews=renews)
         contradictions = contradicted(group, wanted, known, own)
         self._refusals.found(group, contradictions)
         for partition in contradictions:
@@ -271,6 +291,8 @@ class RegionSync:
             except GroupActive:
                 return False
         self._refused_writes.found(group, refused)
+        if renews and not refused:
+            self._renewed_ms[group] = now_ms
         self._on_written(len(wanted) - len(refused))
         for move in moves:
             partition = move.topic_partition

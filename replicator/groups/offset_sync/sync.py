@@ -142,13 +142,15 @@ def this_region(appliance: Appliance, region: str, timeout_seconds: float) -> He
     """Returns a region of the appliance, with clients of its own servers."""
     here = appliance.region(region)
     url, name = here.redis_url(), ClusterName.aggregate(region)
+    groups = Groups(name, here.aggregate, timeout_seconds)
     return Here(
         region,
         url,
         Admin(name, here.aggregate, timeout_seconds),
-        Groups(name, here.aggregate, timeout_seconds),
+        groups,
         PrimaryCopies(url, region, timeout_seconds=timeout_seconds),
         timeout_seconds,
+        groups.renewal_seconds,
     )
 
 

@@ -30,6 +30,11 @@ def test_everything_is_looked_at_again_after_a_long_time():
     assert is_due(SETTLED, "sign", None, 1000 + AGAIN_MS)
 
 
+def test_where_brokers_forget_positions_soon_groups_are_planned_sooner():
+    assert not is_due(SETTLED, "sign", None, 1000 + 7_499, 7_500)
+    assert is_due(SETTLED, "sign", None, 1000 + 7_500, 7_500)
+
+
 def test_a_waiting_group_is_due_while_its_surroundings_change_and_for_a_while_after():
     surroundings = Surroundings("logs", 500)
     assert is_due(WAITING, "sign", surroundings, 2000)

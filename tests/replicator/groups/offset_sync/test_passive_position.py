@@ -42,6 +42,17 @@ def test_a_position_that_differs_in_offset_or_vector_is_written():
     assert written(move(), wanted) is None
 
 
+def test_positions_that_stand_here_are_written_again_before_the_brokers_forget_them():
+    stands = Progress(40, {"west": 30})
+    unknown = move(None, "none", case=Case.UNKNOWN)
+    gone = move(None, "none", case=Case.GONE)
+    held = {PARTITION: stands}
+    assert to_write([move()], held, {}, renews=True) == held
+    assert to_write([unknown], held, {}, renews=True) == held
+    assert to_write([unknown], {}, {}, renews=True) == {}
+    assert to_write([gone], held, {}, renews=True) == {}
+
+
 def test_metadata_of_the_application_that_differs_is_written():
     timed = replace(move(), metadata="its times")
     wanted = Progress(40, {"west": 30}, "its times")
