@@ -493,8 +493,8 @@ class BlockForming:
     ) -> bool:
         """Returns True if the partition is to be parked, since its table cannot tell the records of
         this log from those of a former one."""
-        is_first = partition.intent.incarnation_at(draft.begin) == 0
-        if is_first or schema is None or schema.has_incarnations:
+        is_named = partition.intent.incarnation == 0 or schema is None or schema.has_incarnations
+        if is_named:
             return False
         text = f"table {draft.table} lacks the column {INCARNATION} {INCARNATION_TYPE}"
         partition.loss_to_park = Loss(LossKind.RECORDS_REFUSED, draft.begin, draft.end, text)
