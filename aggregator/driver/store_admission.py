@@ -29,8 +29,7 @@ log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 1.0
 RENEW_SECONDS = 60.0, 6 * 3600.0
-"""Time after which claims are written again: first, and from then on. Lifecycle rules count in
-days."""
+"""Lifecycle rules, which end claims that are not written again, count in days."""
 
 
 class StoreAdmission:
@@ -40,6 +39,9 @@ class StoreAdmission:
         admitted: called when another feed may begin.
         pause_seconds_max: longest pause before a store is tried again.
         make_store: makes the store of a feed's trial.
+        try_store: tries a store, and claims a prefix of it.
+        renew: renews the claim of a prefix.
+        renew_seconds: time after which a claim is written again: first, and from then on.
     """
 
     def __init__(
@@ -49,6 +51,9 @@ class StoreAdmission:
         admitted: Callable[[], None],
         pause_seconds_max: float,
         make_store: Callable[[ObjectFeed], ObjectStore] = trial_store,
+        try_store: Callable[..., Condition | None] = tried,
+        renew: Callable[..., None] = renew_claim,
+        renew_seconds: tuple[float, float] = RENEW_SECONDS,
     ) -> None:
         self.unconditional: frozenset[FeedCluster] = frozenset()
         """Feeds whose store does not keep names that are taken."""
@@ -56,6 +61,9 @@ class StoreAdmission:
         self._conditions = conditions
         self._admitted = admitted
         self._make_store = make_store
+        self._try_store = try_store
+        self._renew_claim = renew
+        self._renew_seconds = renew_seconds
         self._pauses = min(PAUSE_SECONDS, pause_seconds_max), pause_seconds_max
         self._untried = {
             FeedCluster(feed.name, name) for feed in self._feeds.values() for name in feed.clusters
@@ -99,7 +107,7 @@ class StoreAdmission:
     async def _keep_claim(
         self, each: FeedCluster, cluster_id: Callable[[], Awaitable[str]]
     ) -> None:
-        pause, later = RENEW_SECONDS
+        pause, later = self._renew_seconds
         while True:
             await asyncio.sleep(pause)
             pause = later
@@ -111,7 +119,7 @@ class StoreAdmission:
         try:
             claim = PrefixClaim(each.feed, str(each.cluster), await cluster_id())
             prefix = feed.prefix_of(each.cluster)
-            await run_in_thread(partial(renew_claim, self._make_store(feed), prefix, claim))
+            await run_in_thread(partial(self._renew_claim, self._make_store(feed), prefix, claim))
         except StoreRefusal as refusal:
             self._waiting.add(each)
             self._refuse(each, refusal)
@@ -126,7 +134,7 @@ class StoreAdmission:
             try:
                 claim = PrefixClaim(each.feed, str(each.cluster), await cluster_id())
                 trial = partial(
-                    tried,
+                    self._try_store,
                     self._make_store(feed),
                     feed.prefix_of(each.cluster),
                     claim,

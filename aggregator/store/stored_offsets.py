@@ -14,7 +14,7 @@ from clickhouse_driver import Client
 from aggregator.intents.stored import Stored
 from aggregator.store.identifier import quoted
 from aggregator.store.replica import Replica
-from aggregator.store.schema_reader import read_tables
+from aggregator.store.schema_reader import TableFacts, read_tables
 from aggregator.store.shard_store import DRIVER_ERRORS, ShardStore
 from balancer.plan import TopicPartition
 from replicator.runtime.error_text import error_text
@@ -102,6 +102,20 @@ def _doubt(tables: Collection[str], looks: Iterable[ReplicaLook]) -> tuple[str, 
     return missing, False
 
 
+def tables_to_ask(
+    found: Mapping[str, TableFacts], topics: Collection[str] | None
+) -> dict[str, TableFacts]:
+    """Returns the tables that may hold rows of a feed: those of its topics, or all (None).
+
+    No feed loads a view: whatever it shows is in tables, or was not loaded.
+    """
+    return {
+        name: facts
+        for name, facts in found.items()
+        if not facts.kind.is_view and (topics is None or name in topics)
+    }
+
+
 def _look(
     store: ShardStore, replica: Replica, cluster: str, topics: Sequence[str], is_by_topic: bool
 ) -> ReplicaLook:
@@ -111,12 +125,7 @@ def _look(
             database = {"database": store.database}
             rows = dict(it.client.execute(ROWS, database))
             engines = dict(it.client.execute(ENGINES, database))
-            # No feed loads a view: whatever it shows is in tables, or was not loaded.
-            asked = {
-                name: facts
-                for name, facts in found.items()
-                if not facts.kind.is_view and (not is_by_topic or name in topics)
-            }
+            asked = tables_to_ask(found, topics if is_by_topic else None)
             return ReplicaLook(
                 str(replica),
                 tables={

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 
-from aggregator.driver import cluster_leadership
 from aggregator.driver.cluster_leadership import ClusterLeadership, is_made_since
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
@@ -32,7 +31,7 @@ def test_the_end_is_that_of_the_moment_at_which_the_topic_was_allowed(count, fir
     assert is_made_since(TopicPartition("t", 2), {"t": count}, first_seen) is is_later
 
 
-def test_a_feed_that_lacks_a_right_waits_and_leaves_the_others_flowing(monkeypatch) -> None:
+def test_a_feed_that_lacks_a_right_waits_and_leaves_the_others_flowing() -> None:
     """Such as the one to read the topic in which its adoptions are remembered."""
     troubles: dict[str, Exception] = {"one": Forbidden("sluice.adopted.one", [29])}
     adopted: list[str] = []
@@ -59,8 +58,11 @@ def test_a_feed_that_lacks_a_right_waits_and_leaves_the_others_flowing(monkeypat
         shards = [{"replicas": ["clickhouse://127.0.0.1:9001"]}]
         two = {**feed("east", EAST), "shards": shards}
         feeds = appliance({"one": feed("east", EAST), "two": two})
-        made: Any = Admin
-        led = ClusterLeadership(feeds, "east", EAST, feeds.feeds_of("east"), made)
+        admin: Any = Admin
+        adoption: Any = Adoption
+        led = ClusterLeadership(
+            feeds, "east", EAST, feeds.feeds_of("east"), admin, make_adoption=adoption
+        )
         found = await led.partitions()
         assert adopted == ["two"]
         assert led.waiting.keys() == {"one"} and "sluice.adopted.one" in led.waiting["one"]
@@ -72,5 +74,4 @@ def test_a_feed_that_lacks_a_right_waits_and_leaves_the_others_flowing(monkeypat
         with pytest.raises(Fenced):
             await led.partitions()
 
-    monkeypatch.setattr(cluster_leadership, "FeedAdoption", Adoption)
     asyncio.run(run())

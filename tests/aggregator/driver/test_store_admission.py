@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-from aggregator.driver import store_admission
+from aggregator.driver.feed_posting import FeedCluster
 from aggregator.driver.store_admission import StoreAdmission
 from aggregator.s3.store_trial import Condition, StoreRefusal
 from replicator.config.cluster_name import ClusterName
@@ -20,9 +20,7 @@ def feed(name: str) -> ObjectFeed:
     return ObjectFeed(name=name, kind="s3", region="east", clusters=(CLUSTER,), bucket=name)
 
 
-def test_a_feed_whose_prefix_is_anothers_by_now_keeps_no_other_claim_from_being_renewed(
-    monkeypatch: Any,
-) -> None:
+def test_a_feed_whose_prefix_is_anothers_by_now_keeps_no_other_claim_from_being_renewed() -> None:
     renewed: Counter[str] = Counter()
     is_anothers = False
 
@@ -56,6 +54,9 @@ def test_a_feed_whose_prefix_is_anothers_by_now_keeps_no_other_claim_from_being_
             lambda: None,
             0.01,
             lambda it: it.name,  # type: ignore[arg-type,return-value]
+            try_store=tried,
+            renew=renew,
+            renew_seconds=(0.01, 0.01),
         )
         await admission.admit_all(CLUSTER, cluster_id)
         keeping = asyncio.create_task(admission.keep_claims(CLUSTER, cluster_id))
@@ -69,10 +70,7 @@ def test_a_feed_whose_prefix_is_anothers_by_now_keeps_no_other_claim_from_being_
         keeping.cancel()
 
     def refused(admission: StoreAdmission) -> list[str]:
-        places = [store_admission.FeedCluster(name, CLUSTER) for name in ("lake", "pond")]
+        places = [FeedCluster(name, CLUSTER) for name in ("lake", "pond")]
         return [each.feed for each in places if not admission.has(each)]
 
-    monkeypatch.setattr(store_admission, "RENEW_SECONDS", (0.01, 0.01))
-    monkeypatch.setattr(store_admission, "renew_claim", renew)
-    monkeypatch.setattr(store_admission, "tried", tried)
     asyncio.run(run())

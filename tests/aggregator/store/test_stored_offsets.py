@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
-from aggregator.store import stored_offsets
 from aggregator.store.schema_reader import TableFacts
-from aggregator.store.stored_offsets import (
-    COORDINATES,
-    ReplicaLook,
-    TableSight,
-    judged,
-    stored_in_shard,
-)
+from aggregator.store.stored_offsets import ReplicaLook, TableSight, judged, tables_to_ask
 from aggregator.tables.table_schema import Column, TableSchema
 from balancer.plan import TopicPartition
 
@@ -71,25 +60,12 @@ def test_rows_of_a_topic_may_be_in_any_table_where_a_header_names_it():
     assert verdict(look(one=SOUND, two=TableSight("is empty")), is_by_topic=False)[1]
 
 
-def test_views_beside_a_table_are_not_asked_and_are_no_doubt(monkeypatch):
-    columns = tuple(Column(name, "String") for name in COORDINATES)
+def test_views_beside_a_table_are_not_asked_and_are_no_doubt():
+    columns = (Column("_offset", "UInt64"),)
     facts = {
         name: TableFacts(TableSchema(name, columns), engine)
         for name, engine in (("hits", "MergeTree"), ("daily", "View"), ("sums", "MaterializedView"))
     }
-
-    def execute(query: str, _: object) -> list[tuple[Any, ...]]:
-        if query == stored_offsets.ROWS:
-            return [("hits", 5)]
-        if query == stored_offsets.ENGINES:
-            return [(name, each.engine) for name, each in facts.items()]
-        assert "hits" in query, query
-        return [("hits", 1, 7)]
-
-    connected = SimpleNamespace(client=SimpleNamespace(execute=execute), features=None)
-    replica = SimpleNamespace(connected=lambda: nullcontext(connected))
-    shard: Any = SimpleNamespace(database="db", replicas=[replica])
-    monkeypatch.setattr(stored_offsets, "read_tables", lambda *_: facts)
-    found = stored_in_shard(shard, "east", [PLACE, OTHER], is_by_topic=False)
-    assert (found[PLACE].next_offset, found[PLACE].doubt) == (None, "")
-    assert found[OTHER].next_offset == 7
+    assert tables_to_ask(facts, None).keys() == {"hits"}
+    assert tables_to_ask(facts, ["daily", "hits"]).keys() == {"hits"}
+    assert not tables_to_ask(facts, ["daily"])
