@@ -8,6 +8,7 @@ import logging
 import math
 import random
 import time
+from asyncio import Future
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -152,13 +153,24 @@ class BlockLoading:
                     if inserts:
                         self._count(INSERT_RETRIES, block)
                     inserts += 1
-                    await run_in_thread(
-                        self.store.insert, block, native, digest, self._not_after(block)
-                    )
+                    await self._sent(block, native, digest)
                 attempts.acknowledged()
             except NotStored as error:
                 attempts.failed(error.problem)
                 await self._after(error.problem, trouble)
+
+    async def _sent(self, block: OutgoingBlock, native: NativeBlock, digest: str) -> None:
+        """Makes one attempt to insert a block. Raises NotStored."""
+        not_after = self._not_after(block)
+        sending = run_in_thread(self.store.insert, block, native, digest, not_after)
+        try:
+            await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            # The thread may have the block still to send. Whoever looks for it next has to find it
+            # at the server, or know that it is not sent any more.
+            sending.add_done_callback(Future.exception)
+            await asyncio.wait([sending], timeout=self.watch.pause_seconds)
+            raise
 
     def _not_after(self, block: OutgoingBlock) -> float:
         """Returns the time until which a thread has to send a block that can be looked for."""
