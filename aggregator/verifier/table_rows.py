@@ -35,6 +35,8 @@ SELECT toInt64(_partition), count(), toInt64(max(_offset)) FROM {table}
 WHERE {of_topic} AND ({ranges}) GROUP BY _partition
 """
 OFFSET_MAX = 2**63 - 1
+RANGES_MAX = 1000
+"""Ranges that one query may name, in at most 120 bytes each: its text has a limit of 256 KiB."""
 
 
 class LogRange(NamedTuple):
@@ -102,18 +104,13 @@ class TopicInTable:
         """Returns the rows from the begin of each range on, whatever its end; a partition without
         any is left out."""
         open_ended = {number: each._replace(end=OFFSET_MAX) for number, each in begins.items()}
-        found = self._found(COUNTS, ranges=self._of_ranges(open_ended))
+        found = self._found_in(open_ended, COUNTS)
         return {partition: RowsFrom(count, last) for partition, count, last in found}
 
     def digests(self, ranges: Ranges) -> TableDigests:
         """Returns the digests of the rows of these ranges."""
-        found = self._found(
-            DIGESTS,
-            chunk=CHUNK_OFFSETS,
-            digest=DIGEST_SQL,
-            content=_content(self.schema),
-            ranges=self._of_ranges(ranges),
-        )
+        parts = {"digest": DIGEST_SQL, "content": _content(self.schema)}
+        found = self._found_in(ranges, DIGESTS, chunk=CHUNK_OFFSETS, **parts)
         return TableDigests(
             {
                 (partition, chunk): Digest(count, total)
@@ -158,9 +155,14 @@ class TopicInTable:
         )
         return found
 
-    def _of_ranges(self, ranges: Ranges) -> str:
-        parts = (f"({self._of_range(number, each)})" for number, each in sorted(ranges.items()))
-        return " OR ".join(parts) or "0"
+    def _found_in(self, ranges: Ranges, query: str, **parts: object) -> list[Any]:
+        """Returns the answers to a query about ranges of different partitions."""
+        texts = [f"({self._of_range(number, each)})" for number, each in sorted(ranges.items())]
+        found: list[Any] = []
+        for begin in range(0, len(texts), RANGES_MAX):
+            some = " OR ".join(texts[begin : begin + RANGES_MAX])
+            found += self._found(query, ranges=some, **parts)
+        return found
 
     def _of_range(self, partition: int, wanted: LogRange) -> str:
         """Returns the condition for the rows of a range. A table without the column has one log."""
