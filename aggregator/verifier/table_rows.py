@@ -161,7 +161,7 @@ class TopicInTable:
         found: list[Any] = []
         for begin in range(0, len(texts), RANGES_MAX):
             some = " OR ".join(texts[begin : begin + RANGES_MAX])
-            found += self._found(query, ranges=some, **parts)
+            found += self._found(query, columnar=False, ranges=some, **parts)
         return found
 
     def _of_range(self, partition: int, wanted: LogRange) -> str:

@@ -220,6 +220,7 @@ def test_records_that_an_unclean_election_took_are_named_and_what_follows_is_loa
     make_feed, three
 ):
     feed = make_feed(three, is_leading=False, partitions=2)
+    feed.database.order(0, f"ALTER TABLE {feed.topic} ADD COLUMN {INCARNATION} {INCARNATION_TYPE}")
     delete(three, feed.topic)
     create(three, feed.topic, config=UNCLEAN, replicas=REPLICAS)
     feed.lead()
