@@ -20,7 +20,7 @@ ONLY_LIVE = """
     aggregator/s3/: open_object
     aggregator/store/: outgoing_block part_counts replica server_features shard_store
     aggregator/verifier/: alerts anomaly_board check commit_stream daemon finding row_check
-    aggregator/verifier/: table_rows topic_probe topic_rows
+    aggregator/verifier/: topic_probe topic_rows
     replicator/audit/: target_audit topic_progress
     replicator/groups/copies/: runs_tailer
     replicator/groups/failover/: arrival source_copies source_facts target_logs

@@ -69,7 +69,7 @@ async def cancelled_load(store: Any) -> asyncio.Task[None]:
 
 
 async def test_a_load_ends_once_its_block_can_be_found_or_is_not_sent_any_more():
-    """Whoever looks for the block right behind it would send it a second time."""
+    """A look right behind it would have the block sent a second time."""
     store = SlowStore()
     task = await cancelled_load(store)
     assert not task.done() and not store.sent
