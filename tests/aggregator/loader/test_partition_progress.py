@@ -42,29 +42,34 @@ def steps():
 logs = st.lists(st.sampled_from(["a", "b", "c", "d", None]), min_size=1, max_size=60)
 
 
+def live(life, what, amount):
+    """Has a partition read, sealed or loaded, or its loader killed; other steps take time alone."""
+    life.now += 1.0
+    if what == "read":
+        life.log.read(life.progress, life.progress.position + amount, life.now)
+        life.replay()
+    elif what == "seal":
+        life.seal()
+        if life.pending:
+            life.commit()
+    elif what == "load":
+        life.load(amount)
+    elif what == "store and die":
+        for draft in life.pending[:amount]:
+            life.store(draft)
+        life.begin()
+    elif what == "die":
+        life.begin()
+
+
 @given(logs, steps())
 @settings(max_examples=2 * settings.default.max_examples)
 def test_every_record_is_stored_once_whatever_dies_and_the_verdicts_find_nothing(tables, history):
     life = Life(Log([*tables]))
     life.begin()
     for what, amount in history:
-        life.now += 1.0
-        if what == "read":
-            life.log.read(life.progress, life.progress.position + amount, life.now)
-            life.replay()
-        elif what == "seal":
-            life.seal()
-            if life.pending:
-                life.commit()
-        elif what == "load":
-            life.load(amount)
-        elif what == "store and die":
-            for draft in life.pending[:amount]:
-                life.store(draft)
-            life.begin()
-        elif what == "die":
-            life.begin()
-        elif what == "flush":
+        live(life, what, amount)
+        if what == "flush":
             life.progress.begin_flush()
         elif what == "give up flush" and not life.progress.is_flushed:
             life.progress.give_up_flush()
@@ -346,25 +351,6 @@ class CutLife(Life):
                 self.stored[row] = 1
 
 
-def live(life, history):
-    """Has a partition read, sealed, loaded, and its loader killed."""
-    for what, amount in history:
-        life.now += 1.0
-        if what == "read":
-            life.log.read(life.progress, life.progress.position + amount, life.now)
-            life.replay()
-        elif what == "seal":
-            life.seal()
-            if life.pending:
-                life.commit()
-        elif what == "load":
-            life.load(amount)
-        elif what == "store and die":
-            for draft in life.pending[:amount]:
-                life.store(draft)
-            life.begin()
-
-
 ROUND = st.tuples(
     st.tuples(st.just("read"), st.integers(4, 15)),
     st.tuples(st.just("seal"), st.just(True)),
@@ -381,7 +367,8 @@ def test_of_a_log_that_was_cut_every_record_is_stored_once_whatever_was_stored_o
 ):
     life = CutLife(Log([*tables]))
     life.begin()
-    live(life, before)
+    for step in before:
+        live(life, *step)
     cut = min(cut, len(tables))
     life.log.tables[cut:] = anew
     life.cut, life.is_compacted = cut, True
@@ -391,7 +378,8 @@ def test_of_a_log_that_was_cut_every_record_is_stored_once_whatever_was_stored_o
         today = LogToday(UUID(int=1), 0, end)
         life.committed.append(accepted(intent.park(loss), today, "free", opened_at_ms=9))
     life.begin()
-    live(life, after)
+    for step in after:
+        live(life, *step)
     finish(life)
     for at, name in enumerate(life.log.tables):
         if name is not None:
