@@ -49,7 +49,7 @@ def unmeasured(rows: Iterable[Results], known: Sequence[Mutation]) -> str:
         + "; ".join(each.name for each in left if (each.rule, each.family) == (rule, family))
         for rule, family in rules
     )
-    return "\nNot measured:\n\n" + "".join(f"{line}\n" for line in lines)
+    return "\nMutations without twenty starts so far:\n\n" + "".join(f"{line}\n" for line in lines)
 
 
 def budgets(
