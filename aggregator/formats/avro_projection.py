@@ -1,11 +1,11 @@
 """Avro projection: how a value of one schema becomes one of another.
 
 These are Avro's rules of schema resolution. A number may become wider: int to long to float to
-double. Strings become bytes, and bytes strings. Fields are found by their names, then by the
-aliases of the wanted schema; one that is missing gets its default, and one that is not wanted is
-dropped. Records, enums and fixeds match by their names without namespace, or by an alias. A symbol
-that is not wanted becomes the enum's default. A type becomes a union that has a branch for it, and
-a union what all of its branches become.
+double. Strings become bytes, and bytes strings. Fields are found by their names, then by those
+aliases of the wanted schema that no other field has; one that is missing gets its default, and one
+that is not wanted is dropped. Records, enums and fixeds match by their names without namespace, or
+by an alias. A symbol that is not wanted becomes the enum's default. A type becomes a union that has
+a branch for it, and a union what all of its branches become.
 
 Everything else that differs has no projection. So have some values that Avro would take: a union of
 which not every branch can be read, and another logical type, whose values would mean something
@@ -141,7 +141,7 @@ def _fields(written: AvroType, wanted: AvroType) -> Projection | None:
     numbers = {name: at for at, name in enumerate(written.names)}
     sources: list[tuple[int, Projection] | bytes] = []
     for name, part in zip(wanted.names, wanted.parts, strict=True):
-        names = (name, *wanted.field_aliases.get(name, ()))
+        names = (name, *wanted.earlier_names(name))
         at = next((numbers[each] for each in names if each in numbers), None)
         if at is not None:
             source = projection(written.parts[at], part)
@@ -169,11 +169,14 @@ def _symbols(written: AvroType, wanted: AvroType) -> Projection | None:
 
 
 def _branch(written: AvroType, wanted: AvroType) -> Projection | None:
-    """Returns how a value becomes one of a union: of a branch of its own type, if there is one,
-    else of the first that takes it."""
+    """Returns how a value becomes one of a union: of a branch of its own type and name, if there is
+    one, else of the first of its type, of the first that keeps all its digits, of the first that
+    takes it."""
     parts = list(enumerate(wanted.parts))
     own = [each for each in parts if each[1].base == written.base]
-    for at, part in [*own, *parts]:
+    named = [each for each in own if each[1].name == written.name]
+    exact = [each for each in parts if each[1].base in ("long", "double")]
+    for at, part in [*named, *own, *exact, *parts]:
         if (how := projection(written, part)) is not None:
             return Branch(number(at), how)
     return None

@@ -71,6 +71,17 @@ class AvroType:
             return any(part.takes_bytes for part in self.parts)
         return self.base != "null" and (self.base != "fixed" or self.size > 0)
 
+    def earlier_names(self, field_name: str) -> tuple[str, ...]:
+        """Returns the aliases of a record's field that no other field has, as its name or, further
+        behind, as its alias: a written field becomes one field, never two."""
+        others = self.names[self.names.index(field_name) + 1 :]
+        taken = {alias for each in others for alias in self.field_aliases.get(each, ())}
+        return tuple(
+            alias
+            for alias in self.field_aliases.get(field_name, ())
+            if alias not in taken and alias not in self.names
+        )
+
 
 _ENTRY_OF_A_MAP = ("key", "value")
 

@@ -142,7 +142,7 @@ class JsonColumns:
         for name, part in zip(kind.names, kind.parts, strict=True):
             inner = f"{path}.{name}" if path else name
             column = written[name]
-            for alias in _aliases(kind, name):
+            for alias in kind.earlier_names(name):
                 column = _first_valid(column, written[alias])
             # A default is complete, with the nulls that it has.
             column = self._completed(part, column, rows, inner)
@@ -219,7 +219,7 @@ def _names_of(kind: AvroType, path: str, paths: Collection[str]) -> set[str]:
     for name, part in zip(kind.names, kind.parts, strict=True):
         inner = f"{path}.{name}" if path else name
         if inner in paths:
-            found |= {name, *_aliases(kind, name)}
+            found |= {name, *kind.earlier_names(name)}
         found |= _names_of(part, inner, paths)
     return found
 
@@ -250,16 +250,11 @@ def _add_places(kind: AvroType, value: Any, path: str, places: Mapping[str, list
         fields = value or {}
         for name, part in zip(kind.names, kind.parts, strict=True):
             inner = f"{path}.{name}" if path else name
-            names = (name, *_aliases(kind, name))
+            names = (name, *kind.earlier_names(name))
             own = next((each for each in names if fields.get(each) is not None), None)
             if inner in places:
                 places[inner].append(own is None and any(each in fields for each in names))
             _add_places(part, fields[own] if own else None, inner, places)
-
-
-def _aliases(kind: AvroType, name: str) -> tuple[str, ...]:
-    """Returns the earlier names of a record's field, but for those that other fields have."""
-    return tuple(each for each in kind.field_aliases.get(name, ()) if each not in kind.names)
 
 
 def _with_aliases(kind: AvroType) -> AvroType:
@@ -267,7 +262,7 @@ def _with_aliases(kind: AvroType) -> AvroType:
     parts = tuple(map(_with_aliases, kind.parts))
     names = kind.names
     for name, part in zip(kind.names, parts, strict=False):
-        for alias in _aliases(kind, name):
+        for alias in kind.earlier_names(name):
             if alias not in names:
                 names, parts = (*names, alias), (*parts, part)
     return replace(kind, names=names, parts=parts)

@@ -161,3 +161,28 @@ def test_a_field_is_found_by_its_alias_unless_its_name_is_there():
     both = record(field("old", "int"), field("new", "int"))
     assert between(both, renamed) == Fields(((1, SAME),))
     assert between(record(field("other", "int")), renamed) == Fields((b"\x12",))
+
+
+def test_a_field_that_is_wanted_under_its_own_name_is_no_other_fields_earlier_one():
+    # By fastavro and Java: `b` has its default where `a` is still a field.
+    written = record(field("a", "int"))
+    other = field("b", "int", aliases=["a"], default=7)
+    assert between(written, record(field("a", "int"), other)) == Fields(((0, SAME), b"\x0e"))
+    assert between(written, record(other, field("a", "int"))) == Fields((b"\x0e", (0, SAME)))
+    third = field("c", "int", aliases=["a"], default=8)
+    assert between(written, record(other, third)) == Fields((b"\x0e", (0, SAME)))
+
+
+def test_a_named_type_becomes_the_branch_of_its_whole_name_before_one_of_its_last_name():
+    one, two = (record(field("x", "int"), name=f"{space}.row") for space in ("one", "two"))
+    assert between([one, two], [one, two]) == SAME
+    assert between([one, two], [two, one]) == Branches((Branch(b"\x02", SAME), Branch(b"\0", SAME)))
+    renamed = {**record(field("x", "int"), name="new"), "aliases": ["one.row"]}
+    assert between(one, [renamed, two, one]) == Branch(b"\x04", SAME)
+
+
+def test_a_number_becomes_the_branch_that_keeps_its_digits():
+    assert between("int", ["null", "float", "double"]) == Branch(b"\x04", Floating("double"))
+    assert between("long", ["float", "double"]) == Branch(b"\x02", Floating("double"))
+    assert between("float", ["null", "double"]) == Branch(b"\x02", Floating("double"))
+    assert between("int", ["null", "float"]) == Branch(b"\x02", Floating("float"))
