@@ -27,8 +27,16 @@ _CONVERSIONS = (
     re.compile(r"to(?:U?Int|Float|Date|String)\w*\((?P<inside>.*)\)", re.DOTALL),
     re.compile(r"\((?P<inside>.*)\)", re.DOTALL),
 )
-_RECORD_TIME = re.compile(r"(?:now|now64|today)\(\d*\)", re.IGNORECASE)
+_RECORD_TIME = re.compile(
+    r"(?:(?:now|now64|today|current_timestamp|current_date|curdate)\(\d*\)"
+    r"|current_timestamp|current_date)",
+    re.IGNORECASE,
+)
+_DAY_ONLY = re.compile(r"\b(?:today|current_date|curdate|(?:to)?Date(?:32)?)\b", re.IGNORECASE)
 _MS_PER_DAY = 86_400_000
+_LAST_DATE32 = 120_529
+"""The day 2299-12-31, behind which ClickHouse has none."""
+_LAST_MS = (_LAST_DATE32 + 1) * _MS_PER_DAY - 1
 
 
 def is_left_to_server(column: Column, timezone: str = "UTC") -> bool:
@@ -46,8 +54,11 @@ def is_left_to_server(column: Column, timezone: str = "UTC") -> bool:
 
 def is_record_time(column: Column) -> bool:
     """Returns True if the column's default is the time of the record."""
-    is_time = column_type(column.type).base in TIMES
-    return is_time and _RECORD_TIME.fullmatch(_unwrapped(column.default_expression)) is not None
+    base = column_type(column.type).base
+    if base not in TIMES or not _RECORD_TIME.fullmatch(_unwrapped(column.default_expression)):
+        return False
+    # The begin of a day is another time.
+    return base in ("Date", "Date32") or not _DAY_ONLY.search(column.default_expression)
 
 
 def is_null(column: Column) -> bool:
@@ -118,19 +129,20 @@ def _unwrapped(expression: str) -> str:
 
 
 def _record_time(kind: ColumnType, timestamp_ms: Ints, timezone: str) -> pa.Array:
-    # A record without a timestamp has -1.
-    moment = np.maximum(timestamp_ms, 0)
+    """Returns the times of records; the last that the column holds for those behind it."""
+    # A record without a timestamp has -1. Other clients may write any number of 64 bits.
+    moment = np.clip(timestamp_ms, 0, _LAST_MS)
     if kind.base == "DateTime":
         return pa.array(np.minimum(moment // 1000, 2**32 - 1).astype(np.uint32))
     if kind.base == "DateTime64":
         power = kind.scale - 3
-        ticks = moment * 10**power if power >= 0 else moment // 10**-power
-        return pa.array(ticks)
+        ticks = np.minimum(moment, (2**63 - 1) // 10**power) * 10**power if power >= 0 else None
+        return pa.array(moment // 10**-power if ticks is None else ticks)
     local = pc.local_timestamp(pa.array(moment, pa.timestamp("ms", tz=str(ZoneInfo(timezone)))))
     days = np.asarray(local.cast(pa.int64())) // _MS_PER_DAY
     if kind.base == "Date":
         return pa.array(np.clip(days, 0, 2**16 - 1).astype(np.uint16))
-    return pa.array(days.astype(np.int32))
+    return pa.array(np.minimum(days, _LAST_DATE32).astype(np.int32))
 
 
 @lru_cache(maxsize=4096)

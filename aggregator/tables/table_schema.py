@@ -37,7 +37,7 @@ class Column(NamedTuple):
     name: str
     type: str
     default_kind: str = ""
-    """Empty, DEFAULT, MATERIALIZED or ALIAS."""
+    """Empty, DEFAULT, MATERIALIZED, ALIAS or EPHEMERAL."""
     default_expression: str = ""
 
 
@@ -77,9 +77,14 @@ class TableSchema:
         return tuple(c for c in self.columns if c.default_kind not in ("MATERIALIZED", "ALIAS"))
 
     @cached_property
+    def stored(self) -> tuple[Column, ...]:
+        """Columns that an insert may name and a query too: EPHEMERAL ones are only inserted."""
+        return tuple(column for column in self.inserted if column.default_kind != "EPHEMERAL")
+
+    @cached_property
     def coordinates(self) -> tuple[str, ...]:
         """Coordinate columns that the table has."""
-        known = {column.name for column in self.inserted}
+        known = {column.name for column in self.stored}
         return tuple(name for name in COORDINATES if name in known)
 
     @cached_property
@@ -95,7 +100,7 @@ class TableSchema:
     @cached_property
     def has_incarnations(self) -> bool:
         """True if each row tells which of its partition's logs it is of."""
-        found = (column.type for column in self.inserted if column.name == INCARNATION)
+        found = (column.type for column in self.stored if column.name == INCARNATION)
         return INCARNATION_TYPE in found
 
 

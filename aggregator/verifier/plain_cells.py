@@ -42,7 +42,7 @@ class Refused(ValueError):
 def compared_columns(schema: TableSchema) -> list[tuple[str, ColumnType]]:
     """Returns the columns whose values are compared."""
     found = []
-    for column in schema.inserted:
+    for column in schema.stored:
         if column.name not in COORDINATES:
             try:
                 found.append((column.name, column_type(column.type)))

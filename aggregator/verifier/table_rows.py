@@ -179,7 +179,7 @@ class TopicInTable:
 def _content(schema: TableSchema) -> str:
     """Returns the expression of a hash over all columns; NULL is a value like any other."""
     texts = (
-        f"ifNull(toString({_escaped(quoted(column.name))}), '\\\\N')" for column in schema.inserted
+        f"ifNull(toString({_escaped(quoted(column.name))}), '\\\\N')" for column in schema.stored
     )
     return f"sum(cityHash64({', '.join(texts)}))"
 

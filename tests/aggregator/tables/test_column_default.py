@@ -141,6 +141,8 @@ def test_other_expressions_are_left_to_the_server(kind, expression):
         ("Date", "now()", 19_676),
         ("Date", "toDate(now())", 19_676),
         ("Date32", "today()", 19_676),
+        ("DateTime", "CURRENT_TIMESTAMP", NIGHT // 1000),
+        ("Date", "CURRENT_DATE", 19_676),
     ],
 )
 def test_the_present_is_the_time_of_the_record(kind, expression, expected):
@@ -153,6 +155,33 @@ def test_a_day_is_that_of_the_servers_time_zone():
     late = 1_700_060_400_000  # 15:00 in UTC, midnight in Tokyo
     assert missing("Date", "today()", timestamp_ms=late) == 19_676
     assert missing("Date", "today()", timestamp_ms=late, timezone="Asia/Tokyo") == 19_677
+
+
+@pytest.mark.parametrize("kind", ["DateTime", "DateTime64(3)"])
+@pytest.mark.parametrize(
+    "expression", ["today()", "toDateTime(today())", "toDate(now())", "CAST(now(), 'Date')"]
+)
+def test_the_begin_of_a_day_is_no_time_of_a_record(kind, expression):
+    assert not is_record_time(column(kind, expression))
+    assert is_left_to_server(column(kind, expression))
+
+
+@pytest.mark.parametrize("timestamp_ms", [9_300_000_000_000, 253_402_300_800_000, 2**63 - 1])
+@pytest.mark.parametrize(
+    ("kind", "last"),
+    [
+        ("DateTime", 2**32 - 1),
+        ("DateTime64(9)", (2**63 - 1) // 10**6 * 10**6),
+        ("Date", 2**16 - 1),
+    ],
+)
+def test_a_record_behind_the_end_of_a_column_has_the_last_time_of_it(kind, last, timestamp_ms):
+    assert missing(kind, "now()", timestamp_ms=timestamp_ms) == last
+
+
+def test_a_record_of_a_far_year_is_of_the_last_day_that_the_server_has():
+    assert missing("Date32", "now()", timestamp_ms=2**63 - 1) == 120_529
+    assert missing("DateTime64(6)", "now64(6)", timestamp_ms=2**63 - 1) == 10_413_791_999_999_000
 
 
 def test_a_record_without_a_timestamp_is_of_1970():

@@ -27,3 +27,11 @@ def test_a_window_that_was_altered_is_no_change_of_columns():
     before = {"hits": TableSchema("hits", (ID,), deduplication_window=100)}
     after = {"hits": TableSchema("hits", (ID,), deduplication_window=1000)}
     assert changed_tables(before, after) == 0
+
+
+def test_an_ephemeral_column_takes_values_and_is_never_asked_for():
+    raw = Column("raw", "String", "EPHEMERAL", "'x'")
+    hits = TableSchema("hits", (ID, raw, Column("_offset", "UInt64", "EPHEMERAL")))
+    assert raw in hits.inserted
+    assert hits.stored == (ID,)
+    assert hits.coordinates == ()
