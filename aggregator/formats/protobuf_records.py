@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.descriptor import Descriptor, EnumDescriptor
+from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from aggregator.formats.column_values import column_values, reason
@@ -30,7 +31,8 @@ class ProtobufRecords:
     """Decoder of records by the messages of a folder.
 
     A null value holds no row. A field that the table does not have is ignored. A field with
-    presence that is not set is missing; one without presence is zero. A repeated one is an Array.
+    presence that is not set has the default of its message, else it is missing; one without
+    presence is zero. A repeated one is an Array. A message without a required field is dead.
     """
 
     def __init__(self, folder: SchemaFolder) -> None:
@@ -53,6 +55,8 @@ class ProtobufRecords:
         types = loaded_types(schema)
         read = self._reader(message, types).read(values)
         dead.update({int(record[at]): why for at, why in read.refused.items()})
+        for at, why in _incomplete(message, values).items():
+            dead.setdefault(int(record[at]), why)
         record = record[read.which]
         chosen = _chosen(message, read, values)
         columns = {}
@@ -62,6 +66,8 @@ class ProtobufRecords:
             given = read.columns.column(field.name)
             if field.name in chosen:
                 given = pc.if_else(chosen[field.name], given, pa.scalar(None, given.type))
+            elif field.has_default_value and not field.containing_oneof:
+                given = pc.fill_null(given, pa.scalar(field.default_value, given.type))
             bad = _clamped(given)
             if field.enum_type:
                 given = _named(kind, field.enum_type, given)
@@ -77,6 +83,37 @@ class ProtobufRecords:
         if key not in self._readers:
             self._readers[key] = ProtoReader(message, unit)
         return self._readers[key]
+
+
+def _incomplete(message: Descriptor, values: pa.BinaryArray) -> dict[int, str]:
+    """Returns why messages are not complete, by index: required fields, also of messages in them,
+    that are not set. The reader passes these."""
+    if not _has_required(message, set()):
+        return {}
+    made, found = GetMessageClass(message)(), {}
+    for at, value in enumerate(values.to_pylist()):
+        try:
+            made.ParseFromString(value)
+        except DecodeError:
+            continue  # the reader says why, if it refuses it too
+        if missing := made.FindInitializationErrors():
+            found[at] = f"{missing[0]} is required, and not set"
+    return found
+
+
+def _has_required(message: Descriptor, known: set[str]) -> bool:
+    """Returns True if the message, or one in it, has required fields.
+
+    Args:
+        known: names of messages that were asked before; gets more.
+    """
+    if message.full_name in known:
+        return False
+    known.add(message.full_name)
+    return any(
+        field.is_required or (field.message_type and _has_required(field.message_type, known))
+        for field in message.fields
+    )
 
 
 def _chosen(message: Descriptor, read: ReadMessages, values: pa.BinaryArray) -> dict[str, pa.Array]:

@@ -132,6 +132,8 @@ class ProtobufRows:
         if value[:1] == b"\0":
             value = _without_header(value, index_of(message))
         read = GetMessageClass(message).FromString(value)
+        if not read.IsInitialized():
+            raise ValueError("a required field is not set")
         passed: Any = UnknownFieldSet(read)
         unknown = {each.field_number for each in passed}
         return [
@@ -141,7 +143,11 @@ class ProtobufRows:
                 if field.number in unknown
                 else _field(field, getattr(read, field.name))
                 for field in message.fields
-                if not field.has_presence or read.HasField(field.name) or field.number in unknown
+                if not field.has_presence
+                or read.HasField(field.name)
+                or field.number in unknown
+                # Its value is that default.
+                or (field.has_default_value and not field.containing_oneof)
             }
         ]
 

@@ -5,6 +5,7 @@ changes in it counts at the next start.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from replicator.config.security import beside_the_file
 
 SUFFIXES = {"avro": ".avsc", "protobuf": ".proto"}
 """Ends of the names of schema files, by format."""
+_EDITION = re.compile(rb"^\s*edition\s*=", re.MULTILINE)
 BYTES_MAX = 16 << 20
 """Most bytes of a folder's files: each task of Spark gets them."""
 
@@ -62,6 +64,9 @@ def schema_folder(path: Path, format_name: str) -> SchemaFolder:
         for name, text in files.items():
             _check_avro(name, text)
         return SchemaFolder(path, files)
+    for name, text in files.items():
+        if _EDITION.search(text):
+            raise ValueError(f"{name} is of an edition; the reader knows proto2 and proto3 only")
     try:
         return SchemaFolder(path, files, descriptor_set(path, tuple(files)))
     except NotCompiled as error:

@@ -15,11 +15,11 @@ from aggregator.formats.row_batch_type import WrittenColumn, row_batch_file, row
 from replicator.config.schema_folder import SchemaFolder, schema_folder
 
 
-def folder_of(**files: str) -> SchemaFolder:
+def folder_of(*, syntax: str = "proto3", **files: str) -> SchemaFolder:
     """Returns a folder of these .proto files."""
     with tempfile.TemporaryDirectory() as directory:
         for name, text in files.items():
-            (Path(directory) / f"{name}.proto").write_text(f'syntax = "proto3";\n{text}')
+            (Path(directory) / f"{name}.proto").write_text(f'syntax = "{syntax}";\n{text}')
         return schema_folder(Path(directory), "protobuf")
 
 

@@ -1,5 +1,6 @@
 """Protobuf records against Google's own encoder, and every kind of field."""
 
+import math
 import struct
 from datetime import UTC, datetime
 
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from aggregator.formats.protobuf_records import ProtobufRecords
 from aggregator.tables.table_schema import COORDINATES
+from aggregator.verifier.plain_records import ProtobufRows
 from tests.aggregator.formats.protos import folder_of, message_class
 from tests.aggregator.formats.slices import TIMESTAMP, slice_of, table
 
@@ -273,3 +275,74 @@ def test_of_a_oneof_the_field_that_was_set_last_counts():
     assert found.columns["one"].to_pylist() == [None, 6, 7, 9, None]
     assert found.columns["other"].to_pylist() == [b"x", None, None, None, None]
     assert found.columns["number"].to_pylist() == [1, 0, 2, 0, 3]
+
+
+PROTO2 = folder_of(
+    syntax="proto2",
+    t="""
+enum Color { RED = 1; BLUE = 5; }
+message Inner { required int32 x = 1; }
+message t {
+  optional int32 number = 1 [default = 7];
+  optional string text = 2 [default = "x"];
+  optional bytes octets = 3 [default = "\\xff"];
+  optional Color color = 4 [default = BLUE];
+  optional double real = 5 [default = -inf];
+  optional int64 plain = 6;
+  repeated int32 list = 7 [packed = true];
+  oneof any { int32 one = 8 [default = 3]; int32 other = 9; }
+  required int32 needed = 10;
+  repeated Inner inner = 11;
+}
+""",
+)
+TYPES_2 = {
+    "number": "Int32",
+    "text": "String",
+    "octets": "Nullable(String)",
+    "color": "Enum8('RED' = 1, 'BLUE' = 5)",
+    "real": "Float64",
+    "plain": "Int64",
+    "list": "Array(Int32)",
+    "one": "Int32",
+}
+
+
+def encoded_2(**fields):
+    return message_class(PROTO2, "t")(**fields).SerializePartialToString()
+
+
+def test_a_field_that_is_not_set_has_the_default_of_its_message():
+    values = [encoded_2(needed=1), encoded_2(needed=1, number=0, text="", color=1, real=0.5)]
+    found = ProtobufRecords(PROTO2)([slice_of(values)], table(**TYPES_2))
+    assert rows_of(found) == [
+        {"number": 7, "text": b"x", "octets": b"\xff", "color": 5, "real": -math.inf, "list": []},
+        {"number": 0, "text": b"", "octets": b"\xff", "color": 1, "real": 0.5, "list": []},
+    ]
+
+
+def test_a_message_without_a_required_field_is_dead_and_no_other():
+    values = [
+        encoded_2(needed=1),
+        encoded_2(number=1),
+        encoded_2(needed=1, inner=[{"x": 1}, {}]),
+        b"",
+        encoded_2(needed=2, inner=[{"x": 1}]),
+    ]
+    found = ProtobufRecords(PROTO2)([slice_of(values)], table(number="Int32"))
+    assert found.offset.tolist() == [0, 4]
+    assert [(dead.offset, dead.reason) for dead in found.dead] == [
+        (1, "needed is required, and not set"),
+        (2, "inner[1].x is required, and not set"),
+        (3, "needed is required, and not set"),
+    ]
+
+
+def test_the_second_reader_reads_messages_of_proto2_in_the_same_way():
+    read = ProtobufRows(PROTO2)
+    [row] = read(encoded_2(needed=1), table(**TYPES_2))
+    assert (row["number"], row["text"], row["octets"]) == (7, "x", b"\xff")
+    assert row["color"].name == "BLUE"
+    assert not {"plain", "one", "other"} & set(row)
+    with pytest.raises(ValueError, match="required"):
+        read(encoded_2(number=1), table(**TYPES_2))

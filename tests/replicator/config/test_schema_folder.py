@@ -94,6 +94,11 @@ def test_a_file_that_is_no_proto_is_named_with_its_line(protos: Path) -> None:
     assert "common/money.proto:2:9: Expected message name." in refusal(protos)
 
 
+def test_a_file_of_an_edition_is_refused_as_the_reader_knows_none(protos: Path) -> None:
+    (protos / "flights.proto").write_text('// new\nedition = "2023";\nmessage flights {}\n')
+    assert "flights.proto is of an edition" in refusal(protos)
+
+
 def test_an_import_that_is_not_in_the_folder_is_named(protos: Path) -> None:
     (protos / "common" / "money.proto").unlink()
     assert "common/money.proto: File not found." in refusal(protos)
