@@ -95,6 +95,20 @@ def leader(database, table) -> int:
     return first
 
 
+def test_a_profile_that_cuts_answers_hides_no_row(flights, make_store):
+    store = make_store()
+    block = block_of(store.schemas()["flights"], decoded(range(50), days=3))
+    store.insert(*whole(block))
+    # Settings of a session come before those of the profile, and behind those of a query.
+    for replica in store.replicas:
+        with replica.connected() as it:
+            own, it.client.settings = it.client.settings, {}
+            it.client.execute("SET max_rows_to_read = 9, read_overflow_mode = 'break'")
+            it.client.settings = own
+    with pytest.raises(NotStored, match="rows to read"):
+        look(store, block)
+
+
 def test_rows_are_found_by_their_coordinates_and_earlier_parts_are_not_read(flights, make_store):
     store = make_store()
     schema = store.schemas()["flights"]
