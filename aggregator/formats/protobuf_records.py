@@ -96,7 +96,7 @@ def _incomplete(message: Descriptor, values: pa.BinaryArray) -> dict[int, str]:
             made.ParseFromString(value)
         except DecodeError:
             continue  # the reader says why, if it refuses it too
-        if missing := made.FindInitializationErrors():
+        if missing := made.FindInitializationErrors():  # type: ignore[attr-defined]
             found[at] = f"{missing[0]} is required, and not set"
     return found
 

@@ -37,3 +37,15 @@ def test_what_does_not_pass_is_raised(answers, pauses):
     with pytest.raises(StoreProblem):
         store.until_answered()
     assert len(store.pauses) == pauses
+
+
+@pytest.mark.parametrize("code", ["400", "401", "403", "ExpiredToken"])
+def test_credentials_that_may_have_changed_are_tried_again(code):
+    problems = [StoreProblem(Answer.DENIED, "words", code)] * 2
+
+    def ask() -> str:
+        if problems:
+            raise problems.pop()
+        return "answer"
+
+    assert until_answered(ask, lambda _: None) == "answer"
