@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from aggregator.formats.json_depth import too_deep
 from aggregator.formats.json_nulls import TOO_DEEP
 from aggregator.formats.text_values import DIGITS_OF_A_DOUBLE
-from aggregator.tables.column_type import ColumnType
+from aggregator.tables.column_type import WIDE_INTEGERS, ColumnType
 
 _LONG = rf"[0-9][0-9.]{{{DIGITS_OF_A_DOUBLE},}}"
-_EXACT_BASES = ("Decimal", "DateTime", "DateTime64")
+_EXACT_BASES = ("Decimal", "DateTime", "DateTime64", *WIDE_INTEGERS)
 _EXPONENT_MAX = 100
 """Largest exponent that is written out: no column holds a number that is larger, or finer."""
 _CONTEXT = Context(prec=10_000)

@@ -8,7 +8,8 @@
     String, FixedString             bytes
     UUID                            bytes, the 16 in the order of its text
     Enum8, Enum16                   sint64, its number
-    Decimal                         string
+    Decimal, Int128 to UInt256      string
+    IPv4, IPv6                      string
 
     Date, Date32                    sint64, days since 1970
     DateTime                        sint64, seconds since 1970
@@ -34,7 +35,14 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorProto,
 )
 
-from aggregator.tables.column_type import NUMBERS, ColumnType, UnsupportedType, column_type
+from aggregator.tables.column_type import (
+    ADDRESSES,
+    NUMBERS,
+    WIDE_INTEGERS,
+    ColumnType,
+    UnsupportedType,
+    column_type,
+)
 from aggregator.tables.table_schema import OWN_COLUMNS, TableSchema
 
 PACKAGE = "sluice"
@@ -45,7 +53,7 @@ _TYPES = {
     "String": FieldDescriptorProto.TYPE_BYTES,
     "FixedString": FieldDescriptorProto.TYPE_BYTES,
     "UUID": FieldDescriptorProto.TYPE_BYTES,
-    "Decimal": FieldDescriptorProto.TYPE_STRING,
+    **dict.fromkeys(("Decimal", *WIDE_INTEGERS, *ADDRESSES), FieldDescriptorProto.TYPE_STRING),
 }
 _OPTIONAL = FieldDescriptorProto.LABEL_OPTIONAL
 _REPEATED = FieldDescriptorProto.LABEL_REPEATED

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from aggregator.formats.time_texts import Flags, times
-from aggregator.tables.column_type import ENUMS, TIMES, ColumnType
+from aggregator.formats.wide_numbers import wide_of_texts
+from aggregator.tables.column_type import ADDRESSES, ENUMS, TIMES, ColumnType
 from aggregator.tables.value_limits import limits_of
 
 _UUID_TEXT = 36
@@ -34,6 +38,10 @@ def of_texts(kind: ColumnType, texts: pa.Array, timezone: str) -> tuple[pa.Array
         return _enum(kind, texts)
     if kind.base == "UUID":
         return _uuid(texts)
+    if kind.base in ADDRESSES:
+        return _addresses(kind, texts)
+    if kind.is_wide:
+        return wide_of_texts(kind, texts)
     if kind.base == "Decimal":
         return _decimal(kind, texts)
     return of_octets(kind, texts.cast(pa.large_binary()))
@@ -86,6 +94,26 @@ def _uuid(texts: pa.Array) -> tuple[pa.Array, Flags]:
     values[which[fine]] = (digits[0::2] << 4 | digits[1::2]).T[fine]
     column = _fixed(pa.py_buffer(values.tobytes()), len(texts), 16, ~is_text)
     return column, is_text & ~good
+
+
+def _addresses(kind: ColumnType, texts: pa.Array) -> tuple[pa.Array, Flags]:
+    """Returns addresses; that of an IPv4 is within ::ffff:0:0/96 in a column of IPv6."""
+    encoded = texts.dictionary_encode()
+    known = pa.array([address(kind, text) for text in encoded.dictionary.to_pylist()], kind.arrow)
+    column = known.take(encoded.indices)
+    return column, np.asarray(column.is_null()) & np.asarray(texts.is_valid())
+
+
+def address(kind: ColumnType, text: str) -> int | bytes | None:
+    """Returns a text as an IPv4 or IPv6 is stored; None if it is none."""
+    with suppress(ValueError):
+        if kind.base == "IPv4":
+            return int(IPv4Address(text))
+        if ":" not in text:
+            return IPv6Address(f"::ffff:{IPv4Address(text)}").packed
+        # Servers know no zones.
+        return IPv6Address(text).packed if "%" not in text else None
+    return None
 
 
 def _decimal(kind: ColumnType, texts: pa.Array) -> tuple[pa.Array, Flags]:

@@ -12,6 +12,7 @@
     String          bytes
     FixedString     bytes, filled with zeros
     Decimal         decimals, integers, floats of up to 15 digits
+    Int128, Int256  integers, decimals that are whole; the same without a sign
 
 A moment is floored to the seconds or ticks of its column. A moment without a time zone is a local
 time of the column's zone, else of the server's. Any other value that a column cannot hold is bad.
@@ -29,6 +30,7 @@ import pyarrow.compute as pc
 from aggregator.formats.moments import of_moments
 from aggregator.formats.text_values import DIGITS_OF_A_DOUBLE, of_octets
 from aggregator.formats.time_texts import Flags
+from aggregator.formats.wide_numbers import wide_of_values
 from aggregator.tables.column_type import ENUMS, NUMBERS, TIMES, ColumnType
 
 _BINARY_DIGITS = {"Float32": 24, "Float64": 53}
@@ -49,6 +51,8 @@ def of_typed(kind: ColumnType, values: pa.Array, timezone: str) -> tuple[pa.Arra
         return _numbers(kind, values)
     if kind.base in TIMES:
         return of_moments(kind, values, timezone)
+    if kind.is_wide and (pa.types.is_integer(given) or pa.types.is_decimal(given)):
+        return wide_of_values(kind, values)
     if kind.base == "Decimal":
         return _decimals(kind, values)
     if kind.base in ENUMS and pa.types.is_integer(given):
@@ -136,6 +140,9 @@ def _decimals(kind: ColumnType, values: pa.Array) -> tuple[pa.Array, Flags]:
     given, is_value = values.type, np.asarray(values.is_valid())
     if pa.types.is_floating(given):
         values = _decimals_of_floats(kind, values)
+        if kind.is_wide:
+            column, _ = wide_of_values(kind, values)
+            return column, is_value & np.asarray(column.is_null())
     elif pa.types.is_integer(given):
         values = values.cast(_DECIMAL_OF_INTEGERS)
     elif not pa.types.is_decimal(given):

@@ -28,8 +28,12 @@ TIMES = {
     "DateTime64": pa.int64(),
 }
 ENUMS = {"Enum8": pa.int8(), "Enum16": pa.int16()}
-DECIMAL_PRECISIONS = {"Decimal32": 9, "Decimal64": 18, "Decimal128": 38}
-DECIMAL_PRECISION_MAX = 38
+WIDE_INTEGERS = {"Int128": 16, "UInt128": 16, "Int256": 32, "UInt256": 32}
+"""Bytes of integers that Arrow has no type for."""
+ADDRESSES = {"IPv4": pa.uint32(), "IPv6": pa.binary(16)}
+DECIMAL_PRECISIONS = {"Decimal32": 9, "Decimal64": 18, "Decimal128": 38, "Decimal256": 76}
+DECIMAL_PRECISION_MAX = 76
+_NARROW_PRECISION_MAX = 38
 FIXED_STRING_BYTES_MAX = 1 << 20
 WRAPPERS_MAX = 16
 """Most types within each other: names may come from records, and each takes a call."""
@@ -57,8 +61,9 @@ class ColumnType:
         name: as the server writes it.
         base: without Nullable and LowCardinality, and without what stands in parentheses.
         arrow: the Arrow type whose values are those that the server stores: days of a Date,
-            seconds of a DateTime, ticks of a DateTime64, numbers of an Enum. Strings are bytes,
-            a UUID has its 16 bytes in the order of its text.
+            seconds of a DateTime, ticks of a DateTime64, numbers of an Enum or an IPv4. Strings
+            are bytes, a UUID and an IPv6 have their 16 bytes in the order of their text, integers
+            of more than 64 bits theirs from the least on.
         element: type of an Array's elements.
         length: of a FixedString in bytes.
         precision: digits of a Decimal.
@@ -82,7 +87,12 @@ class ColumnType:
     @property
     def is_text(self) -> bool:
         """True for types whose values are written as text only."""
-        return self.base in ("String", "FixedString", "UUID", *ENUMS)
+        return self.base in ("String", "FixedString", "UUID", *ENUMS, *ADDRESSES)
+
+    @property
+    def is_wide(self) -> bool:
+        """True for numbers that 128 bits do not hold, and for all integers beyond 64 bits."""
+        return self.base in WIDE_INTEGERS or self.precision > _NARROW_PRECISION_MAX
 
 
 @lru_cache(maxsize=4096)
@@ -119,8 +129,10 @@ def _unsupported(name: str) -> UnsupportedType:
 
 
 def _simple(name: str, base: str) -> ColumnType:
-    arrow = NUMBERS.get(base) or TIMES.get(base)
-    if base == "String":
+    arrow = NUMBERS.get(base) or TIMES.get(base) or ADDRESSES.get(base)
+    if base in WIDE_INTEGERS:
+        arrow = pa.binary(WIDE_INTEGERS[base])
+    elif base == "String":
         arrow = pa.large_binary()
     elif base == "UUID":
         arrow = pa.binary(16)
@@ -161,9 +173,8 @@ def _with_arguments(name: str, base: str, inside: str) -> ColumnType:
 def _decimal(name: str, precision: int, scale: int) -> ColumnType:
     if not 0 <= scale <= precision <= DECIMAL_PRECISION_MAX or not precision:
         raise _unsupported(name)
-    return ColumnType(
-        name, "Decimal", pa.decimal128(precision, scale), precision=precision, scale=scale
-    )
+    made = pa.decimal256 if precision > _NARROW_PRECISION_MAX else pa.decimal128
+    return ColumnType(name, "Decimal", made(precision, scale), precision=precision, scale=scale)
 
 
 def _time(name: str, base: str, inside: str) -> ColumnType:

@@ -12,15 +12,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any, NoReturn
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from aggregator.tables.column_type import (
+    ADDRESSES,
     DECIMAL_PRECISIONS,
     NUMBERS,
     TIMES,
+    WIDE_INTEGERS,
     ColumnType,
     UnsupportedType,
     column_type,
@@ -39,6 +42,7 @@ _UNCHANGED = ("toNullable", "toLowCardinality", "identity", "materialize")
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_WIDE_TEXT = re.compile(r"-?\d{1,78}")
 _DECIMAL_TEXT = re.compile(r"-?\d{1,38}(?:\.\d{1,38})?")
 _DEPTH_MAX = 50
 _EXACT = Context(prec=100)
@@ -255,7 +259,8 @@ def _result_type(name: str, values: list[Any]) -> str:
     base, more = name.removeprefix("to"), values[1:]
     if base == name:
         _unknown(name)
-    if base in NUMBERS or base in ("String", "Date", "Date32", "UUID", "Bool"):
+    plain = ("String", "Date", "Date32", "UUID", "Bool", *WIDE_INTEGERS, *ADDRESSES)
+    if base in NUMBERS or base in plain:
         return base if not more else _unknown(name)
     numbers = [each for each in more if type(each) is int]
     zones = [each for each in more if isinstance(each, str)]
@@ -369,9 +374,37 @@ def _of_decimal(kind: ColumnType, value: Any) -> Decimal:
     else:
         _unknown(value)
     ticks = _EXACT.scaleb(found, kind.scale)
-    if ticks != int(ticks) or abs(ticks) >= Decimal(10) ** kind.precision:
+    if ticks != int(ticks) or _EXACT.abs(ticks) >= Decimal(10) ** kind.precision:
         _unknown(value)
     return found
+
+
+def _of_wide_integer(kind: ColumnType, value: Any) -> bytes:
+    if isinstance(value, str) and _WIDE_TEXT.fullmatch(value):
+        value = int(value)
+    elif type(value) is not int or not -(2**63) <= value < 2**64:
+        _unknown(value)  # servers read a longer number as a Float64
+    is_signed = kind.base.startswith("I")
+    try:
+        octets: bytes = value.to_bytes(WIDE_INTEGERS[kind.base], "little", signed=is_signed)
+    except OverflowError:
+        _unknown(value)
+    return octets
+
+
+def _of_ipv4(kind: ColumnType, value: Any) -> int:
+    try:
+        return int(IPv4Address(value)) if isinstance(value, str) else _unknown(value)
+    except ValueError:
+        _unknown(value)
+
+
+def _of_ipv6(kind: ColumnType, value: Any) -> bytes:
+    try:
+        is_text = isinstance(value, str) and "%" not in value
+        return IPv6Address(value).packed if is_text else _unknown(value)
+    except ValueError:
+        _unknown(value)
 
 
 _CONVERSIONS: dict[str, Callable[[ColumnType, Any], Any]] = {
@@ -382,6 +415,9 @@ _CONVERSIONS: dict[str, Callable[[ColumnType, Any], Any]] = {
     "Enum16": _of_enum,
     "UUID": _of_uuid,
     "Decimal": _of_decimal,
+    "IPv4": _of_ipv4,
+    "IPv6": _of_ipv6,
+    **dict.fromkeys(WIDE_INTEGERS, _of_wide_integer),
 }
 
 

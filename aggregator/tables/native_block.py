@@ -2,13 +2,13 @@
 
 block    [block info] number of columns, number of rows, columns.
 column   name, type, [0: no custom serialization], state prefix, data.
-numbers  little endian; a Date, DateTime, Enum or Decimal is a number.
+numbers  little endian; a Date, DateTime, Enum, Decimal or IPv4 is a number.
 String   length as varint, bytes.
 Nullable a byte for each row, 1 for NULL, and the data with any value instead of NULL.
 Array    end of each row's elements, 8 bytes each, and the data of all elements.
 LowCardinality  prefix: version of its keys. Data: kind of index, number of keys, keys, number of
          rows, index of each row's key; with Nullable, key 0 is NULL.
-UUID     two numbers of 8 bytes each.
+UUID     two numbers of 8 bytes each; an IPv6 has the bytes in their order.
 """
 
 from __future__ import annotations
@@ -273,7 +273,8 @@ def _bare(kind: ColumnType, values: pa.Array) -> Octets:
 
 
 def _decimal_bytes(kind: ColumnType) -> int:
-    return next(size for digits, size in ((9, 4), (18, 8), (38, 16)) if kind.precision <= digits)
+    sizes = ((9, 4), (18, 8), (38, 16), (76, 32))
+    return next(size for digits, size in sizes if kind.precision <= digits)
 
 
 def _strings(values: pa.Array) -> Octets:

@@ -25,7 +25,7 @@ INCARNATION_TYPE = "UInt64"
 OWN_COLUMNS = {**COORDINATES, INCARNATION: INCARNATION_TYPE}
 """Columns that no record fills."""
 HASH_DIGITS = 8
-ROW_RULES = 2
+ROW_RULES = 3
 """Version of the rules by which records become rows or dead letters. A loader that repeats a block
 of another version looks for its rows, and tells its dead letters once more. Count it up whenever a
 record may become something else; 1 was not part of hashes."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, InvalidOperation
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -19,7 +20,14 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from aggregator.tables.column_default import is_left_to_server
-from aggregator.tables.column_type import NUMBERS, ColumnType, UnsupportedType, column_type
+from aggregator.tables.column_type import (
+    ADDRESSES,
+    NUMBERS,
+    WIDE_INTEGERS,
+    ColumnType,
+    UnsupportedType,
+    column_type,
+)
 from aggregator.tables.constant import constant
 from aggregator.tables.table_schema import COORDINATES, Column, TableSchema
 from aggregator.verifier.plain_records import UNSURE, Moment, Row, Symbol
@@ -64,7 +72,8 @@ def selected(name: str, kind: ColumnType, depth: int = 0) -> str:
         return f"toInt64({name})"
     if kind.base == "DateTime64":
         return f"toDecimal128({name}, 9)"
-    return name
+    # Not each driver reads these.
+    return f"toString({name})" if kind.is_wide or kind.base in ADDRESSES else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +117,8 @@ def compared(schema: TableSchema, row: Row, stored: Mapping[str, Any]) -> Iterat
 
 def _may_be_default(column: Column, kind: ColumnType, held: Any, schema: TableSchema) -> bool:
     if not column.default_expression:
-        return not held
+        nothing = None if kind.is_nullable else _zero(kind)
+        return not held if nothing is UNSURE else _is_same(kind, nothing, held)
     try:
         default = constant(kind, column.default_expression, schema.timezone)
     except ValueError:
@@ -132,7 +142,10 @@ def _zero(kind: ColumnType) -> Any:
         return []
     if kind.base in ("String", "FixedString"):
         return bytes(kind.length)
-    return 0 if kind.base in NUMBERS or kind.base == "Decimal" else UNSURE
+    if kind.base in ADDRESSES:
+        return IPv4Address(0) if kind.base == "IPv4" else IPv6Address(0)
+    is_number = kind.base in NUMBERS or kind.base in WIDE_INTEGERS or kind.base == "Decimal"
+    return 0 if is_number else UNSURE
 
 
 def cell(kind: ColumnType, given: Any, timezone: str) -> Any:
@@ -161,6 +174,10 @@ def cell(kind: ColumnType, given: Any, timezone: str) -> Any:
         return _number(kind, given)
     if kind.base == "Decimal":
         return _decimal(kind, given)
+    if kind.base in WIDE_INTEGERS:
+        return _wide_integer(kind, given)
+    if kind.base in ADDRESSES:
+        return _address(kind, given)
     return _text(kind, given)
 
 
@@ -178,13 +195,40 @@ def _number(kind: ColumnType, given: Any) -> Any:
         raise Refused(f"{given} is no {kind.name}")
     if not isinstance(given, int) or kind.base == "Bool":
         raise Refused(f"{given!r:.60} is no {kind.name}")
+    return _in_range(kind, given)
+
+
+def _in_range(kind: ColumnType, given: int) -> int:
     bits = kind.arrow.bit_width
     least, most = (
         (0, 2**bits) if kind.base.startswith("U") else (-(2 ** (bits - 1)), 2 ** (bits - 1))
     )
     if not least <= given < most:
-        raise Refused(f"{given} is no {kind.name}")
+        raise Refused(f"{given!s:.60} is no {kind.name}")
     return given
+
+
+def _wide_integer(kind: ColumnType, given: Any) -> Any:
+    if isinstance(given, float) or not isinstance(given, _PLAIN):
+        return UNSURE
+    try:
+        number = None if isinstance(given, bool | bytes) else Decimal(given)
+    except InvalidOperation:
+        number = None
+    if number is None or not number.is_finite() or number != int(number):
+        raise Refused(f"{given!r:.60} is no {kind.name}")
+    return _in_range(kind, int(number))
+
+
+def _address(kind: ColumnType, given: Any) -> Any:
+    try:
+        found = ip_address(given) if isinstance(given, str) else None
+    except ValueError:
+        found = None
+    if found is None or (kind.base == "IPv4" and found.version == 6):
+        raise Refused(f"{given!r:.60} is no {kind.name}")
+    is_within = kind.base == "IPv6" and found.version == 4
+    return IPv6Address(f"::ffff:{found}") if is_within else found
 
 
 def _decimal(kind: ColumnType, given: Any) -> Any:
@@ -197,7 +241,10 @@ def _decimal(kind: ColumnType, given: Any) -> Any:
     if number is None or isinstance(given, bool) or not number.is_finite():
         raise Refused(f"{given!r:.60} is no {kind.name}")
     ticks = _EXACT.scaleb(number, kind.scale)
-    if ticks != _EXACT.to_integral_value(ticks) or abs(ticks) >= Decimal(10) ** kind.precision:
+    if (
+        ticks != _EXACT.to_integral_value(ticks)
+        or _EXACT.abs(ticks) >= Decimal(10) ** kind.precision
+    ):
         raise Refused(f"{given!s:.60} does not fit into {kind.name}")
     return number
 
@@ -292,6 +339,10 @@ def _is_same(kind: ColumnType, wanted: Any, stored: Any) -> bool:
         return bool(wanted == int(stored) * 10**9)
     if kind.base == "DateTime64":
         return bool(wanted == int(_EXACT.scaleb(stored, 9)))
+    if kind.is_wide:
+        return bool(wanted == Decimal(stored.decode()))
+    if kind.base in ADDRESSES:
+        return bool(wanted == ip_address(stored.decode()))
     if kind.base in ("String", "FixedString"):
         return bool(wanted == (stored.encode() if isinstance(stored, str) else stored))
     return bool(wanted == stored)

@@ -1,6 +1,7 @@
 """Texts as values of columns that are no texts."""
 
 from decimal import Decimal
+from ipaddress import IPv6Address
 from uuid import UUID
 
 import pyarrow as pa
@@ -38,6 +39,27 @@ def test_uuids_are_the_bytes_in_the_order_of_their_text(found):
 )
 def test_other_texts_are_no_uuids(text):
     assert read("UUID", str(UUID(int=7)), text, None) == [UUID(int=7).bytes, "bad", None]
+
+
+@given(st.lists(st.none() | st.ip_addresses(), max_size=5))
+def test_addresses_are_stored_as_the_server_does(found):
+    texts = [each and str(each) for each in found]
+    assert read("IPv4", *texts) == [
+        None if each is None else int(each) if each.version == 4 else "bad" for each in found
+    ]
+    assert read("IPv6", *texts) == [
+        None
+        if each is None
+        else each.packed
+        if each.version == 6
+        else IPv6Address(f"::ffff:{each}").packed
+        for each in found
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "1.2.3", "1.2.3.256", "01.2.3.4", "::1%eth0", "1.2.3.4 "])
+def test_other_texts_are_no_addresses(text):
+    assert read("IPv4", text) == read("IPv6", text) == ["bad"]
 
 
 @given(st.lists(st.none() | st.sampled_from(["a", "ß", "", "c"]), max_size=5))

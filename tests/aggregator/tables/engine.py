@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import json
 from functools import cache
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import Any
 
 
@@ -30,3 +31,13 @@ def texts_of(query: str) -> list[list[str]]:
     """Returns the answer as rows of texts, as ClickHouse escapes them."""
     answer = engine().query(query, "TabSeparated").bytes().decode()
     return [line.split("\t") for line in answer.splitlines()]
+
+
+def read_from(block: bytes, what: str = "*") -> list[Any]:
+    """Returns what a server reads from a block in the format Native, as rows of JSON's values."""
+    with NamedTemporaryFile(suffix=".native") as file:
+        file.write(block)
+        file.flush()
+        query = f"SELECT {what} FROM file('{file.name}', Native)"
+        answer = engine().query(query, "JSONCompactEachRow").bytes().decode()
+    return [json.loads(line) for line in answer.splitlines()]

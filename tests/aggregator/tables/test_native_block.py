@@ -4,6 +4,7 @@ import io
 import struct
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from ipaddress import IPv4Address, IPv6Address
 from uuid import UUID
 
 import numpy as np
@@ -91,6 +92,14 @@ def block_of(kind, values):
     return native(decoded({"a": column}, len(values)), schema, **IDENTITY)
 
 
+def integer(octets):
+    return int.from_bytes(octets, "little", signed=True)
+
+
+def natural(octets):
+    return int.from_bytes(octets, "little")
+
+
 strings = st.one_of(st.binary(max_size=5), st.sampled_from([b"x" * 127, b"x" * 128, b"y" * 20_000]))
 # ClickHouse type, value in Arrow, the same value for the driver.
 CASES = {
@@ -112,6 +121,13 @@ CASES = {
     "Decimal(9, 2)": (st.decimals(-9999999, 9999999, places=2), None),
     "Decimal(18, 3)": (st.decimals(-(10**12), 10**12, places=3), None),
     "Decimal(38, 5)": (st.decimals(-(10**20), 10**20, places=5), None),
+    "Decimal(76, 5)": (st.decimals(-(10**20), 10**20, places=5), None),
+    "Int128": (st.binary(min_size=16, max_size=16), integer),
+    "UInt128": (st.binary(min_size=16, max_size=16), natural),
+    "Int256": (st.binary(min_size=32, max_size=32), integer),
+    "UInt256": (st.binary(min_size=32, max_size=32), natural),
+    "IPv4": (st.integers(0, 2**32 - 1), IPv4Address),
+    "IPv6": (st.binary(min_size=16, max_size=16), IPv6Address),
 }
 
 

@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from ipaddress import IPv4Address, IPv6Address
 
 import pytest
 
@@ -19,6 +20,7 @@ NANOS = 1_577_836_800_000_000_000
         ("Int64", -(2**63), -(2**63)),
         ("Decimal(38, 1)", Decimal("99999999999999999.9"), Decimal("99999999999999999.9")),
         ("Decimal(9, 2)", "1.50", Decimal("1.5")),
+        ("Decimal(38, 0)", 10**38 - 1, Decimal(10**38 - 1)),
         ("Date", "2020-01-01", 18262),
         ("Date32", date(1969, 12, 31), -1),
         ("DateTime('UTC')", "2020-01-01 00:00:00.9", NANOS),
@@ -31,6 +33,11 @@ NANOS = 1_577_836_800_000_000_000
         ("DateTime('Europe/Berlin')", "2020-10-25 02:30:00", UNSURE),
         ("FixedString(3)", "ab", b"ab\0"),
         ("Nullable(UInt8)", None, None),
+        ("Int128", -(2**127), -(2**127)),
+        ("UInt256", "340282366920938463463374607431768211456", 2**128),
+        ("Decimal(76, 1)", Decimal("9" * 50 + ".5"), Decimal("9" * 50 + ".5")),
+        ("IPv4", "1.2.3.4", IPv4Address("1.2.3.4")),
+        ("IPv6", "1.2.3.4", IPv6Address("::ffff:1.2.3.4")),
         ("Array(Nullable(UInt8))", [1, None], [1, None]),
         ("Array(DateTime)", ["soon"], UNSURE),
     ],
@@ -50,6 +57,13 @@ def test_a_value_is_what_the_column_holds_of_it(kind, given, meant):
         ("Decimal(9, 2)", Decimal("1.999")),
         ("Decimal(9, 2)", 10**7),
         ("Decimal(9, 2)", "x"),
+        ("Int128", 2**127),
+        ("UInt128", -1),
+        ("UInt128", Decimal("1.5")),
+        ("Decimal(76, 1)", Decimal("1.25")),
+        ("IPv4", "::1"),
+        ("IPv4", 5),
+        ("IPv6", "x"),
         ("Array(UInt8)", 1),
         ("Array(UInt8)", [None]),
         ("String", [1]),
@@ -66,3 +80,4 @@ def test_times_are_read_as_numbers_at_any_depth():
         "arrayMap(x0 -> arrayMap(x1 -> toDecimal128(x1, 9), x0), `a`)"
     )
     assert selected("`a`", column_type("Array(String)")) == "`a`"
+    assert selected("`a`", column_type("Array(Int256)")) == "arrayMap(x0 -> toString(x0), `a`)"
