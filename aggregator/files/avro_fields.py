@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from aggregator.files.record_columns import headers_column
 from aggregator.formats.binary_pieces import blocks, joined, with_length, zigzags
 from aggregator.formats.byte_columns import byte_column
-from aggregator.formats.record_slice import RecordSlice
+from aggregator.formats.record_slice import NO_TIME, RecordSlice
 
 _NULLABLE_BYTES = ["null", "bytes"]
 _HEADER = {
@@ -71,7 +71,7 @@ def _nullable(values: pa.BinaryArray) -> pa.BinaryArray:
 
 
 def _timestamps(records: RecordSlice) -> pa.BinaryArray:
-    is_missing = records.timestamp_ms < 0
+    is_missing = records.timestamp_ms == NO_TIME
     found = joined([_VALUE, zigzags(records.timestamp_ms)])
     return pc.if_else(pa.array(~is_missing), found, _NULL) if is_missing.any() else found
 

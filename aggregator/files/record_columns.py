@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from aggregator.formats.byte_columns import byte_column
 from aggregator.formats.record_fields import field_at
-from aggregator.formats.record_slice import Ints, RecordSlice, gathered
+from aggregator.formats.record_slice import NO_TIME, Ints, RecordSlice, gathered
 from replicator.batches.records import Octets
 from replicator.batches.varints import read_signed
 
@@ -76,7 +76,9 @@ def _batch(part: RecordSlice, topic: str, partition: int, schema: pa.Schema) -> 
 
 
 def _times(part: RecordSlice) -> pa.Array:
-    return pa.array(part.timestamp_ms, mask=part.timestamp_ms < 0).cast(pa.timestamp("ms", "UTC"))
+    return pa.array(part.timestamp_ms, mask=part.timestamp_ms == NO_TIME).cast(
+        pa.timestamp("ms", "UTC")
+    )
 
 
 def headers_column(part: RecordSlice) -> pa.ListArray:

@@ -16,6 +16,8 @@ from aggregator.tables.value_limits import limits_of
 
 Ints = npt.NDArray[np.int64]
 
+NO_TIME = -1
+"""Timestamp of a record without one. Other numbers below 0 are times before 1970."""
 COLUMNS = (
     "offset",
     "timestamp_ms",

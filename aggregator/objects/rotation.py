@@ -14,10 +14,9 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from aggregator.formats.record_slice import NO_TIME as NO_TIME
 
-NO_TIME = -1
-"""Timestamp of a record without one."""
+Ints = npt.NDArray[np.int64]
 
 
 class Ending(StrEnum):

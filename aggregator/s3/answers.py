@@ -55,9 +55,7 @@ _OF_CREDENTIALS = frozenset(
         "XAdminUserNotFound",
     }
 )
-_UNSAID = frozenset(
-    {"400", "401", "403", "BadRequest", "Bad Request", "Unauthorized", "Forbidden"}
-)
+_UNSAID = frozenset({"400", "401", "403", "BadRequest", "Bad Request", "Unauthorized", "Forbidden"})
 """Codes that give no reason. HEAD has no body: of an expired session token AWS says 400 only, and
 403 of a key that was removed."""
 _OF_REQUESTS = frozenset(

@@ -252,7 +252,7 @@ class ObjectValues:
                 {"name": _with_replacements(name), "value": value}
                 for name, value in record.headers or ()
             ],
-            "timestamp": time if record.timestamp_ms >= 0 else None,
+            "timestamp": time if record.timestamp_ms != -1 else None,
             "topic": self._place[0],
             "partition": self._place[1],
             "offset": record.offset,

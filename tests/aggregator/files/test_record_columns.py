@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
 from hypothesis import given
 
+from aggregator.files.avro_fields import encoded_fields
 from aggregator.files.record_columns import SCHEMA, record_table
+from aggregator.restore.column_records import records_of
 from tests.aggregator.files.written_files import CUTS, RECORDS, slices
+from tests.aggregator.formats.datums import encoded
 from tests.replicator.batches.source_batches import Record
 
 
@@ -26,3 +33,16 @@ def test_columns_hold_every_field_and_null_is_not_empty(records, cuts):
     assert found == records
     assert set(table["topic"].to_pylist()) == {"t"}
     assert set(table["partition"].to_pylist()) == {3}
+
+
+def test_only_minus_one_is_no_timestamp():
+    times = [-1, -5, 0, 2**63 - 1]
+    [whole] = slices([Record(at, 0, None, b"x") for at in range(len(times))])
+    records = replace(whole, timestamp_ms=np.array(times))
+    found = record_table([records], "t", 3)["timestamp"].cast(pa.int64())
+    assert found.to_pylist() == [None, *times[1:]]
+    assert records_of(record_table([records], "t", 3)).timestamp.tolist() == times
+    [column] = encoded_fields(records, ("timestamp",), "t", 3)
+    assert column.to_pylist() == [
+        encoded(["null", "long"], None if time == -1 else time) for time in times
+    ]
