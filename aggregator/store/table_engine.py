@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from aggregator.tables.table_schema import COORDINATES
+from aggregator.tables.table_schema import OWN_COLUMNS
 
 KEEPING = "MergeTree"
 """Engine whose merges keep every row."""
@@ -81,7 +81,7 @@ class TableEngine:
             return "has a TTL with GROUP BY, which takes rows away while they are valid; remove it"
         for column in _split(_without_texts(self.columns)):
             name = column.strip().split(" ")[0].strip('`"')
-            if name in COORDINATES and _TTL.search(column):
+            if name in OWN_COLUMNS and _TTL.search(column):
                 return f"has a TTL of its column {name}, which identifies rows; remove it"
         return ""
 

@@ -72,6 +72,8 @@ def test_a_ttl_of_a_column_that_identifies_rows_is_refused():
     )
     columns = columns_of(create)
     assert "_offset" in TableEngine("MergeTree", "", columns).refusal
+    other_log = columns.replace("_offset", "_incarnation")
+    assert "_incarnation" in TableEngine("MergeTree", "", other_log).refusal
     harmless = columns.replace("_offset", "other")
     assert not TableEngine("MergeTree", "", harmless).refusal
 
