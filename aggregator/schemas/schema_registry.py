@@ -71,7 +71,14 @@ class SchemaRegistry:
             self._read(references, named)
             parsed = parse_schema(json.loads(text), named_schemas=named, _write_hint=False)
             return json.dumps(_defined(parsed, named, set()))
-        except (SchemaParseException, UnknownType, ValueError, KeyError, TypeError) as error:
+        except (
+            SchemaParseException,
+            UnknownType,
+            ValueError,
+            KeyError,
+            TypeError,
+            RecursionError,
+        ) as error:
             raise NoAvroSchema(f"a schema with its references is none: {error!r:.200}") from None
 
     def _read(self, references: list[dict[str, Any]], named: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ def is_foreign(metadata: str) -> bool:
         return False
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return True
     return not isinstance(found, dict) or "sluice" not in found
 
@@ -76,7 +76,7 @@ def decode(metadata: str) -> dict[str, int]:
     try:
         # librdkafka also sends the terminating NUL of its C string.
         found = json.loads(metadata.removesuffix("\0"))
-    except ValueError:
+    except (ValueError, RecursionError):  # brackets of an application's own
         return {}
     if not isinstance(found, dict) or found.get("sluice") != VERSION:
         return {}

@@ -33,7 +33,7 @@ JSON = st.recursive(
 )
 
 
-@given(st.text() | JSON.map(json.dumps))
+@given(st.text() | JSON.map(json.dumps) | st.just("[" * 4096))
 def test_foreign_metadata_is_no_vector(metadata):
     vector = decode(metadata)
     assert all(isinstance(offset, int) and offset >= 0 for offset in vector.values())
@@ -66,7 +66,9 @@ STREAMS = "AgAAAZNy3kAAAAAA"
 OURS = encode({"west": 9})
 
 
-@pytest.mark.parametrize("text", [STREAMS, "{}", "[1]", '{"vector":{}}', "ü", " ", STREAMS + "\0"])
+@pytest.mark.parametrize(
+    "text", [STREAMS, "{}", "[1]", '{"vector":{}}', "ü", " ", STREAMS + "\0", "[" * 4096]
+)
 def test_metadata_of_an_application_is_told_from_a_vector(text):
     assert is_foreign(text)
 
