@@ -20,7 +20,8 @@ from aggregator.formats.json_nulls import TOO_DEEP
 from aggregator.formats.text_values import DIGITS_OF_A_DOUBLE
 from aggregator.tables.column_type import WIDE_INTEGERS, ColumnType
 
-_LONG = rf"[0-9][0-9.]{{{DIGITS_OF_A_DOUBLE},}}"
+# Besides digits, an exponent below those of doubles: such a number would be read as 0.
+_LONG = rf"[0-9][0-9.]{{{DIGITS_OF_A_DOUBLE},}}|[eE]-0*[0-9]{{3,}}"
 _EXACT_BASES = ("Decimal", "DateTime", "DateTime64", *WIDE_INTEGERS)
 _EXPONENT_MAX = 100
 """Largest exponent that is written out: no column holds a number that is larger, or finer."""
@@ -113,6 +114,8 @@ def _plain(value: Any) -> Any:
         number = _CONTEXT.create_decimal(value)
     except InvalidOperation:
         return value
+    if not number:
+        return "0"
     return f"{number:f}" if _is_small(number) else value
 
 
