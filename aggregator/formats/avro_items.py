@@ -15,6 +15,7 @@ from aggregator.formats.record_slice import Ints
 
 _LOOP_BELOW = 100
 _SIZES = {"null": 0, "boolean": 1, "float": 4, "double": 8}
+_LIMITS = {"int": (-(2**31), 2**31), "long": (-(2**63), 2**63)}
 
 
 def items_of(kind: AvroType, cursors: Cursors) -> tuple[Cursors, Ints]:
@@ -159,6 +160,8 @@ def _block(data: bytes, at: int) -> tuple[int, int]:
 def _behind(kind: AvroType, data: bytes, at: int) -> int:
     """Returns the place behind a value; raises IndexError if there is none."""
     base = kind.base
+    if base == "boolean" and data[at] > 1:
+        raise IndexError
     if base in _SIZES:
         return at + _SIZES[base]
     if base == "fixed":
@@ -178,6 +181,9 @@ def _behind(kind: AvroType, data: bytes, at: int) -> int:
         if number < 0:
             raise IndexError
         return at + number
+    least, behind = (0, len(kind.symbols)) if base == "enum" else _LIMITS[base]
+    if not least <= number < behind:
+        raise IndexError
     return at
 
 

@@ -77,3 +77,22 @@ def test_what_is_passed_in_step_is_passed_by_bytes(drawn):
     skip(parsed(kind), items)
     assert (items.at == items.end).all()
     assert not items.is_broken.any()
+
+
+@pytest.mark.usefixtures("both_ways")
+@pytest.mark.parametrize(
+    ("item", "bad"),
+    [
+        ({"type": "enum", "name": "e", "symbols": ["A", "B"]}, b"\x04"),
+        ({"type": "enum", "name": "e", "symbols": ["A", "B"]}, b"\x01"),
+        ("boolean", b"\x02"),
+        ("int", encoded("long", 2**31)),
+        ({"type": "array", "items": ["null", "boolean"]}, b"\x04\x00\x02\x05\x00"),
+    ],
+)
+def test_an_item_that_its_type_does_not_have_breaks_its_datum_however_it_is_passed(item, bad):
+    good = b"\x00"
+    datums = [b"\x04" + each + good + b"\x00" for each in (good, bad, good)]
+    cursors = cursors_over(datums)
+    skip(parsed({"type": "array", "items": item}), cursors)
+    assert cursors.is_broken.tolist() == [False, True, False]
