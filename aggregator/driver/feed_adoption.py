@@ -342,7 +342,11 @@ class FeedAdoption:
             found = await self._store.read_as_holder(holder, due)
             same = {place: it for place, it in due.items() if found.get(place) == it}
             if same:
-                renewed = {place: as_renewed(it, free_id) for place, it in same.items()}
+                now_ms = time.time_ns() // 1_000_000
+                renewed = {
+                    place: as_renewed(it.by_our_clock(now_ms), free_id)
+                    for place, it in same.items()
+                }
                 await self._store.replace(holder, same, renewed)
         except Answered as error:
             # A loader was quicker, and renews them itself; or a topic was deleted just now.

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from aggregator.intents.read_times import ReadTime
+from aggregator.intents.read_times import ReadTime, set_back
 from aggregator.intents.table_range import KeeperMoment, Manifest, TableRange
 from aggregator.intents.told_markers import ToldMarkers
 from replicator.kafka.client.custody import Custody
@@ -140,6 +140,12 @@ class Intent:
         """Returns True for a HELD intent that this very producer committed."""
         held_by = (self.producer_id, self.epoch)
         return self.custody is Custody.HELD and held_by == (producer_id, epoch)
+
+    def by_our_clock(self, now_ms: int) -> Intent:
+        """Returns the intent as it is committed by another one than its committer, whose clock may
+        be ahead of ours: read times in our future would be no age."""
+        ahead_ms = self.committed_ms - now_ms
+        return replace(self, read_times=set_back(self.read_times, ahead_ms))
 
     def park(self, why: Loss) -> Intent:
         """Returns the same intent as parked."""

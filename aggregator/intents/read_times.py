@@ -26,6 +26,19 @@ class ReadTime(NamedTuple):
     ms: int
 
 
+def set_back(points: tuple[ReadTime, ...], ahead_ms: int) -> tuple[ReadTime, ...]:
+    """Returns points by a clock that is ahead of ours, by ours: what is in the future would have no
+    age until then.
+
+    Args:
+        ahead_ms: Unix time of the commit by that clock, less the time of now by ours. A commit that
+            lies in our past leaves the points as they are: it is not known how long ago it was.
+    """
+    if ahead_ms <= 0:
+        return points
+    return tuple(each._replace(ms=each.ms - ahead_ms) for each in points)
+
+
 @dataclass(slots=True)
 class ReadTimes:
     """Points of a partition, ascending. There are few: a time is that of the point before, so that

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -175,7 +176,7 @@ class Acquisition:
 
     def _own(self, intent: Intent) -> Intent:
         return replace(
-            intent,
+            intent.by_our_clock(time.time_ns() // 1_000_000),
             custody=Custody.HELD,
             producer_id=self._committer.producer_id,
             epoch=self._committer.epoch,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -260,7 +261,7 @@ class BlockForming:
             return
         if self._mixes_logs(partition, draft, schema) or self._stops_at(partition, decoded.dead):
             return
-        now_ms = time.time_ns() // 1_000_000
+        now_ms, sealed_at = time.time_ns() // 1_000_000, time.monotonic()
         moment = await self.store.moment(place.topic, table) if schema else None
         # The intent may have become full meanwhile.
         if not progress.can_seal(draft):
@@ -271,7 +272,7 @@ class BlockForming:
             await self.committer.commit(partition, letters)
             del letters
             self._refused.note(place, table, decoded.dead, has_table=schema is not None)
-            sending = self._send(partition, draft, decoded, schema, block, room)
+            sending = self._send(partition, draft, decoded, schema, block, room, sealed_at)
             del decoded  # no frame keeps rows that are sent no more
             await sending
         finally:
@@ -379,6 +380,7 @@ class BlockForming:
         schema: TableSchema | None,
         block: TableRange,
         room: Taken,
+        sealed_at: float = -math.inf,
     ) -> None:
         place, is_replayed = partition.partition, draft.replayed is not None
         is_doubtful = is_replayed
@@ -394,6 +396,7 @@ class BlockForming:
                 schema,
                 is_as_intended,
                 partition.intent.incarnation_at(draft.begin),
+                sealed_at,
             )
             try:
                 await self.store.load(place, formed, is_doubtful=is_doubtful)

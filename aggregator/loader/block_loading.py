@@ -121,8 +121,13 @@ class BlockLoading:
 
     def _is_late(self, block: OutgoingBlock) -> bool:
         """Returns True if so much time has passed since the block was sealed that a successor may
-        have sent it."""
-        age_seconds = time.time() - block.sealed_at_ms / 1000
+        have sent it.
+
+        The wall clock may be set back meanwhile, the monotonic one stands still in a machine that
+        is suspended: the longer time counts.
+        """
+        by_clock = time.time() - block.sealed_at_ms / 1000
+        age_seconds = max(by_clock, time.monotonic() - block.sealed_at)
         return block.has_coordinates and age_seconds > self.watch.pause_seconds
 
     async def _load(self, block: OutgoingBlock, attempts: BlockAttempts, trouble: _Trouble) -> None:

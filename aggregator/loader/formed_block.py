@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from aggregator.intents.table_range import TableRange
@@ -18,6 +19,8 @@ class FormedBlock:
         is_as_intended: records and schema are those of the intent, so that a repeat of the block
             is the same block.
         incarnation: of the partition's log (see Intent).
+        sealed_at: time at which this loader sealed the block, by the monotonic clock; a block that
+            a predecessor sealed counts as old.
     """
 
     table: str
@@ -26,3 +29,4 @@ class FormedBlock:
     schema: TableSchema
     is_as_intended: bool
     incarnation: int = 0
+    sealed_at: float = -math.inf

@@ -264,6 +264,7 @@ class ShardTables:
             has_coordinates=schema.has_coordinates,
             is_as_intended=block.is_as_intended,
             sealed_at_ms=block.range.sealed_at_ms,
+            sealed_at=block.sealed_at,
             moment=block.range.moment,
             rest=lambda mask: encoded(decoded.where(mask)),
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from aggregator.intents.table_range import KeeperMoment
 from aggregator.store.block_name import BlockName
 from aggregator.store.recognition import Identities, Mask
 from aggregator.tables.native_block import NativeBlock
+from replicator.runtime.clock import monotonic
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -23,6 +24,7 @@ class OutgoingBlock:
         is_as_intended: records and schema are those of the intent, so that a repeat of the block
             that a predecessor sent is the same block.
         sealed_at_ms: Unix time by the clock of the loader that sealed the block.
+        sealed_at: the same time by the monotonic clock of this process.
         moment: before which the block was not sent; None: not known.
         rest: encodes some of the rows: True for each row to take.
     """
@@ -34,5 +36,6 @@ class OutgoingBlock:
     has_coordinates: bool
     is_as_intended: bool
     sealed_at_ms: int
+    sealed_at: float = field(default_factory=monotonic)
     moment: KeeperMoment | None
     rest: Callable[[Mask], NativeBlock]

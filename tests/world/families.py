@@ -38,7 +38,15 @@ from tests.world.objects import (
 )
 from tests.world.objects import history as object_history
 from tests.world.objects import mutations as of_objects
-from tests.world.objects.scene import EPOCHS, FOLDERS, OVERWRITES, POISONED, RESTORES, SWEEPS
+from tests.world.objects.scene import (
+    CLOCKS,
+    EPOCHS,
+    FOLDERS,
+    OVERWRITES,
+    POISONED,
+    RESTORES,
+    SWEEPS,
+)
 from tests.world.objects.scene import KILLS as OBJECT_KILLS
 from tests.world.objects.scene import RESTS as OBJECT_RESTS
 from tests.world.objects.scene import Course as ObjectCourse
@@ -181,6 +189,7 @@ FAMILIES: Mapping[str, Family] = {
     "sweeps": _objects(SWEEPS, operator_mutations.OF_SWEEPS),
     "sink_takeovers": _sinks(of_sinks.TAKEOVERS, of_sinks.OF_TAKEOVERS),
     "sink_stops": _sinks(of_sinks.STOPS, of_sinks.OF_STOPS),
+    "sink_clocks": _sinks(of_sinks.CLOCKS, of_sinks.OF_CLOCKS),
     "sink_servers": _sinks(of_sinks.SERVERS, of_sinks.OF_SERVERS),
     "sink_commits": _sinks(of_sinks.COMMITS, of_sinks.OF_COMMITS),
     "sink_stalls": _sinks(of_sinks.STALL, of_sinks.OF_STALLS),
@@ -197,6 +206,7 @@ FAMILIES: Mapping[str, Family] = {
     "object_commits": _objects(of_objects.AMID, of_objects.OF_COMMITS),
     "object_folders": _objects(FOLDERS, folder_mutations.OF_FOLDERS),
     "object_poison": _objects(POISONED, poison.mutations(POISONED)),
+    "object_clocks": _objects(CLOCKS, folder_mutations.OF_CLOCKS),
     "object_epochs": _objects(EPOCHS, folder_mutations.OF_EPOCHS),
     "object_truncations": _objects(loss_mutations.FEW_KINDS, loss_mutations.MUTATIONS),
 }

@@ -34,6 +34,10 @@ class Process:
         self.is_dead = False
         self.is_stopped = False
         self.main: asyncio.Task[Any] | None = None
+        self.clock_ahead = 0.0
+        """Seconds by which its wall clock is ahead of the world's when the world begins."""
+        self.clock_drift = 0.0
+        """Seconds that it gains in each second."""
         self.turns = 0
         """Callbacks that it has run so far: steps of its tasks, timers, and what has arrived."""
         self._strikes: list[tuple[int, Callable[[], object]]] = []
@@ -42,6 +46,14 @@ class Process:
         self._is_resuming = False
         self.at_kill: list[Callable[[], object]] = []
         """Called when the process is killed, such as for each of its connections."""
+
+    def wall_clock(self, now: float) -> float:
+        """Returns the time by its own wall clock.
+
+        Args:
+            now: time of the world.
+        """
+        return now + self.clock_ahead + self.clock_drift * now
 
     def start(self, main: Coroutine[Any, Any, Any]) -> Process:
         """Begins to run `main`."""

@@ -198,10 +198,18 @@ def in_background(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
 
 @contextmanager
 def virtual_time(loop: VirtualLoop) -> Iterator[None]:
-    """Lets the clocks of `time` tell the loop's time, and threads sleep by it; libraries do too."""
+    """Lets the clocks of `time` tell the loop's time, and threads sleep by it; libraries do too.
+
+    Each process has a wall clock of its own.
+    """
+
+    def wall_clock() -> float:
+        process, now = CURRENT.get(), loop.time()
+        return EPOCH + (process.wall_clock(now) if process else now)
+
     real = time.time, time.time_ns, time.monotonic, time.sleep
-    time.time = lambda: EPOCH + loop.time()
-    time.time_ns = lambda: int((EPOCH + loop.time()) * 1e9)
+    time.time = wall_clock
+    time.time_ns = lambda: int(wall_clock() * 1e9)
     time.monotonic = loop.time
     time.sleep = pause
     try:

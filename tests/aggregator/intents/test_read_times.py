@@ -9,7 +9,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.intents.read_times import POINTS_MAX, STEP_MS, ReadTimes
+from aggregator.intents.read_times import POINTS_MAX, STEP_MS, ReadTimes, set_back
 
 READS = st.lists(st.tuples(st.integers(1, 50), st.floats(0, 90)), min_size=1, max_size=60)
 
@@ -50,6 +50,22 @@ def test_records_keep_their_age_if_a_loader_ends_before_it_has_read_them_again()
     taker.note(50, 30.0)
     assert [each.offset for each in taker.behind(5, 60)] == [0, 20, 50]
     assert ReadTimes(60, taker.behind(5, 60)).since(50, 40.0) == 30.0
+
+
+@given(st.lists(st.integers(-3600, 3600), min_size=1, max_size=8))
+def test_records_are_no_younger_for_loaders_whose_clocks_differ(ahead):
+    """Each loader reads the record again, commits after three seconds, and the next one follows."""
+    points, committed_ms, now = (), 0, 10_000
+    for seconds in ahead:
+        clock = now + seconds
+        points = set_back(points, committed_ms - clock * 1000)
+        times = ReadTimes(5, points)
+        if not points:
+            times = ReadTimes()
+            times.note(0, clock)
+        assert times.since(0, clock) <= clock - (now - 10_000)
+        now += 3
+        points, committed_ms = times.behind(0), (clock + 3) * 1000
 
 
 def test_points_are_kept_where_they_tell_most():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 import pytest
 
 from aggregator.intents.intent import Intent
+from aggregator.intents.read_times import ReadTime
 from aggregator.intents.table_range import TableRange
 from aggregator.loader.acquisition import Acquisition
 from aggregator.loader.tally import Tally
@@ -103,3 +105,22 @@ async def test_a_log_that_was_cut_below_a_block_or_marker_parks_its_partition(
     if cut is not None:
         kind = LossKind.SOURCE_TRUNCATED.value
         assert acquired.parked[PLACE].reason.startswith(f"{kind}: source offsets [{cut}, ")
+
+
+@pytest.mark.parametrize("ahead_seconds", [3600, -3600])
+async def test_records_keep_their_age_whatever_clock_their_loader_had(ahead_seconds):
+    now_ms = time.time_ns() // 1_000_000
+    committed_ms = now_ms + 1000 * ahead_seconds
+    read = ReadTime(40, committed_ms - 8000)
+    store = Store({PLACE: replace(INTENT, read_times=(read,), committed_ms=committed_ms)})
+    acquisition = Acquisition(
+        store=store,
+        source=Source(40),
+        committer=Committer(),
+        committer_of=lambda id_: pytest.fail(id_),
+        tally=Tally(),
+    )
+    acquired = await acquisition.acquire([PLACE])
+    assert acquired.taken[PLACE][0] == store.intents[PLACE]
+    [taken] = store.intents[PLACE].read_times
+    assert taken.ms <= time.time_ns() // 1_000_000 - 8000

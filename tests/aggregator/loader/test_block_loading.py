@@ -1,4 +1,4 @@
-"""Loads that are cancelled; tests/live/test_block_loading.py has those into real replicas."""
+"""Loads that are cancelled or late; tests/live/test_block_loading.py has those into replicas."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import pytest
 
 from aggregator.loader.block_loading import BlockLoading
 from aggregator.loader.pause_watch import PauseWatch
 from aggregator.store.block_name import BlockName
 from aggregator.store.outgoing_block import OutgoingBlock
-from aggregator.store.recognition import Identities
+from aggregator.store.recognition import Decision, Identities, Verdict
 from aggregator.store.retry import RetryPolicy
 from aggregator.tables.native_block import NativeBlock
 
@@ -38,7 +39,8 @@ class SlowStore:
         self.ended.set()
 
 
-def block() -> OutgoingBlock:
+def block(**sealed: Any) -> OutgoingBlock:
+    """Returns a block that was sealed now, or as given."""
     native = NativeBlock((), (), (), 0)
     return OutgoingBlock(
         name=BlockName("feed", "east", "hits", 0, "hits", 0, 1),
@@ -46,10 +48,46 @@ def block() -> OutgoingBlock:
         identities=Identities(np.zeros(1, np.int64), np.zeros(1, np.int64)),
         has_coordinates=True,
         is_as_intended=True,
-        sealed_at_ms=time.time_ns() // 1_000_000,
+        **{"sealed_at_ms": time.time_ns() // 1_000_000, **sealed},
         moment=None,
         rest=lambda _: native,
     )
+
+
+class LookedAt:
+    """Store that has every block it is asked for."""
+
+    quorum, insert_seconds = 0, 1.0
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def look(self, *_: Any, **__: Any) -> Decision:
+        self.calls.append("look")
+        return Decision(Verdict.DONE)
+
+    def insert(self, *_: Any) -> None:
+        self.calls.append("insert")
+
+
+@pytest.mark.parametrize(
+    ("set_back_seconds", "stood_still", "first"),
+    [(0, False, "insert"), (0, True, "look"), (3600, True, "look"), (-3600, False, "look")],
+)
+async def test_a_loader_that_stood_still_looks_for_its_block_though_its_clock_was_set(
+    set_back_seconds, stood_still, first
+):
+    store: Any = LookedAt()
+    age_seconds = 10 * PAUSE_SECONDS if stood_still else 0.0
+    sealed = {
+        "sealed_at_ms": int((time.time() - age_seconds + set_back_seconds) * 1000),
+        "sealed_at": time.monotonic() - age_seconds,
+    }
+    policy = RetryPolicy(pause_seconds=0.05, pause_seconds_max=0.5)
+    watch = PauseWatch(PAUSE_SECONDS)
+    loading = BlockLoading(store, policy, asyncio.Semaphore(1), "feed=feed", watch)
+    await loading.load(block(**sealed), is_doubtful=False)
+    assert store.calls == [first]
 
 
 async def cancelled_load(store: Any) -> asyncio.Task[None]:

@@ -18,7 +18,7 @@ from aggregator.loader.produced import Produced
 from aggregator.s3.open_object import OpenObject
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Cluster
-from tests.world.objects.scene import EPOCHS, FOLDERS
+from tests.world.objects.scene import CLOCKS, EPOCHS, FOLDERS
 from tests.world.sinks.mutation import Mutation
 
 
@@ -61,6 +61,13 @@ class ForgetsReadTimes(Acquisition):
         return acquired
 
 
+class BelievesClocks(Acquisition):
+    """Takes read times as they are, by whichever clock."""
+
+    def _own(self, intent: Intent) -> Intent:
+        return replace(super()._own(intent), read_times=intent.read_times)
+
+
 def _one_name(
     opened: Callable[..., OpenObject], place: TopicPartition, _: str, *more: int
 ) -> OpenObject:
@@ -94,4 +101,7 @@ OF_FOLDERS = (
 )
 OF_EPOCHS = (
     Mutation(60, "read times are forgotten", Makers(acquisition=ForgetsReadTimes), EPOCHS),
+)
+OF_CLOCKS = (
+    Mutation(60, "clocks of predecessors are believed", Makers(acquisition=BelievesClocks), CLOCKS),
 )

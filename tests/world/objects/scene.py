@@ -59,6 +59,7 @@ class Course:
         sweep: of operators; a mutation has another one.
         driving: driver that looks for partitions again and again; None: the first look is the only
             one.
+        clocks: loaders and drivers have wall clocks of their own.
     """
 
     topics: tuple[str, ...] = ("orders",)
@@ -84,6 +85,7 @@ class Course:
     restores: RestoreMakers | None = None
     sweep: type[UploadSweep] = UploadSweep
     driving: Driving | None = None
+    clocks: bool = False
 
 
 SWEEPS = Course(
@@ -153,6 +155,9 @@ EPOCHS = Course(
     late_seconds=15.0,
 )
 """Course of epochs that are shorter than objects get old."""
+
+CLOCKS = replace(EPOCHS, seconds=90.0, clocks=True, only=("short epoch", "kill a loader soon"))
+"""The same of loaders whose clocks differ."""
 
 POISONED = Course(
     partitions=3,
@@ -242,6 +247,8 @@ class Scene(FeedScene[ObjectFeeding]):
             for place in self.feeding.places
         ]
         self.checks = None
+        if course.clocks:
+            self.feeding.clock_dice = random.Random(f"{seed} clocks")
         if course.driving:
             self.feeding.drive(course.driving, self.plan_soon)
         self.restoring = Restoring(self) if course.restores else None

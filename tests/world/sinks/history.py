@@ -11,7 +11,7 @@ import asyncio
 from aggregator.loader.assembly import MAKERS, Makers
 from tests.world.outcome import Outcome
 from tests.world.replay import WHOLE, Replay, replayed
-from tests.world.sinks import resting
+from tests.world.sinks import loader_faults, resting
 from tests.world.sinks.end_checks import differences
 from tests.world.sinks.faults import FAULTS, REBUILDS
 from tests.world.sinks.feed_history import FeedHistory
@@ -78,7 +78,8 @@ def play(
 
     def make(loop: SinkLoop) -> History:
         found = course or Course()
-        faults = (*FAULTS, *((*REBUILDS, *resting.FAULTS) if found.only else ()))
+        named = (*REBUILDS, *resting.FAULTS, *loader_faults.CLOCKS)
+        faults = (*FAULTS, *(named if found.only else ()))
         return History(Scene(loop, seed, found, makers), faults, replay)
 
     return replayed(seed, make, replay, run)

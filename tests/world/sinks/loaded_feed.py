@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -40,7 +42,11 @@ from tests.world.world import World
 
 FEED, REGION = "air", "east"
 CLUSTER = ClusterName.aggregate(REGION)
-EPOCH_SECONDS = 3600.0
+EPOCH_SECONDS = 3 * 3600.0
+"""Longer than any clock of a loader is ahead."""
+AHEAD_SECONDS = (15.0, 3600.0)
+"""Seconds by which a clock is ahead or behind, at least and at most."""
+DRIFT_MAX = 0.01
 LOOK_SECONDS = 10.0
 """Longest pause between two looks of a driver for partitions."""
 
@@ -95,6 +101,8 @@ class LoadedFeed:
     ) -> None:
         self.world, self.cluster, self.appliance = world, cluster, appliance
         self.driving: Driving | None = None
+        self.clock_dice: random.Random | None = None
+        """Decides the clocks of loaders and drivers; None: they are those of the world."""
         self.driver_ended: Callable[[], object] = int
         """Called when a driver's process has ended by itself."""
         self.feed: Feed = appliance.feed(FEED)
@@ -138,8 +146,9 @@ class LoadedFeed:
 
     def keep_looking(self) -> None:
         """Has the driver look for partitions again and again, in a process of its own."""
-        driver = Process(f"driver {len(self.drivers) + 1}").start(self._keep_looking())
-        self.drivers.append(driver)
+        driver = Process(f"driver {len(self.drivers) + 1}")
+        self.set_clock(driver)
+        self.drivers.append(driver.start(self._keep_looking()))
 
     async def _keep_looking(self) -> None:
         leadership = self.leadership
@@ -178,6 +187,13 @@ class LoadedFeed:
                 # The broker aborted a transaction that took too long, under a newer epoch.
                 await self.leadership.acquire()
 
+    def set_clock(self, process: Process) -> None:
+        """Sets the wall clock of a process, where the dice decide clocks."""
+        if dice := self.clock_dice:
+            shortest, longest = map(math.log, AHEAD_SECONDS)
+            process.clock_ahead = dice.choice([-1, 1]) * math.exp(dice.uniform(shortest, longest))
+            process.clock_drift = dice.uniform(-DRIFT_MAX, DRIFT_MAX)
+
     async def stop(self) -> None:
         """Has all loaders release what they hold, and end."""
         with suppress(Fenced):
@@ -207,6 +223,7 @@ class LoadedFeed:
         )
         session = partial(assemble, makers=self.connected(makers))
         made = Process(f"loader {number} of plan {self.plan_version}")
+        self.set_clock(made)
         made.start(
             kept_loading(
                 self.appliance,

@@ -163,6 +163,31 @@ async def outage(scene: FeedScene[Any]) -> None:
     await scene.plan()
 
 
+async def set_clock_at_intent(scene: FeedScene[Any]) -> None:
+    """Stops a loader just when an intent of its is committed, until tables have forgotten its
+    block, and sets its clock meanwhile."""
+    seconds, delay = STOP_SECONDS[-1], scene.dice.uniform(0.0, 0.01)
+
+    def strike(intent: Intent) -> None:
+        victim = scene.holder_of(intent.transactional_id)
+        if victim is not None:
+            strike_later(scene, delay, hit, victim)
+
+    def hit(victim: Process) -> None:
+        before = victim.clock_ahead
+        scene.feeding.set_clock(victim)
+        gained = victim.clock_ahead - before
+        scene.tell(f"stop for {seconds} s {victim.name}, whose clock is set by {gained:+.0f} s")
+        victim.stop()
+        later(scene, seconds, victim.resume)
+        scene.plan_soon()
+
+    assert scene.checks is not None
+    scene.checks.armed = strike
+
+
+CLOCKS = (Fault("set a clock at an intent", set_clock_at_intent, 8),)
+"""Dealt only where a course names it."""
 FAULTS = (
     Fault("kill a loader", kill_loader, 4),
     Fault("kill a loader soon", kill_loader_soon, 3),

@@ -285,6 +285,13 @@ TAKEOVERS = Course(
     seconds=120.0, shard=(3, 2), only=("strike at an intent", "kill a loader soon", "outage")
 )
 """Course in which blocks are repeated when their hashes are forgotten."""
+CLOCKS = Course(
+    seconds=120.0,
+    shard=(3, 2),
+    clocks=True,
+    only=("strike at an intent", "kill a loader soon", "outage", "set a clock at an intent"),
+)
+"""Course of loaders whose clocks differ from each other's and the servers', and are set."""
 SERVERS = Course(shard=(3, 2), only=("kill a server", "stop a server", "slow server"))
 """Course in which servers fail."""
 REBUILDS = Course(
@@ -316,9 +323,9 @@ MUTATIONS = (
     Mutation(42, "dead letters come before", Makers(intent_committer=LettersApart), USUAL),
     Mutation(42, "dead letters come behind", Makers(intent_committer=LettersAfter), USUAL),
 )
-OF_TAKEOVERS = (
-    Mutation(39, "tables are not looked at", _stores(LooksNot), TAKEOVERS),
-    Mutation(39, "clocks are compared", _stores(ComparesClocks), TAKEOVERS),
+OF_TAKEOVERS = (Mutation(39, "tables are not looked at", _stores(LooksNot), TAKEOVERS),)
+OF_CLOCKS = (
+    Mutation(58, "clocks of loaders and servers are compared", _stores(ComparesClocks), CLOCKS),
 )
 OF_STOPS = (Mutation(40, "pauses are not noticed", Makers(shard_tables=Unwatched), STOPS),)
 OF_SERVERS = (

@@ -165,7 +165,7 @@ def _old_parts(server: Server, parameters: Parameters) -> Answer:
 
 def _old_by_clock(server: Server, parameters: Parameters) -> Answer:
     came = server.parts[parameters["table"]]
-    before = parameters["before_s"] - EPOCH + server.clock_behind
+    before = parameters["before_s"] - EPOCH
     return [(it.name,) for it, at in came.items() if at < before]
 
 

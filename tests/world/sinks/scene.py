@@ -38,6 +38,7 @@ class Course:
         bound_seconds: time within which each record of the other tables is stored.
         driving: driver that looks for partitions again and again; None: the first look is the only
             one.
+        clocks: loaders and drivers have wall clocks of their own.
     """
 
     topics: tuple[str, ...] = ("orders", "clicks")
@@ -53,6 +54,7 @@ class Course:
     block_mib: float | None = None
     bound_seconds: float = math.inf
     driving: Driving | None = None
+    clocks: bool = False
 
 
 KILLS = Course(
@@ -102,6 +104,8 @@ class Scene(FeedScene[Feeding]):
             for place in self.feeding.places
         ]
         self.checks: StepChecks | None = None
+        if course.clocks:
+            self.feeding.clock_dice = random.Random(f"{seed} clocks")
         if course.driving:
             self.feeding.drive(course.driving, self.plan_soon)
         loop.at_end.append(self.feeding.kill_all)

@@ -23,8 +23,6 @@ from tests.world.sinks.native_rows import END, rows_of
 from tests.world.sinks.questions import answered
 from tests.world.virtual_loop import VirtualLoop
 
-CLOCK_SECONDS = (15.0, 45.0)
-"""Seconds by which the clock of a server is behind that of the loaders."""
 UNKNOWN_TABLE = 60
 SESSION_SECONDS = 8.0
 """Time after which the keeper takes a silent server for dead."""
@@ -76,8 +74,6 @@ class Server:
         self.slowness = 1.0
         self.lacks_tables = False
         """It was rebuilt, and its tables are not created yet."""
-        self.clock_behind = random.Random(name).uniform(*CLOCK_SECONDS)
-        """Seconds, seen by whoever asks for a time of the server."""
         self.life = 0
         self.parts: dict[str, dict[Part, float]] = {name: {} for name in keeper.tables}
         """Parts on the disk, with the times at which they came."""
