@@ -374,7 +374,7 @@ def _of_decimal(kind: ColumnType, value: Any) -> Decimal:
     else:
         _unknown(value)
     ticks = _EXACT.scaleb(found, kind.scale)
-    if ticks != int(ticks) or _EXACT.abs(ticks) >= Decimal(10) ** kind.precision:
+    if ticks != int(ticks) or ticks.copy_abs() >= Decimal(10) ** kind.precision:
         _unknown(value)
     return found
 

@@ -243,7 +243,7 @@ def _decimal(kind: ColumnType, given: Any) -> Any:
     ticks = _EXACT.scaleb(number, kind.scale)
     if (
         ticks != _EXACT.to_integral_value(ticks)
-        or _EXACT.abs(ticks) >= Decimal(10) ** kind.precision
+        or ticks.copy_abs() >= Decimal(10) ** kind.precision
     ):
         raise Refused(f"{given!s:.60} does not fit into {kind.name}")
     return number

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -40,6 +40,7 @@ Reader = Callable[[bytes, TableSchema], list[Row]]
 """Returns the rows of a value. Raises any error for one that it cannot read."""
 _HEADER_BYTES = 5
 _WRAPPERS = "google.protobuf."
+_EXACT = Context(prec=200)
 
 
 class Unsure:
@@ -56,9 +57,45 @@ class Moment:
     nanos: int
 
 
+def _or(read: Callable[..., Any], beyond: Callable[[int], Any]) -> Callable[..., Any]:
+    """Returns a reader of a logical type that also reads what Python has no time for.
+
+    Args:
+        beyond: returns what stands for a number before the year 1, or behind 9999.
+    """
+
+    def found(number: int, *schemas: Any) -> Any:
+        try:
+            return read(number, *schemas)
+        except (OverflowError, ValueError):
+            return beyond(number)
+
+    return found
+
+
 # fastavro has no moments of nanoseconds, and leaves them numbers.
 LOGICAL_READERS["long-timestamp-nanos"] = lambda nanos, *_: Moment(nanos)
 LOGICAL_READERS["long-local-timestamp-nanos"] = lambda *_: UNSURE
+_BEYOND: Mapping[str, Callable[[int], Any]] = {
+    "long-timestamp-millis": lambda millis: Moment(millis * 10**6),
+    "long-timestamp-micros": lambda micros: Moment(micros * 10**3),
+    "long-local-timestamp-millis": lambda _: UNSURE,
+    "long-local-timestamp-micros": lambda _: UNSURE,
+    "long-time-micros": lambda _: UNSURE,
+    "int-time-millis": lambda _: UNSURE,
+    "int-date": lambda _: UNSURE,
+}
+for _name, _beyond in _BEYOND.items():
+    LOGICAL_READERS[_name] = _or(LOGICAL_READERS[_name], _beyond)
+
+
+def _decimal(octets: bytes, schema: Mapping[str, Any], *_: Any) -> Decimal:
+    """Returns a decimal with all its digits; fastavro rounds one of more than its precision."""
+    number = Decimal(int.from_bytes(octets, "big", signed=True))
+    return _EXACT.scaleb(number, -int(schema.get("scale", 0)))
+
+
+LOGICAL_READERS |= {"bytes-decimal": _decimal, "fixed-decimal": _decimal}
 
 
 def reader_of(feed: ClickHouseFeed) -> Reader:

@@ -80,6 +80,33 @@ def test_of_avro_datums(data):
     assert (found.differences, found.doubts) == ([], [])
 
 
+@pytest.mark.parametrize(
+    ("kind", "column", "number"),
+    [
+        (("long", "timestamp-millis"), "DateTime64(3)", 2**63 - 1),
+        (("long", "timestamp-millis"), "DateTime64(0)", -(10**15)),
+        (("long", "timestamp-micros"), "DateTime64(6)", 2**63 - 1),
+        (("long", "local-timestamp-millis"), "DateTime64(3)", 10**14),
+        (("int", "date"), "DateTime64(0)", 2**31 - 1),
+        (("long", "time-micros"), "Int64", -1),
+        (("bytes", "decimal"), "Decimal(38, 2)", 10**36 - 1),
+    ],
+)
+def test_what_python_or_fastavro_has_no_value_for_is_read_all_the_same(kind, column, number):
+    base, logical = kind
+    typed = {"type": base, "logicalType": logical, "precision": 9, "scale": 2}
+    folder = SchemaFolder(
+        Path("schemas"), {"t.avsc": json.dumps(record_of(["int", typed])).encode()}
+    )
+    octets = number.to_bytes(20, "big", signed=True) if base == "bytes" else number
+    value = encoded(record_of(["int", base]), {"f0": 1, "f1": octets})
+    for kept in (table(f0="Int32", f1=column), table(f0="Int32")):
+        # A column that the table does not have hides no other one.
+        decoded, found = compared(kept, [value], AvroDatums(folder), AvroRows(folder))
+        assert decoded.dead == () or "f1" in decoded.dead[0].reason
+        assert (found.differences, found.doubts) == ([], [])
+
+
 @given(st.lists(protobuf.SET, min_size=1, max_size=4))
 @settings(deadline=None)
 def test_of_protobuf_messages(rows):
