@@ -2,7 +2,8 @@
 
 All datums are read in step: the first field of each, then the second of each. So a datum takes no
 Python object, and what one holds changes no other. Fields are found by their names: `a.b` is the
-field b of the record a, or of each record in the array a.
+field b of the record a, or of each record in the array a. A record also becomes a Tuple, and a map,
+or an array of records of key and value, a Map.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from aggregator.formats.avro_cursors import Cursors
 from aggregator.formats.avro_items import items_of
 from aggregator.formats.avro_schema import AvroType
 from aggregator.formats.avro_values import values_of
-from aggregator.formats.column_values import column_values, reason
+from aggregator.formats.column_values import column_values, reason, repeated_keys, tuples_of
 from aggregator.formats.record_slice import Ints
 from aggregator.formats.time_texts import Flags
 from aggregator.tables.column_type import ColumnType
@@ -67,6 +68,10 @@ class AvroColumns:
             return self._union(kind, cursors, wanted, path)
         if kind.base == "array":
             return self._array(kind, cursors, wanted, path)
+        if column and kind.base == "map" and column.base == "Map":
+            return self._array(kind, cursors, {path: column}, path)
+        if column and kind.base == "record" and column.is_named:
+            return self._tuple(kind, cursors, column, path)
         if column and kind.base in ("record", "map"):
             self._refuse(path, column, cursors, kind.base)
         if kind.base == "map":
@@ -118,6 +123,20 @@ class AvroColumns:
                 self._name(cursors, cursors.is_broken & ~was_broken, f"{inner}: cannot be read")
         return columns
 
+    def _tuple(self, kind: AvroType, cursors: Cursors, column: ColumnType, path: str) -> Columns:
+        """Returns a Tuple of the fields that are named like its elements."""
+        elements = {f"{path}.{name}": each for name, each in column.fields}
+        found = self._record(kind, cursors, elements, path)
+        parts = []
+        for inner, each in elements.items():
+            values = found.get(inner, pa.nulls(len(cursors), each.arrow))
+            if inner in found.nulls and not each.is_nullable:
+                is_null = found.nulls[inner] & ~cursors.is_broken
+                self._name(cursors, is_null, f"{inner}: null is no {each.name}")
+            parts.append(values)
+        is_there = np.ones(len(cursors), np.bool_)
+        return Columns({path: tuples_of(column, parts, is_there)})
+
     def _union(
         self, kind: AvroType, cursors: Cursors, wanted: Mapping[str, ColumnType], path: str
     ) -> Columns:
@@ -165,6 +184,8 @@ class AvroColumns:
                     cursors, missing & ~cursors.is_broken, f"{each}: null is no {element.name}"
                 )
             lists[each] = pa.LargeListArray.from_arrays(offsets, values, type=wanted[each].arrow)
+            is_repeated = repeated_keys(wanted[each], lists[each]) & ~cursors.is_broken
+            self._name(cursors, is_repeated, f"{each}: a key is there twice")
         return Columns(lists)
 
     def _items(

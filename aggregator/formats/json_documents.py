@@ -12,6 +12,7 @@ import pyarrow as pa
 from aggregator.formats.column_values import column_values, reason
 from aggregator.formats.decoded_rows import decoded_rows, loaded_types
 from aggregator.formats.json_lines import json_lines
+from aggregator.formats.json_nested import nested_columns
 from aggregator.formats.json_nulls import null_fields
 from aggregator.formats.json_numbers import exact_numbers
 from aggregator.formats.json_reader import JsonReader
@@ -30,8 +31,10 @@ def decode(slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
     A null value holds no row. A field that the table does not have is ignored. A null field is
     NULL, and of a column that is not Nullable it is bad; a missing one has the column's default.
     The first of repeated fields counts. A record with one bad row is dead.
-    Columns whose names JSON writes with escapes get their default.
+    Columns whose names JSON writes with escapes get their default. A Tuple and a Map are read as
+    nested_values tells.
     """
+    plain, nested = _types(schema)
     documents, dead = json_lines(slices)
     read = _reader(schema).read(documents)
     dead.update(read.refused)
@@ -39,11 +42,15 @@ def decode(slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
     nulls, refused = null_fields(lines, read.columns, _told_apart(schema))
     for at, why in refused.items():
         dead.setdefault(int(record[at]), why)
-    given, refused = exact_numbers(lines, read.columns, _types(schema))
+    given, refused = exact_numbers(lines, read.columns, plain)
     for at, why in refused.items():
         dead.setdefault(int(record[at]), why)
-    columns = {}
-    for name, kind in _types(schema).items():
+    columns: dict[str, pa.Array] = {}
+    if nested:
+        columns, refused = nested_columns(lines, nested, schema.timezone)
+        for at, why in refused.items():
+            dead.setdefault(int(record[at]), why)
+    for name, kind in plain.items():
         if name in nulls and name not in read.columns:
             columns[name] = pa.nulls(len(lines), kind.arrow)
         if name not in given:
@@ -57,20 +64,22 @@ def decode(slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
 
 @lru_cache(maxsize=256)
 def _reader(schema: TableSchema) -> JsonReader:
-    return JsonReader(_types(schema))
+    return JsonReader(_types(schema)[0])
 
 
 @lru_cache(maxsize=256)
 def _told_apart(schema: TableSchema) -> tuple[str, ...]:
     """Returns the columns for which null is something else than a missing field."""
-    names = _types(schema)
+    names, _ = _types(schema)
     return tuple(
         column.name for column in schema.inserted if column.name in names and not is_null(column)
     )
 
 
 @lru_cache(maxsize=256)
-def _types(schema: TableSchema) -> dict[str, ColumnType]:
+def _types(schema: TableSchema) -> tuple[dict[str, ColumnType], dict[str, ColumnType]]:
+    """Returns the types of columns without Tuples, and of those with them, by name."""
     # msgspec has no fields with such names.
-    types = loaded_types(schema)
-    return {name: types[name] for name in types if not _ESCAPED.search(name)}
+    types = {name: kind for name, kind in loaded_types(schema).items() if not _ESCAPED.search(name)}
+    nested = {name: kind for name, kind in types.items() if kind.has_tuples}
+    return {name: types[name] for name in types if name not in nested}, nested

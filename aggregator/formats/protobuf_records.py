@@ -15,6 +15,7 @@ from aggregator.formats.column_values import column_values, reason
 from aggregator.formats.confluent_header import without_headers
 from aggregator.formats.decoded_rows import decoded_rows, loaded_types
 from aggregator.formats.proto_messages import NoMessage, ProtoMessages, index_of
+from aggregator.formats.proto_nested import nested_columns
 from aggregator.formats.proto_reader import ProtoReader, ReadMessages, Unit
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.formats.record_values import record_values
@@ -32,7 +33,8 @@ class ProtobufRecords:
 
     A null value holds no row. A field that the table does not have is ignored. A field with
     presence that is not set has the default of its message, else it is missing; one without
-    presence is zero. A repeated one is an Array. A message without a required field is dead.
+    presence is zero. A repeated one is an Array, a message a Tuple, a map a Map. A message without
+    a required field is dead.
     """
 
     def __init__(self, folder: SchemaFolder) -> None:
@@ -59,9 +61,12 @@ class ProtobufRecords:
             dead.setdefault(int(record[at]), why)
         record = record[read.which]
         chosen = _chosen(message, read, values)
-        columns = {}
+        nested = {name: kind for name, kind in types.items() if kind.has_tuples}
+        columns, bad_nested = nested_columns(message, values, read.which, nested, schema.timezone)
+        for at, why in bad_nested.items():
+            dead.setdefault(int(record[at]), why)
         for field in message.fields:
-            if (kind := types.get(field.name)) is None:
+            if (kind := types.get(field.name)) is None or field.name in nested:
                 continue
             given = read.columns.column(field.name)
             if field.name in chosen:

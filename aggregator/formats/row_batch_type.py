@@ -18,6 +18,7 @@
 
     Array(T)                        repeated T; of Nullable elements or of arrays: messages that
                                     hold an element each
+    Tuple, Map                      a message of its elements; repeated messages of key and value
 
 The number of a field is the column's place. A field that is not set is missing.
 """
@@ -103,13 +104,23 @@ def row_fields(columns: Sequence[WrittenColumn]) -> tuple[RowField, ...]:
             kind = column_type(column.type)
         except UnsupportedType:
             continue
-        # Names that differ in case and underscores only would be the same in JSON.
-        plain = column.name.replace("_", "").lower()
-        is_taken = plain in names or _NUMBERED.fullmatch(plain)
-        is_name = _IDENTIFIER.fullmatch(column.name) and not is_taken
-        names.add(plain)
-        fields.append(RowField(place, column.name if is_name else f"c_{place + 1}", kind))
+        fields.append(RowField(place, _field_name(column.name, place, names), kind))
     return tuple(fields)
+
+
+def _field_name(name: str, place: int, taken: set[str]) -> str:
+    """Returns the name of a field, and adds it to those that are taken."""
+    # Names that differ in case and underscores only would be the same in JSON.
+    plain = name.replace("_", "").lower()
+    is_taken = plain in taken or _NUMBERED.fullmatch(plain)
+    taken.add(plain)
+    return name if _IDENTIFIER.fullmatch(name) and not is_taken else f"c_{place + 1}"
+
+
+def element_names(kind: ColumnType) -> list[str]:
+    """Returns the names of a Tuple's elements as fields of its message."""
+    taken: set[str] = set()
+    return [_field_name(name, place, taken) for place, (name, _) in enumerate(kind.fields)]
 
 
 def row_batch_file(columns: Sequence[WrittenColumn]) -> FileDescriptorProto:
@@ -140,14 +151,27 @@ def _add_value(
     file: FileDescriptorProto, message: DescriptorProto, name: str, number: int, kind: ColumnType
 ) -> None:
     element = kind.element
-    if element is None:
+    if kind.fields:
+        _add_message(message, name, number, _add_tuple(file, kind), _OPTIONAL)
+    elif element is None:
         _add(message, name, number, _type_of(kind))
+    elif element.fields:
+        _add_message(message, name, number, _add_tuple(file, element), _REPEATED)
     elif is_wrapped(element):
         item = file.message_type.add(name=f"Item{len(file.message_type)}")
         _add_message(message, name, number, item.name, _REPEATED)
         _add_value(file, item, "value", 1, element)
     else:
         _add(message, name, number, _type_of(element), _REPEATED)
+
+
+def _add_tuple(file: FileDescriptorProto, kind: ColumnType) -> str:
+    """Returns the name of a new message for a Tuple."""
+    item = file.message_type.add(name=f"Item{len(file.message_type)}")
+    names = element_names(kind)
+    for place, (_, each) in enumerate(kind.fields):
+        _add_value(file, item, names[place], place + 1, each)
+    return item.name
 
 
 def _type_of(kind: ColumnType) -> FieldDescriptorProto.Type.ValueType:

@@ -23,6 +23,15 @@ def written_values(kind: ColumnType, values: pa.Array, now: ColumnType | None) -
         kind: of the column as the batch names it.
         now: of the column in the table; None if it is no Array where the batch has one.
     """
+    if kind.fields:
+        elements = dict(now.fields) if now else {}
+        parts = [
+            written_values(each, inside, elements.get(name))
+            for (name, each), inside in zip(kind.fields, values.flatten(), strict=True)
+        ]
+        names = [name for name, _ in kind.fields]
+        mask = values.is_null() if values.null_count else None
+        return pa.StructArray.from_arrays(parts, names=names, mask=mask)
     if kind.element is not None:
         flat = values.flatten()
         if is_wrapped(kind.element):

@@ -24,9 +24,10 @@ from aggregator.store.recognition import Identities
 from aggregator.store.retry import RetryPolicy
 from aggregator.store.schema_reader import TableFacts
 from aggregator.store.shard_store import NotStored, ShardStore, StoreTimeouts
+from aggregator.tables.column_type import unloadable_element
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.native_block import NativeBlock, native, rows_of_inserts
-from aggregator.tables.table_schema import TableSchema, changed_tables
+from aggregator.tables.table_schema import Column, TableSchema, changed_tables
 from balancer.plan import TopicPartition
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.topology import Appliance
@@ -152,7 +153,7 @@ class ShardTables:
             self._unloaded.pop((topic, table), None)
             self._reports.settle((topic, table))
             return
-        names = ", ".join(f"{column.name} {column.type}" for column in columns)
+        names = ", ".join(map(_described, columns))
         text = f"columns of {table} are of types that cannot be loaded: {names:.300}"
         self._unloaded[topic, table] = text
         if self._reports.is_news((topic, table), text):
@@ -298,3 +299,10 @@ class ShardTables:
     def _tell(self, topic: str, error: NotStored) -> None:
         if self._reports.is_news(topic, str(error)):
             log.warning("event=schemas-unknown %s: %s", self._assignment.log_fields, error)
+
+
+def _described(column: Column) -> str:
+    """Returns name and type of a column that cannot be loaded, and the element that is why."""
+    element = unloadable_element(column.type)
+    reason = f" (for its element {element})" if element else ""
+    return f"{column.name} {column.type}{reason}"

@@ -109,6 +109,8 @@ def bare_zero(kind: ColumnType) -> pa.Scalar:
     """Returns the default of the type without Nullable."""
     if kind.element is not None:
         return pa.scalar([], kind.arrow)
+    if kind.fields:
+        return pa.scalar({name: zero(each).as_py() for name, each in kind.fields}, kind.arrow)
     if kind.values:
         return pa.scalar(min(number for _, number in kind.values), kind.arrow)
     if pa.types.is_fixed_size_binary(kind.arrow):

@@ -35,7 +35,7 @@ DECIMAL_PRECISIONS = {"Decimal32": 9, "Decimal64": 18, "Decimal128": 38, "Decima
 DECIMAL_PRECISION_MAX = 76
 _NARROW_PRECISION_MAX = 38
 FIXED_STRING_BYTES_MAX = 1 << 20
-WRAPPERS_MAX = 16
+DEPTH_MAX = 16
 """Most types within each other: names may come from records, and each takes a call."""
 SCALE_MAX = 9
 """Largest scale of a DateTime64."""
@@ -43,14 +43,23 @@ SCALE_MAX = 9
 _CALL = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
 _TEXT = r"'((?:[^'\\]|\\.)*)'"
 _ENUM_VALUE = re.compile(rf"\s*{_TEXT}\s*=\s*(-?\d+)\s*(?:,|$)", re.DOTALL)
-_WRAPPERS = re.compile(r"(?:\s*(?:Array|Nullable|LowCardinality)\()*")
+_PIECE = re.compile(rf"{_TEXT}|`(?:[^`\\]|\\.)*`|[(),]|[^'`(),]+", re.DOTALL)
+_ELEMENT = re.compile(r"\s*(?:(`(?:[^`\\]|\\.)*`|[A-Za-z_]\w*)\s+)?(\S.*)", re.DOTALL)
 _DIGITS = re.compile(r"\s*[0-9]{1,9}\s*")
 _TIMEZONE = re.compile(rf"\s*{_TEXT}\s*")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f"}
 
 
 class UnsupportedType(Exception):
-    """A column type that cannot be loaded. Change the column, or give it a MATERIALIZED value."""
+    """A column type that cannot be loaded. Change the column, or give it a MATERIALIZED value.
+
+    Args:
+        element: the innermost element that is the reason, by name; empty for the type itself.
+    """
+
+    def __init__(self, text: str, element: str = "") -> None:
+        super().__init__(text)
+        self.element = element
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +72,12 @@ class ColumnType:
         arrow: the Arrow type whose values are those that the server stores: days of a Date,
             seconds of a DateTime, ticks of a DateTime64, numbers of an Enum or an IPv4. Strings
             are bytes, a UUID and an IPv6 have their 16 bytes in the order of their text, integers
-            of more than 64 bits theirs from the least on.
-        element: type of an Array's elements.
+            of more than 64 bits theirs from the least on. A Tuple is a struct, a Map a list of
+            structs with the fields key and value.
+        element: type of the elements of an Array or a Nested; of a Map, the Tuple of key and value.
+        fields: elements of a Tuple by name; those of an unnamed one are called 1, 2 ...
+        is_named: the elements of the Tuple have names of their own.
+        is_key: of a Map. Formats whose keys are texts write numbers as texts there.
         length: of a FixedString in bytes.
         precision: digits of a Decimal.
         scale: digits behind the point, of a Decimal or of the seconds of a DateTime64.
@@ -78,6 +91,9 @@ class ColumnType:
     is_nullable: bool = False
     is_low_cardinality: bool = False
     element: ColumnType | None = None
+    fields: tuple[tuple[str, ColumnType], ...] = ()
+    is_named: bool = False
+    is_key: bool = False
     length: int = 0
     precision: int = 0
     scale: int = 0
@@ -90,6 +106,11 @@ class ColumnType:
         return self.base in ("String", "FixedString", "UUID", *ENUMS, *ADDRESSES)
 
     @property
+    def has_tuples(self) -> bool:
+        """True for a Tuple, a Map or a Nested, and for Arrays of these."""
+        return bool(self.fields) or (self.element is not None and self.element.has_tuples)
+
+    @property
     def is_wide(self) -> bool:
         """True for numbers that 128 bits do not hold, and for all integers beyond 64 bits."""
         return self.base in WIDE_INTEGERS or self.precision > _NARROW_PRECISION_MAX
@@ -98,18 +119,26 @@ class ColumnType:
 @lru_cache(maxsize=4096)
 def column_type(name: str) -> ColumnType:
     """Returns the type of this name; raises UnsupportedType."""
+    return _parsed(name, 0)
+
+
+def _parsed(name: str, depth: int) -> ColumnType:
     parsed = _CALL.fullmatch(name.strip())
-    wrappers = _WRAPPERS.match(name)
-    if not parsed or (wrappers and wrappers[0].count("(") > WRAPPERS_MAX):
+    if not parsed or depth > DEPTH_MAX:
         raise _unsupported(name)
     base, inside = parsed[1], parsed[2]
     if inside is None:
         found = _simple(name, base)
     elif base in ("Nullable", "LowCardinality"):
-        found = _wrapped(name, base, column_type(inside))
+        found = _wrapped(name, base, _parsed(inside, depth + 1))
     elif base == "Array":
-        element = column_type(inside)
-        found = ColumnType(name, base, pa.large_list(element.arrow), element=element)
+        found = _array(name, base, _parsed(inside, depth + 1))
+    elif base == "Tuple":
+        found = _tuple(name, inside, depth)
+    elif base == "Nested":
+        found = _array(name, base, _tuple(f"Tuple({inside})", inside, depth))
+    elif base == "Map":
+        found = _map(name, inside, depth)
     else:
         found = _with_arguments(name, base, inside)
     return replace(found, name=name.strip())
@@ -124,8 +153,19 @@ def is_loadable(name: str) -> bool:
     return True
 
 
-def _unsupported(name: str) -> UnsupportedType:
-    return UnsupportedType(f"columns of type {name:.100} cannot be loaded")
+def unloadable_element(name: str) -> str:
+    """Returns name and type of the element for which a type cannot be loaded; empty if that is the
+    type itself."""
+    try:
+        column_type(name)
+    except UnsupportedType as error:
+        return error.element
+    return ""
+
+
+def _unsupported(name: str, element: str = "") -> UnsupportedType:
+    why = f": {element:.100}" if element else ""
+    return UnsupportedType(f"columns of type {name:.100} cannot be loaded{why}", element)
 
 
 def _simple(name: str, base: str) -> ColumnType:
@@ -141,8 +181,75 @@ def _simple(name: str, base: str) -> ColumnType:
     return ColumnType(name, base, arrow, scale=3 if base == "DateTime64" else 0)
 
 
+def _array(name: str, base: str, element: ColumnType) -> ColumnType:
+    return ColumnType(name, base, pa.large_list(element.arrow), element=element)
+
+
+def _tuple(name: str, inside: str, depth: int) -> ColumnType:
+    """Returns a Tuple; of its elements all have names or none."""
+    names, kinds = [], []
+    for text in _arguments(name, inside):
+        found = _ELEMENT.fullmatch(text)
+        if not found:
+            raise _unsupported(name)
+        quoted = found[1] or ""
+        names.append(_unescaped(quoted[1:-1]) if quoted.startswith("`") else quoted)
+        kinds.append(_element(name, names[-1] or str(len(names)), found[2], depth))
+    is_named = all(names)
+    if not is_named:
+        if any(names):
+            raise _unsupported(name)
+        names = [str(at + 1) for at in range(len(kinds))]
+    if len(set(names)) < len(names):
+        raise _unsupported(name)
+    fields = tuple(zip(names, kinds, strict=True))
+    arrow = pa.struct([(each, kind.arrow) for each, kind in fields])
+    return ColumnType(name, "Tuple", arrow, fields=fields, is_named=is_named)
+
+
+def _element(name: str, element: str, inside: str, depth: int) -> ColumnType:
+    """Returns the type of an element; names it if it is what cannot be loaded."""
+    try:
+        return _parsed(inside, depth + 1)
+    except UnsupportedType as error:
+        within = f"{element}.{error.element}" if error.element else f"{element} {inside.strip()}"
+        raise _unsupported(name, within) from None
+
+
+def _map(name: str, inside: str, depth: int) -> ColumnType:
+    arguments = _arguments(name, inside)
+    if len(arguments) != 2:
+        raise _unsupported(name)
+    key, value = (
+        _element(name, each, text, depth)
+        for each, text in zip(("key", "value"), arguments, strict=True)
+    )
+    if key.element is not None or key.fields or key.is_nullable:
+        raise _unsupported(name, f"key {key.name}")
+    fields = (("key", replace(key, is_key=True)), ("value", value))
+    arrow = pa.struct([(each, kind.arrow) for each, kind in fields])
+    entry = ColumnType(f"Tuple({inside})", "Tuple", arrow, fields=fields, is_named=True)
+    return _array(name, "Map", entry)
+
+
+def _arguments(name: str, inside: str) -> list[str]:
+    """Returns the texts between the commas that stand within no other type."""
+    parts, depth, at = [""], 0, 0
+    while at < len(inside):
+        found = _PIECE.match(inside, at)
+        if not found or depth < 0:
+            raise _unsupported(name)
+        piece, at = found[0], found.end()
+        depth += {"(": 1, ")": -1}.get(piece, 0)
+        if piece == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return parts
+
+
 def _wrapped(name: str, wrapper: str, inner: ColumnType) -> ColumnType:
-    if inner.base == "Array" or inner.is_low_cardinality:
+    if inner.element is not None or inner.fields or inner.is_low_cardinality:
         raise _unsupported(name)
     if wrapper == "LowCardinality":
         return replace(inner, is_low_cardinality=True)

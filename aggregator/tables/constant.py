@@ -283,8 +283,12 @@ def _converted(kind: ColumnType, value: Any, timezone: str) -> Any:
         return _of_typed(kind, value, timezone)
     if value is None:
         return None if kind.is_nullable else _unknown("NULL")
+    if kind.fields:
+        return _of_tuple(kind, value, timezone)
     if kind.element is not None:
-        if not isinstance(value, list):
+        if kind.base == "Map" and isinstance(value, _Pairs):
+            value = list(value.pairs)
+        elif kind.base == "Map" or not isinstance(value, list):
             _unknown(value)
         return [_converted(kind.element, each, timezone) for each in value]
     if kind.base in TIMES:
@@ -293,10 +297,22 @@ def _converted(kind: ColumnType, value: Any, timezone: str) -> Any:
     return convert(kind, value) if convert else _unknown(value)
 
 
+def _of_tuple(kind: ColumnType, value: Any, timezone: str) -> dict[str, Any]:
+    # Parentheses around one value are none of a tuple, and servers agree.
+    if not isinstance(value, tuple) or len(value) != len(kind.fields):
+        _unknown(value)
+    return {
+        name: _converted(each, part, timezone)
+        for (name, each), part in zip(kind.fields, value, strict=True)
+    }
+
+
 def _of_typed(kind: ColumnType, given: _Typed, timezone: str) -> Any:
     """Returns a value that was cast before, for a column of another type, perhaps."""
     if given.value is None:
         return _converted(kind, None, timezone)
+    if kind.has_tuples or given.kind.has_tuples:
+        return given.value if kind == given.kind else _unknown(given)
     kinds = (given.kind, kind)
     if kind.element is None and len({(k.base, k.arrow, k.scale, k.values) for k in kinds}) == 1:
         return given.value

@@ -6,6 +6,8 @@ numbers  little endian; a Date, DateTime, Enum, Decimal or IPv4 is a number.
 String   length as varint, bytes.
 Nullable a byte for each row, 1 for NULL, and the data with any value instead of NULL.
 Array    end of each row's elements, 8 bytes each, and the data of all elements.
+Tuple    prefixes of all elements; data of all elements, one element after the other.
+Map      an Array of Tuples of key and value, as is a Nested.
 LowCardinality  prefix: version of its keys. Data: kind of index, number of keys, keys, number of
          rows, index of each row's key; with Nullable, key 0 is NULL.
 UUID     two numbers of 8 bytes each; an IPv6 has the bytes in their order.
@@ -220,6 +222,8 @@ def _prefix(kind: ColumnType) -> Iterator[Octets]:
         yield _KEYS_VERSION
     elif kind.element is not None:
         yield from _prefix(kind.element)
+    for _, each in kind.fields:
+        yield from _prefix(each)
 
 
 def _data(kind: ColumnType, values: pa.Array) -> Iterator[Octets]:
@@ -229,6 +233,9 @@ def _data(kind: ColumnType, values: pa.Array) -> Iterator[Octets]:
         length = np.asarray(pc.fill_null(pc.list_value_length(values), 0))
         yield np.cumsum(length, dtype=np.uint64).tobytes()
         yield from _data(kind.element, values.flatten())
+    elif kind.fields:
+        for (_, each), inside in zip(kind.fields, values.flatten(), strict=True):
+            yield from _data(each, inside)
     else:
         if kind.is_nullable:
             yield np.asarray(values.is_null()).tobytes()

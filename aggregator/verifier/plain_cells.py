@@ -30,7 +30,7 @@ from aggregator.tables.column_type import (
 )
 from aggregator.tables.constant import constant
 from aggregator.tables.table_schema import COORDINATES, Column, TableSchema
-from aggregator.verifier.plain_records import UNSURE, Moment, Row, Symbol
+from aggregator.verifier.plain_records import UNSURE, Elements, Moment, Row, Symbol, Whole
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EXACT = Context(prec=200)
@@ -65,6 +65,18 @@ def selected(name: str, kind: ColumnType, depth: int = 0) -> str:
     Args:
         name: quoted.
     """
+    if kind.fields:
+        elements = [
+            selected(f"tupleElement({name}, {at + 1})", each, depth)
+            for at, (_, each) in enumerate(kind.fields)
+        ]
+        return f"tuple({', '.join(elements)})"
+    if kind.base == "Map" and kind.element is not None:
+        (_, key), (_, value) = kind.element.fields
+        pair = f"{selected(f'k{depth}', key, depth + 1)}, {selected(f'x{depth}', value, depth + 1)}"
+        return (
+            f"arrayMap((k{depth}, x{depth}) -> tuple({pair}), mapKeys({name}), mapValues({name}))"
+        )
     if kind.element is not None:
         inner = selected(f"x{depth}", kind.element, depth + 1)
         return name if inner == f"x{depth}" else f"arrayMap(x{depth} -> {inner}, {name})"
@@ -138,6 +150,9 @@ def _wanted(column: Column, kind: ColumnType, row: Row, timezone: str) -> Any:
 
 
 def _zero(kind: ColumnType) -> Any:
+    if kind.fields:
+        zeros = [None if each.is_nullable else _zero(each) for _, each in kind.fields]
+        return UNSURE if any(each is UNSURE for each in zeros) else zeros
     if kind.element is not None:
         return []
     if kind.base in ("String", "FixedString"):
@@ -153,12 +168,20 @@ def cell(kind: ColumnType, given: Any, timezone: str) -> Any:
 
     Raises Refused.
     """
+    if isinstance(given, Whole):
+        if not kind.has_tuples:
+            return UNSURE
+        given = given.value
     if given is UNSURE:
         return UNSURE
     if given is None:
         if kind.is_nullable:
             return None
         raise Refused(f"null is no {kind.name}")
+    if kind.fields:
+        return _tuple(kind, given, timezone)
+    if kind.base == "Map" and isinstance(given, dict):
+        given = list(given.items())
     if kind.element is not None:
         if not isinstance(given, list):
             raise Refused(f"{given!r:.60} is no {kind.name}")
@@ -181,7 +204,26 @@ def cell(kind: ColumnType, given: Any, timezone: str) -> Any:
     return _text(kind, given)
 
 
+def _tuple(kind: ColumnType, given: Any, timezone: str) -> Any:
+    """Returns a cell for each element; what a named one lacks is the default of its type."""
+    if isinstance(given, Elements) or (isinstance(given, dict) and kind.is_named):
+        cells = [
+            cell(each, given[name], timezone)
+            if name in given
+            else (None if each.is_nullable else _zero(each))
+            for name, each in kind.fields
+        ]
+    elif isinstance(given, list | tuple) and len(given) == len(kind.fields):
+        pairs = zip(kind.fields, given, strict=True)
+        cells = [cell(each, value, timezone) for (_, each), value in pairs]
+    else:
+        raise Refused(f"{given!r:.60} is no {kind.name}")
+    return UNSURE if any(each is UNSURE for each in cells) else cells
+
+
 def _number(kind: ColumnType, given: Any) -> Any:
+    if kind.is_key and isinstance(given, str):
+        given = _key(kind, given)
     if isinstance(given, Symbol):
         given = given.number
     if not isinstance(given, _PLAIN):
@@ -196,6 +238,13 @@ def _number(kind: ColumnType, given: Any) -> Any:
     if not isinstance(given, int) or kind.base == "Bool":
         raise Refused(f"{given!r:.60} is no {kind.name}")
     return _in_range(kind, given)
+
+
+def _key(kind: ColumnType, text: str) -> Any:
+    """Returns what the text of a Map's key stands for."""
+    if kind.base == "Bool":
+        return {"true": True, "false": False}.get(text, text)
+    return int(text) if re.fullmatch(r"-?(0|[1-9][0-9]*)", text) else text
 
 
 def _in_range(kind: ColumnType, given: int) -> int:
@@ -327,9 +376,11 @@ def _of_local(local: datetime, timezone: str) -> Any:
 def _is_same(kind: ColumnType, wanted: Any, stored: Any) -> bool:
     if wanted is None or stored is None:
         return wanted is stored
+    if kind.fields:
+        cells = zip(kind.fields, wanted, stored, strict=True)
+        return all(_is_same(each, *pair) for (_, each), *pair in cells)
     if kind.element is not None:
-        pairs = zip(wanted, stored, strict=False)
-        return len(wanted) == len(stored) and all(_is_same(kind.element, *pair) for pair in pairs)
+        return _are_same(kind, kind.element, wanted, stored)
     if kind.base == "Float32":
         with np.errstate(over="ignore"):
             return bool(np.array_equal(np.float32(wanted), np.float32(stored), equal_nan=True))
@@ -346,3 +397,13 @@ def _is_same(kind: ColumnType, wanted: Any, stored: Any) -> bool:
     if kind.base in ("String", "FixedString"):
         return bool(wanted == (stored.encode() if isinstance(stored, str) else stored))
     return bool(wanted == stored)
+
+
+def _are_same(kind: ColumnType, element: ColumnType, wanted: Any, stored: Any) -> bool:
+    """Returns True for the same elements; those of a Map may be in another order."""
+    if len(wanted) != len(stored):
+        return False
+    if all(_is_same(element, *pair) for pair in zip(wanted, stored, strict=True)):
+        return True
+    is_map = kind.base == "Map"
+    return is_map and all(any(_is_same(element, each, one) for one in stored) for each in wanted)

@@ -25,6 +25,7 @@ from aggregator.formats.proto_messages import ProtoMessages, index_of, pool_of
 from aggregator.formats.row_batch_type import (
     PACKAGE,
     WrittenColumn,
+    element_names,
     row_batch_file,
     row_fields,
     written_columns,
@@ -51,6 +52,13 @@ UNSURE = Unsure()
 
 
 @dataclass(frozen=True, slots=True)
+class Whole:
+    """Record, map or array of records, which only a column of Tuples or a Map takes."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Moment:
     """Time since 1970 in nanoseconds."""
 
@@ -71,6 +79,10 @@ def _or(read: Callable[..., Any], beyond: Callable[[int], Any]) -> Callable[...,
             return beyond(number)
 
     return found
+
+
+class Elements(dict[str, Any]):
+    """Elements of a Tuple in a row batch; those of one without names are called 1, 2 ..."""
 
 
 # fastavro has no moments of nanoseconds, and leaves them numbers.
@@ -117,11 +129,18 @@ def json_rows(value: bytes, schema: TableSchema) -> list[Row]:
     """Returns the rows of a document; of repeated fields the first counts."""
     found = json.loads(
         value,
-        object_pairs_hook=lambda pairs: dict(reversed(pairs)),
+        object_pairs_hook=_first_of_each,
         parse_float=Decimal,
         parse_int=lambda text: int(text) if len(text) < 100 else Decimal(text),
     )
     return found if isinstance(found, list) else [found]
+
+
+def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        found.setdefault(name, value)
+    return found
 
 
 class AvroRows:
@@ -151,10 +170,16 @@ def _flat(value: Any, path: str) -> list[tuple[str, Any]]:
         for name, each in value.items():
             found += _flat(each, f"{path}.{name}" if path else name)
         # A map is no record, and fastavro tells neither.
-        return [*found, (path, UNSURE)] if path else found
-    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
-        return [(path, UNSURE)]
+        return [*found, (path, Whole(value))] if path else found
+    if isinstance(value, list) and _has_objects(value):
+        return [(path, Whole(value))]
     return [(path, value)]
+
+
+def _has_objects(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_objects, value))
+    return isinstance(value, dict)
 
 
 class ProtobufRows:
@@ -171,22 +196,25 @@ class ProtobufRows:
         read = GetMessageClass(message).FromString(value)
         if not read.IsInitialized():
             raise ValueError("a required field is not set")
-        passed: Any = UnknownFieldSet(read)
-        unknown = {each.field_number for each in passed}
-        return [
-            {
-                # A number that a closed enum does not have is passed by some libraries.
-                field.name: UNSURE
-                if field.number in unknown
-                else _field(field, getattr(read, field.name))
-                for field in message.fields
-                if not field.has_presence
-                or read.HasField(field.name)
-                or field.number in unknown
-                # Its value is that default.
-                or (field.has_default_value and not field.containing_oneof)
-            }
-        ]
+        return [_fields(read)]
+
+
+def _fields(message: Any) -> dict[str, Any]:
+    """Returns the fields of a message that are set, or have a default that the message gives."""
+    passed: Any = UnknownFieldSet(message)
+    unknown = {each.field_number for each in passed}
+    return {
+        # A number that a closed enum does not have is passed by some libraries.
+        field.name: UNSURE
+        if field.number in unknown
+        else _field(field, getattr(message, field.name))
+        for field in message.DESCRIPTOR.fields
+        if not field.has_presence
+        or message.HasField(field.name)
+        or field.number in unknown
+        # Its value is that default.
+        or (field.has_default_value and not field.containing_oneof)
+    }
 
 
 def _without_header(value: bytes, index: int) -> bytes:
@@ -212,8 +240,10 @@ def _field(field: FieldDescriptor, value: Any) -> Any:
     if not field.is_repeated:
         return _single(field, value)
     inner = field.message_type
-    is_map = inner is not None and inner.GetOptions().map_entry
-    return UNSURE if is_map else [_single(field, each) for each in value]
+    if inner is not None and inner.GetOptions().map_entry:
+        of_values = inner.fields_by_name["value"]
+        return Whole({key: _single(of_values, each) for key, each in value.items()})
+    return [_single(field, each) for each in value]
 
 
 def _single(field: FieldDescriptor, value: Any) -> Any:
@@ -225,7 +255,9 @@ def _single(field: FieldDescriptor, value: Any) -> Any:
     name = field.message_type.full_name
     if name == "google.protobuf.Timestamp":
         return Moment(value.seconds * 10**9 + value.nanos)
-    return value.value if name.startswith(_WRAPPERS) and name.endswith("Value") else UNSURE
+    if name.startswith(_WRAPPERS):
+        return value.value if name.endswith("Value") and name.count(".") == 2 else UNSURE
+    return Whole(_fields(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +293,16 @@ def _batch(columns: tuple[WrittenColumn, ...]) -> Any:
 
 def _written(kind: ColumnType, value: Any) -> Any:
     """Returns a field as what the type of its column means."""
+    if kind.fields:
+        return Whole(
+            Elements(
+                {
+                    name: _written(each, getattr(value, field))
+                    for field, (name, each) in zip(element_names(kind), kind.fields, strict=True)
+                    if each.element is not None or value.HasField(field)
+                }
+            )
+        )
     if kind.element is not None:
         return [_element(kind.element, each) for each in value]
     if kind.base in ("Date", "Date32"):

@@ -3,14 +3,18 @@ again, and each record is in the table once, or is a dead letter."""
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from clickhouse_driver.errors import ServerException
 
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reporting import TOO_MANY_PARTS
+from aggregator.tables.table_schema import Column, TableSchema
+from aggregator.verifier.table_rows import LogRange, TopicInTable
 from deploy.lab.clickhouse_replicas import replicated_engine
 from deploy.lab.traffic import Shape, TrafficRecord
 from deploy.lab.wait import until
@@ -61,6 +65,12 @@ def alter(feed: FeedGround, change: str) -> None:
         client.execute(f"ALTER TABLE {feed.topic} {change}")
 
 
+def with_field(record: TrafficRecord, name: str, value: object) -> TrafficRecord:
+    """Returns a record whose document has one more field."""
+    document = {**json.loads(record.value or b"{}"), name: value}
+    return replace(record, value=json.dumps(document).encode())
+
+
 def lettered(feed: FeedGround) -> list[int]:
     """Returns the offsets of the dead letters."""
     return sorted(int(headers["sluice.offset"]) for _, headers in feed.dead_letters())
@@ -79,17 +89,25 @@ def test_columns_come_and_go_while_records_are_loaded(make_feed):
     assert_exact(feed)
 
 
-def test_a_column_that_cannot_be_loaded_is_named_while_the_others_are_loaded(make_feed, caplog):
+def test_columns_that_an_alter_adds_are_loaded_and_one_that_cannot_be_is_named(make_feed, caplog):
     feed = make_feed()
     feed.load()
     feed.send(documents(60), SMALL)
-    alter(feed, "ADD COLUMN pair Tuple(UInt8, String)")
+    deep = f"{'Array(' * 20}UInt8{')' * 20}"
+    pair = "Tuple(number UInt8, texts Array(Nullable(String)), at DateTime)"
+    alter(feed, f"ADD COLUMN deep {deep}, ADD COLUMN pair {pair}")
     feed.send(documents(60, first=60), SMALL)
-    assert_exact(feed)
     assert until(lambda: "event=columns-not-loaded" in caplog.text, 30)
-    assert f"table={feed.topic}: each row gets the default of pair Tuple(UInt8, String)" in (
-        caplog.text
-    )
+    assert f"table={feed.topic}: each row gets the default of deep {deep}" in caplog.text
+    held = {"number": 7, "texts": ["x", None], "at": "2020-01-01 00:00:00"}
+    feed.send([with_field(each, "pair", held) for each in documents(60, first=120)], SMALL)
+    assert_exact(feed)
+    schema = TableSchema(feed.topic, (Column("pair", pair),))
+    with feed.database.client(0) as client:
+        stored = TopicInTable(client, feed.database.name, schema, "east aggregate", feed.topic)
+        cells = [row["pair"] for _, _, row in stored.values(0, LogRange(0, 180))]
+    at = 1_577_836_800
+    assert cells == [(0, [], 0)] * 120 + [(7, [b"x", None], at)] * 60
 
 
 @pytest.mark.parametrize("step", [Step.INTENT_COMMITTED, Step.HALF_SENT, Step.STORED])

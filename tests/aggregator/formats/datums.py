@@ -100,6 +100,14 @@ def _fields():
     return scalars | nullable | (scalars | nullable).map(_array) | nullable.map(_array).map(_array)
 
 
+@st.composite
+def _nested(draw):
+    """Returns a field whose column is a Tuple, a Map, or an Array of these."""
+    record = st.lists(fields, min_size=1, max_size=3).map(_record)
+    single = record | (fields | record).map(_map)
+    return draw(single | single.map(_array))
+
+
 def _nullable(field, null_first):
     kind, values, column, held = field
     union = ["null", kind] if null_first else [kind, "null"]
@@ -122,4 +130,28 @@ def _array(field):
     )
 
 
+def _record(fields):
+    names = [f"e{at}" for at in range(len(fields))]
+    kinds = [_renamed(field[0], at) for at, field in enumerate(fields)]
+    members = [{"name": name, "type": kind} for name, kind in zip(names, kinds, strict=True)]
+    columns = [f"{name} {field[2]}" for name, field in zip(names, fields, strict=True)]
+    return (
+        {"type": "record", "name": "inner", "fields": members},
+        st.fixed_dictionaries({name: field[1] for name, field in zip(names, fields, strict=True)}),
+        f"Tuple({', '.join(columns)})",
+        lambda row: {name: field[3](row[name]) for name, field in zip(names, fields, strict=True)},
+    )
+
+
+def _map(field):
+    kind, values, column, held = field
+    return (
+        {"type": "map", "values": kind},
+        st.dictionaries(st.text(max_size=3), values, max_size=3),
+        f"Map(String, {column})",
+        lambda row: [{"key": key.encode(), "value": held(each)} for key, each in row.items()],
+    )
+
+
 fields = _fields()
+nested = _nested()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from aggregator.formats.avro_columns import AvroColumns
 from aggregator.formats.avro_schema import avro_type
 from aggregator.tables.column_type import column_type
-from tests.aggregator.formats.datums import cursors_over, encoded, fields, record_of
+from tests.aggregator.formats.datums import cursors_over, encoded, fields, nested, record_of
 
 
 def read(schema, datums, **types):
@@ -21,7 +21,7 @@ def read(schema, datums, **types):
     return {n: v.to_pylist() for n, v in columns.items()}, reader.reasons, cursors
 
 
-rows = st.lists(fields, min_size=1, max_size=4).flatmap(
+rows = st.lists(fields | nested, min_size=1, max_size=4).flatmap(
     lambda drawn: st.tuples(
         st.just(drawn), st.lists(st.tuples(*(values for _, values, _, _ in drawn)), max_size=5)
     )
@@ -167,3 +167,84 @@ def test_a_branch_that_the_union_does_not_have_cannot_be_read():
     schema = record_of([["null", "int"]])
     _, reasons, _ = read(schema, [b"\x04\x02", b"\x01\x02", b"\x02\x02"], f0="Int8")
     assert reasons == dict.fromkeys((0, 1), "f0: cannot be read")
+
+
+INNER = {
+    "type": "record",
+    "name": "inner",
+    "fields": [{"name": "a", "type": "int"}, {"name": "b", "type": ["null", "string"]}],
+}
+
+
+def row_of(kind):
+    return {"type": "record", "name": "row", "fields": [{"name": "c", "type": kind}]}
+
+
+def test_a_tuple_takes_the_fields_that_are_named_like_its_elements():
+    datums = [encoded(row_of(INNER), {"c": {"a": 5, "b": each}}) for each in ("x", None)]
+    kind = "Tuple(b Nullable(String), new Array(Int8), a Int8)"
+    columns, reasons, _ = read(row_of(INNER), datums, c=kind)
+    assert not reasons
+    assert columns["c"] == [{"b": each, "new": [], "a": 5} for each in (b"x", None)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "value", "why"),
+    [
+        (INNER, "Tuple(b String)", {"a": 1, "b": None}, "c.b: null is no String"),
+        (INNER, "Tuple(a Int8)", {"a": 300, "b": None}, "c.a: 300 is no Int8"),
+        (INNER, "Tuple(Int32, Nullable(String))", {"a": 1, "b": None}, "c: Avro's record is no"),
+        (INNER, "Map(String, String)", {"a": 1, "b": None}, "c: Avro's record is no Map"),
+        ({"type": "map", "values": "int"}, "Tuple(a Int8)", {"a": 1}, "c: Avro's map is no Tuple"),
+        ({"type": "map", "values": "int"}, "Map(Int8, Int8)", {"x": 1}, "c.key: 'x' is no Int8"),
+        (
+            {"type": "map", "values": ["null", "int"]},
+            "Map(String, Int8)",
+            {"x": None},
+            "c.value: null is no Int8",
+        ),
+        ({"type": "array", "items": ["null", INNER]}, "Array(Tuple(a Int8))", [None], "null is no"),
+        ("int", "Tuple(a Int8)", 5, "c: 5 is no Tuple(a Int8)"),
+        ({"type": "array", "items": "int"}, "Array(Tuple(a Int8))", [5], "c: 5 is no Tuple"),
+    ],
+)
+def test_a_nested_value_that_does_not_fit_makes_its_record_bad_and_no_other(
+    kind, column, value, why
+):
+    schema = row_of(["string", kind])
+    datums = [encoded(schema, {"c": value})]
+    _, reasons, cursors = read(schema, datums, c=column)
+    assert why in reasons[0] and len(reasons) == 1
+    assert (cursors.at == cursors.end).all()
+
+
+def test_an_optional_record_that_is_null_is_null():
+    schema = row_of(["null", INNER])
+    datums = [encoded(schema, {"c": each}) for each in ({"a": 1, "b": "x"}, None)]
+    cursors = cursors_over(datums)
+    wanted = {"c": column_type("Tuple(a Int8)")}
+    columns = AvroColumns("UTC").read(avro_type(json.dumps(schema).encode()), cursors, wanted)
+    assert columns["c"].to_pylist() == [{"a": 1}, None]
+    assert columns.nulls["c"].tolist() == [False, True]
+
+
+def test_entries_of_a_map_with_keys_that_are_no_texts_are_records():
+    """Connect's converter writes such a map as an array of records of key and value."""
+    entry = {
+        "type": "record",
+        "name": "MapEntry",
+        "fields": [{"name": "key", "type": "int"}, {"name": "value", "type": "string"}],
+    }
+    schema = row_of({"type": "array", "items": entry})
+    datums = [encoded(schema, {"c": [{"key": 7, "value": "x"}]})]
+    columns, reasons, _ = read(schema, datums, c="Map(UInt8, String)")
+    assert (columns["c"], reasons) == ([[{"key": 7, "value": b"x"}]], {})
+
+
+def test_a_key_that_is_there_twice_makes_its_record_bad():
+    schema = row_of({"type": "map", "values": "int"})
+    once = encoded(schema, {"c": {"x": 1}})
+    twice = b"\x04" + once[1:4] + once[1:]
+    assert len(once) == 5
+    _, reasons, _ = read(schema, [once, twice], c="Map(String, Int8)")
+    assert reasons == {1: "c: a key is there twice"}

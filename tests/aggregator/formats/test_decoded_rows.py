@@ -65,7 +65,7 @@ def test_null_is_a_value_of_a_nullable_column_and_bad_for_any_other():
 def test_records_fill_no_coordinates_and_no_columns_that_cannot_be_loaded():
     others = [
         Column("a", "UInt8"),
-        Column("b", "Map(String, String)"),
+        Column("b", "Map(String, JSON)"),
         Column("c", "Date", "ALIAS", "a"),
     ]
     coordinates = [Column(name, kind) for name, kind in COORDINATES.items()]

@@ -34,7 +34,7 @@ TYPES = {
     "dep_delay": "Int32",
     "depDelay": "Int32",
     "größe": "Int32",
-    "no such": "Tuple(Int8, Int8)",
+    "no such": "Tuple(Int8, JSON)",
     "_under": "Int32",
     "last": "Int32",
 }

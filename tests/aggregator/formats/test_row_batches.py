@@ -202,11 +202,61 @@ def test_an_unknown_hash_is_told_so_that_the_columns_are_read_again():
 
 
 def test_a_column_whose_type_cannot_be_loaded_is_left_out():
-    schema = table(a="UInt8", b="Tuple(Int8, Int8)", c="UInt8")
+    schema = table(a="UInt8", b="Tuple(Int8, JSON)", c="UInt8")
     values = batch(
         [{"a": 1, "c": 3}], written_columns(schema), is_named=False, schema_hash=schema.hash
     )
     assert rows_of(decode([slice_of([values])], schema)) == [{"a": 1, "c": 3}]
+
+
+NESTED = table(
+    point="Tuple(x Int32, `the name` Nullable(String), `tHeName` Array(Tuple(Int8, Date)))",
+    names="Map(UInt16, LowCardinality(String))",
+    maps="Array(Map(String, Decimal(9, 2)))",
+)
+POINTS = [
+    {"x": 5, "c_2": b"a", "tHeName": [{"c_1": 1, "c_2": 2}]},
+    {},
+]
+
+
+def test_tuples_and_maps_are_messages():
+    written = written_columns(NESTED)
+    entry = {"key": 7, "value": b"seven"}
+    prices = [{"value": [{"key": b"a", "value": "1.25"}]}, {}]
+    rows = [{"point": each, "names": [entry], "maps": prices} for each in POINTS]
+    decoded = decode([slice_of([batch(rows, written), batch([{}], written)])], NESTED)
+    assert decoded.dead == ()
+    full = {"x": 5, "the name": b"a", "tHeName": [{"1": 1, "2": 2}]}
+    bare = {"x": 0, "the name": None, "tHeName": []}
+    more = {
+        "names": [{"key": 7, "value": b"seven"}],
+        "maps": [[{"key": b"a", "value": Decimal("1.25")}], []],
+    }
+    none = {"names": [], "maps": []}
+    assert rows_of(decoded) == [{"point": full, **more}, {"point": bare, **more}, none]
+
+
+def test_a_tuple_of_another_table_is_converted_by_the_names_of_its_elements():
+    written = [WrittenColumn("point", "Tuple(x Int32, y Int32, z UInt8)")]
+    value = batch([{"point": {"x": 1, "y": 300, "z": 3}}], written)
+
+    def read(kind):
+        decoded = decode([slice_of([value])], table(point=kind))
+        return rows_of(decoded) or decoded.dead[0].reason
+
+    assert "is no" in read("Tuple(z String, x Int8)")
+    assert read("Tuple(y Int64, new UInt8)") == [{"point": {"y": 300, "new": 0}}]
+    assert "is no" in read("Tuple(y Int8)")
+    assert "is no" in read("Tuple(Int32, Int32, UInt8)")
+    assert "is no" in read("Map(String, Int32)")
+    assert "is no" in read("Int32")
+
+
+def test_a_key_that_is_there_twice_makes_its_record_dead():
+    entry = {"key": 7, "value": b"seven"}
+    value = batch([{"names": [entry, entry]}], written_columns(NESTED))
+    assert "names" in decode([slice_of([value])], NESTED).dead[0].reason
 
 
 def test_a_computed_column_is_not_filled_even_if_a_batch_names_it():

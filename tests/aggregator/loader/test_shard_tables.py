@@ -17,8 +17,8 @@ FEED = ClickHouseFeed.model_validate(
         "shards": [{"topics": [".*"], "database": "air", "replicas": ["clickhouse://ch-1:9000"]}],
     }
 )
-ID, PAIR = Column("id", "UInt64"), Column("pair", "Tuple(UInt8, String)")
-COMPUTED = Column("sum", "Tuple(UInt8, String)", "MATERIALIZED", "tuple(id, '')")
+ID, PAIR = Column("id", "UInt64"), Column("pair", "Tuple(a UInt8, b JSON)")
+COMPUTED = Column("sum", "Tuple(a UInt8, b JSON)", "MATERIALIZED", "tuple(id, '')")
 
 
 class Store:
@@ -50,7 +50,8 @@ async def test_columns_that_are_not_loaded_are_named_from_the_first_look_on(tabl
     Store.tables = {"a": (ID, PAIR), "b": (ID, COMPUTED), "c": (PAIR,)}
     for name in ("a", "b", "c", "a"):
         await tables.schema("flights", name)
-    text = "columns of {} are of types that cannot be loaded: pair Tuple(UInt8, String)"
+    text = "columns of {} are of types that cannot be loaded: pair Tuple(a UInt8, b JSON)"
+    text += " (for its element b JSON)"
     assert tables.unloaded() == {"flights": f"{text.format('a')}; {text.format('c')}"}
     told = [each for each in caplog.messages if "event=columns-not-loaded" in each]
     assert [each.partition("table=")[2][0] for each in told] == ["a", "c"]

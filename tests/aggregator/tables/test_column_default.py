@@ -122,7 +122,13 @@ def test_a_constant_is_filled_in(kind, expression, expected):
         ("Enum8('b' = 5)", "1"),
         ("Bool", "2"),
         ("FixedString(2)", "'abc'"),
-        ("Map(String, String)", ""),
+        ("Map(String, JSON)", ""),
+        ("Tuple(UInt8, String)", "(1, a)"),
+        ("Tuple(UInt8, String)", "(1, 'x', 2)"),
+        ("Tuple(UInt8)", "(1)"),
+        ("Tuple(a UInt8)", "CAST((1), 'Tuple(b UInt8)')"),
+        ("Map(String, UInt8)", "['a']"),
+        ("Map(String, UInt8)", "map('a', 300)"),
     ],
 )
 def test_other_expressions_are_left_to_the_server(kind, expression):

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from aggregator.tables.column_type import UnsupportedType, column_type
+from aggregator.tables.column_type import UnsupportedType, column_type, unloadable_element
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,14 @@ from aggregator.tables.column_type import UnsupportedType, column_type
         ("Bool", pa.uint8()),
         ("Array(Array(Nullable(Int8)))", pa.large_list(pa.large_list(pa.int8()))),
         ("LowCardinality(String)", pa.large_binary()),
+        ("Tuple(UInt8, Date)", pa.struct([("1", pa.uint8()), ("2", pa.uint16())])),
+        (
+            "Map(String, Array(Int8))",
+            pa.large_list(
+                pa.struct([("key", pa.large_binary()), ("value", pa.large_list(pa.int8()))])
+            ),
+        ),
+        ("Nested(a Int8)", pa.large_list(pa.struct([("a", pa.int8())]))),
     ],
 )
 def test_a_type_has_the_arrow_type_of_what_the_server_stores(name, arrow):
@@ -68,9 +76,20 @@ def test_names_of_an_enum_may_hold_quotes_commas_and_brackets():
     "name",
     [
         "",
-        "Map(String, String)",
-        "Tuple(UInt8, String)",
-        "Nested(a UInt8)",
+        "Map(String, JSON)",
+        "Map(Nullable(String), UInt8)",
+        "Map(Array(String), UInt8)",
+        "Map(String)",
+        "Tuple(UInt8, JSON)",
+        "Tuple(a UInt8, String)",
+        "Tuple(a UInt8, a UInt8)",
+        "Tuple()",
+        "Tuple(UInt8,)",
+        "Tuple(UInt8))(",
+        "Tuple(`a UInt8)",
+        "Nested(UInt8, a JSON)",
+        "Nullable(Tuple(UInt8))",
+        "Tuple(" * 400 + "UInt8" + ")" * 400,
         "AggregateFunction(sum, UInt64)",
         "Decimal(77, 2)",
         "Decimal256(77)",
@@ -81,7 +100,7 @@ def test_names_of_an_enum_may_hold_quotes_commas_and_brackets():
         "Enum8(a = 1)",
         "Nullable(Array(UInt8))",
         "Nullable(Nullable(UInt8))",
-        "Array(Map(String, String))",
+        "Array(Map(String, JSON))",
         "Array(" * 400 + "UInt8" + ")" * 400,
         "Nullable(" * 400 + "UInt8" + ")" * 400,
         "Decimal(0, 0)",
@@ -98,3 +117,30 @@ def test_names_of_an_enum_may_hold_quotes_commas_and_brackets():
 def test_a_type_that_cannot_be_loaded_is_named(name):
     with pytest.raises(UnsupportedType, match="cannot be loaded"):
         column_type(name)
+
+
+def test_elements_have_the_names_and_types_that_the_server_writes():
+    found = column_type(r"Tuple(a Enum8('x, (`' = 1), `b \` c` Tuple(DateTime64(3, 'UTC'), Int8))")
+    assert found.is_named and found.has_tuples
+    assert [(name, kind.base) for name, kind in found.fields] == [
+        ("a", "Enum8"),
+        ("b ` c", "Tuple"),
+    ]
+    inner = dict(found.fields)["b ` c"]
+    assert [name for name, _ in inner.fields] == ["1", "2"] and not inner.is_named
+
+
+@pytest.mark.parametrize(
+    ("name", "element"),
+    [
+        ("JSON", ""),
+        ("Array(JSON)", ""),
+        ("UInt8", ""),
+        ("Tuple(a UInt8, b JSON)", "b JSON"),
+        ("Array(Tuple(a Tuple(UInt8, Variant(UInt8, String))))", "a.2 Variant(UInt8, String)"),
+        ("Map(String, Tuple(x JSON))", "value.x JSON"),
+        ("Map(Nullable(UInt8), String)", "key Nullable(UInt8)"),
+    ],
+)
+def test_the_element_that_keeps_a_type_from_being_loaded_is_named(name, element):
+    assert unloadable_element(name) == element

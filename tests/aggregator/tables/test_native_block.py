@@ -277,7 +277,7 @@ def test_a_missing_value_among_others_is_the_default():
 
 
 def test_rows_that_hold_nothing_are_sent_with_one_column_of_defaults():
-    schema = TableSchema("t", (Column("x", "Map(String, String)"), Column("a", "String")))
+    schema = TableSchema("t", (Column("x", "Map(String, JSON)"), Column("a", "String")))
     block = native(decoded({}, 2), schema, **IDENTITY)
     assert (block.names, block.columns, block.rows) == (("a",), (b"\0\0",), 2)
     with pytest.raises(UnsupportedType):
@@ -285,7 +285,7 @@ def test_rows_that_hold_nothing_are_sent_with_one_column_of_defaults():
 
 
 def test_columns_that_cannot_be_loaded_are_left_to_the_server():
-    schema = TableSchema("t", (Column("x", "Map(String, String)"), Column("a", "UInt8")))
+    schema = TableSchema("t", (Column("x", "Map(String, JSON)"), Column("a", "UInt8")))
     block = native(decoded({"a": pa.array([1], pa.uint8())}, 1), schema, **IDENTITY)
     assert block.names == ("a",)
 

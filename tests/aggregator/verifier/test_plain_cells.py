@@ -9,6 +9,7 @@ import pytest
 from aggregator.tables.column_type import column_type
 from aggregator.verifier.plain_cells import Refused, cell, selected
 from aggregator.verifier.plain_records import UNSURE, Moment
+from tests.aggregator.tables.engine import json_of
 
 NANOS = 1_577_836_800_000_000_000
 
@@ -81,4 +82,32 @@ def test_times_are_read_as_numbers_at_any_depth():
         "arrayMap(x0 -> arrayMap(x1 -> toDecimal128(x1, 9), x0), `a`)"
     )
     assert selected("`a`", column_type("Array(String)")) == "`a`"
+    assert selected("`a`", column_type("Tuple(y UInt8, x Date)")) == (
+        "tuple(tupleElement(`a`, 1), toInt64(tupleElement(`a`, 2)))"
+    )
+    assert selected("`a`", column_type("Map(String, DateTime)")) == (
+        "arrayMap((k0, x0) -> tuple(k0, toInt64(x0)), mapKeys(`a`), mapValues(`a`))"
+    )
     assert selected("`a`", column_type("Array(Int256)")) == "arrayMap(x0 -> toString(x0), `a`)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "shown"),
+    [
+        ("Map(String, DateTime(\\'UTC\\'))", "map('a', '1970-01-01 00:00:05')", [["a", 5]]),
+        ("Tuple(Tuple(a Date), Map(Int8, Int8))", "(tuple('1970-01-02'), map())", [[1], []]),
+        (
+            "Array(Tuple(a Map(UInt8, Tuple(IPv4, Date)), `b c` Nullable(Int128)))",
+            "[(map(1, ('1.2.3.4', '1970-01-05')), NULL)]",
+            [[[[1, ["1.2.3.4", 4]]], None]],
+        ),
+        ("Nested(a UInt8, b Array(Date))", "[(1, ['1970-01-05'])]", [[1, [4]]]),
+        ("Map(UInt8, Map(UInt8, Map(Date, UInt8)))", "map(1, map(2, map('1970-01-02', 3)))",
+         [[1, [[2, [[1, 3]]]]]]),
+    ],
+)  # fmt: skip
+def test_a_server_understands_how_nested_columns_are_asked_for(kind, value, shown):
+    asked = selected("`c`", column_type(kind.replace("\\'", "'")))
+    query = f"SELECT {asked} FROM (SELECT CAST({value}, '{kind}') AS c)"
+    [[found]] = json_of(query)
+    assert found == shown

@@ -2,6 +2,7 @@
 
 import json
 from decimal import Context, Decimal
+from ipaddress import IPv4Address
 from pathlib import Path
 from uuid import UUID
 
@@ -17,7 +18,8 @@ from aggregator.verifier.row_values import RowValues
 from replicator.config.schema_folder import SchemaFolder
 from tests.aggregator.formats import test_protobuf_records as protobuf
 from tests.aggregator.formats import test_row_batches as batches
-from tests.aggregator.formats.datums import encoded, fields, record_of
+from tests.aggregator.formats.datums import encoded, fields, nested, record_of
+from tests.aggregator.formats.nested_types import kinds
 from tests.aggregator.formats.slices import slice_of, table
 from tests.aggregator.formats.test_json_numbers import FORMS, SCHEMA, numbers
 
@@ -28,12 +30,18 @@ def held(kind, value):
     """Returns a value of a decoder as a driver reads it from a table."""
     if value is None:
         return None
+    if kind.fields:
+        return tuple(held(each, value[name]) for name, each in kind.fields)
     if kind.element is not None:
         return [held(kind.element, each) for each in value]
     if kind.base == "DateTime64":
         return EXACT.scaleb(Decimal(value), -kind.scale)
     if kind.base == "UUID":
         return UUID(bytes=value)
+    if kind.base == "IPv4":
+        return str(IPv4Address(value)).encode()
+    if kind.base == "Int128":
+        return str(int.from_bytes(value, "little", signed=True)).encode()
     names = {number: name for name, number in kind.values}
     return names[value] if names else value
 
@@ -68,7 +76,7 @@ def test_of_json_numbers(drawn):
 @given(st.data())
 @settings(deadline=None)
 def test_of_avro_datums(data):
-    drawn = data.draw(st.lists(fields, min_size=1, max_size=3))
+    drawn = data.draw(st.lists(fields | nested, min_size=1, max_size=3))
     kinds, strategies, columns, _ = zip(*drawn, strict=True)
     schema = record_of(kinds)
     row = st.fixed_dictionaries({f"f{at}": each for at, each in enumerate(strategies)})
@@ -136,6 +144,53 @@ def test_of_protobuf_messages_that_were_joined(drawn, data):
 def test_of_row_batches(drawn):
     values = [batches.batch(rows) for rows in drawn]
     _, found = compared(batches.SCHEMA, values, row_batches.decode, batch_rows)
+    assert (found.differences, found.doubts) == ([], [])
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=60)
+def test_of_nested_json(data):
+    kind, values = data.draw(kinds)
+    drawn = data.draw(st.lists(values, min_size=1, max_size=4))
+    records = [json.dumps({"c": each}).encode() for each in drawn]
+    decoded, found = compared(table(c=kind), records, json_documents.decode, json_rows)
+    assert decoded.dead == ()
+    assert (found.differences, found.doubts) == ([], [])
+
+
+def test_of_nested_row_batches():
+    written = batches.written_columns(batches.NESTED)
+    entry = {"key": 7, "value": b"seven"}
+    prices = [{"value": [{"key": b"a", "value": "1.25"}]}, {}]
+    rows = [{"point": each, "names": [entry], "maps": prices} for each in batches.POINTS]
+    values = [batches.batch(rows, written), batches.batch([{}], written)]
+    decoded, found = compared(batches.NESTED, values, row_batches.decode, batch_rows)
+    assert decoded.dead == ()
+    assert (found.differences, found.doubts) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "document", "stored"),
+    [
+        ("Tuple(a UInt8, b String)", b'{"c": {"a": 1}}', (2, b"")),
+        ("Tuple(a UInt8, b String)", b'{"c": {"a": 1}}', (1, b"x")),
+        ("Tuple(Decimal(20, 10))", b'{"c": [0.1234567891]}', (Decimal("0.123456789"),)),
+        ("Map(String, UInt8)", b'{"c": {"a": 1, "b": 2}}', [(b"a", 1)]),
+        ("Map(UInt8, UInt8)", b'{"c": {"1": 1, "2": 2}}', [(2, 2), (1, 2)]),
+        ("Array(Tuple(UInt8))", b'{"c": [[1]]}', []),
+    ],
+)
+def test_a_nested_value_that_is_another_one_is_found(kind, document, stored):
+    found = RowValues(table(c=kind), json_rows)
+    found._seen.add("c")
+    found.compare(slice_of([document]), {(0, 0)}, [(0, 0, {"c": stored})])
+    assert len(found.differences) == 1
+
+
+def test_the_order_of_a_map_is_no_difference():
+    found = RowValues(table(c="Map(UInt8, UInt8)"), json_rows)
+    document = b'{"c": {"1": 1, "2": 2}}'
+    found.compare(slice_of([document]), {(0, 0)}, [(0, 0, {"c": [(2, 2), (1, 1)]})])
     assert (found.differences, found.doubts) == ([], [])
 
 
