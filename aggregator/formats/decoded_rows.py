@@ -8,6 +8,7 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
+from aggregator.formats.nested_columns import with_nested
 from aggregator.formats.record_slice import Ints, RecordSlice
 from aggregator.tables.column_default import is_null
 from aggregator.tables.column_type import ColumnType, UnsupportedType, column_type
@@ -55,7 +56,9 @@ def decoded_rows(
         nulls: by column, True for each row that holds null; elsewhere a null is no value.
     """
     reasons = dict(dead)
-    columns = dict(columns)
+    columns, unequal = with_nested(schema, columns, len(record))
+    for at, why in unequal.items():
+        reasons.setdefault(int(record[at]), why)
     for name, kind in loaded_types(schema).items():
         if name in nulls and not kind.is_nullable:
             for at in np.unique(record[nulls[name]]).tolist():

@@ -144,7 +144,9 @@ def _wanted(column: Column, kind: ColumnType, row: Row, timezone: str) -> Any:
         return cell(kind, row[column.name], timezone)
     has_default = bool(column.default_expression) or is_left_to_server(column, timezone)
     is_within = any(column.name.startswith(f"{name}.") for name in row)
-    if has_default or is_within:
+    # An array of a Nested has as many default items as the others of its row.
+    is_nested = kind.element is not None and "." in column.name
+    if has_default or is_within or is_nested:
         return UNSURE
     return None if kind.is_nullable else _zero(kind)
 
