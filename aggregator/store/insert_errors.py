@@ -83,6 +83,13 @@ _STATEMENT = _Rule(
     ErrorClass.STOP, "the server does not understand the insert: report it with both versions"
 )
 
+_EXPRESSION = _Rule(
+    ErrorClass.STOP,
+    "an expression of the table, or of a view behind it, fails on a row's values: correct the "
+    "DEFAULT, MATERIALIZED column or view, so that it takes any value",
+)
+"""A view may fail once the table has the block, so the block may be stored."""
+
 RULES: Mapping[int, _Rule] = {
     # The state of the block is unknown, or nothing is wrong with the block.
     3: _BROKEN,  # UNEXPECTED_END_OF_FILE
@@ -148,6 +155,19 @@ RULES: Mapping[int, _Rule] = {
     469: _Rule(ErrorClass.STOP, "drop the table's constraint, or correct it", is_refusal=True),
     497: _ADMINISTRATOR,  # ACCESS_DENIED
     516: _ADMINISTRATOR,  # AUTHENTICATION_FAILED
+    # Values for which an expression has no result.
+    6: _EXPRESSION,  # CANNOT_PARSE_TEXT
+    27: _EXPRESSION,  # CANNOT_PARSE_INPUT_ASSERTION_FAILED
+    38: _EXPRESSION,  # CANNOT_PARSE_DATE
+    41: _EXPRESSION,  # CANNOT_PARSE_DATETIME
+    69: _EXPRESSION,  # ARGUMENT_OUT_OF_BOUND
+    72: _EXPRESSION,  # CANNOT_PARSE_NUMBER
+    153: _EXPRESSION,  # ILLEGAL_DIVISION
+    190: _EXPRESSION,  # SIZES_OF_ARRAYS_DONT_MATCH
+    321: _EXPRESSION,  # VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
+    376: _EXPRESSION,  # CANNOT_PARSE_UUID
+    395: _EXPRESSION,  # FUNCTION_THROW_IF_VALUE_IS_NON_ZERO
+    407: _EXPRESSION,  # DECIMAL_OVERFLOW
 }
 """Rules by ClickHouse error code. Every other code means: the same block again."""
 

@@ -29,6 +29,7 @@ def server(code, text="it says so. Stack trace:\n\n0. f()"):
         (252, ErrorClass.HOLD_TABLE),
         *((code, ErrorClass.REFRESH) for code in (16, 47, 53, 60)),
         *((code, ErrorClass.STOP) for code in (62, 81, 164, 193, 497, 516)),
+        *((code, ErrorClass.STOP) for code in (6, 41, 153, 190, 395, 407)),
         (49, ErrorClass.SAME_AGAIN),
         (99_999, ErrorClass.SAME_AGAIN),
     ],
@@ -42,7 +43,7 @@ def test_nothing_is_stored_of_a_block_that_was_not_sent(code):
     assert not problem(server(code), was_sent=False).may_be_stored
 
 
-@pytest.mark.parametrize("code", [3, 159, 241, 285, 319, 394, 999, 99_999])
+@pytest.mark.parametrize("code", [3, 41, 159, 241, 285, 319, 394, 999, 99_999])
 def test_a_sent_block_may_be_stored_unless_the_server_refuses_before_it_writes(code):
     assert problem(server(code)).may_be_stored
 
