@@ -42,7 +42,6 @@ ONLY_LIVE = """
     replicator/orders/: balance_log order_follower status_board
     replicator/placement/rounds/: connections daemon
     replicator/runtime/: redis_store
-    replicator/spark/: epoch_source stream
     tui/actions/: audit_keeping map_rebuild plan_applying plan_making primary_regions
     tui/state/: balance_client balancing copies copies_probe feed_objects group_view loss_report
     tui/state/: pending_blocks

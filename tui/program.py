@@ -7,6 +7,7 @@ from importlib import import_module
 
 import click
 
+from replicator.runtime.left_out import leave_out_pandas
 from tui.cli.exit_codes import ExitCode, exit_code_help, exit_code_of
 from tui.cli.output import say
 from tui.cli.views.table import joined
@@ -62,6 +63,7 @@ def program(debug: bool) -> None:
 
 def main() -> None:
     """Runs the program with the arguments of the process, then exits."""
+    leave_out_pandas()
     sys.exit(run(sys.argv[1:]))
 
 

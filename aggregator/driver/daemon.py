@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from aggregator.driver.feed_leadership import FeedLeadership
 from aggregator.driver.feed_posting import FeedPostingFile
-from aggregator.driver.feed_source import FeedSource
+from aggregator.driver.feed_source import loader_tasks
 from aggregator.driver.metrics import serve
 from aggregator.loader import receipts
 from replicator.config.topology import UnknownRegion, load
@@ -86,7 +86,7 @@ class Daemon(DriverDaemon[FeedLeadership]):
             run,
             FeedLeadership(run.appliance, run.region, FeedPostingFile(run.posting), run.conditions),
             EpochKind(
-                FeedSource,
+                loader_tasks,
                 run.appliance.replicator.receipts_dir / "aggregate",
                 receipts.SCHEMA,
                 report,

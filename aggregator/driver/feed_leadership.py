@@ -47,7 +47,7 @@ class FeedLeadership:
     """The driver of one region's feeds.
 
     Args:
-        postings: file in which plans are left for the stream's reader.
+        postings: file in which plans are left for the stream of epochs.
         conditions: where clusters that do not answer are noted; None: nobody asks for them.
     """
 

@@ -1,5 +1,5 @@
-"""Posting of a region's feeds: the daemon's message to the stream reader, another process on the
-same host. A small file, replaced as a whole."""
+"""Posting of a region's feeds: the input of the next epoch, left by the driver. A small file that is
+replaced as a whole."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from balancer.plan import CarrierId, Plan, bins
 from replicator.config.cluster_name import ClusterName
 from replicator.runtime.private_files import write_private
 
-# Imported by processes of Spark that never use them (feed_source.py).
+# Workers import what they use (feed_source.py).
 if TYPE_CHECKING:
     from replicator.orders.feed_orders import FeedOrders
     from replicator.spark.driver_command import Term

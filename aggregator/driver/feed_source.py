@@ -1,5 +1,5 @@
-"""Spark's stream `sluice_feeds`: each task of a micro-batch is a bin of loaders, its rows are
-receipts of blocks."""
+"""Source of loaders' tasks: each task of an epoch is a bin of loaders, its rows are receipts of
+blocks."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from typing_extensions import override
 
 from aggregator.driver.feed_posting import FeedCluster, FeedPosting, FeedPostingFile
-from replicator.spark.epoch_source import EpochReader, EpochTask
+from replicator.spark.epoch_source import EpochTask
 from replicator.spark.posted_tasks import PostedTasks
 from replicator.spark.posting import ApplianceFile
 
-# As in carrier_source.py, each process of Spark imports what it uses.
+# As in carrier_source.py, the modules of loaders are imported by workers alone.
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -39,32 +38,6 @@ class LoaderBin:
     appliance: Appliance
     assignments: tuple[LoaderAssignment, ...]
     deadline: float
-
-
-class FeedSource(DataSource):
-    """Source of receipts of blocks.
-
-    Options: appliance and posting (the daemon's files, on this host); slots (number of tasks of the
-    first epoch).
-    """
-
-    @classmethod
-    def name(cls) -> str:
-        return "sluice_feeds"
-
-    @override
-    def schema(self) -> str:
-        from aggregator.loader.receipts import spark_schema
-
-        return spark_schema()
-
-    @override
-    def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        tasks = LoaderTasks(
-            ApplianceFile(Path(self.options["appliance"])),
-            FeedPostingFile(Path(self.options["posting"])),
-        )
-        return EpochReader(tasks, int(self.options["slots"]))
 
 
 class LoaderTasks(PostedTasks[FeedPosting]):
@@ -93,6 +66,11 @@ class LoaderTasks(PostedTasks[FeedPosting]):
     @override
     def warm_up(self) -> None:
         import_module("aggregator.loader.loader")
+
+
+def loader_tasks(appliance: Path, posting: Path) -> LoaderTasks:
+    """Returns the tasks by the daemon's files of the appliance and of the posting."""
+    return LoaderTasks(ApplianceFile(appliance), FeedPostingFile(posting))
 
 
 def binned(appliance: Appliance, posting: FeedPosting, now: float) -> list[LoaderBin]:

@@ -31,13 +31,6 @@ SCHEMA = pa.schema(
         ("ended_at", TIME),
     ]
 )
-SPARK_TYPES = {
-    pa.string(): "string",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    pa.bool_(): "boolean",
-    TIME: "timestamp",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +54,6 @@ class BlockReceipt:
     is_replayed: bool
     sealed_at_ms: int
     loaded_at_ms: int
-
-
-def spark_schema() -> str:
-    """Returns the columns of SCHEMA as a Spark DDL string."""
-    return ", ".join(f"`{column.name}` {SPARK_TYPES[column.type]}" for column in SCHEMA)
 
 
 def to_arrow(

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from pyspark.sql.datasource import DataSource
 from typing_extensions import override
 
 from replicator.config.topology import Appliance
@@ -32,6 +31,7 @@ from replicator.spark.authentication import split_secret
 from replicator.spark.driver_command import TermSuperseded
 from replicator.spark.epoch_query import EpochQuery
 from replicator.spark.epoch_receipts import EpochReceipts
+from replicator.spark.epoch_source import EpochTasks
 from replicator.spark.posting import ApplianceFile
 from replicator.spark.receipts_folder import ReceiptsFolder
 from replicator.spark.run_folder import run_folder
@@ -73,13 +73,13 @@ class EpochKind:
     """Tasks of a driver's epochs, and what becomes of their receipts.
 
     Args:
-        source: makes the tasks.
+        tasks: makes the tasks, given the files of the appliance and of the posting.
         receipts: folder of the receipts.
         schema: of the receipts.
         report: logs the receipts of an epoch, which has a number.
     """
 
-    source: type[DataSource]
+    tasks: Callable[[Path, Path], EpochTasks]
     receipts: Path
     schema: pa.Schema
     report: Callable[[pa.Table, int], None]
@@ -141,23 +141,18 @@ class DriverDaemon(Work, Generic[Led]):
         """Returns a new session, and its query, which does not run yet."""
         run = self._run
         session = self._session = await run_in_thread(Session, run.master, run.folder, run.conf)
-        query = self._query = EpochQuery(session, lambda number: self._start_query(session, number))
+        query = self._query = EpochQuery(session, lambda: self._start_query(session))
         return session, query
 
-    def _start_query(self, session: Session, number: int) -> Stream:
+    def _start_query(self, session: Session) -> Stream:
         kind = self._kind
         receipts = EpochReceipts(
             ReceiptsFolder(kind.receipts, self._run.region), kind.schema, kind.report
         )
         return Stream(
-            session.spark,
-            source=kind.source,
-            options={
-                "appliance": str(self._appliance_file.path),
-                "posting": str(self._run.posting),
-                "slots": str(session.count_slots()),
-            },
-            checkpoint=self._run.folder / f"checkpoint-{number}",
+            session.context,
+            kind.tasks(self._appliance_file.path, self._run.posting),
+            slots=session.count_slots(),
             epoch_over=receipts.keep,
         )
 

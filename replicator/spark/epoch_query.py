@@ -1,4 +1,4 @@
-"""Epoch query: Spark's streaming query of carriers, started again when Spark gives up on it."""
+"""Epoch query: the stream of epochs of a driver, started again when Spark gives up on an epoch."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ PAUSE_SECONDS = (1.0, 30.0)
 
 
 class EpochQuery:
-    """Query of one driver.
+    """Stream of one driver.
 
     Args:
-        start: starts the query with a number that counts up from 1. Blocking.
+        start: starts the stream. Blocking.
         pause_seconds: shortest and longest pause between two starts.
     """
 
     def __init__(
         self,
         session: Session,
-        start: Callable[[int], Stream],
+        start: Callable[[], Stream],
         pause_seconds: tuple[float, float] = PAUSE_SECONDS,
     ) -> None:
         self.warm = asyncio.Event()
@@ -39,16 +39,15 @@ class EpochQuery:
         self._stream: Stream | None = None
 
     async def keep(self) -> None:
-        """Runs the query until cancelled. Spark ends it when a task has failed too often.
+        """Runs the stream until cancelled. Spark ends it when a task has failed too often.
 
         Raises SparkGone.
         """
-        backoff, number = Backoff(*self._pause_seconds), 0
+        backoff = Backoff(*self._pause_seconds)
         while True:
             began = time.monotonic()
-            number += 1
             try:
-                self._stream = await run_in_thread(self._start, number)
+                self._stream = await run_in_thread(self._start)
                 ended = run_in_thread(self._stream.wait)
                 await run_in_thread(self._stream.warm.wait)
                 if not ended.done():
@@ -70,6 +69,6 @@ class EpochQuery:
             await run_in_thread(self._stream.wait_idle, seconds)
 
     async def stop(self) -> None:
-        """Kills the tasks of a running epoch, and ends the query."""
+        """Kills the tasks of a running epoch, and ends the stream."""
         if self._stream:
             await run_in_thread(self._stream.stop)

@@ -71,12 +71,17 @@ def parents() -> list[WatchedProcess]:
     return [each for each in found if each is not None]
 
 
+def is_of_spark() -> bool:
+    """Returns True in a Python process that Spark has started."""
+    return not os.environ.keys().isdisjoint(OF_SPARK)
+
+
 def end_with_parents() -> None:
     """Has this process of Spark end within seconds of any of its parents; begins once.
 
-    Others, such as those of tests that call a reader themselves, are left alone.
+    Others, such as those of tests that run a task themselves, are left alone.
     """
-    if os.environ.keys().isdisjoint(OF_SPARK):
+    if not is_of_spark():
         return
     if not any(thread.name == __name__ for thread in threading.enumerate()):
         threading.Thread(target=_watch, args=(parents(),), name=__name__, daemon=True).start()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from typing_extensions import override
 
 from replicator.spark.epoch_source import Demand, EpochTask, EpochTasks
 
-# Imported by processes of Spark that never use them (carrier_source.py).
+# Workers import what they use (carrier_source.py).
 if TYPE_CHECKING:
     from balancer.plan import Plan
     from replicator.config.topology import Appliance
@@ -51,12 +49,6 @@ class PostedTasks(EpochTasks, Generic[Input]):
     @abstractmethod
     def tasks(self, appliance: Appliance, posting: Input, now: float) -> Sequence[EpochTask]:
         """Returns the tasks of the epoch that begins at `now` (unix seconds)."""
-
-    @override
-    def get_ready(self) -> None:
-        import_module("replicator.spark.driver_command")
-        with suppress(FileNotFoundError):
-            self.appliance.read()
 
     @override
     def demand(self) -> Demand:

@@ -1,8 +1,8 @@
-"""Posting: the daemon's message to the stream reader, another process on the same host.
+"""Posting: the input of the next epoch, left by the driver's leadership for the stream of epochs.
 
-A small file, replaced as a whole, has the active plan, the task slots, the driver's term, the batch
-limits and whether to stop. Beside it the appliance is written once: what the operator changes in
-the configuration meanwhile counts at the next start.
+A small file in the folder of the run, replaced as a whole, has the active plan, the task slots, the
+driver's term, the batch limits and whether to stop. Beside it the appliance is written once: what
+the operator changes in the configuration meanwhile counts at the next start.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from balancer.plan import Plan, bins
 from replicator.runtime.private_files import write_private
 
-# Imported by processes of Spark that never use them (carrier_source.py).
+# Workers import what they use (carrier_source.py).
 if TYPE_CHECKING:
     from replicator.config.topology import Appliance
     from replicator.spark.driver_command import Term

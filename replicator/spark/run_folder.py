@@ -1,4 +1,4 @@
-"""Folder of one run of a daemon, removed with it: Spark's scratch files, checkpoint, posting."""
+"""Folder of one run of a daemon, removed with it: Spark's scratch files, posting."""
 
 from __future__ import annotations
 

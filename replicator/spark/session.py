@@ -21,7 +21,6 @@ from typing import Any
 import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
-from pyspark.sql import SparkSession
 
 from replicator.spark.archive_options import archive_options
 from replicator.spark.authentication import split_secret
@@ -48,17 +47,11 @@ CONF = {
     # A carrier's task fails for transient reasons. After so many failures Spark ends the whole
     # epoch.
     "spark.task.maxFailures": "8",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.streaming.minBatchesToRetain": "2",
-    "spark.sql.streaming.numRecentProgressUpdates": "2",
     # The driver runs for months in half a gigabyte, so Spark keeps little history.
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "10",
     "spark.ui.retainedTasks": "100",
-    "spark.sql.ui.retainedExecutions": "10",
-    # query.stop() kills tasks at once, so short timeouts are enough.
-    "spark.sql.streaming.stopTimeout": "5s",
+    # The end of a stream kills tasks at once, so a short timeout is enough.
     "spark.python.task.killTimeout": "500ms",
     # Waits for all executors first, since bins are made for the task slots that exist.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
@@ -137,8 +130,7 @@ class Session:
         # Every setting made before this line is on the JVM's command line, for everybody to see.
         settings.setAll(list(secret.items()))
         try:
-            self._context = SparkContext(conf=settings, gateway=gateway)
-            self.spark = SparkSession(self._context)
+            self.context = SparkContext(conf=settings, gateway=gateway)
         except BaseException:
             self.kill()
             raise
@@ -153,7 +145,7 @@ class Session:
         if self._slots_at_most:
             return self._slots_at_most
         try:
-            executors: Any = self._context._jsc.sc().statusStore().executorList(True)
+            executors: Any = self.context._jsc.sc().statusStore().executorList(True)
             cores = [int(executors.apply(at).totalCores()) for at in range(executors.size())]
         except Exception as error:
             if not self.is_alive:
@@ -167,7 +159,7 @@ class Session:
 
     def stop(self, seconds: float = JVM_EXIT_SECONDS) -> None:
         """Ends Spark and waits for its JVM; kills the JVM if it takes longer."""
-        self.spark.stop()
+        self.context.stop()
         self._gateway.shutdown()
         if self._jvm.stdin:
             self._jvm.stdin.close()
@@ -223,7 +215,6 @@ def _conf(folder: Path, java_options: str) -> dict[str, str]:
         | elsewhere
         | {
             "spark.local.dir": str(scratch),
-            "spark.sql.warehouse.dir": str(scratch),
             "spark.driver.extraJavaOptions": f"{JVM_OPTIONS} {java_options} {ours}",
         }
     )

@@ -1,76 +1,121 @@
-"""Streaming query: runs epoch after epoch, and hands over the rows of each."""
+"""Stream of epochs: runs a Spark job after the other, and hands over the rows of each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource
-from pyspark.sql.streaming.query import StreamingQuery
+from py4j.protocol import Py4JJavaError
+
+from replicator.spark.epoch_source import Demand, EpochTask, EpochTasks, run_tasks
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import SparkContext
+
+LOOK_SECONDS = 0.1
+STOP_SECONDS = 2.5
+
+
+class EpochFailed(Exception):
+    """Spark gave up an epoch: one of its tasks failed too often."""
 
 
 class Stream:
-    """Streaming query over a source whose micro-batches are epochs.
+    """Epochs of a driver, in a thread that begins at once.
+
+    The first epoch does no work: it starts Spark's Python workers, which takes seconds. A driver
+    waits for it before it takes the region over from another.
 
     Args:
-        spark: the session.
-        source: its streamReader is an EpochReader.
-        options: of the source.
-        checkpoint: a folder for Spark's own notes. They never decide progress: use a new folder
-            each time.
-        epoch_over: receives the rows of an epoch, and its number.
+        context: Spark's.
+        tasks: of the epochs.
+        slots: tasks of the first epoch.
+        epoch_over: receives the rows of an epoch that has any, and the number of the epoch.
     """
 
     def __init__(
         self,
-        spark: SparkSession,
+        context: SparkContext,
+        tasks: EpochTasks,
         *,
-        source: type[DataSource],
-        options: Mapping[str, str],
-        checkpoint: Path,
+        slots: int,
         epoch_over: Callable[[pa.Table, int], None],
     ):
         self.warm = Event()
-        """Set once the first epoch, which does no work, is over: the next begins at once. Set also
-        when there will be none."""
+        """Set once the first epoch is over: the next begins at once. Set also when there will be
+        none."""
+        self._context = context
+        self._tasks = tasks
+        self._epoch_over = epoch_over
         self._idle = Event()
         self._idle.set()
-        self._epoch_over = epoch_over
-        spark.dataSource.register(source)
-        frame = spark.readStream.format(source.name()).options(**options).load()
-        self._query: StreamingQuery = (
-            frame.writeStream.queryName(source.name())
-            .option("checkpointLocation", checkpoint.as_uri())
-            .foreachBatch(self._epoch)
-            .start()
-        )
+        self._stopping = Event()
+        self._error: Exception | None = None
+        # Spark cancels jobs by their group.
+        self._group = f"epochs-{id(self):x}"
+        self._thread = threading.Thread(target=self._run, args=(slots,), name="epochs", daemon=True)
+        self._thread.start()
 
     def wait(self) -> None:
-        """Waits until the query has ended; raises what ended it, nothing after stop()."""
-        try:
-            self._query.awaitTermination()
-        finally:
-            self.warm.set()
+        """Waits until the epochs have ended; raises what ended them, nothing after stop()."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
 
     def stop(self) -> None:
         """Kills tasks where they stand. Ask them to end first, outside Spark."""
-        self._query.stop()
+        self._stopping.set()
+        until = time.monotonic() + STOP_SECONDS
+        # Again and again: a job may be about to begin.
+        while self._thread.is_alive() and time.monotonic() < until:
+            self._context.cancelJobGroup(self._group)
+            self._thread.join(LOOK_SECONDS)
 
     def wait_idle(self, seconds: float) -> bool:
         """Waits until no epoch runs and its rows are handed over; False: one still runs."""
         return self._idle.wait(seconds)
 
-    def _epoch(self, frame: DataFrame, number: int) -> None:
+    def _run(self, slots: int) -> None:
+        try:
+            self._context.setJobGroup(self._group, "epochs", interruptOnCancel=True)
+            self._epoch([None] * slots, 0)
+            number = 0
+            while not self._stopping.is_set():
+                if self._tasks.demand() is Demand.WORK:
+                    number += 1
+                    self._epoch(self._tasks.begin(time.time()), number)
+                else:
+                    self._stopping.wait(LOOK_SECONDS)
+        except Exception as error:
+            if not self._stopping.is_set():
+                self._error = error
+        finally:
+            self.warm.set()
+
+    def _epoch(self, tasks: Sequence[EpochTask | None], number: int) -> None:
+        """Runs an epoch: the job's tasks work in here until it is over."""
+        if not tasks:
+            return
         self._idle.clear()
         try:
-            # The tasks run in here, until their epoch is over.
-            self._epoch_over(frame.toArrow(), number)
+            job = self._context.parallelize(tasks, len(tasks))
+            found = job.mapPartitions(partial(run_tasks, self._tasks)).collect()
+            if found:
+                self._epoch_over(_table(found), number)
+        except Py4JJavaError as error:
+            first = str(error.java_exception.getMessage() or error).splitlines()[0]
+            raise EpochFailed(first) from error
         finally:
             self._idle.set()
             self.warm.set()
+
+
+def _table(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.Table.from_batches(batches)

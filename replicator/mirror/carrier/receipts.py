@@ -79,17 +79,6 @@ SCHEMA = pa.schema(
         ("ended_at", TIME),
     ]
 )
-SPARK_TYPES = {
-    pa.string(): "string",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    TIME: "timestamp",
-}
-
-
-def spark_schema() -> str:
-    """Returns the columns of SCHEMA as a Spark DDL string."""
-    return ", ".join(f"`{column.name}` {SPARK_TYPES[column.type]}" for column in SCHEMA)
 
 
 def to_arrow(receipts: Iterable[Receipt]) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""Spark's stream `sluice`: each task of a micro-batch is a bin of carriers, its rows are receipts.
+"""Source of carriers' tasks: each task of an epoch is a bin of carriers, its rows are receipts.
 
 The records themselves do not pass through Spark: inside the task, carriers move them from broker to
 broker.
@@ -13,18 +13,15 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from typing_extensions import override
 
-from replicator.spark.epoch_source import EpochReader, EpochTask
+from replicator.spark.epoch_source import EpochTask
 from replicator.spark.posted_tasks import PostedTasks
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 
-# Spark starts five Python processes for a query, one after the other, of which only the workers
-# carry (decision 0070). The modules of carriers take a second to import, those of the topology and
-# of Kafka half of one: each process imports what it uses.
+# The modules of carriers take a second to import: workers alone import them (decision 0081).
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -44,32 +41,6 @@ class Bin:
     appliance: Appliance
     assignments: tuple[Assignment, ...]
     deadline: float
-
-
-class SluiceSource(DataSource):
-    """Source of receipts.
-
-    Options: appliance and posting (the daemon's files, on this host); slots (number of tasks of the
-    first epoch).
-    """
-
-    @classmethod
-    def name(cls) -> str:
-        return "sluice"
-
-    @override
-    def schema(self) -> str:
-        from replicator.mirror.carrier.receipts import spark_schema
-
-        return spark_schema()
-
-    @override
-    def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        tasks = CarrierTasks(
-            ApplianceFile(Path(self.options["appliance"])),
-            PostingFile(Path(self.options["posting"])),
-        )
-        return EpochReader(tasks, int(self.options["slots"]))
 
 
 class CarrierTasks(PostedTasks[Posting]):
@@ -100,6 +71,11 @@ class CarrierTasks(PostedTasks[Posting]):
     @override
     def warm_up(self) -> None:
         import_module("replicator.mirror.carrier.carrier")
+
+
+def carrier_tasks(appliance: Path, posting: Path) -> CarrierTasks:
+    """Returns the tasks by the daemon's files of the appliance and of the posting."""
+    return CarrierTasks(ApplianceFile(appliance), PostingFile(posting))
 
 
 def binned(appliance: Appliance, posting: Posting, now: float) -> list[Bin]:

@@ -27,7 +27,7 @@ from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered
 from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
 from replicator.mirror.carrier.receipts import SCHEMA
-from replicator.mirror.driver.carrier_source import SluiceSource
+from replicator.mirror.driver.carrier_source import carrier_tasks
 from replicator.mirror.driver.driver_leadership import DriverLeadership
 from replicator.mirror.driver.epoch_report import report
 from replicator.mirror.driver.map_upkeep import keep_maps
@@ -115,7 +115,7 @@ class Daemon(DriverDaemon[DriverLeadership]):
             DriverLeadership(
                 run.appliance, run.region, planner, PostingFile(run.posting), run.conditions
             ),
-            EpochKind(SluiceSource, settings.receipts_dir, SCHEMA, report),
+            EpochKind(carrier_tasks, settings.receipts_dir, SCHEMA, report),
             publish_seconds=PUBLISH_SECONDS,
             drain_seconds=settings.drain_seconds + SPARE_SECONDS,
             foreseen=FORESEEN,

@@ -71,7 +71,7 @@ class DriverLeadership:
     Args:
         region: the target region.
         planner: makes plans from the decisions of balancer and operators.
-        postings: file in which plans are left for the stream's reader.
+        postings: file in which plans are left for the stream of epochs.
         conditions: where this driver notes why something is not carried.
         makers: of the parts that reach servers in threads.
     """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from types import SimpleNamespace
 
@@ -35,11 +33,3 @@ async def test_a_loader_that_failed_has_a_condition_until_it_works_again():
     expected = ("loader-failed", "flights", "west regional", "unexpected ValueError: a fault")
     assert held == [[], [expected]]
     assert conditions.current == ()
-
-
-def test_a_process_of_spark_that_only_makes_its_plan_imports_nothing_of_the_loaders():
-    """Spark starts three of them one after the other before the first worker."""
-    heavy = {"aiokafka", "confluent_kafka", "numpy", "pyarrow", "pydantic", "uvloop"}
-    script = "import sys, aggregator.driver.feed_source; print(*sys.modules)"
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert heavy.isdisjoint(told.stdout.decode().split())

@@ -35,11 +35,11 @@ class Stream:
         self.over.set()
 
 
-def fails(_):
+def fails():
     return Stream(fails=True)
 
 
-def never_ends(_):
+def never_ends():
     return Stream()
 
 
@@ -54,17 +54,17 @@ async def ended(task):
 
 async def test_a_query_that_failed_is_started_again_and_is_warm_then(caplog):
     streams = [Stream(fails=True), Stream()]
-    numbers = []
+    started = []
 
-    def start(number):
-        numbers.append(number)
-        return streams[number - 1]
+    def start():
+        started.append(streams[len(started)])
+        return started[-1]
 
     query = EpochQuery(Session(), start, SHORT)
     keeping = asyncio.ensure_future(query.keep())
     async with asyncio.timeout(5):
         await query.warm.wait()
-    assert numbers == [1, 2]
+    assert started == streams
     assert caplog.messages == ["event=query-failed again_in_seconds=0: a task failed 8 times"]
     await query.stop()
     assert streams[1].over.is_set()

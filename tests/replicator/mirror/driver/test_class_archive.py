@@ -15,7 +15,7 @@ class Session:
     is_broken = False
 
     def __init__(self, master, folder, conf, java_options):
-        self.spark = None
+        self.context = None
         self._unfinished = Path(java_options.rpartition("=")[2])
 
     def stop(self, seconds):
@@ -30,7 +30,7 @@ class BrokenSession(Session):
 
 
 class Stream:
-    def __init__(self, spark, **settings):
+    def __init__(self, context, tasks, **settings):
         self.warm = threading.Event()
         self.warm.set()
 
