@@ -164,8 +164,8 @@ class FeedAdoption:
             if place in begins
         }
         doubtful = [place for place, each in partitions.items() if self._is_asked_for(place, each)]
-        is_strict = any(not partitions[place].is_memory_whole for place in doubtful)
-        stored = await self.probe(doubtful, is_strict) if doubtful else {}
+        is_thorough = any(partitions[place].needs_all_told for place in doubtful)
+        stored = await self.probe(doubtful, is_thorough) if doubtful else {}
         lost: dict[TopicPartition, Intent] = {}
         new: list[TopicPartition] = []
         undecided = {place.topic for place in missing if place not in partitions}

@@ -37,6 +37,12 @@ class WithoutIntent:
     is_memory_whole: bool
     expiry: ProgressExpiry
 
+    @property
+    def needs_all_told(self) -> bool:
+        """True where all that was ever told of its store counts: to prove that it is new, or to
+        name the offset at which it goes on. What the memory noted may be an hour old."""
+        return self.was_adopted or not self.is_memory_whole
+
 
 class NotKnownYet(Exception):
     """The store cannot tell just now whether it has records of a partition. Ask again."""

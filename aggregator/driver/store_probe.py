@@ -7,7 +7,6 @@ topic `sluice.objects.<feed>`, and listed in the bucket.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 
 from aggregator.driver.adoption_memory import read_topic
 from aggregator.intents.stored import Stored
@@ -38,7 +37,7 @@ async def stored(
     name: ClusterName,
     cluster: Cluster,
     places: Collection[TopicPartition],
-    is_strict: bool,
+    is_thorough: bool,
     *,
     make_shard: Callable[..., ShardStore] = ShardStore,
     make_store: Callable[[ObjectFeed], ObjectStore] = trial_store,
@@ -46,12 +45,18 @@ async def stored(
     """Returns what the store of a feed has of partitions of a cluster.
 
     Args:
-        is_strict: no rows are taken for none only if that is proven.
+        is_thorough: reads all that was ever told of objects, also where the bucket lists none.
     """
     if isinstance(feed, ObjectFeed):
-        told, doubt = await _told(feed, str(name), cluster) if is_strict else ({}, "")
-        listed = partial(_in_objects, feed, str(name), places, told, doubt, make_store)
-        return await run_in_thread(listed)
+        begins, away = await run_in_thread(_listed, feed, str(name), places, make_store)
+        # A bucket lists where an object begins; where it ends was told.
+        told, doubt = await _told(feed, str(name), cluster) if is_thorough or begins else ({}, "")
+        return {
+            place: combined(
+                told.get(place), begins.get(place), away or doubt, is_passing=bool(away)
+            )
+            for place in places
+        }
     assert isinstance(feed, ClickHouseFeed)
     return await run_in_thread(_in_tables, feed, str(name), places, make_shard)
 
@@ -91,26 +96,22 @@ async def _told(feed: ObjectFeed, name: str, cluster: Cluster) -> tuple[Ends, st
     return ends, "" if ends else f"no object was told of in {objects_topic(feed.name)}"
 
 
-def _in_objects(
+def _listed(
     feed: ObjectFeed,
     cluster: str,
     places: Collection[TopicPartition],
-    told: Ends,
-    doubt: str,
     make_store: Callable[[ObjectFeed], ObjectStore],
-) -> Found:
+) -> tuple[Ends, str]:
+    """Returns the first offset of the last object of each partition in the bucket, and why some may
+    be missing."""
     begins: Ends = {}
-    is_passing = False
     try:
         store, prefix = make_store(feed), feed.prefix_of(cluster)
         for topic in sorted({place.topic for place in places}):
             begins |= _last_begins(store, prefix, topic)
     except StoreProblem as problem:
-        doubt, is_passing = f"the bucket does not answer ({problem.text})"[:80], True
-    return {
-        place: combined(told.get(place), begins.get(place), doubt, is_passing=is_passing)
-        for place in places
-    }
+        return begins, f"the bucket does not answer ({problem.text})"[:80]
+    return begins, ""
 
 
 def _last_begins(store: ObjectStore, prefix: str, topic: str) -> Ends:

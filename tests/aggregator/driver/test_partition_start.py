@@ -40,6 +40,19 @@ def test_a_partition_that_a_whole_memory_does_not_have_begins_without_a_proof(st
     assert loss_of(replace(UNKNOWN, is_memory_whole=True), stored) is None
 
 
+@pytest.mark.parametrize(
+    ("partition", "is_asked_for_all"),
+    [
+        (UNKNOWN, True),
+        (NOTED, True),
+        (replace(NOTED, is_memory_whole=True), True),
+        (replace(UNKNOWN, is_memory_whole=True), False),
+    ],
+)
+def test_an_offset_to_go_on_from_is_named_by_all_that_was_told(partition, is_asked_for_all):
+    assert partition.needs_all_told is is_asked_for_all
+
+
 @pytest.mark.parametrize("is_whole", [False, True])
 def test_a_partition_with_stored_rows_parks_whatever_the_memory_says(is_whole):
     partition = replace(UNKNOWN, is_memory_whole=is_whole)

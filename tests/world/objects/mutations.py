@@ -11,7 +11,7 @@ from typing import Any
 
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.table_range import Manifest, TableRange
-from aggregator.loader.assembly import MAKERS, Makers
+from aggregator.loader.assembly import Makers
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.object_forming import ObjectForming
@@ -30,7 +30,6 @@ from replicator.runtime.run_in_thread import run_in_thread
 from tests.world.objects.scene import RESTS, Course
 from tests.world.objects.server import StoreKind
 from tests.world.sinks import resting
-from tests.world.sinks.loaded_feed import Driving, as_it_is
 from tests.world.sinks.loader_faults import FAULTS as OF_LOADERS
 from tests.world.sinks.mutation import Mutation
 from tests.world.sinks.mutations import FencesNobody, FormsAnew, LettersAfter, LettersApart
@@ -308,8 +307,10 @@ OF_UPLOADS = (
 OF_COMMITS = (
     Mutation(53, "who waits is not told of a failure", Makers(intent_committer=TellsSome), AMID),
 )
-OF_RESTS = tuple(
-    Mutation(rule, f"objects: {name}", MAKERS, replace(RESTS, driving=Driving(*parts)))
-    for (rule, name), parts in resting.MUTATED.items()
-    if parts[1] is as_it_is
-)
+AWAY = replace(RESTS, seconds=200.0, only=("loaders away", "kill a loader"), fault_seconds=3.0)
+"""Course of loaders that are away beside a driver."""
+STILL = replace(AWAY, only=("loaders stand still", "kill a loader"))
+"""Course of loaders that a driver takes for dead, and that go on while it stands still."""
+OF_RESTS = resting.mutations(54, resting.BEGINNING, RESTS, "objects: ")
+OF_AWAY = resting.mutations(55, resting.RENEWING, AWAY, "objects: ")
+OF_STILL = resting.mutations(55, resting.READING, STILL, "objects: ")

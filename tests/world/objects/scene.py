@@ -197,7 +197,7 @@ class ObjectLoop(SinkLoop):
 
     waiting = frozenset(
         [
-            "_in_objects",
+            "_listed",
             *("head", "put", "read_crc32c", "begin", "put_part", "complete", "abort"),
             *("_uploads_of", "take"),
         ]

@@ -47,10 +47,6 @@ class FeedScene(Generic[F]):
         self.dice = random.Random(seed)
         self.log: list[str] = []
         self.senders: list[Any] = []
-        self.resting_since: float | None = None
-        """Time at which a rest began; None: there is none."""
-        self.woken = asyncio.Event()
-        """Ends a rest."""
         self._planning: asyncio.Task[None] | None = None
         self.is_mended = False
         """True once no loader is struck any more."""

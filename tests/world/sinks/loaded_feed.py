@@ -6,11 +6,11 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from aggregator.driver.cluster_leadership import AskStore, ClusterLeadership
 from aggregator.driver.feed_adoption import FeedAdoption
@@ -40,6 +40,7 @@ from tests.world.kafka.progress_retention import RETENTION, Retention, begin_ret
 from tests.world.process import Process
 from tests.world.world import World
 
+T = TypeVar("T")
 FEED, REGION = "air", "east"
 CLUSTER = ClusterName.aggregate(REGION)
 EPOCH_SECONDS = 3 * 3600.0
@@ -125,7 +126,7 @@ class LoadedFeed:
         """Leads in the cluster, and adopts all partitions."""
         await self.client.open({place.topic for place in self.places})
         await self.lead()
-        found = await self.leadership.partitions()
+        found = await self._in_driver(self.leadership.partitions())
         assert found[FEED] == sorted(self.places)
         if self.driving:
             self.keep_looking()
@@ -141,14 +142,35 @@ class LoadedFeed:
             self._asked,
             self.driving.make_adoption if self.driving else FeedAdoption,
         )
+        if self.driving:
+            driver = Process(f"driver {len(self.drivers) + 1}")
+            self.set_clock(driver)
+            self.drivers.append(driver)
+        await self._in_driver(self._begin_term())
+
+    async def _begin_term(self) -> None:
         await self.leadership.prepare()
         await self.leadership.acquire()
 
+    async def _in_driver(self, work: Coroutine[Any, Any, T]) -> T:
+        """Does something in the driver's process, if it has one: its connections belong to it."""
+        if not self.drivers:
+            return await work
+        main = self.drivers[-1].start(work).main
+        assert main is not None
+        found: T = await main
+        return found
+
+    async def end_driver(self, *, is_killed: bool) -> None:
+        """Ends the driver. One that is killed notes nothing."""
+        if is_killed:
+            self.drivers[-1].kill()
+        await self._in_driver(self.leadership.close())
+        self.drivers[-1].kill()
+
     def keep_looking(self) -> None:
-        """Has the driver look for partitions again and again, in a process of its own."""
-        driver = Process(f"driver {len(self.drivers) + 1}")
-        self.set_clock(driver)
-        self.drivers.append(driver.start(self._keep_looking()))
+        """Has the driver look for partitions again and again."""
+        self.drivers[-1].start(self._keep_looking())
 
     async def _keep_looking(self) -> None:
         leadership = self.leadership

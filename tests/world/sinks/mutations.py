@@ -14,7 +14,7 @@ import numpy as np
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.intent import Intent
 from aggregator.loader.acquisition import Acquired, Acquisition
-from aggregator.loader.assembly import MAKERS, Makers
+from aggregator.loader.assembly import Makers
 from aggregator.loader.block_loading import BlockLoading
 from aggregator.loader.forced_flush import ForcedFlush
 from aggregator.loader.formed_block import FormedBlock
@@ -34,7 +34,6 @@ from aggregator.store.shard_view import ShardView
 from balancer.plan import TopicPartition
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from tests.world.sinks import resting
-from tests.world.sinks.loaded_feed import Driving
 from tests.world.sinks.mutation import Mutation
 from tests.world.sinks.questions import OLD_BY_CLOCK
 from tests.world.sinks.scene import RESTS, Course
@@ -341,15 +340,10 @@ OF_RETURNS = (
     Mutation(45, "dropped records are not read again", Makers(partitions=NeverReadAgain), RETURNS),
 )
 OF_REBUILDS = (Mutation(58, "one replica is believed", _stores(BelievesTheFirst), REBUILDS),)
-AWAY = replace(
-    RESTS, only=("loaders away", "stop the driver amid a look", "kill a loader"), fault_seconds=3.0
-)
+AWAY = replace(RESTS, seconds=200.0, only=("loaders away", "kill a loader"), fault_seconds=3.0)
 """Course of loaders that are away beside a driver."""
-OF_RESTS, OF_AWAY = (
-    tuple(
-        Mutation(rule, name, MAKERS, replace(course, driving=Driving(*parts)))
-        for (rule, name), parts in resting.MUTATED.items()
-        if rule == of_course
-    )
-    for of_course, course in ((54, RESTS), (55, AWAY))
-)
+STILL = replace(AWAY, only=("loaders stand still", "kill a loader"))
+"""Course of loaders that a driver takes for dead, and that go on while it stands still."""
+OF_RESTS = resting.mutations(54, {**resting.BEGINNING, **resting.SILENT}, RESTS)
+OF_AWAY = resting.mutations(55, resting.RENEWING, AWAY)
+OF_STILL = resting.mutations(55, resting.READING, STILL)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aggregator.driver.feed_adoption import FeedAdoption, Intents, as_renewed
 from aggregator.intents.intent import Intent
 from aggregator.intents.stored import Stored
 from aggregator.loader import loss_acceptance
+from aggregator.loader.assembly import MAKERS
 from aggregator.loader.loss_acceptance import TRANSACTION_MS
 from balancer.plan import TopicPartition
 from replicator.config.names import adopted_topic, dead_letter_topic, unloaded_id
@@ -27,15 +27,16 @@ from replicator.kafka.client.loss import LossKind
 from replicator.kafka.client.progress_expiry import UNRENEWED_PART
 from tests.world.faults.fault import Fault
 from tests.world.faults.strikes import api_key
+from tests.world.network import Network
 from tests.world.process import Process
 from tests.world.sinks.feed_scene import FeedScene, until
 from tests.world.sinks.letter_view import RecordPlace
-from tests.world.sinks.loaded_feed import FEED, as_it_is
-from tests.world.sinks.loader_faults import later
+from tests.world.sinks.loaded_feed import FEED, Driving, as_it_is
+from tests.world.sinks.mutation import Mutation
 
-OFFSET_FETCH = 9
-LOOKS_MAX = 10
-"""Most questions of a driver until it is stopped behind one; a look has half as many."""
+ADD_OFFSETS_TO_TXN = 25
+HELD_PART = 2 * UNRENEWED_PART
+"""Part of the retention after which a driver takes who holds an intent for dead."""
 PACE, SLOW_PACE = 0.5, 0.05
 """Pace of the load, and that while nobody loads."""
 DRAIN_SECONDS = 40.0
@@ -79,37 +80,39 @@ async def loaders_away(scene: FeedScene[Any]) -> None:
     await scene.plan()
 
 
-async def stop_driver_amid_look(scene: FeedScene[Any]) -> None:
-    """Stops the driver behind a question about intents that rest, and ends the rest."""
-    scene.world.network.watchers.append(_AmidLook(scene))
+async def loaders_stand_still(scene: FeedScene[Any]) -> None:
+    """Stops all loaders until the driver takes them for dead. It has looked at their intents, and
+    stands still before it renews these, while the loaders go on."""
+    driver, seconds = scene.feeding.drivers[-1], scene.dice.uniform(1.0, 5.0)
+    async with scene.lock:
+        stopped = scene.running()
+        scene.tell(f"{len(stopped)} loaders stand still")
+        for loader in stopped:
+            loader.stop()
+        looking = _AmidLook(scene.world.network, driver)
+        await _sleep_slowly(scene, HELD_PART * _retention(scene))
+        scene.world.network.watchers.append(looking)
+        await until(lambda: driver.is_stopped or driver.has_ended, 0.05)
+        scene.tell(f"{driver.name} stands still for {seconds:.1f} s, and the loaders go on")
+        for loader in stopped:
+            loader.resume()
+        await asyncio.sleep(seconds)
+        driver.resume()
 
 
 class _AmidLook:
-    """Watcher that stops the driver behind one of its questions of committed offsets."""
+    """Watcher that stops a driver behind its look at all intents, before it renews some.
 
-    def __init__(self, scene: FeedScene[Any]) -> None:
-        self._scene, dice = scene, scene.dice
-        self._left, self._seconds = dice.randint(1, LOOKS_MAX), dice.choice([1.0, 3.0, 8.0])
+    In between it commits witnesses.
+    """
+
+    def __init__(self, network: Network, driver: Process) -> None:
+        self._network, self._driver = network, driver
 
     def written(self, process: Process, data: bytes) -> None:
-        scene = self._scene
-        driver = scene.feeding.drivers[-1]
-        if scene.is_mended:
-            scene.world.network.watchers.remove(self)
-        elif process is driver and api_key(data) == OFFSET_FETCH and self._is_anything_old():
-            self._left -= 1
-            if not self._left:
-                scene.world.network.watchers.remove(self)
-                scene.tell(f"stop {driver.name} for {self._seconds} s amid a look")
-                driver.stop()
-                later(scene, self._seconds, driver.resume)
-                scene.woken.set()
-
-    def _is_anything_old(self) -> bool:
-        """Returns True if the driver may find progress that it has to renew."""
-        since = self._scene.resting_since
-        old_seconds = UNRENEWED_PART * _retention(self._scene)
-        return since is not None and self._scene.loop.time() - since > old_seconds
+        if process is self._driver and api_key(data) == ADD_OFFSETS_TO_TXN:
+            self._network.watchers.remove(self)
+            process.stop()
 
     def read(self, process: Process) -> None:
         """Sees nothing in answers."""
@@ -136,9 +139,12 @@ async def _all_away(scene: FeedScene[Any], *, forgets: bool = False) -> None:
             scene.tell("not everything is released: the driver stays")
             await _sleep_slowly(scene, 1.0)
         else:
-            scene.tell(f"all rest{', and the memory is lost' if forgets else ''}")
-            feeding.drivers[-1].kill()
-            await feeding.leadership.close()
+            is_killed = scene.dice.random() < 0.5
+            scene.tell(
+                f"all rest{', and the memory is lost' if forgets else ''}"
+                f"{', and the driver has noted nothing' if is_killed else ''}"
+            )
+            await feeding.end_driver(is_killed=is_killed)
             rest.are_all_away = True
             await _sleep_slowly(scene, scene.dice.uniform(1.2, 2.0) * _retention(scene))
             if forgets:
@@ -164,8 +170,7 @@ async def _woken(scene: FeedScene[Any], *, forgets: bool) -> None:
         if intent.parked and intent.parked.kind is LossKind.INTENT_GONE:
             advice = ADVICE.search(str(intent.parked))
             offset = int(advice[1]) if advice else intent.offset
-            if forgets:
-                rest.sent_again |= {RecordPlace(*place, it) for it in range(offset, before[place])}
+            rest.sent_again |= {RecordPlace(*place, it) for it in range(offset, before[place])}
             scene.tell(f"{place.topic}-{place.partition} restarts at {offset}: {intent.parked}")
             await accept(scene, [place], restart_at=offset)
         elif forgets:
@@ -236,22 +241,17 @@ def _is_unsettled(scene: FeedScene[Any]) -> bool:
 
 
 async def _sleep_slowly(scene: FeedScene[Any], seconds: float) -> None:
-    """Lets time pass with little load, until somebody wakes the scene."""
+    """Lets time pass with little load."""
     for sender in scene.senders:
         sender.pace = SLOW_PACE
-    scene.resting_since = scene.loop.time()
-    scene.woken.clear()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await scene.woken.wait()
-    scene.resting_since = None
+    await asyncio.sleep(seconds)
     for sender in scene.senders:
         sender.pace = PACE
 
 
 FAULTS = (
     Fault("loaders away", loaders_away, 6),
-    Fault("stop the driver amid a look", stop_driver_amid_look, 8),
+    Fault("loaders stand still", loaders_stand_still, 6),
     Fault("all away", all_away, 8),
     Fault("all away, and the memory is lost", memory_lost, 10),
     Fault("no dead letters", refuse_letters, 4),
@@ -308,13 +308,28 @@ def silence_is_proof(stored: Stored) -> Stored:
     return Stored(stored.next_offset) if stored.is_passing else stored
 
 
-MUTATED: Mapping[
-    tuple[int, str], tuple[Callable[..., FeedAdoption], Callable[[Stored], Stored]]
-] = {
-    (54, "a partition without an intent begins anew"): (NeverLost, as_it_is),
-    (54, "the store is not asked for rows"): (AsksNoStore, as_it_is),
-    (54, "silence of a replica is proof"): (FeedAdoption, silence_is_proof),
-    (55, "what rests is not renewed"): (RenewsNothing, as_it_is),
-    (55, "renewal does not read again"): (RenewsUnread, as_it_is),
+Parts = tuple[Callable[..., FeedAdoption], Callable[[Stored], Stored]]
+"""Adoption of a driver, and what it makes of a store's answer."""
+BEGINNING: Mapping[str, Parts] = {
+    "a partition without an intent begins anew": (NeverLost, as_it_is),
+    "the store is not asked for rows": (AsksNoStore, as_it_is),
 }
-"""Rules and names of mutations, with the driver's parts that break them."""
+SILENT: Mapping[str, Parts] = {
+    "silence of a replica is proof": (FeedAdoption, silence_is_proof),
+}
+RENEWING: Mapping[str, Parts] = {"what rests is not renewed": (RenewsNothing, as_it_is)}
+READING: Mapping[str, Parts] = {"renewal does not read again": (RenewsUnread, as_it_is)}
+
+
+def mutations(
+    rule: int, broken: Mapping[str, Parts], course: Any, store: str = ""
+) -> tuple[Mutation[Any], ...]:
+    """Returns mutations of a course: drivers with parts that break a rule, by name.
+
+    Args:
+        store: begin of their names.
+    """
+    return tuple(
+        Mutation(rule, f"{store}{name}", MAKERS, replace(course, driving=Driving(*parts)))
+        for name, parts in broken.items()
+    )
