@@ -12,8 +12,9 @@ from aggregator.driver.adoption_memory import read_topic
 from aggregator.intents.stored import Stored
 from aggregator.loader import object_records
 from aggregator.loader.object_sink import trial_store
+from aggregator.objects.forgotten import Forgotten, Removed, decoded
 from aggregator.objects.object_name import parsed
-from aggregator.objects.told_object import UnreadableObject, decode
+from aggregator.objects.told_object import UnreadableObject
 from aggregator.s3.answers import StoreProblem
 from aggregator.s3.object_store import ObjectStore
 from aggregator.store.shard_store import ShardStore, StoreTimeouts
@@ -82,16 +83,22 @@ def _in_tables(
 
 
 async def _told(feed: ObjectFeed, name: str, cluster: Cluster) -> tuple[Ends, str]:
-    """Returns the ends of the objects that the feed has told of, and why some may be missing."""
+    """Returns the ends of the objects that the feed has told of, and why some may be missing.
+
+    Forgotten objects count: their records were stored, wherever they are now.
+    """
     ends: Ends = {}
     for number in range(object_records.PARTITIONS):
         async for key, value in read_topic(cluster, objects_topic(feed.name), number):
             try:
-                told = decode(key or b"", value or b"")
+                told = decoded(key or b"", value)
             except UnreadableObject as error:
                 return ends, str(error)
-            if told.cluster == name:
-                place = TopicPartition(told.topic, told.partition)
+            if isinstance(told, Removed):
+                continue
+            of = told.log if isinstance(told, Forgotten) else told
+            if of.cluster == name:
+                place = TopicPartition(of.topic, of.partition)
                 ends[place] = max(told.end, ends.get(place, 0))
     return ends, "" if ends else f"no object was told of in {objects_topic(feed.name)}"
 

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from clickhouse_driver import Client
 
+from aggregator.objects.told_objects import ToldObjects
 from aggregator.s3.object_listing import told_objects
 from aggregator.store.identifier import quoted
 from aggregator.store.replica import Connected, Replica
@@ -78,17 +79,22 @@ def known_records(
 
 @dataclass(frozen=True, slots=True)
 class ToldRecords:
-    """Records in the objects that a feed has told of. Each name shows the log."""
+    """Records in the objects that a feed has told of. Each name shows the log.
+
+    Args:
+        read: returns what the topic of objects tells.
+    """
 
     appliance: Appliance
     feed: ObjectFeed
     cluster: ClusterName
     timeout_seconds: float
+    read: Callable[..., ToldObjects] = told_objects
 
     def has_any(self, partition: TopicPartition, offset: int, incarnation: int = 0) -> bool:
         settings = self.appliance.cluster(self.cluster)
         try:
-            told = told_objects(
+            told = self.read(
                 self.cluster, settings, self.feed.name, self.timeout_seconds, are_all_needed=True
             )
         except (AdminError, LogUnreadable) as error:
@@ -96,7 +102,10 @@ class ToldRecords:
         return any(
             (each.topic, each.partition) == partition
             and (each.end > offset or each.incarnation > incarnation)
-            for each in told
+            for each in told.objects
+        ) or any(
+            each.end > offset or each.log.incarnation > incarnation
+            for each in told.forgotten_of(*partition)
         )
 
     def check_names(self, partition: TopicPartition) -> None:

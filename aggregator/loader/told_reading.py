@@ -12,7 +12,8 @@ from aggregator.formats.record_fields import split
 from aggregator.intents.intent import Intent
 from aggregator.intents.told_markers import Marker
 from aggregator.loader.object_records import told_place
-from aggregator.objects.told_object import ToldObject, UnreadableObject, decode
+from aggregator.objects.forgotten import decoded
+from aggregator.objects.told_object import ToldObject, UnreadableObject
 from balancer.plan import TopicPartition
 from replicator.batches.committed_records import committed_records
 from replicator.kafka.client.cluster import Answered, Cluster
@@ -79,14 +80,15 @@ async def _objects(
             records = split(found.records)
             for at, offset in enumerate(records.offset.tolist()):
                 key, value = records.key_at(at), records.value_at(at)
-                if key is None or value is None or offset >= end:
+                if key is None or offset >= end:
                     continue
                 try:
-                    told = decode(key, value)
+                    told = decoded(key, value)
                 except UnreadableObject as error:
                     log.warning("event=object-unreadable %s: %s", cluster.name, error)
                     continue
-                yield offset, told
+                if isinstance(told, ToldObject):
+                    yield offset, told
         if found.trouble is not None:
             raise found.trouble
         if found.next_offset == position:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields
+from sys import intern
 
 from aggregator.intents.table_range import Manifest
 from balancer.plan import TopicPartition
@@ -98,6 +99,8 @@ class ToldObject:
 
 
 _FIELDS = {each.name for each in fields(ToldObject)} - {"key"}
+_SHARED = ("cluster", "topic", "schema", "layout", "encoded_partition")
+"""Fields of which many objects have the same text, which is in memory once."""
 
 
 def decode(key: bytes, value: bytes) -> ToldObject:
@@ -106,6 +109,7 @@ def decode(key: bytes, value: bytes) -> ToldObject:
         found = json.loads(value)
         # A newer version may tell more.
         known = {name: value for name, value in dict(found).items() if name in _FIELDS}
+        known |= {name: intern(known[name]) for name in _SHARED if name in known}
         return ToldObject(key=key.decode(), **known)
     except (ValueError, TypeError) as error:
         text = f"the record of {key!r} cannot be read ({error}); was it written by a newer version?"

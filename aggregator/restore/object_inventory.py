@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from aggregator.objects.forgotten import Forgotten
 from aggregator.objects.told_object import ToldObject
 
 
@@ -15,11 +16,13 @@ class Inventory(NamedTuple):
         passed: offsets below which every record is accounted for, by partition; without one all
             that is in objects counts.
         partitions: of the topic.
+        forgotten: objects that the bucket had dropped; the manifests of these are gone.
     """
 
     objects: Sequence[ToldObject]
     passed: Mapping[int, int]
     partitions: int
+    forgotten: Sequence[Forgotten] = ()
 
 
 class InventorySource(Protocol):

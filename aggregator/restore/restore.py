@@ -266,12 +266,16 @@ class Restore:
                     f"feed has passed {found.passed[number]}: wait for it, or go on with "
                     "--from-listing once the feed is stopped"
                 )
-        plans = plan_partitions(found.objects, request.wanted, found.passed, partitions, begun)
+        plans = plan_partitions(
+            found.objects, request.wanted, found.passed, partitions, begun, found.forgotten
+        )
         if not any(plan.objects for plan in plans):
+            objects = sum(each.objects for plan in plans for each in plan.forgotten)
+            gone = f"; {objects} were forgotten, as the bucket had dropped them" if objects else ""
             raise CannotRestore(
                 f"feed {request.feed.name} has no object with such records of {request.topic} "
                 f"in {request.source}, below "
-                f"{request.feed.bucket}/{request.feed.prefix_of(request.source)}"
+                f"{request.feed.bucket}/{request.feed.prefix_of(request.source)}{gone}"
             )
         return plans, partitions
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
+from aggregator.objects.forgotten import Forgotten, ForgottenRange
 from aggregator.objects.told_object import ToldObject
 from aggregator.restore.restore_range import RestoreRange
 
@@ -48,7 +49,8 @@ class PartitionPlan:
     Args:
         begin, end: offsets between which records are restored.
         objects: that may hold some of them, by their first offset.
-        doubt: None where it is known that no record is missing.
+        doubt: None where it is known that no record is missing, but for what is forgotten.
+        forgotten: ranges of which records are missing, since the bucket has dropped their objects.
     """
 
     partition: int
@@ -56,6 +58,7 @@ class PartitionPlan:
     end: int
     objects: tuple[ToldObject, ...]
     doubt: Doubt | None = None
+    forgotten: tuple[ForgottenRange, ...] = ()
 
     def left(self, position: int) -> tuple[ToldObject, ...]:
         """Returns the objects with records at or behind a position."""
@@ -77,6 +80,7 @@ def plan_partitions(
     passed: Mapping[int, int],
     partitions: int,
     begun: Mapping[int, int] | None = None,
+    forgotten: Sequence[Forgotten] = (),
 ) -> tuple[PartitionPlan, ...]:
     """Returns the plan of each partition of the range.
 
@@ -89,6 +93,7 @@ def plan_partitions(
             may have gaps.
         partitions: of the topic.
         begun: ends of the partitions of a job that has begun; they stay.
+        forgotten: objects that the bucket has dropped; their ranges are named in the plans.
 
     Raises:
         CannotRestore: a range reaches beyond what the feed has written, or an object cannot be
@@ -107,7 +112,9 @@ def plan_partitions(
             continue
         told = sorted(by_partition.get(partition, ()), key=lambda each: (each.begin, each.key))
         _refuse_logs(partition, told)
-        known = max((each.end for each in told), default=0)
+        dropped = [each for each in forgotten if each.log.partition == partition]
+        ends = [*(each.end for each in told), *(each.end for each in dropped)]
+        known = max(ends, default=0)
         known = (begun or {}).get(partition, passed.get(partition, known))
         if offsets.end is not None and offsets.end > known:
             raise CannotRestore(
@@ -124,7 +131,13 @@ def plan_partitions(
             and wanted.may_hold(each)
         )
         doubt = None if partition in passed else doubt_of(told, offsets.begin, end)
-        plans.append(PartitionPlan(partition, offsets.begin, end, chosen, doubt))
+        ranges = tuple(
+            found
+            for each in dropped
+            for found in each.within(offsets.begin, end)
+            if found.records and wanted.may_be_within(found.first_ms, found.last_ms)
+        )
+        plans.append(PartitionPlan(partition, offsets.begin, end, chosen, doubt, ranges))
     _refuse_others([each for plan in plans for each in plan.objects])
     for plan in plans:
         _refuse_overlaps(plan.objects)

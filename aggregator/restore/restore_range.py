@@ -51,13 +51,16 @@ class RestoreRange:
 
     def may_hold(self, told: ToldObject) -> bool:
         """Returns True if an object may hold records of the range's time."""
-        if told.records == told.left_out:
-            return False
+        return not told.is_empty and self.may_be_within(told.first_ms, told.last_ms)
+
+    def may_be_within(self, first_ms: int, last_ms: int) -> bool:
+        """Returns True if records with these least and greatest timestamps may be of the range's
+        time."""
         if not self.has_times:
             return True
-        is_late = self.until_ms is not None and told.first_ms >= self.until_ms
-        is_early = self.since_ms is not None and told.last_ms < self.since_ms
-        return told.first_ms >= 0 and not is_late and not is_early
+        is_late = self.until_ms is not None and first_ms >= self.until_ms
+        is_early = self.since_ms is not None and last_ms < self.since_ms
+        return first_ms >= 0 and not is_late and not is_early
 
 
 def parsed_offsets(texts: Iterable[str]) -> dict[int, OffsetRange]:

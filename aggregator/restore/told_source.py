@@ -55,7 +55,9 @@ class ToldSource:
             told_objects, request.source, self._settings, name, seconds, are_all_needed=True
         )
         found = await run_in_thread(ask)
-        of_topic = [each for each in found if each.topic == request.topic]
+        of_topic = [each for each in found.objects if each.topic == request.topic]
+        all_forgotten = found.forgotten_of(request.topic)
+        forgotten = [each for each in all_forgotten if request.takes(each.log.incarnation)]
         objects = [each for each in of_topic if request.takes(each.incarnation)]
         logs: dict[int, set[int]] = {}
         for each in objects:
@@ -65,10 +67,12 @@ class ToldSource:
             for place, intent in intents.items()
             if intent.incarnation in logs.get(place.partition, {intent.incarnation})
         }
-        partitions = max((each.partition + 1 for each in of_topic), default=0)
+        numbers = [each.partition for each in of_topic]
+        numbers += [each.log.partition for each in all_forgotten]
+        partitions = max(numbers, default=-1) + 1
         if source is not None:
             partitions = max(partitions, len(source.leaders))
-        return Inventory(objects, passed, partitions)
+        return Inventory(objects, passed, partitions, forgotten)
 
     async def group_offsets(self, group: str, partitions: int) -> list[tuple[int, int]]:
         asked = [(self._request.topic, range(partitions))]

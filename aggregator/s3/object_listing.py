@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from confluent_kafka import Message
 
-from aggregator.objects.told_object import ToldObject, UnreadableObject, decode
+from aggregator.objects.forgotten import Forgotten, Removed, decoded
+from aggregator.objects.told_object import ToldObject, UnreadableObject
+from aggregator.objects.told_objects import ToldObjects
 from aggregator.s3.object_store import ObjectStore
 from replicator.config.names import objects_topic
 from replicator.config.topology import KafkaCluster
@@ -20,7 +22,10 @@ log = logging.getLogger(__name__)
 HEADS_AT_ONCE = 16
 
 
-class ObjectTailer(TopicTailer[ToldObject]):
+ToldRecord = ToldObject | Forgotten | Removed
+
+
+class ObjectTailer(TopicTailer[ToldRecord]):
     """Tailer of the topic of a feed's objects. Counts unreadable records, and leaves them out."""
 
     def __init__(self, name: str, cluster: KafkaCluster, feed: str) -> None:
@@ -29,12 +34,12 @@ class ObjectTailer(TopicTailer[ToldObject]):
         topic = objects_topic(feed)
         super().__init__(name, cluster, topic, topic, self._decoded)
 
-    def _decoded(self, message: Message) -> ToldObject | None:
+    def _decoded(self, message: Message) -> ToldRecord | None:
         key, value = message.key(), message.value()
-        if not isinstance(key, bytes) or value is None:
+        if not isinstance(key, bytes) or isinstance(value, str):
             return None
         try:
-            return decode(key, value)
+            return decoded(key, value)
         except UnreadableObject as unreadable:
             self.unreadable += 1
             log.warning("event=object-unreadable %s: %s; it is left out", self.name, unreadable)
@@ -43,8 +48,8 @@ class ObjectTailer(TopicTailer[ToldObject]):
 
 def told_objects(
     name: str, cluster: KafkaCluster, feed: str, timeout_seconds: float, *, are_all_needed: bool
-) -> list[ToldObject]:
-    """Returns the objects that a feed has told of in a cluster, by topic, partition and offset.
+) -> ToldObjects:
+    """Returns the objects that a feed has told of in a cluster, and what it has forgotten.
 
     Args:
         name: of the cluster, for people.
@@ -55,15 +60,15 @@ def told_objects(
         LogUnreadable: the same, or a record cannot be read.
     """
     tailer = ObjectTailer(name, cluster, feed)
-    told = {each.key: each for each in tailer.read(timeout_seconds)}
+    told = ToldObjects()
+    for each in tailer.read(timeout_seconds):
+        told.take(each)
     if tailer.unreadable and are_all_needed:
         raise LogUnreadable(
             f"{name}: {tailer.unreadable} records of {objects_topic(feed)} cannot be read; was one "
             "written by a newer version? Update this program"
         )
-    return sorted(
-        told.values(), key=lambda each: (each.topic, each.partition, each.begin, each.key)
-    )
+    return told
 
 
 @dataclass(frozen=True, slots=True)

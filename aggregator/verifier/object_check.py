@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
 from aggregator.loader.object_sink import address_of
+from aggregator.objects.forgotten import Log
 from aggregator.objects.object_name import ObjectName, parsed
 from aggregator.objects.prefix_claim import below
-from aggregator.objects.told_object import ToldObject
+from aggregator.objects.told_objects import ToldObjects
 from aggregator.s3.answers import StoreProblem
 from aggregator.s3.object_listing import differences, told_objects
 from aggregator.s3.object_store import Listed, ObjectStore
@@ -42,6 +43,7 @@ class ObjectCount:
         told: objects that the store was asked for.
         missing, different: of these.
         foreign: objects in the store whose names are of the feed's shape, and that nothing names.
+        forgotten: objects that the store had dropped before, by an operator's word.
     """
 
     cluster: ClusterName
@@ -51,6 +53,7 @@ class ObjectCount:
     missing: int = 0
     different: int = 0
     foreign: int = 0
+    forgotten: int = 0
     examples: list[str] = field(default_factory=list)
 
     @property
@@ -119,7 +122,8 @@ class ObjectCheck:
         for each in foreign(listed, told, intents, self._since_ms):
             count.foreign += 1
             count.example(f"foreign: {each}: no manifest names it")
-        asked = [each for each in told if each.told_at_ms >= self._since_ms]
+        count.forgotten = sum(each.objects for each in told.forgotten.values())
+        asked = [each for each in told.objects if each.told_at_ms >= self._since_ms]
         count.told = len(asked)
         for found in differences(self._store, asked):
             count.missing += found.is_missing
@@ -144,21 +148,24 @@ class ObjectCheck:
 
 def foreign(
     listed: Iterable[tuple[Listed, ObjectName]],
-    told: Iterable[ToldObject],
+    told: ToldObjects,
     intents: Intents,
     since_ms: int,
 ) -> Iterator[str]:
     """Yields the keys of objects that no manifest names.
 
     What lies before the first object that was told of a partition's log is none of them: another
-    sink wrote it, from which the feed has taken over.
+    sink wrote it, from which the feed has taken over. Forgotten objects that are there again are
+    foreign.
     """
     keys: set[str] = set()
     firsts: dict[tuple[str, int, int], int] = {}
-    for each in told:
+    begins = [(each.log, each.ranges[0].begin) for each in told.forgotten.values() if each.ranges]
+    for each in told.by_key.values():
         keys.add(each.key)
-        log = each.topic, each.partition, each.incarnation
-        firsts[log] = min(each.begin, firsts.get(log, each.begin))
+        begins.append((Log.of(each), each.begin))
+    for log, begin in begins:
+        firsts[log[1:]] = min(begin, firsts.get(log[1:], begin))
     sealed: set[ObjectPlace] = set()
     for place, intent in intents.items():
         sealed |= ObjectPlace.named(*place, intent)

@@ -18,6 +18,7 @@ from crc32c import crc32c
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.formats.schema_ids import SchemasWanted
 from aggregator.loader.object_layout import OFFSET_MAX, ObjectLayout
+from aggregator.objects.forgotten import Forgotten
 from aggregator.objects.object_name import parsed
 from aggregator.objects.schema_versions import bare, versioned
 from aggregator.objects.told_object import ToldObject
@@ -45,6 +46,7 @@ class ObjectComparison:
     Args:
         is_compacted: the topic may have lost records that are in objects.
         incarnation: of the partition's log.
+        forgotten: objects of it that the bucket has dropped; their records are not compared.
     """
 
     layout: ObjectLayout
@@ -54,6 +56,7 @@ class ObjectComparison:
     count: RowCount
     is_compacted: bool
     incarnation: int = 0
+    forgotten: Forgotten | None = None
     dead: list[int] = field(default_factory=list)
     """Offsets of the records that have to be dead letters."""
     letters: dict[int, LetterFields] = field(default_factory=dict)
@@ -63,6 +66,8 @@ class ObjectComparison:
     _open: list[RebuiltObject] = field(init=False, default_factory=list)
     _excused: list[ToldObject] = field(init=False, default_factory=list)
     """Objects that are not compared: no record of their ranges counts as missing."""
+    _dropped: int = field(init=False, default=0)
+    """Records that are in no object, and of which forgotten objects may have had all."""
     _doubts: dict[str, list[str]] = field(init=False, default_factory=dict)
 
     async def compare(
@@ -94,6 +99,9 @@ class ObjectComparison:
         except (NotRead, BrokenBatch, Answered, SchemasAway) as error:
             self.count.doubt(f"partition {self.place.partition}: {error}")
         self._name_overlaps()
+        if self._dropped:
+            text = f"partition {self.place.partition}: {self._dropped} records are in no object"
+            self.count.doubt(f"{text}, where objects were forgotten (`sluice aggregate forget`)")
         for why, keys in self._doubts.items():
             more = f" and {len(keys) - 1} more" if keys[1:] else ""
             self.count.doubt(f"{keys[0]}{more} {why}")
@@ -142,11 +150,15 @@ class ObjectComparison:
 
     def _take(self, name: str, part: RecordSlice, begin: int, committed: int) -> None:
         objects = self._objects.setdefault(name, RebuiltObjects())
-        for each, some in objects.within(part):
-            each.add(some)
+        for rebuilt, some in objects.within(part):
+            rebuilt.add(some)
         offsets = objects.uncovered(part.between(begin, committed).offset)
         for told in self._excused:
             offsets = offsets[(offsets < told.begin) | (offsets >= told.end)]
+        left = len(offsets)
+        for each in self.forgotten.ranges if self.forgotten else ():
+            offsets = offsets[(offsets < each.begin) | (offsets >= each.end)]
+        self._dropped += left - len(offsets)
         if len(offsets):
             self.count.expected += len(offsets)
             self.count.missing += len(offsets)

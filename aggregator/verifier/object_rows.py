@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from aggregator.intents.intent import Intent
 from aggregator.loader.object_layout import ObjectLayout
 from aggregator.loader.object_sink import address_of
+from aggregator.objects.forgotten import Log
 from aggregator.objects.told_object import ToldObject
+from aggregator.objects.told_objects import ToldObjects
 from aggregator.s3.answers import StoreProblem
 from aggregator.s3.object_listing import told_objects
 from aggregator.s3.object_store import ObjectStore
@@ -92,7 +94,7 @@ class ObjectRowCheck:
         ]
         return RowResult(tuple(counts), problems)
 
-    async def _run(self, told: list[ToldObject]) -> None:
+    async def _run(self, told: ToldObjects) -> None:
         settings = self._appliance.cluster(self._name)
         cluster = Cluster(self._name, settings, client_id="sluice-verify")
         admin = Admin(self._name, settings, self._timeout_seconds)
@@ -102,17 +104,17 @@ class ObjectRowCheck:
             async with asyncio.timeout(self._timeout_seconds):
                 await cluster.open([*topics, letters])
             records = TopicRecords(cluster, self._timeout_seconds)
+            by_log: dict[tuple[str, int, int], list[ToldObject]] = {}
+            for told_object in told.objects:
+                by_log.setdefault(Log.of(told_object)[1:], []).append(told_object)
+            forgotten = {log[1:]: each for log, each in told.forgotten.items()}
             compacted = {each: await run_in_thread(is_compacted, admin, each) for each in topics}
             for subject, (entry, first) in sorted(self._entries.items()):
                 if isinstance(entry, Intent):
                     place = TopicPartition(subject.topic, subject.partition)
                     log = (*place, entry.incarnation)
                     # Those of a former log have records that Kafka does not have any more.
-                    objects = [
-                        each
-                        for each in told
-                        if (each.topic, each.partition, each.incarnation) == log
-                    ]
+                    objects = by_log.get(log, [])
                     bounds = await self._bounds(cluster, records, place, entry, first)
                     count = self._count(place.topic)
                     rows = ObjectComparison(
@@ -123,6 +125,7 @@ class ObjectRowCheck:
                         count,
                         compacted[place.topic],
                         entry.incarnation,
+                        forgotten.get(log),
                     )
                     await rows.compare(objects, *bounds)
                     dead = {at: rows.letters.get(at) for at in rows.dead if at >= bounds[1]}

@@ -124,6 +124,11 @@ def restore_id(topic_id: str) -> str:
     return f"sluice.restore.{topic_id}"
 
 
+def forget_id(feed: str) -> str:
+    """Returns the transactional id by which objects of a feed are forgotten."""
+    return f"sluice.forget.{feed}"
+
+
 def objects_topic(feed: str) -> str:
     """Returns the topic that tells of the objects of a feed."""
     return f"sluice.objects.{feed}"

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 from confluent_kafka import Producer
 
+from aggregator.objects.forgotten import decoded
 from aggregator.objects.object_name import ObjectName, parsed
 from aggregator.objects.prefix_claim import CLAIM
-from aggregator.objects.told_object import ToldObject, decode
+from aggregator.objects.told_object import ToldObject
+from aggregator.objects.told_objects import ToldObjects
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.object_server import ObjectServer
 from deploy.lab.redis import RedisServer
@@ -97,12 +99,13 @@ retry_seconds = 0.02
 
     def told(self) -> dict[str, ToldObject]:
         """Returns what the topic of objects tells, by key; it tells each object once."""
-        found: dict[str, ToldObject] = {}
+        found = ToldObjects()
         for message in committed(self.cluster, objects_topic(self.feed)):
-            told = decode(message.key(), message.value())
-            assert told.key not in found, f"{told.key} is told twice"
-            found[told.key] = told
-        return found
+            told = decoded(message.key(), message.value())
+            is_again = isinstance(told, ToldObject) and told.key in found.by_key
+            assert not is_again, f"{told} is told twice"
+            found.take(told)
+        return found.by_key
 
     def digests(self) -> dict[tuple[int, int, int], str]:
         """Returns the digest of each told object, by partition, begin and end."""

@@ -11,8 +11,10 @@ from crc32c import crc32c
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import Manifest
 from aggregator.loader.object_sink import address_of
+from aggregator.objects.forgotten import Forgotten, Log
 from aggregator.objects.object_name import parsed
 from aggregator.objects.told_object import ToldObject
+from aggregator.objects.told_objects import ToldObjects
 from aggregator.s3.object_store import Listed, ObjectStore
 from aggregator.verifier.object_check import foreign
 from balancer.plan import TopicPartition
@@ -85,13 +87,20 @@ def test_without_a_look_at_the_intents_an_object_that_is_not_told_yet_would_be_f
     listed = [(Listed(key, 1.0), parsed(key, "topics")) for key in keys]
     sealed = Manifest(10, 20, 10, size_bytes=1, crc32c=1)
     before = replace(sealed, begin=0, end=10)
-    told = ToldObject.of(keys[0], "c", place, before, layout="", told_at_ms=0)
+    told = ToldObjects()
+    told.take(ToldObject.of(keys[0], "c", place, before, layout="", told_at_ms=0))
     intent = Intent(
         custody=Custody.HELD, offset=10, reference=10, transactional_id="l", tables={"p=0": sealed}
     )
-    assert not [*foreign(listed, [told], {place: intent}, 0)]
-    assert [*foreign(listed, [told], {}, 0)] == [keys[1]]
-    assert not [*foreign(listed, [told], {}, 2000)]
+    assert not [*foreign(listed, told, {place: intent}, 0)]
+    assert [*foreign(listed, told, {}, 0)] == [keys[1]]
+    assert not [*foreign(listed, told, {}, 2000)]
+    # A forgotten object that is there again is no object of another sink from before the start.
+    (first,) = told.objects
+    told = ToldObjects(forgotten={Log("c", "t", 0): Forgotten(Log("c", "t", 0))})
+    told.take(told.forgotten[Log("c", "t", 0)].with_objects([first], 1))
+    assert [*foreign(listed, told, {}, 0)] == keys
+    assert not [*foreign(listed, ToldObjects(), {}, 0)]
 
 
 def test_objects_of_another_sink_from_before_the_start_are_not_foreign(make_feed):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from aggregator.loader.object_sink import address_of
+from aggregator.objects.forgotten import Log
+from aggregator.objects.told_object import ToldObject
 from aggregator.s3.object_listing import differences, told_objects
 from aggregator.s3.object_store import ObjectStore
 from replicator.config.object_feed import ObjectFeed
@@ -48,17 +50,30 @@ def list_objects(
     """
     feed = object_feed(appliance, feed_name)
     check_scope(feed, scope)
-    found = [
-        each
-        for name in feed.clusters
-        if scope.cluster in (None, name)
-        for each in told_objects(
+    told = [
+        told_objects(
             name, appliance.cluster(name), feed.name, timeout_seconds, are_all_needed=False
         )
-        if scope.topic in (None, each.topic)
-        and scope.partition in (None, each.partition)
-        and (offset is None or each.begin <= offset < each.end)
+        for name in feed.clusters
+        if scope.cluster in (None, name)
     ]
+    found = tuple(
+        each
+        for one in told
+        for each in one.objects
+        if _is_within(scope, each) and (offset is None or each.begin <= offset < each.end)
+    )
+    forgotten = tuple(
+        each
+        for one in told
+        for log, each in sorted(one.forgotten.items())
+        if _is_within(scope, log) and (offset is None or each.has(offset))
+    )
     if not is_checking:
-        return ObjectListing(tuple(found))
-    return ObjectListing(tuple(found), tuple(differences(ObjectStore(address_of(feed)), found)))
+        return ObjectListing(found, forgotten=forgotten)
+    answers = differences(ObjectStore(address_of(feed)), found)
+    return ObjectListing(found, tuple(answers), forgotten)
+
+
+def _is_within(scope: Scope, of: ToldObject | Log) -> bool:
+    return scope.topic in (None, of.topic) and scope.partition in (None, of.partition)

@@ -110,7 +110,7 @@ def _of_cluster(
 ) -> list[JudgedUpload]:
     settings, prefix = appliance.cluster(name), feed.prefix_of(name)
     admin = Admin(name, settings, timeout_seconds)
-    _raise_unless_claimed(store, prefix, PrefixClaim(feed.name, str(name), admin.cluster_id()))
+    raise_unless_claimed(store, prefix, PrefixClaim(feed.name, str(name), admin.cluster_id()))
     partitions = [each for each in loaded_partitions(feed, name, admin.topics()) if scope.has(each)]
 
     def intents() -> dict[TopicPartition, Intent]:
@@ -124,7 +124,7 @@ def _place(partition: FeedPartition) -> TopicPartition:
     return TopicPartition(partition.topic, partition.partition)
 
 
-def _raise_unless_claimed(store: ObjectStore, prefix: str, claim: PrefixClaim) -> None:
+def raise_unless_claimed(store: ObjectStore, prefix: str, claim: PrefixClaim) -> None:
     """Raises OrderRefused unless the feed has claimed the prefix: others name objects alike."""
     where = f"{store.address.bucket}/{below(prefix, CLAIM)}"
     content = store.read(below(prefix, CLAIM))

@@ -204,7 +204,7 @@ class ExactnessProbe:
         self.say(f"objects of {feed.name} in {name}")
         settings, seconds = self.appliance.cluster(name), self.timeout_seconds
         told = told_objects(name, settings, feed.name, seconds, are_all_needed=False)
-        yield from exactness.overlapping(f"s3://{feed.bucket}", told)
+        yield from exactness.overlapping(f"s3://{feed.bucket}", told.objects)
 
 
 def answered(server: str, question: Question) -> tuple[list[Diagnosis], str]:

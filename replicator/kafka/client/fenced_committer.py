@@ -186,6 +186,12 @@ class FencedCommitter:
                     hidden = _differing(hidden, await self._shown(hidden), was_there)
                 groups = hidden
 
+    async def write(self, effects: Effects) -> None:
+        """Writes records in a transaction that has no offsets."""
+        async with self._committing, self._transaction():
+            await effects(self._identity)
+            await self._end(commit=True)
+
     async def confirm_coordinators(self, groups: Iterable[str]) -> None:
         """Confirms the coordinators of groups: each writes an offset, which is then aborted.
 

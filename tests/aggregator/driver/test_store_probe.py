@@ -3,10 +3,24 @@ stored."""
 
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from aggregator.driver.store_probe import combined
+from aggregator.driver.store_probe import combined, stored
 from aggregator.intents.stored import Stored
+from aggregator.loader.object_records import told_place
+from aggregator.objects.forgotten import Forgotten, Log
+from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
+from tests.aggregator.loader.test_object_layout import layout
+from tests.aggregator.restore.kept_objects import KeptObjects
+from tests.aggregator.restore.told import told
+from tests.replicator.batches.source_batches import Record, encoded
+
+EAST = ClusterName("east aggregate")
 
 
 @pytest.mark.parametrize(
@@ -27,3 +41,59 @@ def test_what_was_told_counts_unless_a_later_object_is_listed(end, begin, next_o
 
 def test_a_bucket_that_does_not_answer_is_a_doubt_that_passes():
     assert combined(None, None, "away", is_passing=True) == Stored(None, "away", True)
+
+
+class Topic:
+    """Topic of objects with some records in the partition that tells of a Kafka partition."""
+
+    name = str(EAST)
+
+    def __init__(self, place: TopicPartition, records: list[tuple[bytes, bytes | None]]) -> None:
+        self._of = told_place("lake", place).partition
+        rows = [Record(at, 1, key, value) for at, (key, value) in enumerate(records)]
+        self._records, self._end = encoded(rows), len(rows)
+
+    def watch(self, topics: object) -> None:
+        """Knows all topics."""
+
+    async def refresh(self) -> None:
+        """Knows all topics."""
+
+    async def log_start(self, topic: str, partition: int) -> int:
+        return 0
+
+    async def log_end(self, topic: str, partition: int) -> int:
+        return self._end if partition == self._of else 0
+
+    async def fetch(self, *_: object, **__: object) -> Any:
+        return SimpleNamespace(records=self._records, aborted=(), stable_offset=self._end)
+
+
+def probed(*records: tuple[bytes, bytes | None]) -> Stored:
+    """Returns what the store is found to have of a partition, with an empty bucket."""
+    place, feed = TopicPartition("t", 0), layout().feed
+    cluster: Any = Topic(place, list(records))
+    ask = stored(feed, EAST, cluster, [place], True, make_store=lambda _: KeptObjects())
+    return asyncio.run(ask)[place]
+
+
+def test_a_partition_whose_objects_are_all_forgotten_is_not_taken_for_a_new_one():
+    """Its manifests are tombstones, or compacted away; one record says up to where they were."""
+    one = told(0, 40)
+    forgotten = Forgotten(Log(str(EAST), "t", 0)).with_objects([one], 1)
+    tombstone, record = (one.key.encode(), None), (forgotten.key, forgotten.encode())
+    assert probed((one.key.encode(), one.encode()), record, tombstone) == Stored(40)
+    assert probed(record, tombstone) == Stored(40)
+    assert probed(record) == Stored(40)
+    later = told(40, 50)
+    assert probed(record, tombstone, (later.key.encode(), later.encode())) == Stored(50)
+
+
+def test_what_was_forgotten_of_another_partition_or_cluster_proves_nothing_of_this_one():
+    for log in (Log(str(EAST), "t", 1), Log("west aggregate", "t", 0)):
+        forgotten = Forgotten(log).with_objects([told(0, 40)], 1)
+        assert probed((forgotten.key, forgotten.encode())).next_offset is None
+
+
+def test_a_record_that_cannot_be_read_is_a_doubt():
+    assert "cannot be read" in probed((b"key", b"no object")).doubt

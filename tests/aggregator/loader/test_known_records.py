@@ -7,11 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from aggregator.loader.known_records import CannotTellApart, TableRecords, adding
+from aggregator.loader.known_records import CannotTellApart, TableRecords, ToldRecords, adding
+from aggregator.objects.forgotten import Forgotten, Log
+from aggregator.objects.told_objects import ToldObjects
 from aggregator.tables.table_schema import COORDINATES, INCARNATION, Column, TableSchema
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
+from tests.aggregator.restore.told import told
 
 PLACE = TopicPartition("flights", 3)
 FIVE = tuple(Column(*each) for each in COORDINATES.items())
@@ -99,3 +102,17 @@ def test_rows_from_the_offset_on_are_found_on_whichever_replica_has_them(known):
 def test_a_column_of_another_type_is_changed():
     other = TableSchema("flights", (*FIVE, Column(INCARNATION, "String")))
     assert adding("air", other) == "ALTER TABLE `air`.`flights` MODIFY COLUMN `_incarnation` UInt64"
+
+
+def test_a_log_whose_objects_are_forgotten_is_known_to_have_had_records():
+    log = Log("east aggregate", *PLACE, 5)
+    forgotten = Forgotten(log).with_objects([told(0, 40, incarnation=5)], 1)
+    known = ToldObjects(forgotten={log: forgotten})
+    appliance, feed = SimpleNamespace(cluster=lambda _: None), SimpleNamespace(name="lake")
+    records = ToldRecords(
+        appliance, feed, ClusterName("east aggregate"), 1.0, lambda *_, **__: known
+    )
+    assert records.has_any(PLACE, 39, 5)
+    assert not records.has_any(PLACE, 40, 5)
+    assert records.has_any(PLACE, 40, 4)
+    assert not records.has_any(TopicPartition("flights", 2), 0, 0)

@@ -11,6 +11,7 @@ from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import Manifest
 from aggregator.intents.told_markers import DIGESTS, ToldMarkers, digest_of
 from aggregator.loader.told_reading import with_markers
+from aggregator.objects.forgotten import Forgotten, ForgottenRange, Log
 from aggregator.objects.told_object import ToldObject
 from balancer.plan import TopicPartition
 from replicator.kafka.client.custody import Custody
@@ -18,6 +19,7 @@ from tests.replicator.batches.source_batches import Record, encoded
 
 PLACE = TopicPartition("hits", 3)
 ENDS = {"k=a": 12, "k=b": 15}
+FORGOTTEN = Forgotten(Log("east", "hits", 3), (ForgottenRange(0, 9, 1, 9, -1, -1),))
 
 
 class Told:
@@ -25,8 +27,12 @@ class Told:
 
     name = "east aggregate"
 
-    def __init__(self, *values: bytes) -> None:
-        records = [Record(at, 1, b"key", value) for at, value in enumerate(values)]
+    def __init__(self, *values: bytes | None) -> None:
+        forgotten = FORGOTTEN.encode()
+        records = [
+            Record(at, 1, FORGOTTEN.key if value == forgotten else b"key", value)
+            for at, value in enumerate(values)
+        ]
         self._records, self._end = encoded(records), len(values)
 
     def watch(self, topics: object) -> None:
@@ -44,7 +50,7 @@ def told(name: str, end: int) -> bytes:
     ).encode()
 
 
-def markers_of(*values: bytes) -> dict[str, int] | None:
+def markers_of(*values: bytes | None) -> dict[str, int] | None:
     """Returns the ends that are found for an intent that counts those of ENDS."""
     digest = sum(digest_of(*each) for each in ENDS.items()) % DIGESTS
     intent = Intent(
@@ -70,3 +76,9 @@ def test_the_last_object_of_each_folder_is_its_marker() -> None:
 def test_a_record_that_cannot_be_read_is_left_out_and_a_marker_that_it_told_of_is_missed() -> None:
     assert markers_of(b"no object", told("k=a", 12), b"{}", told("k=b", 15)) == ENDS
     assert markers_of(told("k=a", 12), b"no object") is None
+
+
+def test_what_is_forgotten_is_no_marker_and_nothing_to_warn_of(caplog: Any) -> None:
+    found = markers_of(FORGOTTEN.encode(), None, told("k=a", 12), told("k=b", 15))
+    assert found == ENDS
+    assert not caplog.records

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.objects.forgotten import Forgotten, Log
 from aggregator.restore.restore_plan import (
     CannotRestore,
     Doubt,
@@ -149,3 +150,45 @@ def test_the_last_objects_of_other_folders_may_be_missing_without_a_gap():
     assert "those of some folders may be missing" in str(plan.doubt)
     (plan,) = plan_partitions(found[:1], RestoreRange(), {}, 1)
     assert plan.doubt is None
+
+
+@given(layouts(), st.sets(st.integers(0, END)), st.integers(0, END), st.integers(0, END))
+def test_each_record_of_the_range_is_in_a_chosen_object_or_in_a_range_that_is_named(
+    layout, dropped, begin, end
+):
+    found = objects_of(*layout)
+    gone = [each for at, each in enumerate(found) if at in dropped]
+    kept = {each: some for each, some in found.items() if each not in gone}
+    forgotten = [Forgotten(Log("east aggregate", "t", 0)).with_objects(gone, 1)]
+    wanted = RestoreRange(offsets={0: OffsetRange(begin, end)})
+    (plan,) = plan_partitions(kept, wanted, {0: END}, 1, None, forgotten)
+    held = {at for each in plan.objects for at in kept[each]}
+    named = {at for each in plan.forgotten for at in range(each.begin, each.end)}
+    for each, some in found.items():
+        own = {at for at in some if begin <= at < end}
+        assert own <= (named if each in gone else held)
+    if not any(each.begin < end and each.end > begin for each in gone):
+        assert not plan.forgotten
+
+
+def test_forgotten_objects_of_other_times_partitions_and_without_records_are_not_named():
+    log = Log("east aggregate", "t", 0)
+    gone = [told(0, 10, first_ms=100, last_ms=200), told(20, 30, left_out=10)]
+    forgotten = [Forgotten(log).with_objects(gone, 1)]
+    objects = [told(10, 20, first_ms=300, last_ms=400)]
+
+    def named_with(**wanted):
+        plans = plan_partitions(objects, RestoreRange(**wanted), {0: 30}, 2, None, forgotten)
+        return [len(plan.forgotten) for plan in plans]
+
+    assert named_with() == [1, 0]
+    assert named_with(since_ms=200) == [1, 0]
+    assert named_with(since_ms=201) == [0, 0]
+    assert named_with(offsets={0: OffsetRange(10, 30)}) == [0]
+
+
+def test_without_a_committed_offset_a_forgotten_range_counts_as_one_that_was_in_objects():
+    forgotten = [Forgotten(Log("east aggregate", "t", 0)).with_objects([told(10, 20)], 1)]
+    (plan,) = plan_partitions([told(0, 10)], RestoreRange(), {}, 1, None, forgotten)
+    assert (plan.end, len(plan.forgotten)) == (20, 1)
+    assert plan.doubt == Doubt(0, 20, ((10, 20),))

@@ -13,6 +13,8 @@ from crc32c import crc32c
 
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.loader.object_layout import ObjectLayout
+from aggregator.objects import forgotten as forgetting
+from aggregator.objects.forgotten import Forgotten
 from aggregator.objects.record_digest import RecordDigest
 from aggregator.objects.told_object import ToldObject
 from aggregator.s3.object_store import ObjectStore
@@ -60,7 +62,7 @@ class Written:
     told: list[ToldObject] = field(default_factory=list)
 
     def compared(
-        self, made: ObjectLayout, *, is_compacted: bool = False
+        self, made: ObjectLayout, *, is_compacted: bool = False, forgotten: Forgotten | None = None
     ) -> tuple[RowCount, list[int]]:
         """Returns the count, and the offsets of records that have to be dead letters."""
         count = RowCount(ClusterName("east aggregate"), "lake", PLACE.topic, "air/topics", "AWS")
@@ -71,6 +73,7 @@ class Written:
             PLACE,
             count,
             is_compacted,
+            forgotten=forgotten,
         )
         end = int(self.log.records.offset[-1]) + 1
         asyncio.run(comparison.compare(self.told, 0, 0, end))
@@ -194,6 +197,22 @@ def test_records_without_an_object_are_named_and_those_in_two_as_well():
     count, _ = found.compared(made)
     assert differing(count)["doubled"] == 15
     assert "doubled: up to 5 records" in " ".join(count.examples)
+
+
+def test_records_of_forgotten_objects_are_not_compared_which_is_said_and_others_are():
+    made = layout()
+    found = written(made, VALUES)
+    third = found.told.pop(2)
+    forgotten = Forgotten(forgetting.Log.of(third)).with_objects([third], 1)
+    count, _ = found.compared(made, forgotten=forgotten)
+    assert differing(count) == {}
+    (doubt,) = count.doubts
+    assert doubt.startswith(
+        "partition 3: 10 records are in no object, where objects were forgotten"
+    )
+    found.told.pop(0)
+    count, _ = found.compared(made, forgotten=forgotten)
+    assert differing(count) == {"missing": 10}
 
 
 @pytest.mark.parametrize("made", [layout(), schema_layout(compatibility="backward")])

@@ -8,7 +8,7 @@ from tui.cli.commands.aggregate_losses import accept_loss
 from tui.cli.commands.aggregate_objects import objects
 from tui.cli.commands.aggregate_orders import freeze, refresh_schema, resume, skip_replay
 from tui.cli.commands.aggregate_proto import proto
-from tui.cli.commands.aggregate_store import overwrite, sweep
+from tui.cli.commands.aggregate_store import forget, overwrite, sweep
 from tui.cli.exit_codes import ExitCode
 from tui.cli.options import (
     check_daemon_options,
@@ -128,5 +128,5 @@ def check(
 
 for command in (freeze, resume, refresh_schema, skip_replay, accept_loss):
     aggregate.add_command(command)
-for command in (objects, sweep, overwrite, proto):
+for command in (objects, sweep, overwrite, forget, proto):
     aggregate.add_command(command)

@@ -1,5 +1,5 @@
-"""sluice aggregate sweep, overwrite: what a feed into objects leaves behind in its store, and what
-is in its way there."""
+"""sluice aggregate sweep, overwrite, forget: what a feed into objects leaves behind in its store,
+what is in its way there, and what is not there any more."""
 
 from __future__ import annotations
 
@@ -88,3 +88,46 @@ def sweep(context: FeedContext, older_than: str, dry_run: bool) -> int:
     )
     emit(context.output, as_values(found), lambda: as_text(found))
     return ExitCode.DONE
+
+
+@click.command("forget")
+@on_partitions
+@click.option(
+    "--older-than",
+    metavar="DURATION",
+    required=True,
+    help="Forget objects that were written longer ago, as the bucket keeps them: 30d.",
+)
+@click.option(
+    "--confirm", is_flag=True, help="Forget what is shown. Without it nothing is changed."
+)
+@timeout_option(30.0, "Seconds to wait for each answer of a cluster.")
+@output_option
+def forget(context: FeedContext, older_than: str, confirm: bool) -> int:
+    """Remove manifests of objects that the bucket does not have any more.
+
+    The topic sluice.objects.<feed> has a manifest of each object, for ever. Where a lifecycle rule
+    or a person has deleted objects, those below the feed's committed offset can be forgotten; which
+    offsets they had stays known. Without --confirm they are shown, and the command exits with 4 if
+    there are any. Exits with 4 also if the feed has not claimed the prefix, and with 3 when a
+    cluster or the store does not answer; run it again then.
+    """
+    from tui.actions.durations import BadDuration, milliseconds
+    from tui.actions.object_forgetting import forget_objects
+    from tui.actions.object_listing import NoObjects, object_feed
+    from tui.cli.views.forgetting_view import as_text, as_values
+
+    with usage_errors(NoObjects):
+        feed = object_feed(context.appliance, context.feed_name)
+    with usage_errors(BadDuration, prefix="--older-than: "):
+        age_ms = milliseconds(older_than)
+    found = forget_objects(
+        context.appliance,
+        feed,
+        context.scope,
+        told_before_ms=time.time_ns() // 1_000_000 - age_ms,
+        is_confirmed=confirm,
+        timeout_seconds=context.timeout_seconds,
+    )
+    emit(context.output, as_values(found), lambda: as_text(found))
+    return ExitCode.REFUSED if found.dropped and not found.is_done else ExitCode.DONE

@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from aggregator.objects.forgotten import Log
 from tui.cli.views.table import joined, table
 from tui.state.feed_objects import ObjectListing
 
 HEADS = ("CLUSTER", "TOPIC", "PARTITION", "BEGIN", "END", "RECORDS", "LEFT OUT", "MIB", "KEY")
 MIB = 1 << 20
+
+
+def named(log: Log) -> str:
+    """Returns a log for people."""
+    later = f", log {log.incarnation}" if log.incarnation else ""
+    return f"{log.topic}-{log.partition} in {log.cluster}{later}"
 
 
 def as_values(listing: ObjectListing) -> dict[str, Any]:
@@ -18,6 +25,11 @@ def as_values(listing: ObjectListing) -> dict[str, Any]:
     return {
         "objects": [asdict(each) for each in listing.objects],
         "differences": None if found is None else [asdict(each) for each in found],
+        "forgotten": [
+            {**each.log._asdict(), **some._asdict()}
+            for each in listing.forgotten
+            for some in each.ranges
+        ],
     }
 
 
@@ -38,6 +50,10 @@ def as_text(listing: ObjectListing) -> str:
         for each in listing.objects
     ]
     text = table(HEADS, rows) if rows else "no object is told of"
+    if gone := [
+        f"forgotten: {named(it.log)}: {each}" for it in listing.forgotten for each in it.ranges
+    ]:
+        text = "\n\n".join([text, joined(gone)])
     if listing.differences is None:
         return text
     lines = [f"differs: {each.key}: {each.text}" for each in listing.differences]

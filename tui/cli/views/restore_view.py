@@ -48,6 +48,11 @@ def as_values(result: RestoreResult) -> dict[str, Any]:
             for plan in state.plans
             if plan.doubt
         ],
+        "forgotten": [
+            {"partition": plan.partition, **each._asdict()}
+            for plan in state.plans
+            for each in plan.forgotten
+        ],
         "positions": [
             {
                 "partition": each.partition,
@@ -91,6 +96,12 @@ def as_text(result: RestoreResult) -> str:
             else f"The committed offsets of {request.feed.name} are gone"
         )
         parts.append("\n".join([f"{why}: records may be missing.", *doubts]))
+    forgotten = [
+        f"partition {plan.partition}: {each}" for plan in state.plans for each in plan.forgotten
+    ]
+    if forgotten:
+        why = "Objects were forgotten, as the bucket had dropped them: their records are missing."
+        parts.append("\n".join([why, *forgotten]))
     if result.positions:
         positions = [
             (

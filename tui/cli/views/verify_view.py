@@ -21,7 +21,9 @@ ROW_HEADS = (
     *("FEED", "CLUSTER", "TOPIC", "TABLE", "REPLICA", "RECORDS' ROWS", "ROWS"),
     *("MISSING", "SURPLUS", "DOUBLED", "CHANGED"),
 )
-OBJECT_HEADS = ("FEED", "CLUSTER", "BELOW", "OBJECTS", "MISSING", "DIFFERENT", "FOREIGN")
+OBJECT_HEADS = (
+    "FEED", "CLUSTER", "BELOW", "OBJECTS", "MISSING", "DIFFERENT", "FOREIGN", "FORGOTTEN",
+)  # fmt: skip
 HEADS = ("CLUSTER", "OF", "PARTITIONS", "ENTRIES", "ANOMALIES", "ACCEPTED", "UNKNOWN")
 
 
@@ -60,6 +62,7 @@ def _object_values(count: ObjectCount) -> dict[str, Any]:
         "missing": count.missing,
         "different": count.different,
         "foreign": count.foreign,
+        "forgotten": count.forgotten,
         "examples": list(count.examples),
     }
 
@@ -137,6 +140,7 @@ def _object_table(counts: tuple[ObjectCount, ...]) -> str:
             each.missing,
             each.different,
             each.foreign,
+            each.forgotten,
         )
         for each in counts
     ]

@@ -1,4 +1,4 @@
-"""`sluice aggregate sweep` and `overwrite`, without servers."""
+"""`sluice aggregate sweep`, `overwrite` and `forget`, without servers."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tui.program import run
 __all__ = ["config", "no_configuration"]  # fixtures
 
 
-@pytest.mark.parametrize("command", ["sweep", "overwrite"])
+@pytest.mark.parametrize("command", ["sweep", "overwrite", "forget --older-than 30d"])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -22,5 +22,11 @@ __all__ = ["config", "no_configuration"]  # fixtures
 def test_a_mistake_is_named_before_a_server_is_contacted(
     config, capsys, command, arguments, message
 ):
-    assert run(["aggregate", command, "--config", config, *arguments]) == ExitCode.USAGE
+    assert run(["aggregate", *command.split(), "--config", config, *arguments]) == ExitCode.USAGE
     assert message in capsys.readouterr().err
+
+
+def test_the_age_from_which_on_objects_are_forgotten_has_to_be_named(config, capsys):
+    words = ["aggregate", "forget", "--config", config, "--feed", "flights"]
+    assert run(words) == ExitCode.USAGE
+    assert "--older-than" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """Output of `sluice aggregate objects`."""
 
+from aggregator.objects.forgotten import Forgotten, Log
 from aggregator.s3.object_listing import Difference
 from tests.aggregator.objects.test_told_object import TOLD
 from tui.cli.views.objects_view import as_text, as_values
@@ -25,3 +26,17 @@ def test_values_have_the_same():
     lost = {"key": TOLD.key, "text": "is not there", "is_missing": True}
     assert found["differences"] == [lost]
     assert as_values(ObjectListing((TOLD,)))["differences"] is None
+
+
+def test_forgotten_objects_are_named_by_their_offsets():
+    log = Log.of(TOLD)
+    forgotten = Forgotten(log).with_objects([TOLD], 1)
+    listing = ObjectListing((), forgotten=(forgotten,))
+    assert as_text(listing) == (
+        "no object is told of\n\n"
+        "forgotten: flights-3 in east: 88 records of 1 objects, offsets 180 to 269"
+    )
+    (value,) = as_values(listing)["forgotten"]
+    assert (value["partition"], value["begin"], value["end"], value["objects"]) == (3, 180, 270, 1)
+    later = Forgotten(log._replace(incarnation=7)).with_objects([TOLD], 1)
+    assert "in east, log 7: " in as_text(ObjectListing((), forgotten=(later,)))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from aggregator.objects.forgotten import Forgotten, Log
 from aggregator.restore.restore_entry import claim
 from aggregator.restore.restore_job import RestoreState
 from aggregator.restore.restore_plan import Doubt, PartitionPlan
@@ -62,3 +63,15 @@ def test_records_that_may_be_missing_are_named_and_nothing_is_said_where_none_ca
     assert as_values(result)["doubts"] == [
         {"partition": 0, "begin": 100, "end": 300, "gaps": [[180, 200]]}
     ]
+
+
+def test_records_of_forgotten_objects_are_named_as_missing():
+    forgotten = Forgotten(Log("east aggregate", "t", 0)).with_objects([told(100, 120)], 1)
+    plans = (replace(PLANS[0], forgotten=forgotten.ranges), PLANS[1])
+    result = RestoreResult(REQUEST, replace(STATE, plans=plans), ())
+    assert as_text(result).endswith(
+        "their records are missing.\npartition 0: 20 records of 1 objects, offsets 100 to 119"
+    )
+    (value,) = as_values(result)["forgotten"]
+    assert (value["partition"], value["begin"], value["end"], value["records"]) == (0, 100, 120, 20)
+    assert as_values(RestoreResult(REQUEST, STATE, ()))["forgotten"] == []
