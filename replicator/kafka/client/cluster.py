@@ -22,6 +22,7 @@ from replicator.kafka.client.brokers import Brokers, OpenConnection, Unreachable
 from replicator.kafka.client.connection import connect
 from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
 from replicator.kafka.protocol.fetch import FetchPosition, FetchRequest
+from replicator.kafka.protocol.group_offsets import PendingOffsetsRequest
 from replicator.kafka.protocol.leader_epoch import LeaderEpochRequest
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.kafka.protocol.producers import DescribeProducersRequest
@@ -348,6 +349,22 @@ class Cluster(Brokers):
             for partition, offset, metadata, _ in rows
             if offset >= 0
         }
+
+    async def is_pending(self, group: str, partition: TopicPartition) -> bool:
+        """Returns True while a transaction that has no marker yet has put an offset of a group's
+        partition, whoever began it."""
+        response = await self.ask_coordinator(
+            GROUP,
+            group,
+            PendingOffsetsRequest(group, [(partition.topic, [partition.partition])]),
+            lambda r: [
+                code
+                for it in r.groups.values()
+                for code in (it.code, *it.refused.values())
+                if code != Code.UNSTABLE_OFFSET_COMMIT
+            ],
+        )
+        return any(it.refused for it in response.groups.values())
 
 
 def _partition_codes(response: Any) -> list[int]:

@@ -49,6 +49,11 @@ SHOWN_SECONDS = 0.5
 """Time to wait for offsets to be shown. A marker follows EndTxn within some milliseconds; acting
 sooner would only add requests."""
 SHOWN_PAUSE_SECONDS = 0.002
+SETTLING_ABORTS_MAX = 6
+"""Most aborts by which a committer tries to end what a former transaction left in a group. If
+another producer's transaction has no marker for ever, no abort can be told from one without."""
+UNUSED: Row = (PLAN_TOPIC, 0, 0, "")
+"""Offset that is always aborted."""
 
 FENCE_PAUSES_SECONDS = (0.005, 0.02, 0.08)
 """Pauses before a commit is sent again that met the beginning of a fence."""
@@ -103,6 +108,9 @@ class FencedCommitter:
         self._lock = asyncio.Lock()
         self._committing = asyncio.Lock()
         self._unfinished = False
+        self._may_be_pending = False
+        """Offsets of aborted transactions may be pending, but in groups that are settled."""
+        self._settled: set[str] = set()
         self._sequences: dict[TopicPartition, int] = {}
 
     async def open(self) -> FencedCommitter:
@@ -113,6 +121,9 @@ class FencedCommitter:
         self.producer_id, self.epoch = response.producer_id, response.producer_epoch
         self._sequences.clear()
         self._unfinished = False
+        # Epoch 0 is that of a new producer id.
+        self._may_be_pending = self.epoch > 0
+        self._settled.clear()
         return self
 
     def rotated(self) -> FencedCommitter:
@@ -147,7 +158,8 @@ class FencedCommitter:
 
         EndTxn is answered before its markers are written. A coordinator whose metadata shows no
         leader of the group's partition leaves the marker out (KAFKA-20734, Kafka 4.3). Offsets that
-        were answered as committed then stay hidden. So they are read back, and committed again
+        were answered as committed then stay hidden. So they are read back, and committed again.
+        Offsets of an abort would be shown with the next commit, so they are ended before it
         (decision 0010).
 
         Args:
@@ -168,6 +180,14 @@ class FencedCommitter:
             while groups:
                 async with self._transaction():
                     try:
+                        if self._may_be_pending:
+                            await self._settle(
+                                {
+                                    group: rows[0]
+                                    for group, rows in groups.items()
+                                    if rows and group not in self._settled
+                                }
+                            )
                         await self._put(groups)
                     except Answered as answer:
                         if is_first and UNKNOWN_TOPIC in answer.codes:
@@ -196,13 +216,11 @@ class FencedCommitter:
         """Confirms the coordinators of groups: each writes an offset, which is then aborted.
 
         A coordinator that is cut off from its peers keeps answering with old offsets, and cannot
-        write. Its successor is then found, and asked from here on.
+        write. Its successor is then found, and asked from here on. What former transactions of the
+        producer left in the groups ends with the abort's markers.
         """
         async with self._transaction():
-            await self._put(
-                {group: [(PLAN_TOPIC, 0, 0, "")] for group in groups}, never=frozenset()
-            )
-            await self._end(commit=False)
+            await self._settle(dict.fromkeys(groups, UNUSED), never=frozenset())
 
     async def add_partitions(self, topic: str, partitions: Sequence[int]) -> None:
         """Adds partitions of a topic to the open transaction; for use inside effects."""
@@ -226,11 +244,52 @@ class FencedCommitter:
             if self._unfinished:
                 # A cancelled or refused attempt may have left offsets in an open transaction.
                 # Committed with the next ones, they would turn the ledger back.
+                self._may_be_pending = True
+                self._settled.clear()
                 with suppress(ProducerStateLost):  # INVALID_TXN_STATE: it had ended after all
                     await self._end(commit=False)
             self._unfinished = True
             yield
             self._unfinished = False
+
+    async def _settle(
+        self, rows: Mapping[str, Row], never: frozenset[int] = frozenset({UNKNOWN_TOPIC})
+    ) -> None:
+        """Ends what the producer's transactions have left in groups, by an abort whose markers are
+        seen to be there.
+
+        A marker ends all that its producer has put into the partition of a group, under whichever
+        epoch. The row of an abort without a marker stays pending.
+
+        Args:
+            rows: offset to abort, by group.
+        """
+        for _ in range(SETTLING_ABORTS_MAX):
+            if not rows:
+                return
+            await self._put({group: [row] for group, row in rows.items()}, never)
+            await self._end(commit=False)
+            self._settled.update(rows)
+            rows = await self._still_pending(rows)
+
+    async def _still_pending(self, rows: Mapping[str, Row]) -> Mapping[str, Row]:
+        """Returns the offsets that are still pending after a while."""
+        give_up_at = time.monotonic() + self._shown_seconds
+        pause = SHOWN_PAUSE_SECONDS
+        while True:
+            found = await gather_or_cancel(
+                *(
+                    self._cluster.is_pending(group, TopicPartition(topic, number))
+                    for group, (topic, number, *_) in rows.items()
+                )
+            )
+            rows = {
+                group: rows[group] for group, pending in zip(rows, found, strict=True) if pending
+            }
+            if not rows or time.monotonic() > give_up_at:
+                return rows
+            await asyncio.sleep(pause)
+            pause *= 2
 
     @property
     def _identity(self) -> Identity:

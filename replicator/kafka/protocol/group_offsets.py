@@ -1,4 +1,5 @@
-"""OffsetFetch of many groups at once (version 8): all that each group has committed.
+"""OffsetFetch of many groups at once (version 8): all that each group has committed, or whether
+offsets of some partitions are pending.
 
 A broker answers for the groups that it coordinates, and names all others with an error code.
 Thousands of rows are read in place: aiokafka's types take ten times as long.
@@ -7,8 +8,8 @@ Thousands of rows are read in place: aiokafka's types take ten times as long.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 
@@ -32,10 +33,12 @@ class GroupOffsets:
 
     Args:
         code: Kafka's error code; 0 where the commits are known.
+        refused: partitions without an answer, by topic and number, with the error code.
     """
 
     code: int
     commits: Commits
+    refused: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
 
 class GroupOffsetsResponse(Response):
@@ -86,6 +89,20 @@ class GroupOffsetsRequest(Request[GroupOffsetsStruct]):
         return request_struct_class([(group, None, {}) for group in self._groups], False, {})
 
 
+class PendingOffsetsRequest(Request[GroupOffsetsStruct]):
+    """Committed offsets of some partitions of a group; those that a transaction is about to
+    replace are refused with UNSTABLE_OFFSET_COMMIT (KIP-447)."""
+
+    API_KEY = 9
+
+    def __init__(self, group: str, partitions: Iterable[tuple[str, Sequence[int]]]):
+        self._group = group
+        self._partitions: list[Any] = [(topic, list(numbers), {}) for topic, numbers in partitions]
+
+    def build(self, request_struct_class: type[GroupOffsetsStruct]) -> GroupOffsetsStruct:
+        return request_struct_class([(self._group, self._partitions, {})], True, {})
+
+
 class _Reader:
     """Reader of fields in the encoding with tags."""
 
@@ -131,6 +148,7 @@ class _Reader:
 def _group(reader: _Reader) -> tuple[str, GroupOffsets]:
     group = reader.text()
     commits: Commits = {}
+    refused: dict[tuple[str, int], int] = {}
     for _ in range(reader.count()):
         topic = reader.text()
         places = commits[topic] = []
@@ -139,12 +157,14 @@ def _group(reader: _Reader) -> tuple[str, GroupOffsets]:
             reader.skip_text()
             (code,) = reader.unpack(_CODE)
             reader.skip_tags()
-            if offset >= 0 and not code:
+            if code:
+                refused[topic, partition] = code
+            elif offset >= 0:
                 places.append((partition, offset))
         reader.skip_tags()
     (code,) = reader.unpack(_CODE)
     reader.skip_tags()
-    return group, GroupOffsets(code, commits)
+    return group, GroupOffsets(code, commits, refused)
 
 
 def _read(data: BytesIO | bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from aiokafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
@@ -13,7 +14,12 @@ from aiokafka.protocol.transaction import (
 
 from replicator.kafka.client.cluster import GROUP
 from replicator.kafka.protocol.error_codes import Code, named
-from replicator.kafka.protocol.group_offsets import GroupOffsets, GroupOffsetsRequest
+from replicator.kafka.protocol.group_offsets import (
+    Commits,
+    GroupOffsets,
+    GroupOffsetsRequest,
+    PendingOffsetsRequest,
+)
 from replicator.kafka.protocol.metadata import MetadataRequest
 from tests.world.contracts.dialogue import BUSY, Dialogue
 from tests.world.contracts.transactions import identity
@@ -71,6 +77,9 @@ class _Groups:
         codes = await self._codes(request, lambda answer: answer.errors)
         text = "offsets in a transaction, one with metadata that are too long"
         talk.step(text, {talk.topic: "OFFSET_METADATA_TOO_LARGE", ELSEWHERE: "NONE"}, codes)
+        text = "a pending offset, and a refused one, where stable ones are asked for"
+        unstable = {(ELSEWHERE, 0): int(Code.UNSTABLE_OFFSET_COMMIT)}
+        talk.step(text, (unstable, {talk.topic: [], ELSEWHERE: []}), await self._stable())
         commit = EndTxnRequest(*identity(holder), True)
         talk.step("the commit", "NONE", await talk.transaction(name, commit))
 
@@ -81,6 +90,8 @@ class _Groups:
         text = "the offset with the longest metadata"
         talk.step(text, (8, LONGEST, 0), await self._committed(ELSEWHERE))
         talk.step("the refused offset", NOTHING, await self._committed())
+        text = "both, where stable ones are asked for"
+        talk.step(text, ({}, {talk.topic: [], ELSEWHERE: [(0, 8)]}), await self._stable())
 
     async def plain(self) -> None:
         talk = self._talk
@@ -114,11 +125,20 @@ class _Groups:
         _, offset, metadata, code = answer.topics[0][1][0]
         return offset, metadata, code
 
+    async def _stable(self) -> tuple[Mapping[tuple[str, int], int], Commits]:
+        """Returns error codes and offsets of both partitions, as requests for stable ones get
+        them."""
+        rows = [(self._talk.topic, [0]), (ELSEWHERE, [0])]
+        found = await self._answered(PendingOffsetsRequest(self._group, rows))
+        return found.refused, found.commits
+
     async def _all(self) -> GroupOffsets:
+        return await self._answered(GroupOffsetsRequest([self._group]))
+
+    async def _answered(self, request: Any) -> GroupOffsets:
         def codes(answer: Any) -> list[int]:
             return [it.code for it in answer.groups.values()]
 
-        request = GroupOffsetsRequest([self._group])
         ask = self._talk.client.ask_coordinator
         answer = await ask(GROUP, self._group, request, codes)
         found: GroupOffsets = answer.groups[self._group]

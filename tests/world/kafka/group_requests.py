@@ -85,20 +85,24 @@ class Groups:
     """Committed offsets of the groups of one partition."""
 
     shown: dict[str, dict[Place, tuple[int, str]]] = field(default_factory=dict)
-    pending: dict[int, list[OffsetCommit]] = field(default_factory=dict)
+    pending: dict[int, list[tuple[int, OffsetCommit]]] = field(default_factory=dict)
+    """Commits of open transactions by producer id, each with its offset."""
+    written_at: dict[tuple[str, Place], int] = field(default_factory=dict)
+    """Offset at which what is shown was written."""
     committed_at: dict[tuple[str, Place], float] = field(default_factory=dict)
 
 
 def _step(groups: Groups, batch: Batch) -> None:
     """Applies a batch (OffsetMetadataManager.replay, replayEndTransactionMarker)."""
     if batch.is_marker:
-        for commit in groups.pending.pop(batch.producer_id, []):
+        for at, commit in groups.pending.pop(batch.producer_id, []):
             if batch.is_commit:
-                _show(groups, commit)
+                _show(groups, commit, at)
     elif batch.is_transactional:
-        groups.pending.setdefault(batch.producer_id, []).append(batch.value)
+        pending = groups.pending.setdefault(batch.producer_id, [])
+        pending.append((batch.base_offset, batch.value))
     elif isinstance(batch.value, OffsetCommit):
-        _show(groups, batch.value)
+        _show(groups, batch.value, batch.base_offset)
     elif isinstance(batch.value, CommitsExpired):
         groups.shown.get(batch.value.group, {}).pop(batch.value.place, None)
     elif isinstance(batch.value, TopicDeletion):
@@ -107,9 +111,14 @@ def _step(groups: Groups, batch: Batch) -> None:
                 del rows[place]
 
 
-def _show(groups: Groups, commit: OffsetCommit) -> None:
-    groups.shown.setdefault(commit.group, {}).update(commit.rows)
-    groups.committed_at |= {(commit.group, place): commit.at for place, _ in commit.rows}
+def _show(groups: Groups, commit: OffsetCommit, at: int) -> None:
+    """Shows a commit, but for rows of which a later one is shown."""
+    shown = groups.shown.setdefault(commit.group, {})
+    for place, row in commit.rows:
+        key = (commit.group, place)
+        if place not in shown or groups.written_at.get(key, -1) < at:
+            shown[place], groups.written_at[key] = row, at
+            groups.committed_at[key] = commit.at
 
 
 def committed(broker: Broker, partition: Partition) -> Groups:
@@ -153,7 +162,7 @@ async def write_commits(
 
 async def offset_fetch(broker: Broker, asked: Asked) -> Any:
     if asked.version >= 8:
-        return _many(broker, asked.body.groups)
+        return _many(broker, asked.body.groups, is_stable=asked.body.require_stable)
     group, topics = asked.body.consumer_group, asked.body.topics
     code, known = _of_group(broker, group)
     if topics is None:
@@ -173,6 +182,33 @@ def _of_group(broker: Broker, group: str) -> tuple[int, dict[Place, tuple[int, s
     return Code.NONE, committed(broker, partition).shown.get(group, {})
 
 
+def _stable(broker: Broker, group: str, asked: Any) -> Any:
+    """Answers about some partitions of a group; those with pending offsets are refused
+    (OffsetMetadataManager.hasPendingTransactionalOffsets)."""
+    code, known = _of_group(broker, group)
+    pending: set[Place] = set()
+    if not code:
+        groups = committed(broker, coordinator(broker, GROUPS, group))
+        pending = {
+            place
+            for commits in groups.pending.values()
+            for _, commit in commits
+            if commit.group == group
+            for place, _ in commit.rows
+        }
+    topics = []
+    for topic, numbers, _ in asked if not code else ():
+        rows: list[Any] = []
+        for number in numbers:
+            if (topic, number) in pending:
+                rows.append((number, -1, -1, "", Code.UNSTABLE_OFFSET_COMMIT, {}))
+            else:
+                offset, text = known.get((topic, number), (-1, ""))
+                rows.append((number, offset, -1, text, Code.NONE, {}))
+        topics.append((topic, rows, {}))
+    return (group, topics, code, {})
+
+
 def _by_topic(places: Iterable[Place]) -> list[tuple[str, list[int]]]:
     topics: dict[str, list[int]] = {}
     for topic, number in sorted(places):
@@ -180,9 +216,12 @@ def _by_topic(places: Iterable[Place]) -> list[tuple[str, list[int]]]:
     return list(topics.items())
 
 
-def _many(broker: Broker, groups: Any) -> bytes:
+def _many(broker: Broker, groups: Any, *, is_stable: bool) -> bytes:
     answers = []
-    for group, _, _ in groups:
+    for group, asked, _ in groups:
+        if is_stable:
+            answers.append(_stable(broker, group, asked))
+            continue
         code, found = _of_group(broker, group)
         topics = [
             (topic, [(n, found[topic, n][0], -1, found[topic, n][1], 0, {}) for n in numbers], {})

@@ -83,7 +83,7 @@ class Retention:
         pending = {
             (commit.group, place)
             for commits in groups.pending.values()
-            for commit in commits
+            for _, commit in commits
             for place, _ in commit.rows
         }
         return [

@@ -10,7 +10,12 @@ from aiokafka.protocol.transaction import AddOffsetsToTxnRequest, EndTxnRequest
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Fenced
-from replicator.kafka.client.fenced_committer import FencedCommitter, Identity, NotCommitted
+from replicator.kafka.client.fenced_committer import (
+    SETTLING_ABORTS_MAX,
+    FencedCommitter,
+    Identity,
+    NotCommitted,
+)
 from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.replicator.kafka.client.coordinator import Coordinator, GroupRows
@@ -76,7 +81,7 @@ async def test_offsets_whose_effects_fail_are_never_shown():
     with pytest.raises(Answered):
         await committer.commit({"g": [NEW]}, is_old, effects)
     await committer.commit({"h": [OTHER]}, is_old)
-    assert [is_commit for is_commit, _ in coordinator.ended] == [False, True]
+    assert [is_commit for is_commit, _ in coordinator.ended] == [False, False, True]
     assert coordinator.shown["g", "t", 0] == OffsetAndMetadata(1, "old")
 
 
@@ -124,8 +129,8 @@ async def test_a_missing_topic_commits_nothing_and_the_next_commit_is_complete()
     with pytest.raises(NotCommitted):
         await committer.commit({"h": [OTHER], "g": [NEW]}, is_old)
     await committer.commit({"h": [OTHER]}, is_old)
-    assert [is_commit for is_commit, _ in coordinator.ended] == [False, True]
-    assert coordinator.ended[1][1] == {"h": [OTHER]}
+    assert [is_commit for is_commit, _ in coordinator.ended] == [False, False, True]
+    assert coordinator.ended[2][1] == {"h": [OTHER]}
 
 
 async def test_a_topic_deleted_after_a_part_was_committed_raises_another_error():
@@ -192,3 +197,64 @@ async def test_an_unknown_error_of_another_request_is_told_at_once():
     with pytest.raises(Answered, match="UNKNOWN_SERVER_ERROR"):
         await committed(coordinator, {"g": [NEW]})
     assert not coordinator.ended
+
+
+async def refused(_: Identity) -> None:
+    raise Answered("Produce", [Code.MESSAGE_TOO_LARGE])
+
+
+@pytest.mark.parametrize("left_out", range(4))
+async def test_aborted_offsets_whose_markers_are_left_out_are_never_shown(left_out):
+    """The marker of the next commit would show them (KAFKA-20734)."""
+    coordinator = Coordinator({"g": [OLD]}, [], aborts_left_out=[{"g"}] * left_out)
+    committer = impatient(coordinator)
+    with pytest.raises(Answered):
+        await committer.commit({"g": [NEW]}, is_old, refused)
+    await committer.commit({"g": [OTHER]}, is_old)
+    assert coordinator.shown["g", "t", 1] == OffsetAndMetadata(7, "other")
+    assert coordinator.shown["g", "t", 0] == OffsetAndMetadata(1, "old")
+
+
+@pytest.mark.parametrize("left_out", range(3))
+async def test_offsets_of_a_former_holder_are_never_shown(left_out):
+    """It died amid a transaction, and the fence ended it without its marker."""
+    coordinator = Coordinator(
+        {"g": [OLD]}, [], aborts_left_out=[{"g"}] * left_out, pending={"g": [NEW]}
+    )
+    committer = await impatient(coordinator).open()
+    await committer.commit({"g": [OTHER]}, is_old)
+    assert coordinator.shown["g", "t", 1] == OffsetAndMetadata(7, "other")
+    assert coordinator.shown["g", "t", 0] == OffsetAndMetadata(1, "old")
+
+
+async def test_a_new_producer_id_settles_nothing():
+    coordinator = Coordinator({"g": [OLD]}, [], epoch=0)
+    committer = await impatient(coordinator).open()
+    await committer.commit({"g": [NEW]}, is_old)
+    assert [is_commit for is_commit, _ in coordinator.ended] == [True]
+
+
+async def test_a_group_is_settled_once():
+    coordinator = Coordinator({"g": [OLD], "h": []}, [])
+    committer = await impatient(coordinator).open()
+    await committer.commit({"g": [NEW]}, is_old)
+    await committer.commit({"g": [NEXT], "h": [OTHER]}, is_old)
+    await committer.commit({"h": [OTHER], "g": [NEXT]}, is_old)
+    ended = [(is_commit, sorted(rows)) for is_commit, rows in coordinator.ended]
+    assert ended == [
+        (False, ["g"]),
+        (True, ["g"]),
+        (False, ["h"]),
+        (True, ["g", "h"]),
+        (True, ["g", "h"]),
+    ]
+
+
+async def test_a_marker_that_another_producer_lacks_for_ever_delays_a_commit_and_no_more():
+    coordinator = Coordinator({"g": [OLD]}, [], stuck={"g"})
+    committer = await impatient(coordinator).open()
+    await committer.commit({"g": [NEW]}, is_old)
+    await committer.commit({"g": [NEXT]}, is_old)
+    ends = [is_commit for is_commit, _ in coordinator.ended]
+    assert ends == [False] * SETTLING_ABORTS_MAX + [True, True]
+    assert coordinator.shown["g", "t", 0] == OffsetAndMetadata(3, "next")

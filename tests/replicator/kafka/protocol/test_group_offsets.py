@@ -11,6 +11,7 @@ from replicator.kafka.protocol.group_offsets import (
     GroupOffsets,
     GroupOffsetsRequest,
     GroupOffsetsResponse,
+    PendingOffsetsRequest,
 )
 
 ANSWER = Schema(
@@ -48,6 +49,12 @@ def test_the_request_asks_for_everything_that_the_groups_have_committed():
     assert struct.encode() == b"\x03\x02g\x00\x00\x02h\x00\x00\x00\x00"
 
 
+def test_the_request_for_pending_offsets_asks_for_stable_ones():
+    struct = PendingOffsetsRequest("g", [("t", [3])]).prepare({9: (0, 9)})
+    assert (struct.API_VERSION, struct.FLEXIBLE_VERSION) == (8, True)
+    assert struct.encode() == b"\x02\x02g\x02\x02t\x02\x00\x00\x00\x03\x00\x00\x01\x00"
+
+
 def test_commits_are_read_by_group_and_topic():
     long_text = "x" * 300
     found = answer(
@@ -65,6 +72,11 @@ def test_commits_are_read_by_group_and_topic():
 def test_a_partition_without_a_commit_and_one_with_an_error_are_left_out():
     found = answer(("g", [("t", [row(0, -1), row(1, 5, code=3), row(2, 6)], {})], 0, {}))
     assert found.groups["g"].commits == {"t": [(2, 6)]}
+
+
+def test_partitions_with_an_error_are_named():
+    found = answer(("g", [("t", [row(0, -1, code=88), row(1, 5)], {})], 0, {})).groups["g"]
+    assert (found.refused, found.commits) == ({("t", 0): 88}, {"t": [(1, 5)]})
 
 
 def test_a_group_of_another_coordinator_has_an_error_and_no_commits():

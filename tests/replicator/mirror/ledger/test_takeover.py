@@ -340,6 +340,8 @@ class Split(Cluster):
             case "OffsetFetchRequest":
                 row = (0, *self._knows[node], 0)
                 return SimpleNamespace(error_code=0, topics=[(ONE.topic, [row])])
+            case "PendingOffsetsRequest":
+                return SimpleNamespace(groups={})
             case "TxnOffsetCommitRequest":
                 code = Code.COORDINATOR_NOT_AVAILABLE if node == 1 else 0
                 self._was_refused |= node == 1
