@@ -85,13 +85,16 @@ def parked_intent(partition: WithoutIntent, loss: Loss, free_id: str) -> Intent:
 def _advice(partition: WithoutIntent, stored: Stored) -> str:
     """Returns where to go on, as far as anything tells, within an intent's room for it."""
     noted = partition.remembered
-    known = [noted.offset] if noted else []
-    known += [] if stored.next_offset is None else [stored.next_offset]
+    name = (noted.incarnation, noted.log_begin, noted.former) if noted else (0, 0, 0)
+    next_offset = stored.next_in(*name)
+    # Of a later log than the one that was noted, the note says nothing.
+    known = [noted.offset] if noted and not stored.is_later(noted.incarnation) else []
+    known += [] if next_offset is None else [next_offset]
     told = f"{partition.expiry}"
     if noted:
         told += f", noted at {noted.offset}"
-    if stored.next_offset is not None:
-        told += f", stored below {stored.next_offset}"
+    if next_offset is not None:
+        told += f", stored below {next_offset}"
     if stored.doubt:
         told += f", {stored.doubt}"
     return f"--restart-at {max(known)} goes on ({told})" if known else f"--restart-at ({told})"

@@ -30,7 +30,8 @@ from replicator.runtime.run_in_thread import run_in_thread
 LISTED_MAX = 100_000
 """Objects of a topic that are listed; more prove nothing else."""
 Found = Mapping[TopicPartition, Stored]
-Ends = dict[TopicPartition, int]
+Ends = dict[TopicPartition, dict[int, int]]
+"""Offsets by partition and incarnation of its log."""
 
 
 async def stored(
@@ -53,8 +54,8 @@ async def stored(
         # A bucket lists where an object begins; where it ends was told.
         told, doubt = await _told(feed, str(name), cluster) if is_thorough or begins else ({}, "")
         return {
-            place: combined(
-                told.get(place), begins.get(place), away or doubt, is_passing=bool(away)
+            place: of_logs(
+                told.get(place, {}), begins.get(place, {}), away or doubt, is_passing=bool(away)
             )
             for place in places
         }
@@ -98,8 +99,8 @@ async def _told(feed: ObjectFeed, name: str, cluster: Cluster) -> tuple[Ends, st
                 continue
             of = told.log if isinstance(told, Forgotten) else told
             if of.cluster == name:
-                place = TopicPartition(of.topic, of.partition)
-                ends[place] = max(told.end, ends.get(place, 0))
+                of_place = ends.setdefault(TopicPartition(of.topic, of.partition), {})
+                of_place[of.incarnation] = max(told.end, of_place.get(of.incarnation, 0))
     return ends, "" if ends else f"no object was told of in {objects_topic(feed.name)}"
 
 
@@ -130,13 +131,31 @@ def _last_begins(store: ObjectStore, prefix: str, topic: str) -> Ends:
             break
         name = parsed(each.key, prefix)
         if name is not None:
-            place = TopicPartition(topic, name.partition)
-            found[place] = max(name.begin, found.get(place, 0))
+            of_place = found.setdefault(TopicPartition(topic, name.partition), {})
+            of_place[name.incarnation] = max(name.begin, of_place.get(name.incarnation, 0))
     return found
 
 
+def of_logs(
+    ends: Mapping[int, int], begins: Mapping[int, int], doubt: str, *, is_passing: bool
+) -> Stored:
+    """Returns what is stored of a partition, by the incarnations of its logs (see `combined`).
+
+    The doubt is about its last log.
+    """
+    logs = sorted({*ends, *begins})
+    if not logs:
+        return combined(None, None, doubt, is_passing=is_passing)
+    found = {
+        log: combined(ends.get(log), begins.get(log), doubt, is_passing=is_passing) for log in logs
+    }
+    known = {log: it.next_offset for log, it in found.items() if it.next_offset is not None}
+    last = found[logs[-1]]
+    return Stored(max(known.values()), last.doubt, last.is_passing, known)
+
+
 def combined(end: int | None, begin: int | None, doubt: str, *, is_passing: bool) -> Stored:
-    """Returns what is stored of a partition.
+    """Returns what is stored of a log.
 
     Args:
         end: of the last object that was told of.

@@ -16,6 +16,7 @@ from aggregator.store.identifier import quoted
 from aggregator.store.replica import Replica
 from aggregator.store.schema_reader import TableFacts, read_tables
 from aggregator.store.shard_store import DRIVER_ERRORS, ShardStore
+from aggregator.tables.table_schema import INCARNATION
 from balancer.plan import TopicPartition
 from replicator.runtime.error_text import error_text
 
@@ -29,6 +30,10 @@ ENDS = """
 SELECT _topic, _partition, toInt64(max(_offset)) + 1 FROM {table}
 WHERE _cluster = %(cluster)s AND _topic IN %(topics)s GROUP BY _topic, _partition
 """
+ENDS_BY_LOG = f"""
+SELECT _topic, _partition, toInt64(max(_offset)) + 1, {INCARNATION} FROM {{table}}
+WHERE _cluster = %(cluster)s AND _topic IN %(topics)s GROUP BY _topic, _partition, {INCARNATION}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +43,13 @@ class TableSight:
     Args:
         flaw: why a missing row proves nothing; empty if it does.
         ends: behind the last row of each partition that has any.
+        by_log: the same by the incarnations of its logs; empty where the table does not tell them
+            apart: all rows are of the first one.
     """
 
     flaw: str = ""
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    by_log: Mapping[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +84,14 @@ def judged(place: TopicPartition, looks: Sequence[ReplicaLook], *, is_by_topic: 
     """Returns what the replicas have of a partition, and whether that is all there can be."""
     names = {name for look in looks for name in look.tables}
     tables = {place.topic} if is_by_topic else names
-    ends = [
-        sight.ends[place]
-        for look in looks
-        for name, sight in look.tables.items()
-        if name in tables and place in sight.ends
-    ]
+    ends: dict[int, int] = {}
+    for look in looks:
+        for name, sight in look.tables.items():
+            if name in tables and place in sight.ends:
+                for incarnation, end in (sight.by_log.get(place) or {0: sight.ends[place]}).items():
+                    ends[incarnation] = max(end, ends.get(incarnation, 0))
     doubt, is_passing = _doubt(tables, looks)
-    return Stored(max(ends, default=None), doubt, is_passing)
+    return Stored(max(ends.values(), default=None), doubt, is_passing, ends)
 
 
 def _doubt(tables: Collection[str], looks: Iterable[ReplicaLook]) -> tuple[str, bool]:
@@ -161,12 +169,15 @@ def _sight(
     is_counted = "MergeTree" in engine
     if is_counted and not rows:
         return TableSight("is empty")
-    ends: dict[TopicPartition, int] = {}
-    query = ENDS.format(table=table.replace("%", "%%"))
+    by_log: dict[TopicPartition, dict[int, int]] = {}
+    query = ENDS_BY_LOG if INCARNATION in columns else ENDS
+    query = query.format(table=table.replace("%", "%%"))
     for begin in range(0, len(topics), TOPICS_PER_QUERY):
         some = tuple(topics[begin : begin + TOPICS_PER_QUERY])
-        for topic, partition, end in client.execute(query, {"cluster": cluster, "topics": some}):
-            ends[TopicPartition(topic, partition)] = end
+        for row in client.execute(query, {"cluster": cluster, "topics": some}):
+            topic, partition, end, *log = row
+            by_log.setdefault(TopicPartition(topic, partition), {})[log[0] if log else 0] = end
+    ends = {place: max(each.values()) for place, each in by_log.items()}
     if not is_counted:
-        return TableSight("keeps its rows elsewhere", ends)
-    return TableSight("has a TTL" if " TTL " in engine else "", ends)
+        return TableSight("keeps its rows elsewhere", ends, by_log)
+    return TableSight("has a TTL" if " TTL " in engine else "", ends, by_log)

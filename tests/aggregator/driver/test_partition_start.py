@@ -27,6 +27,8 @@ UNKNOWN = WithoutIntent(
     expiry=ProgressExpiry(604_800.0, 604_800.0, is_known=True),
 )
 NOTED = replace(UNKNOWN, was_adopted=True, remembered=Remembered(TOPIC, 200, 1))
+IN_LATER = replace(NOTED, remembered=Remembered(TOPIC, 200, 1, 9))
+BEHIND_CUT = replace(NOTED, remembered=Remembered(TOPIC, 200, 1, 9, 220, 7))
 NONE = Stored()
 DOUBT = Stored(doubt="table t is empty")
 
@@ -85,6 +87,18 @@ def test_a_log_that_never_had_a_record_needs_no_proof():
         (NOTED, NONE, "--restart-at 200 "),
         (NOTED, Stored(250), "--restart-at 250 "),
         (NOTED, Stored(150), "--restart-at 200 "),
+        (NOTED, Stored(250, ends={0: 250}), "--restart-at 250 "),
+        # A former log was longer.
+        (IN_LATER, Stored(250, ends={0: 250}), "--restart-at 200 "),
+        (IN_LATER, Stored(250, ends={0: 250, 9: 210}), "--restart-at 210 "),
+        (IN_LATER, Stored(250, ends={0: 250, 9: 150}), "--restart-at 200 "),
+        # What is below a cut has the name of the former log.
+        (BEHIND_CUT, Stored(250, ends={7: 250}), "--restart-at 220 "),
+        (BEHIND_CUT, Stored(250, ends={0: 250, 7: 215}), "--restart-at 215 "),
+        (BEHIND_CUT, Stored(250, ends={7: 250, 9: 230}), "--restart-at 230 "),
+        # The note is of a former log.
+        (NOTED, Stored(250, ends={0: 250, 9: 30}), "--restart-at 30 "),
+        (replace(NOTED, remembered=None), Stored(250, ends={0: 250, 9: 30}), "--restart-at 30 "),
         (replace(NOTED, remembered=None), Stored(250), "--restart-at 250 "),
         (replace(NOTED, remembered=None), NONE, "--restart-at ("),
         (replace(NOTED, is_memory_whole=True, log_end=0), NONE, "--restart-at 200 "),

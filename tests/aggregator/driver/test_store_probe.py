@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aggregator.driver.store_probe import combined, stored
+from aggregator.driver.store_probe import combined, of_logs, stored
 from aggregator.intents.stored import Stored
 from aggregator.loader.object_records import told_place
 from aggregator.objects.forgotten import Forgotten, Log
@@ -41,6 +41,14 @@ def test_what_was_told_counts_unless_a_later_object_is_listed(end, begin, next_o
 
 def test_a_bucket_that_does_not_answer_is_a_doubt_that_passes():
     assert combined(None, None, "away", is_passing=True) == Stored(None, "away", True)
+
+
+def test_each_log_of_a_partition_has_an_end_of_its_own():
+    """The log of today may be shorter than a former one."""
+    found = of_logs({0: 90, 5: 20}, {0: 80, 5: 20}, "", is_passing=False)
+    assert (found.next_offset, found.ends) == (90, {0: 90, 5: 21})
+    assert found.doubt.startswith("an object begins at 20")
+    assert of_logs({}, {}, "nothing told", is_passing=False) == Stored(None, "nothing told")
 
 
 class Topic:
@@ -82,11 +90,11 @@ def test_a_partition_whose_objects_are_all_forgotten_is_not_taken_for_a_new_one(
     one = told(0, 40)
     forgotten = Forgotten(Log(str(EAST), "t", 0)).with_objects([one], 1)
     tombstone, record = (one.key.encode(), None), (forgotten.key, forgotten.encode())
-    assert probed((one.key.encode(), one.encode()), record, tombstone) == Stored(40)
-    assert probed(record, tombstone) == Stored(40)
-    assert probed(record) == Stored(40)
+    assert probed((one.key.encode(), one.encode()), record, tombstone).next_offset == 40
+    assert probed(record, tombstone).next_offset == 40
+    assert probed(record) == Stored(40, ends={0: 40})
     later = told(40, 50)
-    assert probed(record, tombstone, (later.key.encode(), later.encode())) == Stored(50)
+    assert probed(record, tombstone, (later.key.encode(), later.encode())).next_offset == 50
 
 
 def test_what_was_forgotten_of_another_partition_or_cluster_proves_nothing_of_this_one():

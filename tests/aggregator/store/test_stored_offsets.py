@@ -69,3 +69,14 @@ def test_views_beside_a_table_are_not_asked_and_are_no_doubt():
     assert tables_to_ask(facts, None).keys() == {"hits"}
     assert tables_to_ask(facts, ["daily", "hits"]).keys() == {"hits"}
     assert not tables_to_ask(facts, ["daily"])
+
+
+def test_each_log_of_a_partition_has_an_end_of_its_own():
+    """The log of today may be shorter than a former one."""
+    first = TableSight(ends={PLACE: 90}, by_log={PLACE: {0: 90, 5: 20}})
+    second = TableSight(ends={PLACE: 30}, by_log={PLACE: {5: 30}})
+    found = judged(PLACE, [look(one=first, two=second)], is_by_topic=False)
+    assert (found.next_offset, found.ends) == (90, {0: 90, 5: 30})
+    untold = TableSight(ends={PLACE: 95})
+    found = judged(PLACE, [look(one=first, two=untold)], is_by_topic=False)
+    assert found.ends == {0: 95, 5: 20}
