@@ -3,6 +3,9 @@
 from types import SimpleNamespace
 from uuid import uuid4
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from balancer.plan import TopicPartition
 from replicator.config.settings import TopicSettings
 from replicator.config.topology import Route
@@ -10,6 +13,7 @@ from replicator.mirror.topics.topic_plan import Carried, TopicPlan
 from replicator.mirror.topics.topic_sync import Ends, TopicSync, by_route, with_remembered
 from replicator.mirror.topics.written_log import WrittenLog
 from replicator.notices.conditions import Conditions
+from tests.replicator.mirror.topics.config_history import HISTORIES, History, Step
 from tests.replicator.mirror.topics.played_cluster import PlayedCluster
 
 WEST, EAST = Route("west", "east"), Route("east", "east")
@@ -106,3 +110,14 @@ def test_a_raised_limit_counts_before_brokers_show_it():
     sync.advance({WEST: dict.fromkeys(sync.awaited()[WEST], 0)})
     sync.round()
     assert sync.limits == {"orders": 2000000}, "a segment takes no larger batch"
+
+
+@settings(max_examples=max(300, settings().max_examples))
+@given(HISTORIES, st.booleans(), st.sampled_from([{}, {"retention.ms": "9000"}]))
+def test_the_target_keeps_what_its_sources_keep_and_what_operators_set_whatever_comes_when(
+    steps: list[Step], has_two: bool, west_brokers: dict[str, str]
+) -> None:
+    history = History(["west", "east"] if has_two else ["west"], west_brokers)
+    for step in steps:
+        history.play(*step)
+    history.check_end()
