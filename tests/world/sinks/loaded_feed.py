@@ -163,10 +163,14 @@ class LoadedFeed:
 
     async def end_driver(self, *, is_killed: bool) -> None:
         """Ends the driver. One that is killed notes nothing."""
+        driver = self.drivers[-1]
         if is_killed:
-            self.drivers[-1].kill()
+            driver.kill()
+        elif driver.main is not None:
+            driver.main.cancel()
+        await asyncio.gather(*filter(None, [driver.main]), return_exceptions=True)
         await self._in_driver(self.leadership.close())
-        self.drivers[-1].kill()
+        driver.kill()
 
     def keep_looking(self) -> None:
         """Has the driver look for partitions again and again."""
@@ -176,17 +180,19 @@ class LoadedFeed:
         leadership = self.leadership
         keeping = asyncio.create_task(leadership.keep())
         with suppress(Fenced, ProducerStateLost, TermSuperseded):
-            while not keeping.done():
-                try:
-                    await leadership.partitions()
-                except (Fenced, ProducerStateLost):
-                    break
-                except (AdminError, Answered, Unreachable, OSError):
-                    pass
-                pause = min(LOOK_SECONDS, leadership.pause_seconds)
-                await asyncio.wait([keeping], timeout=pause)
-            keeping.cancel()
-            await asyncio.gather(keeping, return_exceptions=True)
+            try:
+                while not keeping.done():
+                    try:
+                        await leadership.partitions()
+                    except (Fenced, ProducerStateLost):
+                        break
+                    except (AdminError, Answered, Unreachable, OSError):
+                        pass
+                    pause = min(LOOK_SECONDS, leadership.pause_seconds)
+                    await asyncio.wait([keeping], timeout=pause)
+            finally:
+                keeping.cancel()
+                await asyncio.gather(keeping, return_exceptions=True)
         self.driver_ended()
 
     async def _asked(self, *asked: Any) -> Mapping[TopicPartition, Stored]:
