@@ -1,5 +1,7 @@
-"""Posting of a region's feeds: the input of the next epoch, left by the driver. A small file that is
-replaced as a whole."""
+"""Posting of a region's feeds: the input of the next epoch, left by the driver.
+
+A small file that is replaced as a whole.
+"""
 
 from __future__ import annotations
 

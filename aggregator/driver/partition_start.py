@@ -7,14 +7,18 @@ rows. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from aggregator.driver.adoption_memory import Remembered
 from aggregator.intents.intent import Intent
-from aggregator.intents.stored import Stored
+from aggregator.intents.stored import LogName, Stored
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.client.progress_expiry import ProgressExpiry
+
+TABLE_CHARACTERS_MAX = 30
+"""Characters of a table's name that an advice has room for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +87,17 @@ def parked_intent(partition: WithoutIntent, loss: Loss, free_id: str) -> Intent:
 
 
 def _advice(partition: WithoutIntent, stored: Stored) -> str:
-    """Returns where to go on, as far as anything tells, within an intent's room for it."""
+    """Returns where to go on, as far as anything tells, within an intent's room for it.
+
+    Tables, and folders of objects, are not loaded up to the same offset. With several of them the
+    operator has two offsets to choose from, each with what it costs.
+    """
     noted = partition.remembered
-    name = (noted.incarnation, noted.log_begin, noted.former) if noted else (0, 0, 0)
-    next_offset = stored.next_in(*name)
+    log = LogName(noted.incarnation, noted.log_begin, noted.former) if noted else LogName()
+    next_offset = stored.next_in(log)
     # Of a later log than the one that was noted, the note says nothing.
-    known = [noted.offset] if noted and not stored.is_later(noted.incarnation) else []
-    known += [] if next_offset is None else [next_offset]
+    sure = noted.offset if noted and not stored.is_later(log.incarnation) else None
+    known = [each for each in (sure, next_offset) if each is not None]
     told = f"{partition.expiry}"
     if noted:
         told += f", noted at {noted.offset}"
@@ -97,7 +105,31 @@ def _advice(partition: WithoutIntent, stored: Stored) -> str:
         told += f", stored below {next_offset}"
     if stored.doubt:
         told += f", {stored.doubt}"
-    return f"--restart-at {max(known)} goes on ({told})" if known else f"--restart-at ({told})"
+    if not known:
+        return f"--restart-at ({told})"
+    high = max(known)
+    ends = stored.tables_in(log)
+    behind = sorted((end, name) for name, end in ends.items() if end < high)
+    lacking = "other folders" if stored.has_folders else _named([name for _, name in behind])
+    if not lacking:
+        return f"--restart-at {high} goes on ({told})"
+    # Below the note everything was loaded.
+    least = 0 if stored.has_folders else behind[0][0]
+    low = max(partition.log_start, least) if sure is None else sure
+    if low >= high:
+        return f"--restart-at {high} goes on ({told})"
+    return (
+        f"--restart-at {high} repeats none, may lose records of {lacking} from {low} on; "
+        f"--restart-at {low} may repeat others ({told})"
+    )
+
+
+def _named(tables: Sequence[str]) -> str:
+    """Returns the first of some tables, and how many more there are; empty for none."""
+    if not tables:
+        return ""
+    more = f" and {len(tables) - 1} more" if tables[1:] else ""
+    return f"{tables[0][:TABLE_CHARACTERS_MAX]}{more}"
 
 
 def _shown(offset: int | None) -> str:

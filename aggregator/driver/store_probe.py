@@ -7,6 +7,7 @@ topic `sluice.objects.<feed>`, and listed in the bucket.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from aggregator.driver.adoption_memory import read_topic
 from aggregator.intents.stored import Stored
@@ -14,7 +15,7 @@ from aggregator.loader import object_records
 from aggregator.loader.object_sink import trial_store
 from aggregator.objects.forgotten import Forgotten, Removed, decoded
 from aggregator.objects.object_name import parsed
-from aggregator.objects.told_object import UnreadableObject
+from aggregator.objects.told_object import ToldObject, UnreadableObject
 from aggregator.s3.answers import StoreProblem
 from aggregator.s3.object_store import ObjectStore
 from aggregator.store.shard_store import ShardStore, StoreTimeouts
@@ -32,6 +33,32 @@ LISTED_MAX = 100_000
 Found = Mapping[TopicPartition, Stored]
 Ends = dict[TopicPartition, dict[int, int]]
 """Offsets by partition and incarnation of its log."""
+
+
+@dataclass(slots=True)
+class ToldEnds:
+    """Ends of what was told of each partition.
+
+    Args:
+        doubt: why something may be missing; empty if nothing is.
+    """
+
+    doubt: str = ""
+    ends: Ends = field(default_factory=dict)
+    several: set[TopicPartition] = field(default_factory=set)
+    """Partitions with objects in several folders."""
+    _folders: dict[TopicPartition, str] = field(default_factory=dict)
+
+    def take(self, told: ToldObject | Forgotten) -> None:
+        """Takes in an object, or what was forgotten: its records were stored as well."""
+        of = told.log if isinstance(told, Forgotten) else told
+        place = TopicPartition(of.topic, of.partition)
+        ends = self.ends.setdefault(place, {})
+        ends[of.incarnation] = max(told.end, ends.get(of.incarnation, 0))
+        if isinstance(told, ToldObject):
+            folder = told.key.rpartition("/")[0]
+            if self._folders.setdefault(place, folder) != folder:
+                self.several.add(place)
 
 
 async def stored(
@@ -52,10 +79,16 @@ async def stored(
     if isinstance(feed, ObjectFeed):
         begins, away = await run_in_thread(_listed, feed, str(name), places, make_store)
         # A bucket lists where an object begins; where it ends was told.
-        told, doubt = await _told(feed, str(name), cluster) if is_thorough or begins else ({}, "")
+        told = await _told(feed, str(name), cluster) if is_thorough or begins else ToldEnds()
         return {
-            place: of_logs(
-                told.get(place, {}), begins.get(place, {}), away or doubt, is_passing=bool(away)
+            place: replace(
+                of_logs(
+                    told.ends.get(place, {}),
+                    begins.get(place, {}),
+                    away or told.doubt,
+                    is_passing=bool(away),
+                ),
+                has_folders=place in told.several,
             )
             for place in places
         }
@@ -83,25 +116,23 @@ def _in_tables(
     return found
 
 
-async def _told(feed: ObjectFeed, name: str, cluster: Cluster) -> tuple[Ends, str]:
-    """Returns the ends of the objects that the feed has told of, and why some may be missing.
-
-    Forgotten objects count: their records were stored, wherever they are now.
-    """
-    ends: Ends = {}
+async def _told(feed: ObjectFeed, name: str, cluster: Cluster) -> ToldEnds:
+    """Returns the ends of the objects that the feed has told of."""
+    found = ToldEnds()
     for number in range(object_records.PARTITIONS):
         async for key, value in read_topic(cluster, objects_topic(feed.name), number):
             try:
                 told = decoded(key or b"", value)
             except UnreadableObject as error:
-                return ends, str(error)
+                found.doubt = str(error)
+                return found
             if isinstance(told, Removed):
                 continue
-            of = told.log if isinstance(told, Forgotten) else told
-            if of.cluster == name:
-                of_place = ends.setdefault(TopicPartition(of.topic, of.partition), {})
-                of_place[of.incarnation] = max(told.end, of_place.get(of.incarnation, 0))
-    return ends, "" if ends else f"no object was told of in {objects_topic(feed.name)}"
+            if (told.log.cluster if isinstance(told, Forgotten) else told.cluster) == name:
+                found.take(told)
+    if not found.ends:
+        found.doubt = f"no object was told of in {objects_topic(feed.name)}"
+    return found
 
 
 def _listed(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from clickhouse_driver import Client
 
@@ -84,14 +85,20 @@ def judged(place: TopicPartition, looks: Sequence[ReplicaLook], *, is_by_topic: 
     """Returns what the replicas have of a partition, and whether that is all there can be."""
     names = {name for look in looks for name in look.tables}
     tables = {place.topic} if is_by_topic else names
-    ends: dict[int, int] = {}
+    by_table: dict[str, dict[int, int]] = {}
     for look in looks:
         for name, sight in look.tables.items():
             if name in tables and place in sight.ends:
-                for incarnation, end in (sight.by_log.get(place) or {0: sight.ends[place]}).items():
-                    ends[incarnation] = max(end, ends.get(incarnation, 0))
+                of_logs = sight.by_log.get(place) or {0: sight.ends[place]}
+                by_table[name] = _greater(by_table.get(name, {}), of_logs)
+    ends = reduce(_greater, by_table.values(), {})
     doubt, is_passing = _doubt(tables, looks)
-    return Stored(max(ends.values(), default=None), doubt, is_passing, ends)
+    return Stored(max(ends.values(), default=None), doubt, is_passing, ends, by_table)
+
+
+def _greater(ends: dict[int, int], others: Mapping[int, int]) -> dict[int, int]:
+    """Returns the greater end of each log."""
+    return {log: max(ends.get(log, 0), others.get(log, 0)) for log in {*ends, *others}}
 
 
 def _doubt(tables: Collection[str], looks: Iterable[ReplicaLook]) -> tuple[str, bool]:

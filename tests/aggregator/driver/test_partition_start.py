@@ -151,3 +151,71 @@ def test_a_partition_that_lost_its_intent_is_parked_under_the_name_of_its_log():
     parked = parked_intent(again, loss, "free")
     # The clock of the operator's host may have gone back.
     assert accepted(parked, LogToday(OTHER, 0, 300), "free", opened_at_ms=8).incarnation == 10
+
+
+@pytest.mark.parametrize(
+    ("partition", "stored", "advice"),
+    [
+        # As far as rows tell.
+        (
+            UNKNOWN,
+            Stored(250, tables={"hits": {0: 250}, "clicks": {0: 120}}),
+            "--restart-at 250 repeats none, may lose records of clicks from 120 on; "
+            "--restart-at 120 may repeat others (",
+        ),
+        (
+            UNKNOWN,
+            Stored(250, tables={"hits": {0: 250}, "clicks": {0: 120}, "taps": {0: 130}}),
+            "--restart-at 250 repeats none, may lose records of clicks and 1 more from 120 on; ",
+        ),
+        # What was noted is sure: below it a table without later rows lacks none.
+        (
+            NOTED,
+            Stored(250, tables={"hits": {0: 250}, "clicks": {0: 20}}),
+            "--restart-at 250 repeats none, may lose records of clicks from 200 on; "
+            "--restart-at 200 may repeat others (",
+        ),
+        (
+            NOTED,
+            Stored(150, tables={"hits": {0: 150}, "clicks": {0: 20}}),
+            "--restart-at 200 goes on (",
+        ),
+        (NOTED, Stored(250, tables={"hits": {0: 250}}), "--restart-at 250 goes on ("),
+        # Of a later log than the one that was noted: `clicks` has only rows of the former one.
+        (
+            NOTED,
+            Stored(250, "", False, {0: 250, 9: 30}, {"hits": {0: 250, 9: 30}, "clicks": {0: 240}}),
+            "--restart-at 30 repeats none, may lose records of clicks from 0 on; "
+            "--restart-at 0 may repeat others (",
+        ),
+        (UNKNOWN, Stored(250, tables={"hits": {0: 250}}), "--restart-at 250 goes on ("),
+        (
+            NOTED,
+            Stored(250, has_folders=True),
+            "--restart-at 250 repeats none, may lose records of other folders from 200 on; "
+            "--restart-at 200 may repeat others (",
+        ),
+        (
+            replace(UNKNOWN, log_start=40),
+            Stored(250, has_folders=True),
+            "--restart-at 250 repeats none, may lose records of other folders from 40 on; "
+            "--restart-at 40 may repeat others (",
+        ),
+    ],
+)
+def test_where_tables_or_folders_end_at_unlike_offsets_both_choices_are_told_with_their_cost(
+    partition, stored, advice
+):
+    loss = loss_of(partition, stored)
+    assert loss is not None and loss.detail.startswith(advice)
+
+
+def test_both_choices_are_in_a_parked_intent_whatever_the_names_are():
+    far = 10**12
+    tables = {"t" * 200: {0: far}, "u" * 200: {0: far + 1}, "v" * 200: {0: far + 9}}
+    partition = replace(NOTED, remembered=Remembered(TOPIC, far - 1, 1), log_end=far + 20)
+    loss = loss_of(partition, Stored(far + 9, "d" * 300, tables=tables))
+    assert loss is not None
+    detail = decode(*encode(parked_intent(partition, loss, "free"))).parked.detail
+    assert f"--restart-at {far + 9} repeats none" in detail
+    assert f"; --restart-at {far - 1} may repeat others" in detail

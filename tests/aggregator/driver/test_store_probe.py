@@ -105,3 +105,10 @@ def test_what_was_forgotten_of_another_partition_or_cluster_proves_nothing_of_th
 
 def test_a_record_that_cannot_be_read_is_a_doubt():
     assert "cannot be read" in probed((b"key", b"no object")).doubt
+
+
+def test_a_partition_with_objects_of_several_folders_is_known_as_one():
+    one, two = told(0, 40), told(10, 30, folder="hour=2")
+    records = [(each.key.encode(), each.encode()) for each in (one, two)]
+    assert probed(*records) == Stored(40, ends={0: 40}, has_folders=True)
+    assert probed(records[0]) == Stored(40, ends={0: 40})

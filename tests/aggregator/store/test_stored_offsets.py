@@ -80,3 +80,10 @@ def test_each_log_of_a_partition_has_an_end_of_its_own():
     untold = TableSight(ends={PLACE: 95})
     found = judged(PLACE, [look(one=first, two=untold)], is_by_topic=False)
     assert found.ends == {0: 95, 5: 20}
+
+
+def test_each_table_has_its_end_on_the_replica_that_has_most_of_it():
+    ends = [{"one": TableSight(ends={PLACE: 9}), "two": TableSight(ends={PLACE: 3})}]
+    ends.append({"one": TableSight(ends={PLACE: 7}), "two": TableSight(ends={PLACE: 5})})
+    found = judged(PLACE, [look(**each) for each in ends], is_by_topic=False)
+    assert (found.next_offset, found.tables) == (9, {"one": {0: 9}, "two": {0: 5}})
