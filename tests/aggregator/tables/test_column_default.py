@@ -15,6 +15,7 @@ from aggregator.tables.column_default import (
 )
 from aggregator.tables.column_type import column_type
 from aggregator.tables.table_schema import Column
+from tests.aggregator.tables.engine import texts_of
 
 NIGHT = 1_700_002_800_000 + 36_000_000
 """2023-11-15 09:00 in UTC, 18:00 in Tokyo."""
@@ -129,6 +130,7 @@ def test_a_constant_is_filled_in(kind, expression, expected):
         ("Tuple(a UInt8)", "CAST((1), 'Tuple(b UInt8)')"),
         ("Map(String, UInt8)", "['a']"),
         ("Map(String, UInt8)", "map('a', 300)"),
+        ("Date32", ""),
     ],
 )
 def test_other_expressions_are_left_to_the_server(kind, expression):
@@ -193,6 +195,13 @@ def test_a_record_of_a_far_year_is_of_the_last_day_that_the_server_has():
 def test_a_record_without_a_timestamp_is_of_1970():
     assert missing("DateTime", "now()", timestamp_ms=-1) == 0
     assert missing("Date", "today()", timestamp_ms=-1, timezone="America/New_York") == 0
+
+
+def test_the_empty_day_of_a_date32_is_known_to_the_server_alone():
+    assert texts_of("SELECT toInt32(defaultValueOfTypeName('Date32'))") != [["0"]]
+    assert not is_left_to_server(column("Nullable(Date32)", ""))
+    assert not is_left_to_server(column("Array(Date32)", ""))
+    assert not is_left_to_server(column("Date", ""))
 
 
 def test_values_that_are_there_stay():
