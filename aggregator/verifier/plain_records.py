@@ -101,7 +101,7 @@ for _name, _beyond in _BEYOND.items():
     LOGICAL_READERS[_name] = _or(LOGICAL_READERS[_name], _beyond)
 
 
-def _decimal(octets: bytes, schema: Mapping[str, Any], *_: Any) -> Decimal:
+def _decimal(octets: Any, schema: Any, *_: Any) -> Decimal:
     """Returns a decimal with all its digits; fastavro rounds one of more than its precision."""
     number = Decimal(int.from_bytes(octets, "big", signed=True))
     return _EXACT.scaleb(number, -int(schema.get("scale", 0)))
