@@ -147,13 +147,18 @@ def _record_time(kind: ColumnType, timestamp_ms: Ints, timezone: str) -> pa.Arra
     return pa.array(np.minimum(days, _LAST_DATE32).astype(np.int32))
 
 
+def _has_empty_day(kind: ColumnType) -> bool:
+    """Returns True if the type's default has an empty Date32: 1900, 1925 or 1970, by server."""
+    is_one = kind.base == "Date32" or any(_has_empty_day(each) for _, each in kind.fields)
+    return is_one and not kind.is_nullable and kind.element is None
+
+
 @lru_cache(maxsize=4096)
 def _constant(type_name: str, expression: str, timezone: str) -> pa.Scalar | None:
     """Returns the value of a constant expression; None for any other."""
     kind = column_type(type_name)
     if not expression:
-        # The day that an empty Date32 is differs between servers: 1900, 1925 or 1970.
-        return None if kind.base == "Date32" and not kind.is_nullable else zero(kind)
+        return None if _has_empty_day(kind) else zero(kind)
     try:
         return pa.array([constant(kind, expression, timezone)], kind.arrow)[0]
     except (NoConstant, ValueError, OverflowError):

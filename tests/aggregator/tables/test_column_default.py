@@ -131,6 +131,7 @@ def test_a_constant_is_filled_in(kind, expression, expected):
         ("Map(String, UInt8)", "['a']"),
         ("Map(String, UInt8)", "map('a', 300)"),
         ("Date32", ""),
+        ("Tuple(UInt8, Tuple(Date32, String))", ""),
     ],
 )
 def test_other_expressions_are_left_to_the_server(kind, expression):
@@ -201,6 +202,8 @@ def test_the_empty_day_of_a_date32_is_known_to_the_server_alone():
     assert texts_of("SELECT toInt32(defaultValueOfTypeName('Date32'))") != [["0"]]
     assert not is_left_to_server(column("Nullable(Date32)", ""))
     assert not is_left_to_server(column("Array(Date32)", ""))
+    assert not is_left_to_server(column("Map(String, Date32)", ""))
+    assert not is_left_to_server(column("Tuple(Nullable(Date32), Array(Date32))", ""))
     assert not is_left_to_server(column("Date", ""))
 
 
