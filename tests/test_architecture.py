@@ -14,10 +14,9 @@ ONLY_LIVE = """
     aggregator/intents/: intent_store reading stored table_range
     aggregator/loader/: assembly assignment block_partition
     aggregator/loader/: formed_block held_partition
-    aggregator/loader/: loader_session loss_acceptance object_records object_sink progress
+    aggregator/loader/: loader_session loss_acceptance object_records progress
     aggregator/loader/: object_partition reporting sink table_sink
     aggregator/restore/: object_inventory told_source
-    aggregator/s3/: open_object
     aggregator/store/: outgoing_block part_counts replica server_features shard_store
     aggregator/verifier/: alerts anomaly_board check commit_stream daemon finding row_check
     aggregator/verifier/: topic_probe topic_rows

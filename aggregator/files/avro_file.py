@@ -89,6 +89,9 @@ class AvroFile:
     def size_bytes(self) -> int:
         return self._chunks.size_bytes
 
+    def forming_bytes(self, slices: Sequence[RecordSlice] = ()) -> int:
+        return self._chunks.forming_bytes(slices)
+
     @property
     def schema(self) -> str:
         """Id of the schema; empty while it is not known."""

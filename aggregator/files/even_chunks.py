@@ -12,6 +12,12 @@ import numpy as np
 
 from aggregator.formats.record_slice import RecordSlice
 
+FORMS = 3
+"""Forms of a chunk's bytes beside the records: such as columns, and the file's bytes. Tests compare
+it with what is allocated."""
+FORM_RECORD_BYTES = 64
+"""Memory that each record takes in these forms beside its bytes."""
+
 
 @dataclass(slots=True)
 class EvenChunks:
@@ -26,10 +32,11 @@ class EvenChunks:
     _parts: list[RecordSlice] = field(default_factory=list)
     _bytes: int = 0
     size_bytes: int = field(init=False, default=0)
-    """Memory of the records that are in no chunk yet."""
+    """Memory of the records whose chunk is not complete, or not done with."""
 
     def add(self, slices: Sequence[RecordSlice]) -> Iterator[list[RecordSlice]]:
-        """Takes records in, and yields each chunk that is complete."""
+        """Takes records in, and yields each chunk that is complete. Whoever has no more need of a
+        chunk's records may remove them from it."""
         for part in slices:
             left = part
             while len(left):
@@ -43,12 +50,25 @@ class EvenChunks:
                     break
                 self._parts.append(left.at(slice(0, taken)))
                 left = left.at(slice(taken, None))
-                yield self._cut()
+                yield self._parts
+                self._cut()
 
     def rest(self) -> list[RecordSlice]:
         """Returns the records that are in no chunk, as the last one; empty if there are none."""
         return self._cut()
 
+    def forming_bytes(self, slices: Sequence[RecordSlice] = ()) -> int:
+        """Returns the memory of other forms of the records while these are added; without any,
+        while the last chunk is made."""
+        size, count = self._bytes + _size(slices), sum(map(len, self._parts))
+        if slices and size < self.bytes_min:
+            size, count = size - self._bytes, 0
+        return FORMS * size + FORM_RECORD_BYTES * (count + sum(map(len, slices)))
+
     def _cut(self) -> list[RecordSlice]:
         parts, self._parts, self._bytes, self.size_bytes = self._parts, [], 0, 0
         return parts
+
+
+def _size(slices: Sequence[RecordSlice]) -> int:
+    return sum(int(each.record_bytes.sum()) for each in slices)

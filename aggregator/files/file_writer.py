@@ -22,6 +22,10 @@ class FileWriter(Protocol):
     def size_bytes(self) -> int:
         """Memory of the records whose bytes were not returned yet."""
 
+    def forming_bytes(self, slices: Sequence[RecordSlice] = ()) -> int:
+        """Returns the memory of other forms of the records while these are written; without any,
+        while the file is finished."""
+
     @property
     def schema(self) -> str:
         """Id of the schema of the file's values; empty for none."""

@@ -44,6 +44,9 @@ class LineFile:
     def size_bytes(self) -> int:
         return self._chunks.size_bytes
 
+    def forming_bytes(self, slices: Sequence[RecordSlice] = ()) -> int:
+        return self._chunks.forming_bytes(slices)
+
     def write(self, slices: Sequence[RecordSlice]) -> bytes:
         return b"".join(map(self._compressed, self._chunks.add(slices)))
 

@@ -56,6 +56,9 @@ class ParquetFile:
     def size_bytes(self) -> int:
         return self._chunks.size_bytes
 
+    def forming_bytes(self, slices: Sequence[RecordSlice] = ()) -> int:
+        return self._chunks.forming_bytes(slices)
+
     def write(self, slices: Sequence[RecordSlice]) -> bytes:
         for chunk in self._chunks.add(slices):
             self.write_chunk(chunk)
@@ -70,9 +73,11 @@ class ParquetFile:
     def scratch(self) -> ParquetFile:
         return ParquetFile(self._schema, self._table, "none", dictionaries=self._dictionaries)
 
-    def write_chunk(self, chunk: Sequence[RecordSlice]) -> None:
-        """Writes records as one row group."""
+    def write_chunk(self, chunk: list[RecordSlice]) -> None:
+        """Writes records as one row group, and removes them from the list: they are not in memory
+        beside all its forms."""
         table = self._table(chunk)
+        chunk.clear()
         self._writer.write_table(table, row_group_size=max(1, len(table)))
 
 

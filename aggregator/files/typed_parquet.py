@@ -8,6 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from aggregator.files.decoded_slice import DecodedSlice
+from aggregator.files.even_chunks import EvenChunks
 from aggregator.files.parquet_file import ROW_GROUP_BYTES, ParquetFile
 from aggregator.files.record_columns import record_table, schema_of
 from aggregator.files.required_values import with_required
@@ -57,6 +58,10 @@ class TypedParquet:
     def size_bytes(self) -> int:
         waiting = sum(part.size_bytes for part in self._waiting)
         return waiting + (self._file.size_bytes if self._file else 0)
+
+    def forming_bytes(self, slices: Sequence[RecordSlice] = ()) -> int:
+        chunks = self._file or EvenChunks(self._row_group_bytes)
+        return chunks.forming_bytes([*self._waiting, *slices])
 
     @property
     def schema(self) -> str:

@@ -221,7 +221,8 @@ def joined(slices: Sequence[RecordSlice]) -> RecordSlice:
         return found
 
     together = RecordSlice(b"", **{name: column(name) for name in COLUMNS})  # type: ignore[arg-type]
-    return together._moved(
-        b"".join(part.data[begin:end] for part, (begin, end) in zip(slices, spans, strict=True)),
-        np.repeat(shifts, list(map(len, slices))),
+    # A slice of bytes would be a copy, and all of them would be there beside the joined ones.
+    pieces = (
+        memoryview(part.data)[begin:end] for part, (begin, end) in zip(slices, spans, strict=True)
     )
+    return together._moved(b"".join(pieces), np.repeat(shifts, list(map(len, slices))))

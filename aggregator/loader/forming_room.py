@@ -1,4 +1,4 @@
-"""Forming room: memory for the forms that a block under way takes beside its records.
+"""Forming room: memory for the forms that a block, or a part of a file, takes beside its records.
 
 A block is decoded, encoded and sent, and each of these forms is in memory until it is stored. While
 a store does not answer, the blocks of many tables would wait like that. So a block is drafted once
@@ -15,15 +15,13 @@ from dataclasses import dataclass, field
 
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.loader.seal_rule import FORMS
-from aggregator.tables.decoded import Decoded
+from aggregator.tables.decoded import Decoded, letters_memory
 from replicator.runtime.clock import monotonic
 
 STANDS_SECONDS = 5.0
 """Time after which a block stands still: its table may take none."""
 LOOK_SECONDS = 1.0
 """Interval at which a block that waits looks whether others stand still."""
-LETTER_BYTES = 2048
-"""Memory of a dead letter's objects, beside its bytes."""
 
 
 def forms_bytes(decoded: Decoded, slices: Sequence[RecordSlice]) -> int:
@@ -35,7 +33,7 @@ def forms_bytes(decoded: Decoded, slices: Sequence[RecordSlice]) -> int:
     dead, records = len(decoded.dead), sum(map(len, slices))
     letters = sum(each.size_bytes for each in slices) * dead // max(records, 1)
     columns: int = sum(each.nbytes for part in slices for each in part.columns.values())
-    return FORMS * (decoded.size_bytes + letters) + LETTER_BYTES * dead + columns
+    return FORMS * decoded.size_bytes + letters_memory(dead, letters) + columns
 
 
 @dataclass(eq=False)

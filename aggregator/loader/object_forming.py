@@ -18,7 +18,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Container, Coroutine
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nsmallest
@@ -27,7 +27,8 @@ from typing import Any
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.table_range import Manifest
 from aggregator.loader.assignment import LoaderAssignment
-from aggregator.loader.dead_letters import dead_letters
+from aggregator.loader.dead_letters import LETTERS_BYTES_MAX, dead_letters
+from aggregator.loader.forming_room import FormingRoom
 from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
 from aggregator.loader.intent_effects import EffectProducer
 from aggregator.loader.object_counts import ObjectCounts
@@ -47,6 +48,7 @@ from aggregator.s3.object_verdict import Verdict, verdict
 from aggregator.s3.open_object import OpenObject
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss, LossKind
+from replicator.runtime.freed_memory import FreedMemory, map_large_blocks
 from replicator.runtime.gather import gather_or_cancel
 from replicator.runtime.run_in_thread import run_in_thread
 
@@ -61,6 +63,11 @@ TASKS_MIN = 8
 OFFSET_SECONDS = 1.0
 """Time after which an offset is committed that has moved without an object: behind records that a
 predecessor had passed, and behind markers of transactions. So is the age of open objects."""
+TAKEN_BYTES = 1 << 20
+"""Memory of the records that are written at once; while that is done they have several forms."""
+FREED_AFTER = 2
+"""Records that are written before freed memory is given back, as a multiple of what their forms may
+take."""
 CLOSE_SECONDS = 5.0
 """Longest time for aborting uploads at the end; a sweep aborts those that are left."""
 
@@ -80,6 +87,7 @@ class ObjectForming:
         open_bytes_max: memory of all open objects, above which the largest ends.
         fetch_schemas: fetches schemas by their ids. Blocking; raises SchemasAway.
         producer: of the records that tell of objects; None: nobody knows where these are.
+        forms_bytes_max: memory for the forms of records that are being written.
     """
 
     assignment: LoaderAssignment
@@ -93,6 +101,7 @@ class ObjectForming:
     tags: ObjectTags
     fetch_schemas: Callable[[frozenset[int]], None] = lambda ids: None
     producer: EffectProducer | None = None
+    forms_bytes_max: int = 1 << 62
     _wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _open: dict[tuple[TopicPartition, str, int], OpenObject] = field(
         init=False, default_factory=dict
@@ -101,12 +110,20 @@ class ObjectForming:
         init=False, default_factory=dict
     )
     _retry: StoreRetry = field(init=False)
+    letters_bytes_max: int = field(init=False)
+    """Memory of an object's dead letters, beyond which it ends."""
+    _forms: FormingRoom = field(init=False)
+    _freed: FreedMemory = field(init=False)
 
     def __post_init__(self) -> None:
+        self._forms = FormingRoom(self.forms_bytes_max)
+        self._freed = FreedMemory(FREED_AFTER * self.forms_bytes_max)
+        self.letters_bytes_max = min(LETTERS_BYTES_MAX, self.forms_bytes_max)
         self._retry = StoreRetry(self.assignment.log_fields, self.store.renew)
 
     async def run(self) -> None:
         """Forms and completes objects until cancelled. Raises what a commit raises."""
+        map_large_blocks()
         tagging = asyncio.create_task(self.tags.run())
         try:
             while True:
@@ -119,6 +136,7 @@ class ObjectForming:
                 for partition in list(self.partitions.values()):
                     if not partition.is_stopped:
                         self._start(partition, enough)
+                self._freed.look(began)
                 rest = RESTED_PART * (time.monotonic() - began)
                 await self._commit_offsets()
                 if rest > TICK_SECONDS:
@@ -276,29 +294,45 @@ class ObjectForming:
         opened = await self._written(partition, name, draft)
         if not draft.is_taken:
             return
-        await self._retry.until_done(place, name, opened.finish)
+        await self._finish(place, name, opened)
         manifest = opened.manifest(draft, time.time_ns() // 1_000_000)
-        if not progress.can_seal(name, manifest):
+        if not await self._sealed(partition, name, draft, manifest, opened):
             if name not in progress.in_flight:
                 # The intent is full of markers, which go once the offset moves.
                 progress.end_holding(Ending.INTENT)
             # A task that ends is followed by another one at once.
             await asyncio.sleep(TICK_SECONDS)
             return
-        feed, cluster = self.assignment.feed.name, self.assignment.cluster
-        letters = dead_letters(
-            feed,
-            place,
-            cluster,
-            bare(name),
-            opened.letters,
-            opened.dead,
-            partition.intent.incarnation_at(draft.begin),
-        )
-        progress.seal(name, manifest)
-        await self.committer.commit(partition, letters=letters)
-        self.counts.sealed(place, draft.ending, manifest, opened.dead)
         await self._complete(partition, name, manifest, opened)
+
+    async def _sealed(
+        self,
+        partition: ObjectPartition,
+        name: str,
+        draft: ObjectDraft[RecordSlice],
+        manifest: Manifest,
+        opened: OpenObject,
+    ) -> bool:
+        """Names an object in the intent, with its dead letters. Returns False if there is no room
+        in the intent yet."""
+        place = partition.partition
+        async with self._forms.taken(opened.letters_memory) if opened.dead else nullcontext():
+            if not partition.progress.can_seal(name, manifest):
+                return False
+            letters = dead_letters(
+                self.assignment.feed.name,
+                place,
+                self.assignment.cluster,
+                bare(name),
+                opened.letters,
+                opened.dead,
+                partition.intent.incarnation_at(draft.begin),
+            )
+            partition.progress.seal(name, manifest)
+            await self.committer.commit(partition, letters=letters)
+        self.counts.sealed(place, draft.ending, manifest, opened.dead)
+        opened.drop_letters()
+        return True
 
     async def _replay(
         self,
@@ -311,6 +345,7 @@ class ObjectForming:
         opened = self._open.get((place, name, manifest.begin))
         if opened is None:
             opened = self._made(partition, name, manifest.begin)
+            opened.keeps_letters = False
             look = partial(self._is_settled, partition, name, manifest, opened)
             if await self._retry.until_done(place, name, look):
                 self._open.pop((place, name, manifest.begin))
@@ -324,7 +359,7 @@ class ObjectForming:
         opened = await self._written(partition, name, draft)
         if not draft.is_taken:
             return
-        await self._retry.until_done(place, name, opened.finish)
+        await self._finish(place, name, opened)
         # The last records of the range may have been compacted away.
         kept = {"end": manifest.end, "over": manifest.over}
         again = replace(opened.manifest(draft, manifest.sealed_at_ms), **kept)  # type: ignore[arg-type]
@@ -344,10 +379,21 @@ class ObjectForming:
         place = partition.partition
         opened = self._open.get((place, name, draft.begin))
         opened = opened or self._made(partition, name, draft.begin)
-        while slices := draft.take():
-            await opened.write(slices)
+        while slices := draft.take(TAKEN_BYTES):
+            async with self._forms.taken(opened.writer.forming_bytes(slices)):
+                await opened.write(slices)
+            self._freed.note(sum(each.size_bytes for each in slices))
+            del slices
+            if opened.letters_memory >= self.letters_bytes_max:
+                partition.progress.end_taken(name, Ending.MEMORY)
             await self._retry.until_done(place, name, opened.upload.send)
         return opened
+
+    async def _finish(self, place: TopicPartition, name: str, opened: OpenObject) -> None:
+        if not opened.is_finished:
+            async with self._forms.taken(opened.writer.forming_bytes()):
+                await opened.end()
+        await self._retry.until_done(place, name, opened.finish)
 
     def _made(self, partition: ObjectPartition, name: str, begin: int) -> OpenObject:
         place = partition.partition

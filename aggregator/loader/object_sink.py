@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
+from aggregator.files.parquet_file import ROW_GROUP_BYTES
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.intent import Intent
 from aggregator.loader.assignment import LoaderAssignment
@@ -32,9 +33,13 @@ from replicator.config.object_feed import OPEN_PART, ObjectFeed
 from replicator.kafka.client.loss import Loss, LossKind
 
 MIB = 1 << 20
-READ_PART = 0.75
-"""Part of the memory for open objects and records that wait for theirs; the rest is for responses
-of brokers, and for what is opened and written of them."""
+FETCHED_PART = 0.25
+"""Part of the memory for responses of brokers, and for what is opened of them. FORMS_PART is for
+other forms of records that are being written, the rest for the records: those of open objects, and
+those that wait for theirs."""
+FORMS_PART = 0.125
+FORMS_BYTES_MIN = 2 * ROW_GROUP_BYTES
+"""A row group is formed whatever the memory is, since its size decides the bytes of the file."""
 
 
 def object_sink(
@@ -65,6 +70,7 @@ def object_sink(
         ObjectTags(store, assignment.log_fields, feed.tags if feed.tagging else None, tally),
         layout.schemas.fetch,
         intents.producer,
+        forms_bytes(memory_mib * MIB),
     )
     return Sink(
         forming=forming,
@@ -73,11 +79,21 @@ def object_sink(
         clock=time.time,
         tables=_NoTables(),
         partition_bytes_max=int((1 - OPEN_PART) * memory_mib * MIB),
-        read_bytes_max=int(READ_PART * memory_mib * MIB),
+        read_bytes_max=read_bytes(memory_mib * MIB),
         flush_seconds=0.0,
         close=forming.close,
         recall=partial(recall, intents.producer.cluster, feed.name),
     )
+
+
+def forms_bytes(memory_bytes: int) -> int:
+    """Returns the memory for the forms of records that are being written."""
+    return max(FORMS_BYTES_MIN, int(FORMS_PART * memory_bytes))
+
+
+def read_bytes(memory_bytes: int) -> int:
+    """Returns the memory for records that are read, and in no object that is complete."""
+    return int((1 - FETCHED_PART) * memory_bytes) - forms_bytes(memory_bytes)
 
 
 def address_of(feed: ObjectFeed) -> StoreAddress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -80,9 +81,10 @@ class ObjectDraft(Generic[S]):
     """Memory of the records that nobody has taken yet."""
     buffered: Buffered = field(default_factory=Buffered)
     """The same of all drafts of the partition."""
+    _taken_end: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.end = self.begin
+        self.end = self._taken_end = self.begin
 
     def append(self, part: S) -> None:
         """Takes further records in."""
@@ -96,11 +98,32 @@ class ObjectDraft(Generic[S]):
             self.first_ms = int(with_time[0]) if len(with_time) else NO_TIME
         self._unwritten.append(part)
 
-    def take(self) -> list[S]:
-        """Returns, once each, the records for the object's file."""
-        self.buffered.size_bytes -= self.size_bytes
-        taken, self._unwritten, self.size_bytes = self._unwritten, [], 0
+    def take(self, bytes_max: int | None = None) -> list[S]:
+        """Returns, once each, the records for the object's file.
+
+        Args:
+            bytes_max: memory of the records, unless the first slice takes more; None: all of them.
+        """
+        count = len(self._unwritten)
+        if bytes_max is not None:
+            behind = accumulate(each.size_bytes for each in self._unwritten)
+            count = max(1, sum(size <= bytes_max for size in behind))
+        taken, self._unwritten = self._unwritten[:count], self._unwritten[count:]
+        size = sum(each.size_bytes for each in taken)
+        self.size_bytes -= size
+        self.buffered.size_bytes -= size
+        if taken:
+            self._taken_end = int(taken[-1].offset[-1]) + 1
         return taken
+
+    def cut(self) -> list[S]:
+        """Ends behind the records that were taken; returns the others."""
+        end = self._taken_end
+        rest = self.take()
+        self.records -= sum(len(each.offset) for each in rest)
+        self.input_bytes -= sum(int(each.record_bytes.sum()) for each in rest)
+        self.end = self._taken_end = end
+        return rest
 
     @property
     def is_taken(self) -> bool:

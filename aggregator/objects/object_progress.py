@@ -520,6 +520,28 @@ class ObjectProgress(Generic[S]):
         if offset < self.position and (draft := self._open_at(name, offset)) is not None:
             draft.ending = why
 
+    def end_taken(self, name: str, why: Ending) -> None:
+        """Ends the first object that is not sealed behind the records that were taken of it. Those
+        behind them form another one."""
+        objects = self._objects[name]
+        draft = objects.drafts[0]
+        rest, ending = draft.cut(), draft.ending
+        if not rest:
+            draft.ending = ending or why
+            return
+        draft.ending = why
+        later: ObjectDraft[S] = ObjectDraft(
+            int(rest[0].offset[0]), draft.since, schema=draft.schema, buffered=self._buffered
+        )
+        for part in rest:
+            later.append(part)
+        later.ending = ending
+        objects.drafts.insert(1, later)
+        if ending is None:
+            heappush(self._by_age, (later.since, later.begin, name))
+            if self._rotation.interval_ms is not None and later.first_ms != NO_TIME:
+                heappush(self._by_time, (later.first_ms, later.begin, name))
+
     def _open(self) -> list[ObjectDraft[S]]:
         found = (self._objects[name].open for name in self._drafted)
         return [draft for draft in found if draft is not None]

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ByteQueue:
-    """Queue of bytes. They are copied once, when they are taken: a buffer that grows copies them
-    several times."""
+    """Queue of bytes. They are copied once, when they are taken, and the copy takes the place of
+    its pieces: it may have to be sent again for hours. A buffer that grows would copy them several
+    times."""
 
     _pieces: deque[bytes | memoryview] = field(default_factory=deque)
     _size: int = 0
@@ -18,7 +19,7 @@ class ByteQueue:
         return self._size
 
     def __bytes__(self) -> bytes:
-        return b"".join(self._pieces)
+        return self.first(self._size)
 
     def append(self, data: bytes) -> None:
         """Takes further bytes in."""
@@ -29,12 +30,17 @@ class ByteQueue:
     def first(self, size: int) -> bytes:
         """Returns the first bytes; they stay in the queue."""
         found: list[bytes | memoryview] = []
-        for piece in self._pieces:
-            if size <= 0:
-                break
-            found.append(piece if len(piece) <= size else memoryview(piece)[:size])
+        while self._pieces and size > 0:
+            piece = self._pieces.popleft()
+            if len(piece) > size:
+                self._pieces.appendleft(memoryview(piece)[size:])
+                piece = memoryview(piece)[:size]
+            found.append(piece)
             size -= len(piece)
-        return b"".join(found)
+        data = b"".join(found)
+        if data:
+            self._pieces.appendleft(data)
+        return data
 
     def drop(self, size: int) -> None:
         """Removes the first bytes."""

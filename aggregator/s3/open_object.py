@@ -14,7 +14,7 @@ from aggregator.objects.object_draft import ObjectDraft
 from aggregator.objects.record_digest import RecordDigest
 from aggregator.s3.object_store import TOKEN, ObjectStore
 from aggregator.s3.object_upload import PART_BYTES, ObjectUpload
-from aggregator.tables.decoded import DeadRecord
+from aggregator.tables.decoded import DeadRecord, letters_memory
 from replicator.runtime.run_in_thread import run_in_thread
 
 
@@ -50,6 +50,10 @@ class OpenObject:
     """Records that cannot be in the file, and why."""
     letters: list[RecordSlice] = field(init=False, default_factory=list)
     """The same records."""
+    keeps_letters: bool = field(init=False, default=True)
+    """False where the dead letters of its range were produced before."""
+    _dead_bytes: int = field(init=False, default=0)
+    _letter_bytes: int = field(init=False, default=0)
     _digest: RecordDigest = field(init=False, default_factory=RecordDigest)
 
     def __post_init__(self) -> None:
@@ -59,7 +63,7 @@ class OpenObject:
     @property
     def size_bytes(self) -> int:
         """Memory of what is not uploaded yet."""
-        letters = sum(each.size_bytes for each in self.letters)
+        letters = self._dead_bytes + self._letter_bytes
         return letters + self._writing_bytes + self.writer.size_bytes + self.upload.buffered_bytes
 
     async def write(self, slices: Sequence[RecordSlice]) -> None:
@@ -68,11 +72,25 @@ class OpenObject:
         self.upload.add(await run_in_thread(self._written, slices))
         self._writing_bytes = 0
 
-    async def finish(self) -> None:
-        """Notes that no more records come, and uploads all but the last step."""
+    @property
+    def letters_memory(self) -> int:
+        """Memory that the dead letters take while they are produced."""
+        return letters_memory(len(self.dead), self._letter_bytes)
+
+    def drop_letters(self) -> None:
+        """Forgets the dead letters, which were produced."""
+        self.dead, self.letters = [], []
+        self._dead_bytes = self._letter_bytes = 0
+
+    async def end(self) -> None:
+        """Notes that no more records come, and writes the end of the file."""
         if not self.is_finished:
             self.is_finished = True
             self.upload.add(await run_in_thread(self.writer.finish))
+
+    async def finish(self) -> None:
+        """Uploads all but the last step of an object that has ended."""
+        await self.end()
         await self.upload.send_rest()
 
     def manifest(self, draft: ObjectDraft[RecordSlice], sealed_at_ms: int) -> Manifest:
@@ -103,9 +121,11 @@ class OpenObject:
         admitted = [self.admit(part) for part in gathered(slices)]
         if self.is_careful:
             admitted = [it.without(unwritable(self.writer, it.records)) for it in admitted]
-        for each in admitted:
+        for each in admitted if self.keeps_letters else ():
             self.dead += each.dead
             self.letters += each.letters
+            self._dead_bytes += sum(dead.size_bytes for dead in each.dead)
+            self._letter_bytes += sum(part.size_bytes for part in each.letters)
         records = [each.records for each in admitted]
         self._digest.add(records)
         return self.writer.write(records)

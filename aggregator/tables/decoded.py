@@ -18,6 +18,10 @@ Mask = npt.NDArray[np.bool_]
 
 DEAD_BYTES = 200
 """Memory of a dead record's objects, beside its reason."""
+LETTER_MEMORY_BYTES = 2048
+"""Memory of a dead letter's objects, beside its bytes."""
+LETTER_FORMS = 3
+"""Forms of a dead letter's bytes: its own, those of its batch, and as they are sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,20 @@ class DeadRecord:
 
     offset: int
     reason: str
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that it takes."""
+        return DEAD_BYTES + len(self.reason)
+
+
+def letters_memory(count: int, size_bytes: int) -> int:
+    """Returns the memory that dead letters take while they are produced.
+
+    Args:
+        size_bytes: of their records.
+    """
+    return LETTER_MEMORY_BYTES * count + LETTER_FORMS * size_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +79,7 @@ class Decoded:
         columns: int = sum(each.get_total_buffer_size() for each in self.columns.values())
         nulls = sum(each.nbytes for each in self.nulls.values())
         rows = self.offset.nbytes + self.row.nbytes + self.timestamp_ms.nbytes
-        dead = sum(DEAD_BYTES + len(each.reason) for each in self.dead)
+        dead = sum(each.size_bytes for each in self.dead)
         return columns + nulls + rows + dead
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Decoded:

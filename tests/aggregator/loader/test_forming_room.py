@@ -2,8 +2,8 @@
 
 import asyncio
 
-from aggregator.loader.forming_room import LETTER_BYTES, STANDS_SECONDS, FormingRoom, forms_bytes
-from aggregator.tables.decoded import DeadRecord, Decoded
+from aggregator.loader.forming_room import STANDS_SECONDS, FormingRoom, forms_bytes
+from aggregator.tables.decoded import LETTER_MEMORY_BYTES, DeadRecord, Decoded
 from replicator.runtime.clock import monotonic
 from tests.aggregator.formats.slices import slice_of
 
@@ -89,4 +89,4 @@ def test_dead_letters_count_with_the_bytes_of_their_records():
     slices = [slice_of([b"x" * 10_000] * 3)]
     dead = Decoded(dead=tuple(DeadRecord(at, "no") for at in range(3)))
     assert forms_bytes(Decoded(), slices) == 0
-    assert forms_bytes(dead, slices) > 3 * (30_000 + LETTER_BYTES)
+    assert forms_bytes(dead, slices) > 3 * (30_000 + LETTER_MEMORY_BYTES)

@@ -1,6 +1,7 @@
 """Forming of objects: memory, offsets that move without an object, and partitions that begin
 anew."""
 
+import asyncio
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from aggregator.loader.object_forming import ObjectForming
 from aggregator.loader.store_retry import UploadLost
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending, Rotation
+from aggregator.tables.decoded import DeadRecord
 from balancer.plan import TopicPartition
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
@@ -139,7 +141,7 @@ async def test_an_object_that_cannot_be_sealed_yet_is_not_tried_at_once_again(fo
     async def finish():
         pass
 
-    opened.finish = finish
+    opened.finish, opened.is_finished, opened.dead = finish, True, []
     progress.can_seal = lambda *_: False
     began = time.monotonic()
     await forming._write(forming.partitions[PLACE], name, draft)
@@ -171,6 +173,9 @@ async def test_a_replay_that_admits_fewer_records_than_were_sealed_parks(
         key="k",
         size_bytes=0,
         write=nothing,
+        writer=SimpleNamespace(forming_bytes=lambda *_: 0),
+        is_finished=True,
+        letters_memory=0,
         finish=nothing,
         upload=SimpleNamespace(send=nothing),
         manifest=lambda *_: replace(sealed, left_out=left_out),
@@ -179,3 +184,102 @@ async def test_a_replay_that_admits_fewer_records_than_were_sealed_parks(
     assert completed == ([] if is_parked else ["a"])
     loss = partition.loss_to_park
     assert (loss is not None and loss.kind is LossKind.OBJECT_SETTINGS) is is_parked
+
+
+class Written:
+    """Object that is written into no store.
+
+    Args:
+        forms: memory for the forms of each write.
+        letters: memory of a dead letter for each record.
+    """
+
+    def __init__(self, forms=0, letters=0):
+        self.key, self.size_bytes, self.is_finished = "k", 0, True
+        self.writer = SimpleNamespace(forming_bytes=lambda *_: forms)
+        self.upload = SimpleNamespace(send=self.send)
+        self.dead, self.letters, self.letters_memory = [], [], 0
+        self.may_write = asyncio.Event()
+        self.is_writing, self.offsets, self._each = False, [], letters
+
+    async def send(self):
+        pass
+
+    async def write(self, slices):
+        self.is_writing = True
+        await self.may_write.wait()
+        self.is_writing = False
+        for part in slices:
+            self.offsets += part.offset.tolist()
+            self.letters_memory += self._each * len(part.offset)
+
+
+def large(begin, name):
+    """Returns a slice that is written alone."""
+    return Part((Logged(begin, name, 5, object_forming.TAKEN_BYTES),))
+
+
+async def test_records_wait_to_be_written_while_the_forms_of_others_fill_the_memory(forming):
+    forming._forms.bytes_max = 100
+    partition = forming.partitions[PLACE]
+    parts = {name: large(at, name) for at, name in enumerate("abc")}
+    partition.progress.add(np.arange(3), 3, parts, 0.0)
+    opened = {name: Written(forms=60) for name in "ab"} | {"c": Written(forms=40)}
+    tasks = []
+    for name, draft in partition.progress.writable():
+        forming._open[PLACE, name, draft.begin] = opened[name]
+        tasks.append(asyncio.create_task(forming._written(partition, name, draft)))
+    await asyncio.sleep(0)
+    assert {name: each.is_writing for name, each in opened.items()} == {
+        "a": True,
+        "b": False,
+        "c": True,
+    }
+    for each in opened.values():
+        each.may_write.set()
+    async with asyncio.timeout(5):
+        await asyncio.gather(*tasks)
+    assert [each.offsets for each in opened.values()] == [[0], [1], [2]]
+    assert forming._forms.size_bytes == 0
+
+
+async def test_an_object_ends_once_its_dead_letters_fill_their_memory(forming):
+    """Otherwise all letters of a partition whose records are refused would be in memory until it
+    is complete; those of the records that were read already as well."""
+    forming.letters_bytes_max = 250
+    partition = forming.partitions[PLACE]
+    for at in range(5):
+        partition.progress.add(np.arange(at, at + 1), at + 1, {"a": large(at, "a")}, 0.0)
+    [(name, draft)] = partition.progress.writable()
+    opened = forming._open[PLACE, name, 0] = Written(letters=100)
+    opened.may_write.set()
+    assert await forming._written(partition, name, draft) is opened
+    assert opened.offsets == [0, 1, 2]
+    assert (draft.end, draft.ending, draft.is_taken) == (3, Ending.MEMORY, True)
+    later = partition.progress._objects["a"].drafts[1]
+    assert (later.begin, later.end, later.ending) == (3, 5, None)
+
+
+async def test_dead_letters_are_produced_while_there_is_room_for_them(forming):
+    forming._forms.bytes_max = 100
+    forming.assignment = SimpleNamespace(
+        log_fields="", feed=SimpleNamespace(name="f"), cluster="east"
+    )
+    noted = []
+    forming.counts = SimpleNamespace(sealed=lambda *_: noted.append(forming._forms.size_bytes))
+    partition = forming.partitions[PLACE]
+    partition.progress.add(np.arange(1), 1, {"a": large(0, "a")}, 0.0)
+    [(name, draft)] = partition.progress.writable()
+    draft.take()
+    draft.ending = Ending.AGE
+    opened = Written()
+    opened.dead, opened.letters_memory = [DeadRecord(0, "bad")], 70
+    opened.drop_letters = lambda: noted.append("dropped")
+    manifest = Manifest(0, 1, 1, size_bytes=9, crc32c=7)
+    async with forming._forms.taken(60):
+        sealing = asyncio.create_task(forming._sealed(partition, name, draft, manifest, opened))
+        await asyncio.sleep(0)
+        assert forming.committer.intents == []
+    async with asyncio.timeout(5):
+        assert await sealing
+    assert len(forming.committer.intents) == 1 and noted == [0, "dropped"]

@@ -15,7 +15,7 @@ from aggregator.intents.told_markers import Marker
 from aggregator.intents.verdicts import between, within
 from aggregator.objects.object_draft import Versions
 from aggregator.objects.object_progress import ObjectProgress
-from aggregator.objects.rotation import Rotation
+from aggregator.objects.rotation import Ending, Rotation
 from replicator.kafka.client.custody import Custody
 
 Ints = npt.NDArray[np.int64]
@@ -128,6 +128,17 @@ class Life:
         for name, draft in drafts:
             records = self._taken.setdefault((name, draft.begin), [])
             records += [each for part in draft.take() for each in part.records]
+
+    def cut(self, number: int) -> None:
+        """Writes a slice of one object, and ends it there, as dead letters do."""
+        drafts = [(name, it) for name, it in self.progress.writable() if it.size_bytes]
+        for name, draft in drafts[number % len(drafts) :][:1] if drafts else ():
+            records = self._taken.setdefault((name, draft.begin), [])
+            records += [each for part in draft.take(0) for each in part.records]
+            before = self.progress.buffered_bytes, self.progress.open_records
+            self.progress.end_taken(name, Ending.MEMORY)
+            assert draft.is_taken and draft.records == len(records)
+            assert (self.progress.buffered_bytes, self.progress.open_records) == before
 
     def seal(self) -> None:
         """Seals what is written, and commits the intent."""

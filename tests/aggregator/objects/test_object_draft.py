@@ -43,3 +43,31 @@ def test_a_draft_is_taken_once_it_has_ended_and_nothing_is_left():
     assert not draft.is_taken
     draft.take()
     assert draft.is_taken
+
+
+@given(st.lists(RECORDS, min_size=1, max_size=6), st.integers(0, 60))
+def test_records_are_taken_up_to_so_much_memory_and_one_slice_in_any_case(batches, bytes_max):
+    draft: ObjectDraft[Part] = ObjectDraft(0, 0.0)
+    parts, offset = [], 0
+    for batch in batches:
+        parts.append(Part(tuple(Logged(offset + at, "a", *each) for at, each in enumerate(batch))))
+        draft.append(parts[-1])
+        offset += len(batch)
+    taken = []
+    while found := draft.take(bytes_max):
+        assert len(found) == 1 or sum(part.size_bytes for part in found) <= bytes_max
+        taken += found
+        assert draft.size_bytes == draft.buffered.size_bytes
+    assert taken == parts
+    assert draft.size_bytes == 0
+
+
+def test_a_draft_that_is_cut_ends_behind_what_was_taken():
+    draft: ObjectDraft[Part] = ObjectDraft(0, 0.0)
+    first, second = (Part((Logged(at, "a", 5, 3), Logged(at + 1, "a", 5, 4))) for at in (0, 7))
+    draft.append(first)
+    draft.take()
+    draft.append(second)
+    assert draft.cut() == [second]
+    assert (draft.begin, draft.end, draft.records, draft.input_bytes) == (0, 2, 2, 7)
+    assert (draft.size_bytes, draft.buffered.size_bytes, draft.cut()) == (0, 0, [])

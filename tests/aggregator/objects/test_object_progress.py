@@ -40,7 +40,17 @@ RECORDS = st.lists(
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(
-            ["read", "seal", "complete", "seal", "complete and die", "die", "hold", "clock"]
+            [
+                "read",
+                "seal",
+                "complete",
+                "seal",
+                "complete and die",
+                "die",
+                "hold",
+                "clock",
+                "cut",
+            ]
         ),
         st.integers(1, 9),
     ),
@@ -69,6 +79,8 @@ def lived(records, rotation, steps, *, by_clock=False, omits="", log_begin=0):
             life.begin()
         elif what == "die":
             life.begin()
+        elif what == "cut" and by_clock:
+            life.cut(amount)
         elif what == "hold" and by_clock:
             life.progress.end_held_back()
         elif what == "clock":
@@ -321,3 +333,27 @@ def test_no_object_reaches_over_the_begin_of_another_log(records, rotation, step
     assert objects or not any(records)
     assert all(begin >= log_begin or last < log_begin for begin, last in objects)
     assert (life.intent.incarnation, life.intent.log_begin, life.intent.former) == (5, log_begin, 3)
+
+
+@pytest.mark.parametrize("ending", [None, Ending.AGE])
+def test_records_behind_a_cut_form_the_next_object_which_ends_as_the_whole_would_have(ending):
+    """The clock ends it no later."""
+    rotation = Rotation(interval_ms=100, age_seconds=5.0)
+    log = [Logged(at, "a", 1000 + at, 1) for at in range(6)]
+    life = Life(log, 6, rotation)
+    life.begin()
+    life.read(2)
+    life.read(2)
+    [(_, draft)] = life.progress.writable()
+    draft.ending = ending
+    life.cut(0)
+    assert (draft.begin, draft.end, draft.ending) == (0, 2, Ending.MEMORY)
+    life.seal()
+    [(_, later)] = life.progress.writable()
+    assert (later.begin, later.end, later.ending, later.since) == (2, 4, ending, draft.since)
+    assert life.progress.offset == 0
+    life.complete(9, is_told=True)
+    assert life.progress.offset == 2
+    if ending is None:
+        life.progress.end_by_clock(draft.since + 5.0)
+        assert later.ending is Ending.AGE

@@ -64,6 +64,9 @@ class FailingWriter:
     def size_bytes(self) -> int:
         return self.writer.size_bytes
 
+    def forming_bytes(self, slices: Sequence[RecordSlice] = ()) -> int:
+        return self.writer.forming_bytes(slices)
+
     @property
     def schema(self) -> str:
         return self.writer.schema
