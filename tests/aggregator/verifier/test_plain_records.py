@@ -177,12 +177,11 @@ def test_of_nested_row_batches():
         ("Tuple(Decimal(20, 10))", b'{"c": [0.1234567891]}', (Decimal("0.123456789"),)),
         ("Map(String, UInt8)", b'{"c": {"a": 1, "b": 2}}', [(b"a", 1)]),
         ("Map(UInt8, UInt8)", b'{"c": {"1": 1, "2": 2}}', [(2, 2), (1, 2)]),
-        ("Array(Tuple(UInt8))", b'{"c": [[1]]}', []),
+        ("Array(Tuple(UInt8))", b'{"c": [[1]]}', [(2,), (1,)]),
     ],
 )
 def test_a_nested_value_that_is_another_one_is_found(kind, document, stored):
     found = RowValues(table(c=kind), json_rows)
-    found._seen.add("c")
     found.compare(slice_of([document]), {(0, 0)}, [(0, 0, {"c": stored})])
     assert len(found.differences) == 1
 
