@@ -55,6 +55,7 @@ from tests.world.sinks import history as sink_history
 from tests.world.sinks import mutations as of_sinks
 from tests.world.sinks.mutation import Mutation as FeedMutation
 from tests.world.sinks.scene import KILLS as SINK_KILLS
+from tests.world.sinks.scene import LETTERS as SINK_LETTERS
 from tests.world.sinks.scene import RESTS as SINK_RESTS
 from tests.world.sinks.scene import Course as SinkCourse
 
@@ -178,6 +179,7 @@ FAMILIES: Mapping[str, Family] = {
     "contested": _groups("contested", CONTESTED),
     "sinks": _sinks(SinkCourse(), of_sinks.MUTATIONS),
     "sink_kills": _sinks(SINK_KILLS),
+    "sink_letters": _sinks(SINK_LETTERS, of_sinks.OF_LETTERS),
     "sink_rests": _sinks(SINK_RESTS, of_sinks.OF_RESTS),
     "objects": _objects(ObjectCourse()),
     "object_kills": _objects(OBJECT_KILLS),

@@ -73,6 +73,8 @@ class Partition:
         """Values of records that were refused. No broker knows them, checks do."""
         self.stamps_append_time = False
         """message.timestamp.type=LogAppendTime."""
+        self.after_max_ms: int | None = None
+        """message.timestamp.after.max.ms; None: not looked at."""
         self.logs = {broker: ReplicaLog() for broker in self.replicas}
         self.decided = Leadership(self.replicas[0], 0, frozenset(self.replicas))
         self.told = dict.fromkeys(self.replicas, self.decided)
@@ -140,6 +142,9 @@ class Partition:
 
     def _validate(self, batch: Batch) -> None:
         """Raises Refused for records that the topic does not take (LogValidator)."""
+        is_limited = self.after_max_ms is not None and not batch.is_marker
+        if is_limited and batch.max_timestamp > int(time.time() * 1000) + (self.after_max_ms or 0):
+            raise Refused(Code.INVALID_TIMESTAMP)
         if self.is_compacted and batch.data and not batch.is_marker:
             records = list(enumerate(decoded(batch.data)))
             keyless = {at: record.value or b"" for at, record in records if record.key is None}

@@ -11,7 +11,7 @@ import asyncio
 from aggregator.loader.assembly import MAKERS, Makers
 from tests.world.outcome import Outcome
 from tests.world.replay import WHOLE, Replay, replayed
-from tests.world.sinks import loader_faults, resting
+from tests.world.sinks import letters, loader_faults, resting
 from tests.world.sinks.end_checks import differences
 from tests.world.sinks.faults import FAULTS, REBUILDS
 from tests.world.sinks.feed_history import FeedHistory
@@ -60,15 +60,20 @@ class History(FeedHistory[Scene]):
             server.loses_answers, server.slowness = False, 1.0
         for table in feeding.keeper.tables.values():
             table.is_full, table.refusal = False, None
+        if self.scene.letters:
+            self.scene.letters.topic.limit(letters.LIMITS[-1])
 
     async def while_waiting(self) -> None:
         """Lets partitions go on that are parked for a dead letter."""
-        if self.scene.course.driving:
+        if self.scene.course.driving or self.scene.letters:
             await resting.accept_letters(self.scene)
 
     def differences(self) -> list[str]:
         assert self.scene.checks is not None
-        return differences(self.scene.feeding, self.scene.checks)
+        found = differences(self.scene.feeding, self.scene.checks)
+        if self.scene.letters:
+            found += self.scene.letters.differences(self.scene.checks.intents)
+        return found
 
 
 def play(
@@ -78,7 +83,7 @@ def play(
 
     def make(loop: SinkLoop) -> History:
         found = course or Course()
-        named = (*REBUILDS, *resting.FAULTS, *loader_faults.CLOCKS)
+        named = (*REBUILDS, *resting.FAULTS, *loader_faults.CLOCKS, *letters.FAULTS)
         faults = (*FAULTS, *(named if found.only else ()))
         return History(Scene(loop, seed, found, makers), faults, replay)
 

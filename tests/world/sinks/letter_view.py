@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
+from aggregator.loader.produced import HEADER_PREFIX
 from replicator.config.names import dead_letter_topic
 from tests.replicator.batches.source_batches import decoded
 from tests.world.checks.log_reading import LogReading
@@ -58,7 +59,12 @@ class LetterView(Observer):
 def _places(batch: Batch) -> list[RecordPlace]:
     found = []
     for record in decoded(batch.data) if not batch.is_marker else ():
-        headers = {key: (value or b"").decode() for key, value in record.headers}
+        # The record's own may be of any kind.
+        headers = {
+            key: (value or b"").decode()
+            for key, value in record.headers
+            if key.startswith(HEADER_PREFIX)
+        }
         found.append(
             RecordPlace(
                 headers["sluice.topic"],

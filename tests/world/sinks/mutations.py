@@ -33,10 +33,10 @@ from aggregator.store.shard_store import ShardStore
 from aggregator.store.shard_view import ShardView
 from balancer.plan import TopicPartition
 from replicator.kafka.client.fenced_committer import FencedCommitter
-from tests.world.sinks import resting
+from tests.world.sinks import letters, resting
 from tests.world.sinks.mutation import Mutation
 from tests.world.sinks.questions import OLD_BY_CLOCK
-from tests.world.sinks.scene import RESTS, Course
+from tests.world.sinks.scene import LETTERS, RESTS, Course
 
 USUAL = Course()
 SKEW_SECONDS = 10.0
@@ -338,6 +338,12 @@ OF_CROWDS = (
 )
 OF_RETURNS = (
     Mutation(45, "dropped records are not read again", Makers(partitions=NeverReadAgain), RETURNS),
+)
+OF_LETTERS = (
+    Mutation(57, "letters have the times of records", Makers(effects=letters.KeepsTimes), LETTERS),
+    Mutation(57, "no letter is cut", Makers(effects=letters.CutsNothing), LETTERS),
+    Mutation(57, "letters beyond a batch are left out", Makers(effects=letters.SendsSome), LETTERS),
+    Mutation(57, "headers are texts", Makers(effects=letters.GarblesHeaders), LETTERS),
 )
 OF_REBUILDS = (Mutation(58, "one replica is believed", _stores(BelievesTheFirst), REBUILDS),)
 AWAY = replace(RESTS, seconds=200.0, only=("loaders away", "kill a loader"), fault_seconds=3.0)

@@ -6,11 +6,17 @@ import math
 import random
 from dataclasses import dataclass
 
+from aggregator.intents.intent import Intent
 from aggregator.loader.assembly import MAKERS, Makers
+from balancer.plan import TopicPartition
+from tests.world.checks.wrong import Wrong
 from tests.world.sinks.feed_load import FeedSender
 from tests.world.sinks.feed_scene import FeedScene, until
 from tests.world.sinks.feeding import Feeding
-from tests.world.sinks.loaded_feed import Driving
+from tests.world.sinks.intent_view import IntentView
+from tests.world.sinks.letters import KINDS as REFUSING
+from tests.world.sinks.letters import Letters, LetterSender
+from tests.world.sinks.loaded_feed import FEED, Driving
 from tests.world.sinks.loader_faults import WINDOW_SECONDS, later
 from tests.world.sinks.resting import KINDS as RESTING
 from tests.world.sinks.server import Server
@@ -36,6 +42,7 @@ class Course:
         returns_seconds: time after which that table takes inserts again, and then no more; 0: none.
         block_mib: size of blocks, None: that of the product. Small ones soon fill a partition.
         bound_seconds: time within which each record of the other tables is stored.
+        letters: records become dead letters of every shape, and their topic does not take all.
         driving: driver that looks for partitions again and again; None: the first look is the only
             one.
         clocks: loaders and drivers have wall clocks of their own.
@@ -53,6 +60,7 @@ class Course:
     returns_seconds: float = 0.0
     block_mib: float | None = None
     bound_seconds: float = math.inf
+    letters: bool = False
     driving: Driving | None = None
     clocks: bool = False
 
@@ -76,6 +84,16 @@ RESTS = Course(
     driving=Driving(),
 )
 """Course of loaders and drivers that are away for longer than progress is kept."""
+LETTERS = Course(
+    topics=("orders",),
+    partitions=3,
+    loaders=2,
+    seconds=30.0,
+    fault_seconds=1.5,
+    only=REFUSING,
+    letters=True,
+)
+"""Course of dead letters that their topic refuses, or does not take as a whole."""
 
 
 class Scene(FeedScene[Feeding]):
@@ -99,13 +117,15 @@ class Scene(FeedScene[Feeding]):
             WINDOW_SECONDS,
             **({} if course.block_mib is None else {"block_mib": course.block_mib}),
         )
+        make_sender = LetterSender if course.letters else FeedSender
         self.senders = [
-            FeedSender(self.feeding.cluster, place, random.Random(self.dice.random()))
+            make_sender(self.feeding.cluster, place, random.Random(self.dice.random()))
             for place in self.feeding.places
         ]
         self.checks: StepChecks | None = None
         if course.clocks:
             self.feeding.clock_dice = random.Random(f"{seed} clocks")
+        self.letters = Letters(self.feeding) if course.letters else None
         if course.driving:
             self.feeding.drive(course.driving, self.plan_soon)
         loop.at_end.append(self.feeding.kill_all)
@@ -115,6 +135,15 @@ class Scene(FeedScene[Feeding]):
         """Adopts the partitions, and begins to check."""
         await self.feeding.begin()
         self.checks = StepChecks(self.loop, self.feeding)
+        if self.letters:
+            self.letters.begin()
+            IntentView(self.feeding.cluster, FEED, self._check_letters)
+
+    def _check_letters(self, place: TopicPartition, intent: Intent) -> None:
+        assert self.letters is not None
+        now = self.loop.time()
+        if text := self.letters.new_flaw() or self.letters.wrong_park(place, intent, now):
+            self.loop.fail(Wrong(text))
 
     async def store_wakes(self) -> None:
         """In half of the rests, has one server tell a part of the rows, as it was rebuilt just
