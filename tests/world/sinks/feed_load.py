@@ -21,10 +21,12 @@ class ExpectedRows:
     Args:
         table: that the record names.
         rows: id and name of each row; empty for a dead letter.
+        value: of a record that becomes a dead letter.
     """
 
     table: str
     rows: tuple[tuple[int, str], ...] = ()
+    value: bytes | None = None
 
     @property
     def is_dead(self) -> bool:
@@ -53,7 +55,7 @@ def wanted(record: Record) -> ExpectedRows:
     table = dict(record.headers).get(HEADER, b"") or b""
     value = record.value or b""
     if table.decode() not in TABLES or value.startswith(BROKEN):
-        return ExpectedRows(table.decode())
+        return ExpectedRows(table.decode(), value=record.value)
     found = json.loads(value)
     rows = found if isinstance(found, list) else [found]
     return ExpectedRows(table.decode(), tuple((row["id"], row["name"]) for row in rows))

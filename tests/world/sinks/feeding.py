@@ -32,6 +32,7 @@ class Feeding(LoadedFeed):
     Args:
         partitions: of each topic.
         replicas: of the shard.
+        tells_logs: rows name the log that they are of.
         settings: of the feed.
     """
 
@@ -44,11 +45,13 @@ class Feeding(LoadedFeed):
         replicas: int,
         quorum: int,
         window_seconds: float,
+        tells_logs: bool = False,
         **settings: Any,
     ) -> None:
         cluster = world.cluster("east-aggregate", brokers)
         self.dice = random.Random(world.dice.random())
-        self.keeper = Keeper([KeptTable(name, window_seconds) for name in TABLES])
+        tables = [KeptTable(name, window_seconds, tells_logs=tells_logs) for name in TABLES]
+        self.keeper = Keeper(tables)
         has_token = self.dice.random() < 0.5
         self.servers = {
             name: Server(

@@ -11,11 +11,12 @@ import asyncio
 from aggregator.loader.assembly import MAKERS, Makers
 from tests.world.outcome import Outcome
 from tests.world.replay import WHOLE, Replay, replayed
-from tests.world.sinks import letters, loader_faults, resting
+from tests.world.sinks import letters, loader_faults, other_logs, resting
 from tests.world.sinks.end_checks import differences
 from tests.world.sinks.faults import FAULTS, REBUILDS
 from tests.world.sinks.feed_history import FeedHistory
 from tests.world.sinks.keeper import KeptTable
+from tests.world.sinks.log_checks import LogChecks
 from tests.world.sinks.scene import Course, Scene
 from tests.world.sinks.sink_loop import SinkLoop, run
 
@@ -65,10 +66,14 @@ class History(FeedHistory[Scene]):
 
     async def while_waiting(self) -> None:
         """Lets partitions go on that are parked for a dead letter."""
-        if self.scene.course.driving or self.scene.letters:
+        if self.scene.course.accepting:
+            await other_logs.accept_losses(self.scene)
+        elif self.scene.course.driving or self.scene.letters:
             await resting.accept_letters(self.scene)
 
     def differences(self) -> list[str]:
+        if isinstance(self.scene.checks, LogChecks):
+            return self.scene.checks.differences()
         assert self.scene.checks is not None
         found = differences(self.scene.feeding, self.scene.checks)
         if self.scene.letters:
@@ -83,7 +88,13 @@ def play(
 
     def make(loop: SinkLoop) -> History:
         found = course or Course()
-        named = (*REBUILDS, *resting.FAULTS, *loader_faults.CLOCKS, *letters.FAULTS)
+        named = (
+            *other_logs.FAULTS,
+            *REBUILDS,
+            *resting.FAULTS,
+            *loader_faults.CLOCKS,
+            *letters.FAULTS,
+        )
         faults = (*FAULTS, *(named if found.only else ()))
         return History(Scene(loop, seed, found, makers), faults, replay)
 

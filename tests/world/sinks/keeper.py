@@ -11,17 +11,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from aggregator.tables.table_schema import COORDINATES, Column
+from aggregator.tables.table_schema import COORDINATES, INCARNATION, INCARNATION_TYPE, Column
 
 
 class Identity(NamedTuple):
-    """Coordinates of a row of a table."""
+    """Coordinates of a row of a table.
+
+    Args:
+        incarnation: of the log that it is of; 0 in a table that does not tell logs apart.
+    """
 
     table: str
     topic: str
     partition: int
     offset: int
     row: int
+    incarnation: int = 0
 
 
 class Row(NamedTuple):
@@ -73,6 +78,7 @@ class KeptTable:
     Args:
         window_seconds: time for which the hash of a block is kept.
         window: blocks whose hashes are kept.
+        tells_logs: each row names the log that it is of.
     """
 
     name: str
@@ -83,6 +89,7 @@ class KeptTable:
         Column("name", "String"),
         *(Column(name, kind) for name, kind in COORDINATES.items()),
     )
+    tells_logs: bool = False
     log: list[Part] = field(default_factory=list)
     blocks: dict[str, KnownBlock] = field(default_factory=dict)
     """Inserts by block id, the oldest first."""
@@ -93,6 +100,10 @@ class KeptTable:
     """Error that every insert gets at once: ClickHouse's code, and its text."""
     is_full: bool = False
     """Too many parts: inserts are refused, and the number of parts tells so."""
+
+    def __post_init__(self) -> None:
+        if self.tells_logs:
+            self.columns = (*self.columns, Column(INCARNATION, INCARNATION_TYPE))
 
     def forget_old(self, now: float, zxid: int) -> None:
         """Removes the hashes that have left the deduplication window."""

@@ -16,11 +16,16 @@ from tests.world.kafka.partition import Observer, Partition
 
 
 class RecordPlace(NamedTuple):
-    """Place of a record."""
+    """Place of a record.
+
+    Args:
+        incarnation: of its log.
+    """
 
     topic: str
     partition: int
     offset: int
+    incarnation: int = 0
 
 
 class LetterView(Observer):
@@ -36,6 +41,8 @@ class LetterView(Observer):
         self._seen_again = seen_again
         self.sent: dict[RecordPlace, tuple[int, int]] = {}
         """Records with letters on disk, committed or not, and the producer of the last one."""
+        self.values: dict[RecordPlace, bytes | None] = {}
+        """Values of these letters."""
         self.committed: Counter[RecordPlace] = Counter()
         """Number of committed letters of each record."""
         self._any: dict[int, LogReading] = {}
@@ -47,16 +54,17 @@ class LetterView(Observer):
 
     def advanced(self, partition: Partition) -> None:
         for batch in self._any[partition.number].batches():
-            for place in _places(batch):
+            for place, value in _places(batch):
                 self.sent[place] = batch.producer_id, batch.producer_epoch
+                self.values[place] = value
         for batch in self._stable[partition.number].batches():
-            for place in _places(batch):
+            for place, _ in _places(batch):
                 self.committed[place] += 1
                 if self.committed[place] > 1:
                     self._seen_again(place)
 
 
-def _places(batch: Batch) -> list[RecordPlace]:
+def _places(batch: Batch) -> list[tuple[RecordPlace, bytes | None]]:
     found = []
     for record in decoded(batch.data) if not batch.is_marker else ():
         # The record's own may be of any kind.
@@ -65,11 +73,11 @@ def _places(batch: Batch) -> list[RecordPlace]:
             for key, value in record.headers
             if key.startswith(HEADER_PREFIX)
         }
-        found.append(
-            RecordPlace(
-                headers["sluice.topic"],
-                int(headers["sluice.partition"]),
-                int(headers["sluice.offset"]),
-            )
+        place = RecordPlace(
+            headers["sluice.topic"],
+            int(headers["sluice.partition"]),
+            int(headers["sluice.offset"]),
+            int(headers.get("sluice.incarnation", 0)),
         )
+        found.append((place, record.value))
     return found

@@ -14,7 +14,7 @@ import numpy as np
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.intent import Intent
 from aggregator.loader.acquisition import Acquired, Acquisition
-from aggregator.loader.assembly import Makers
+from aggregator.loader.assembly import MAKERS, Makers
 from aggregator.loader.block_loading import BlockLoading
 from aggregator.loader.forced_flush import ForcedFlush
 from aggregator.loader.formed_block import FormedBlock
@@ -33,7 +33,9 @@ from aggregator.store.shard_store import ShardStore
 from aggregator.store.shard_view import ShardView
 from balancer.plan import TopicPartition
 from replicator.kafka.client.fenced_committer import FencedCommitter
-from tests.world.sinks import letters, resting
+from tests.world.sinks import letters, other_logs, resting
+from tests.world.sinks.accepting import Accepting
+from tests.world.sinks.loaded_feed import Driving
 from tests.world.sinks.mutation import Mutation
 from tests.world.sinks.questions import OLD_BY_CLOCK
 from tests.world.sinks.scene import LETTERS, RESTS, Course
@@ -149,6 +151,33 @@ class NeverReadAgain(dict[TopicPartition, HeldPartition]):
 
     def __setitem__(self, place: TopicPartition, partition: HeldPartition) -> None:
         partition.progress.__class__ = ForgetsDropped
+        super().__setitem__(place, partition)
+
+
+class ReadLast(int):
+    """Leader epoch that gives way to that of any batch that is read."""
+
+    def __lt__(self, other: int) -> bool:
+        return other >= 0
+
+
+class LowersEpoch(PartitionProgress[RecordSlice]):
+    """Notes the leader epoch of the batch that was read last."""
+
+    @property  # type: ignore[override]
+    def leader_epoch(self) -> int:
+        return ReadLast(self.__dict__["leader_epoch"])
+
+    @leader_epoch.setter
+    def leader_epoch(self, epoch: int) -> None:
+        self.__dict__["leader_epoch"] = int(epoch)
+
+
+class ForgetsEpochs(dict[TopicPartition, HeldPartition]):
+    """Partitions whose intents have the leader epoch of the batch that was read last."""
+
+    def __setitem__(self, place: TopicPartition, partition: HeldPartition) -> None:
+        partition.progress.__class__ = LowersEpoch
         super().__setitem__(place, partition)
 
 
@@ -313,6 +342,32 @@ RETURNS = Course(
 )
 """Course in which a table that filled its partitions takes inserts again; loaders are struck."""
 
+CUT = Course(
+    partitions=2,
+    topics=("orders",),
+    seconds=100.0,
+    fault_seconds=3.0,
+    only=(
+        *(it.name for it in (*other_logs.CUTS, *other_logs.ACCEPTANCES)),
+        *("strike at an intent", "kill a loader soon", "refuse inserts", "preferred election"),
+    ),
+    accepting=Accepting(),
+)
+"""Course of logs that lose their last records, which may be stored."""
+RECREATED = Course(
+    partitions=2,
+    topics=("orders", "clicks"),
+    seconds=250.0,
+    fault_seconds=4.0,
+    only=(
+        *(it.name for it in (*other_logs.RECREATIONS, *other_logs.ACCEPTANCES)),
+        *("strike at an intent", "kill a loader soon"),
+    ),
+    driving=Driving(),
+    accepting=Accepting(),
+)
+"""Course of topics that are created again, also while no driver runs."""
+
 MUTATIONS = (
     Mutation(37, "intents are not awaited", Makers(intent_committer=CommitsLater), USUAL),
     Mutation(37, "markers are not awaited", Makers(shard_tables=LoadsBehind), USUAL),
@@ -353,3 +408,38 @@ STILL = replace(AWAY, only=("loaders stand still", "kill a loader"))
 OF_RESTS = resting.mutations(54, {**resting.BEGINNING, **resting.SILENT}, RESTS)
 OF_AWAY = resting.mutations(55, resting.RENEWING, AWAY)
 OF_STILL = resting.mutations(55, resting.READING, STILL)
+
+
+def _changing(name: str, course: Course, **parts: Any) -> Mutation[Course]:
+    """Returns the mutation of an operator's command."""
+    accepting = Accepting(other_logs.CHANGES[name], **parts)
+    return Mutation(56, name, MAKERS, replace(course, accepting=accepting))
+
+
+OF_CUT = (
+    _changing("a cut log keeps its name", CUT),
+    Mutation(
+        56,
+        "a cut log is compared with the committed offset",
+        Makers(acquisition=other_logs.ComparesOffset),
+        CUT,
+    ),
+    Mutation(
+        56, "records read again lower the leader epoch", Makers(partitions=ForgetsEpochs), CUT
+    ),
+)
+OF_RECREATED = (
+    _changing("a topic that comes back keeps its name", RECREATED, asks_store=False),
+    Mutation(
+        56,
+        "the memory knows of no logs",
+        MAKERS,
+        replace(RECREATED, driving=Driving(other_logs.ForgetsLogs)),
+    ),
+    Mutation(
+        56,
+        "acceptances are not noted",
+        MAKERS,
+        replace(RECREATED, accepting=Accepting(make_memory=other_logs.NotesNothing)),
+    ),
+)

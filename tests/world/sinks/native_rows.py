@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aggregator.store.insertion import EMPTY
+from aggregator.tables.table_schema import INCARNATION
 from tests.world.sinks.keeper import Identity, Row
 
 REVISION = 54_000
@@ -65,6 +66,7 @@ def rows_of(table: str, data: bytes) -> tuple[Row, ...]:
         read = reader.reader(kind)
         columns[name] = [read() for _ in range(height)]
     assert reader.is_at_end, "more bytes than the block has"
+    incarnations = columns.get(INCARNATION, [0] * height)
     return tuple(
         Row(
             columns["_cluster"][at],
@@ -74,6 +76,7 @@ def rows_of(table: str, data: bytes) -> tuple[Row, ...]:
                 columns["_partition"][at],
                 columns["_offset"][at],
                 columns["_row"][at],
+                incarnations[at],
             ),
             columns["id"][at],
             columns["name"][at],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ Parameters = Mapping[str, Any]
 ENGINE = "ReplicatedMergeTree"
 ROWS = recognition.ROWS.partition("{table}")[0]
 ENDS = stored_offsets.ENDS.partition("{table}")[0]
+ENDS_BY_LOG = stored_offsets.ENDS_BY_LOG.partition("{table}")[0]
 ANY_ROW = known_records.ANY_ROW.partition("{table}")[0]
 LOG, BLOCKS, PARTS = "/log", "/blocks", "/parts"
 OLD_BY_CLOCK = "SELECT name FROM system.parts WHERE modification_time < %(before_s)s"
@@ -40,7 +42,7 @@ def answered(server: Server, query: str, parameters: Parameters) -> Answer:
         return _rows(server, query, parameters)
     if query.startswith(schema_reader.COLUMNS):
         return _columns(server, parameters)
-    if query.startswith(ENDS):
+    if query.startswith((ENDS, ENDS_BY_LOG)):
         return _ends(server, query, parameters)
     if query.startswith(ANY_ROW):
         return _any_row(server, query, parameters)
@@ -96,19 +98,23 @@ def _stored_rows(server: Server, query: str, parameters: Parameters) -> Iterator
 
 
 def _ends(server: Server, query: str, parameters: Parameters) -> Answer:
-    ends: dict[tuple[str, int], int] = {}
+    ends: dict[tuple[str, int, int], int] = {}
     for row in _stored_rows(server, query, parameters):
         if row.topic in parameters["topics"]:
-            place = row.topic, row.partition
-            ends[place] = max(row.offset + 1, ends.get(place, 0))
-    return [(*place, end) for place, end in ends.items()]
+            log = row.topic, row.partition, row.incarnation
+            ends[log] = max(row.offset + 1, ends.get(log, 0))
+    width = 4 if query.startswith(ENDS_BY_LOG) else 3
+    return [(topic, number, end, log)[:width] for (topic, number, log), end in ends.items()]
 
 
 def _any_row(server: Server, query: str, parameters: Parameters) -> Answer:
     place = parameters["topic"], parameters["partition"]
     found = _stored_rows(server, query, parameters)
+    later = parameters["incarnation"] if known_records.OR_LATER in query else math.inf
     is_there = any(
-        (it.topic, it.partition) == place and it.offset >= parameters["offset"] for it in found
+        (it.topic, it.partition) == place
+        and (it.offset >= parameters["offset"] or it.incarnation > later)
+        for it in found
     )
     return [(1,)] if is_there else []
 
@@ -185,10 +191,11 @@ def _rows(server: Server, query: str, parameters: Parameters) -> Answer:
 def _of_range(part: Part, parameters: Parameters) -> Iterator[Identity]:
     place = parameters["topic"], parameters["partition"]
     for row in part.rows:
-        _, topic, partition, offset, _ = row.identity
-        is_there = (topic, partition) == place and row.cluster == parameters["cluster"]
-        if is_there and parameters["begin"] <= offset < parameters["end"]:
-            yield row.identity
+        it = row.identity
+        is_there = (it.topic, it.partition) == place and row.cluster == parameters["cluster"]
+        is_of_log = it.incarnation == parameters.get("incarnation", it.incarnation)
+        if is_there and is_of_log and parameters["begin"] <= it.offset < parameters["end"]:
+            yield it
 
 
 def _running(server: Server, parameters: Parameters) -> Answer:

@@ -67,7 +67,7 @@ class RestView:
 
 async def loaders_away(scene: FeedScene[Any]) -> None:
     """Ends or kills all loaders, for up to two and a half retentions. The driver looks on."""
-    seconds = scene.dice.uniform(0.3, 2.5) * _retention(scene)
+    seconds = scene.dice.uniform(0.3, 2.5) * retention(scene)
     kills = scene.dice.random() < 0.6
     async with scene.lock:
         scene.tell(f"no loader for {seconds:.0f} s, {'killed' if kills else 'released'}")
@@ -75,8 +75,8 @@ async def loaders_away(scene: FeedScene[Any]) -> None:
             for loader in scene.running():
                 loader.kill()
         else:
-            await _drained(scene)
-        await _sleep_slowly(scene, seconds)
+            await drained(scene)
+        await sleep_slowly(scene, seconds)
     await scene.plan()
 
 
@@ -90,7 +90,7 @@ async def loaders_stand_still(scene: FeedScene[Any]) -> None:
         for loader in stopped:
             loader.stop()
         looking = _AmidLook(scene.world.network, driver)
-        await _sleep_slowly(scene, HELD_PART * _retention(scene))
+        await sleep_slowly(scene, HELD_PART * retention(scene))
         scene.world.network.watchers.append(looking)
         await until(lambda: driver.is_stopped or driver.has_ended, 0.05)
         scene.tell(f"{driver.name} stands still for {seconds:.1f} s, and the loaders go on")
@@ -134,10 +134,10 @@ async def _all_away(scene: FeedScene[Any], *, forgets: bool = False) -> None:
     """
     feeding, rest = scene.feeding, scene.checks.rest
     async with scene.lock:
-        await _drained(scene)
-        if _is_unsettled(scene):
+        await drained(scene)
+        if is_unsettled(scene):
             scene.tell("not everything is released: the driver stays")
-            await _sleep_slowly(scene, 1.0)
+            await sleep_slowly(scene, 1.0)
         else:
             is_killed = scene.dice.random() < 0.5
             scene.tell(
@@ -146,7 +146,7 @@ async def _all_away(scene: FeedScene[Any], *, forgets: bool = False) -> None:
             )
             await feeding.end_driver(is_killed=is_killed)
             rest.are_all_away = True
-            await _sleep_slowly(scene, scene.dice.uniform(1.2, 2.0) * _retention(scene))
+            await sleep_slowly(scene, scene.dice.uniform(1.2, 2.0) * retention(scene))
             if forgets:
                 feeding.cluster.delete(adopted_topic(FEED))
             await _woken(scene, forgets=forgets)
@@ -181,12 +181,12 @@ async def refuse_letters(scene: FeedScene[Any]) -> None:
     """Has the topic of dead letters take none for a while, mostly longer than commits are kept;
     then an operator mends it, and lets parked partitions go on."""
     topic = scene.feeding.cluster.topics[dead_letter_topic(FEED)]
-    seconds = scene.dice.uniform(0.1, 2.0) * _retention(scene)
+    seconds = scene.dice.uniform(0.1, 2.0) * retention(scene)
     scene.tell(f"no dead letters for {seconds:.0f} s")
     before = topic.partitions[0].max_message_bytes
     for partition in topic.partitions:
         partition.max_message_bytes = LETTERLESS_BYTES
-    await _sleep_slowly(scene, seconds)
+    await sleep_slowly(scene, seconds)
     for partition in topic.partitions:
         partition.max_message_bytes = before
     await accept_letters(scene)
@@ -219,13 +219,13 @@ async def accept(
         known.close()
 
 
-def _retention(scene: FeedScene[Any]) -> float:
+def retention(scene: FeedScene[Any]) -> float:
     driving = scene.feeding.driving
     assert driving is not None
     return driving.retention.offsets_seconds
 
 
-async def _drained(scene: FeedScene[Any]) -> None:
+async def drained(scene: FeedScene[Any]) -> None:
     """Has all loaders release what they hold, and end."""
     await scene.feeding.stop()
     give_up_at = scene.loop.time() + DRAIN_SECONDS
@@ -234,13 +234,13 @@ async def _drained(scene: FeedScene[Any]) -> None:
         loader.kill()
 
 
-def _is_unsettled(scene: FeedScene[Any]) -> bool:
+def is_unsettled(scene: FeedScene[Any]) -> bool:
     """Returns True if an intent says more than an offset, so that nobody could begin without it."""
     last = (found[-1] if found else None for found in scene.checks.intents.values())
     return any(it is None or it.tables or it.parked for it in last)
 
 
-async def _sleep_slowly(scene: FeedScene[Any], seconds: float) -> None:
+async def sleep_slowly(scene: FeedScene[Any], seconds: float) -> None:
     """Lets time pass with little load."""
     for sender in scene.senders:
         sender.pace = SLOW_PACE

@@ -10,6 +10,7 @@ from aggregator.intents.intent import Intent
 from aggregator.loader.assembly import MAKERS, Makers
 from balancer.plan import TopicPartition
 from tests.world.checks.wrong import Wrong
+from tests.world.sinks.accepting import Accepting
 from tests.world.sinks.feed_load import FeedSender
 from tests.world.sinks.feed_scene import FeedScene, until
 from tests.world.sinks.feeding import Feeding
@@ -18,6 +19,7 @@ from tests.world.sinks.letters import KINDS as REFUSING
 from tests.world.sinks.letters import Letters, LetterSender
 from tests.world.sinks.loaded_feed import FEED, Driving
 from tests.world.sinks.loader_faults import WINDOW_SECONDS, later
+from tests.world.sinks.log_checks import LogChecks
 from tests.world.sinks.resting import KINDS as RESTING
 from tests.world.sinks.server import Server
 from tests.world.sinks.sink_loop import SinkLoop
@@ -46,6 +48,7 @@ class Course:
         driving: driver that looks for partitions again and again; None: the first look is the only
             one.
         clocks: loaders and drivers have wall clocks of their own.
+        accepting: acceptance of what logs lose, by an operator; None: they lose nothing.
     """
 
     topics: tuple[str, ...] = ("orders", "clicks")
@@ -63,6 +66,7 @@ class Course:
     letters: bool = False
     driving: Driving | None = None
     clocks: bool = False
+    accepting: Accepting | None = None
 
 
 KILLS = Course(
@@ -115,6 +119,7 @@ class Scene(FeedScene[Feeding]):
             replicas,
             quorum,
             WINDOW_SECONDS,
+            course.accepting is not None,
             **({} if course.block_mib is None else {"block_mib": course.block_mib}),
         )
         make_sender = LetterSender if course.letters else FeedSender
@@ -134,7 +139,8 @@ class Scene(FeedScene[Feeding]):
     async def begin(self) -> None:
         """Adopts the partitions, and begins to check."""
         await self.feeding.begin()
-        self.checks = StepChecks(self.loop, self.feeding)
+        make_checks = LogChecks if self.course.accepting else StepChecks
+        self.checks = make_checks(self.loop, self.feeding)
         if self.letters:
             self.letters.begin()
             IntentView(self.feeding.cluster, FEED, self._check_letters)

@@ -22,8 +22,12 @@ from tests.world.sinks.source_view import SourceView
 from tests.world.virtual_loop import VirtualLoop
 
 BLOCK_NAME = re.compile(
-    rf"sluice-{FEED}-{CLUSTER.replace(' ', '.')}-(\w+)-(\d+)-(\w+)-(\d+)-(\d+)(-rest-\w+)?"
+    rf"sluice-{FEED}-{CLUSTER.replace(' ', '.')}-(\w+)-(\d+)(?:\+(\d+))?-(\w+)-(\d+)-(\d+)"
+    r"(-rest-\w+)?"
 )
+
+Block = tuple[str, int, str, int, int, int]
+"""Topic, partition, table, begin, end, and incarnation."""
 
 
 class StepChecks(Observer):
@@ -44,13 +48,16 @@ class StepChecks(Observer):
         self.source = SourceView(feeding.cluster, feeding.places, lambda _, record: wanted(record))
         self.letters = LetterView(feeding.cluster, FEED, self._letter_again)
         self.intents: dict[TopicPartition, list[Intent]] = {it: [] for it in feeding.places}
-        self._named: set[tuple[str, int, str, int, int]] = set()
+        self._named: set[Block] = set()
         self._settled = dict.fromkeys(feeding.places, 0)
         self.armed: Callable[[Intent], object] | None = None
         """Called once with the next intent of a loader that names blocks."""
         self.rest = RestView()
-        IntentView(feeding.cluster, FEED, self._intent_seen, self._intent_gone)
+        self._watch_intents()
         feeding.keeper.observer = self
+
+    def _watch_intents(self) -> None:
+        IntentView(self._feeding.cluster, FEED, self._intent_seen, self._intent_gone)
 
     def _wrong(self, place: tuple[str, int], text: str) -> None:
         self._loop.fail(Wrong(f"{place[0]}-{place[1]}: {text}"))
@@ -60,15 +67,15 @@ class StepChecks(Observer):
     def sent(self, query_id: str) -> None:
         found = BLOCK_NAME.fullmatch(query_id)
         assert found, f"{query_id} names no block"
-        topic, number, table, begin, end, _ = found.groups()
-        block = (topic, int(number), table, int(begin), int(end))
+        topic, number, log, table, begin, end, _ = found.groups()
+        block = (topic, int(number), table, int(begin), int(end), int(log or 0))
         if block not in self._named and not self._is_decided(block):
             self._wrong((topic, int(number)), f"{query_id} is sent, and no intent names it (37)")
 
-    def _is_decided(self, block: tuple[str, int, str, int, int]) -> bool:
+    def _is_decided(self, block: Block) -> bool:
         """Returns True if the commit of an intent that names a block is decided."""
         return any(
-            block == (*place, table, each.begin, each.end)
+            block == (*place, table, each.begin, each.end, intent.incarnation_at(each.begin))
             for place, intent in decided_intents(self._feeding.cluster, FEED)
             for table, each in intent.blocks.items()
         )
@@ -110,7 +117,8 @@ class StepChecks(Observer):
         self.rest.gone.discard(place)
         self.intents[place].append(intent)
         self._named |= {
-            (*place, table, each.begin, each.end) for table, each in intent.blocks.items()
+            (*place, table, each.begin, each.end, intent.incarnation_at(each.begin))
+            for table, each in intent.blocks.items()
         }
         if self.armed is not None and intent.blocks and intent.custody is Custody.HELD:
             armed, self.armed = self.armed, None
