@@ -37,11 +37,18 @@ class NotAsConfirmed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LogToday:
-    """The partition's log as it is now."""
+    """The partition's log as it is now.
+
+    Args:
+        leader_epoch: of its leader; -1 where it is not known.
+        epoch_end: behind the last record of that epoch.
+    """
 
     topic_id: UUID
     start: int
     end: int
+    leader_epoch: int = -1
+    epoch_end: int = -1
 
 
 def accepted(
@@ -100,7 +107,8 @@ def accepted(
         open_records=0,
         transactional_id=free_id,
         topic_id=today.topic_id,
-        leader_epoch=-1,
+        # The log may be cut once more before anything of it is read.
+        leader_epoch=today.leader_epoch if offset <= today.epoch_end else -1,
         losses=intent.losses + 1,
         parked=None,
     )

@@ -166,7 +166,10 @@ class _Acceptance:
         elif noted := self.memory.lost_intent(partition, free_id):
             intent = noted.park(Loss(LossKind.INTENT_GONE, noted.offset, None))
         now_ms = time.time_ns() // 1_000_000
-        today = LogToday(topic.id, start, end)
+        leader = self.cluster.leader(*partition)
+        epoch = leader.epoch if leader else -1
+        epoch_end = await self.cluster.epoch_end(*partition, epoch) if leader else -1
+        today = LogToday(topic.id, start, end, epoch, epoch_end)
         new = accepted(intent, today, free_id, self.restart_at, now_ms)
         if _is_log_unknown(intent) and await run_in_thread(
             self.known.has_any, partition, new.offset, new.incarnation

@@ -234,3 +234,19 @@ def test_where_a_restored_log_begins_to_differ_the_operator_names():
 def test_the_same_topic_keeps_the_name_of_its_log(kind):
     found = accepted(parked(kind, 100, 150, incarnation=7), today(), "free", 150, opened_at_ms=9)
     assert found.incarnation == 7
+
+
+@pytest.mark.parametrize(("epoch_end", "epoch"), [(300, 6), (50, 6), (49, -1), (-1, -1)])
+def test_an_accepted_loss_is_followed_by_a_cut_that_is_noticed(epoch_end, epoch):
+    """Without an epoch, a log that is cut again before it is read goes on behind other records."""
+    loss = Loss(LossKind.SOURCE_TRUNCATED, 50, 80)
+    intent = Intent(
+        custody=Custody.RELEASED,
+        offset=60,
+        reference=60,
+        transactional_id="loader",
+        topic_id=UUID(int=1),
+        leader_epoch=5,
+    ).park(loss)
+    found = accepted(intent, LogToday(UUID(int=1), 0, 300, 6, epoch_end), "free")
+    assert (found.offset, found.leader_epoch) == (50, epoch)
