@@ -7,7 +7,7 @@ letter need not be told from another one of the same record: one of them has to 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ COORDINATES = tuple(f"{HEADER_PREFIX}{name}" for name in ("topic", "partition", 
 TIME = f"{HEADER_PREFIX}timestamp"
 LOG = f"{HEADER_PREFIX}incarnation"
 OFFSET_MAX = (1 << 63) - 1
+CONTENT_BYTES = 16
 
 
 class FieldDigest(NamedTuple):
@@ -39,37 +40,40 @@ class FieldDigest(NamedTuple):
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class LetterFields:
-    """Fields of a record, as it is or as its dead letter tells them.
+class LetterFields(NamedTuple):
+    """Fields of a record, as it is or as its dead letter tells them. All letters of a feed are in
+    memory, so that a digest stands for the fields.
 
     Args:
+        content: digest of key, value and headers.
         timestamp_ms: None: the letter does not tell it, as those of older versions.
         incarnation: of the log that a letter is of; records are of the log that is compared.
     """
 
-    key: FieldDigest
-    value: FieldDigest
-    headers: FieldDigest
+    content: bytes
     timestamp_ms: int | None
     incarnation: int = 0
 
+    @classmethod
+    def of(
+        cls, fields: Iterable[FieldDigest], timestamp_ms: int | None, incarnation: int = 0
+    ) -> LetterFields:
+        """Returns what is kept of these fields: key, value and headers."""
+        text = "\n".join(f"{each.size_bytes} {each.sha256}" for each in fields)
+        content = hashlib.blake2b(text.encode(), digest_size=CONTENT_BYTES).digest()
+        return cls(content, timestamp_ms, incarnation)
+
     def is_of(self, record: LetterFields) -> bool:
         """Returns True if a letter with these fields is of the record."""
-        told = (self.key, self.value, self.headers)
-        is_same = told == (record.key, record.value, record.headers)
+        is_same = self.content == record.content
         return is_same and self.timestamp_ms in (None, record.timestamp_ms)
 
 
 def record_fields(records: RecordSlice, at: int) -> LetterFields:
     """Returns the fields of one record."""
     headers = bytes(records.data[int(records.headers_begin[at]) : int(records.headers_end[at])])
-    return LetterFields(
-        _digest(records.key_at(at)),
-        _digest(records.value_at(at)),
-        _digest(headers),
-        int(records.timestamp_ms[at]),
-    )
+    fields = records.key_at(at), records.value_at(at), headers
+    return LetterFields.of(map(_digest, fields), int(records.timestamp_ms[at]))
 
 
 def letter_fields(
@@ -86,10 +90,13 @@ def letter_fields(
     if not (number.isdecimal() and offset.isdecimal()):
         return None
     time = added.get(TIME)
-    fields = LetterFields(
+    digests = (
         _told(added, "key") or _digest(key),
         _told(added, "value") or _digest(value),
         _told(added, "headers") or _digest(encoded_headers(headers[:first])),
+    )
+    fields = LetterFields.of(
+        digests,
         int(time) if time is not None and time.removeprefix("-").isdecimal() else None,
         int(log) if (log := added.get(LOG, "")).isdecimal() else 0,
     )
@@ -105,8 +112,13 @@ class Letters:
         is_whole: the topic still has its first letter.
     """
 
-    of: dict[TopicPartition, dict[int, list[LetterFields]]] = field(default_factory=dict)
+    of: dict[TopicPartition, dict[int, tuple[LetterFields, ...]]] = field(default_factory=dict)
     is_whole: bool = True
+
+    def add(self, place: TopicPartition, offset: int, letter: LetterFields) -> None:
+        """Adds a letter of a record."""
+        own = self.of.setdefault(place, {})
+        own[offset] = (*own.get(offset, ()), letter)
 
     def offsets(self, place: TopicPartition, begin: int, end: int, incarnation: int = 0) -> Ints:
         """Returns the offsets of a range that have letters, ascending."""
@@ -146,7 +158,7 @@ def compared(
     own = letters.of.get(place, {})
     found: dict[str, list[int]] = {"missing": [], "doubled": [], "changed": []}
     for offset, record in records.items():
-        some = [each for each in own.get(offset, []) if each.incarnation == incarnation]
+        some = [each for each in own.get(offset, ()) if each.incarnation == incarnation]
         if not some:
             found["missing"].append(offset)
         if len(some) > 1:
@@ -190,7 +202,7 @@ async def read_letters(cluster: Cluster, records: TopicRecords, feed: str) -> Le
                 told = letter_fields(part.key_at(at), part.value_at(at), headers)
                 if told is not None:
                     place, offset, fields = told
-                    found.of.setdefault(place, {}).setdefault(offset, []).append(fields)
+                    found.add(place, offset, fields)
     return found
 
 

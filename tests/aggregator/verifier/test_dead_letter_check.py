@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -38,7 +39,7 @@ def told(letters):
     found = Letters()
     for each in letters:
         place, offset, fields = letter_fields(each.key, each.value, each.headers)
-        found.of.setdefault(place, {}).setdefault(offset, []).append(fields)
+        found.add(place, offset, fields)
     return found
 
 
@@ -130,3 +131,29 @@ def test_all_letters_of_the_topic_are_read():
     assert (found.count(PLACE), found.is_whole) == (4, True)
     assert not asyncio.run(read([0, 0, 7, 0])).is_whole
     assert asyncio.run(read([0] * 4, is_there=False)).count(PLACE) == 0
+
+
+def test_a_letter_takes_less_than_400_bytes_of_memory_whatever_it_holds():
+    """Of a feed with a million of them all are in memory."""
+    count, found = 2000, Letters()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(count):
+            added = {
+                "cluster": b"east aggregate",
+                "topic": PLACE.topic.encode(),
+                "partition": b"3",
+                "offset": str(10**7 + number).encode(),
+                "timestamp": str(1_700_000_000_000 + number).encode(),
+            }
+            headers = tuple((f"sluice.{name}", text) for name, text in added.items())
+            value = str(number).encode() * 100
+            letter = letter_fields(value, value, (("trace", value), *headers))
+            assert letter is not None
+            found.add(*letter)
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert found.count(TopicPartition(PLACE.topic, 3)) == count
+    assert taken / count < 400
