@@ -17,6 +17,9 @@ from tui.state.counted import counted
 
 SKEW_SECONDS = 2.0
 """Difference of two clocks, in seconds, that is told of."""
+STILL_SECONDS = 600.0
+"""Age of a feed's entry, in seconds, from which records behind it count as left standing: loaders
+commit after each block."""
 EXPIRING_PART = 1 / 2
 """Part of the retention after which an entry counts as renewed by nobody."""
 SHOWN_MAX = 3
@@ -38,6 +41,7 @@ class Kind(StrEnum):
     LETTERS = "dead letters"
     LETTER_LIMITS = "limits of dead letters"
     CLOCK = "clocks"
+    STILL = "partitions that stand still"
     ENGINE = "table engine"
     DOUBLED = "doubled coordinates"
 
@@ -69,6 +73,9 @@ class EntryFacts:
         dead_letters: counted since its adoption; 0 for a route.
         incarnation: of the log, by which records of topics of one name are told apart; 0 where
             no version has told them apart.
+        offset: committed offset of a feed.
+        is_parked: the partition waits for an operator.
+        ahead_seconds: by which the committer's clock was ahead of the broker's at that commit.
     """
 
     topic: str
@@ -78,6 +85,13 @@ class EntryFacts:
     losses: int = 0
     dead_letters: int = 0
     incarnation: int = 0
+    offset: int = 0
+    is_parked: bool = False
+    ahead_seconds: float = 0.0
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.topic, self.partition
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
@@ -221,6 +235,55 @@ def clock(server: str, ahead_seconds: float) -> Iterator[Diagnosis]:
             "them may have stored a block again after a kill"
         )
         yield Diagnosis(Verdict.POSSIBLE, Kind.CLOCK, server, text, "synchronise the clocks")
+
+
+def loader_clocks(facts: OwnerFacts) -> Iterator[Diagnosis]:
+    """Yields the diagnosis of loaders whose clocks were ahead of the brokers'."""
+    ahead = [each for each in facts.entries if each.ahead_seconds >= SKEW_SECONDS]
+    if ahead:
+        seconds = max(each.ahead_seconds for each in ahead)
+        text = (
+            f"{_some(ahead)}: the loader's clock was {seconds:.0f} s ahead of the broker's at its "
+            "last commit; a version that compared it with a replica's may have stored a block "
+            "again after a kill"
+        )
+        repair = f"synchronise the clocks; {COMPARE}"
+        yield Diagnosis(Verdict.POSSIBLE, Kind.CLOCK, facts.where, text, repair)
+
+
+def may_stand_still(facts: OwnerFacts, now_ms: int) -> list[EntryFacts]:
+    """Returns the entries that stand still if records are behind them."""
+    return [
+        each
+        for each in facts.entries
+        if each.committed_ms is not None
+        and now_ms - each.committed_ms >= STILL_SECONDS * 1000
+        and not each.is_parked
+        and each.topic_id is not None
+        and facts.topic_ids.get(each.topic) == each.topic_id
+    ]
+
+
+def standing_still(
+    facts: OwnerFacts, unread: Sequence[EntryFacts], now_ms: int
+) -> Iterator[Diagnosis]:
+    """Yields the diagnosis of partitions whose records nobody loads.
+
+    Args:
+        unread: entries of may_stand_still behind which there are records.
+    """
+    if unread:
+        least_ms = min(now_ms - (each.committed_ms or 0) for each in unread)
+        text = (
+            f"{_some(unread)}: records wait behind the committed offset, and no loader has "
+            f"committed for {least_ms / 60_000:.0f} min; a version whose dead letters had the time "
+            "of their record, or a size that their topic refuses, stood still at such a record"
+        )
+        repair = (
+            "start sluice aggregate of this version, which goes on there; if it does not, "
+            "sluice aggregate status names the reason"
+        )
+        yield Diagnosis(Verdict.POSSIBLE, Kind.STILL, facts.where, text, repair)
 
 
 def engine(where: str, kind: TableEngine) -> Iterator[Diagnosis]:

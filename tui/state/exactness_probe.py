@@ -136,8 +136,30 @@ class ExactnessProbe:
             yield from exactness.expiry(facts, now_ms)
             yield from exactness.recreated(facts)
             if facts.is_feed:
+                yield from exactness.loader_clocks(facts)
+                unread = self._unread(name, exactness.may_stand_still(facts, now_ms))
+                yield from exactness.standing_still(facts, unread, now_ms)
                 letters = topics.get(dead_letter_topic(facts.owner.removeprefix("feed ")))
                 yield from self._of_letters(name, facts, letters)
+
+    def _unread(self, name: ClusterName, entries: Sequence[EntryFacts]) -> list[EntryFacts]:
+        """Returns the entries behind whose offset the log has committed records."""
+        if not entries:
+            return []
+        topics = {each.topic for each in entries}
+        return asyncio.run(self._asked(name, partial(self._with_records, entries), *topics))
+
+    async def _with_records(
+        self, entries: Sequence[EntryFacts], cluster: Cluster
+    ) -> list[EntryFacts]:
+        records, found = TopicRecords(cluster, self.timeout_seconds), []
+        for each in entries:
+            begin = max(each.offset, await cluster.log_start(*each.place))
+            end = await cluster.log_end(*each.place)
+            async for _ in records.slices(*each.place, begin, end):
+                found.append(each)
+                break
+        return found
 
     def _of_letters(
         self, name: ClusterName, facts: OwnerFacts, topic: Topic | None
@@ -247,9 +269,27 @@ def owner_facts(
                     incarnation=entry.incarnation if isinstance(entry, Intent) else 0,
                     dead_letters=entry.dead_letters if isinstance(entry, Intent) else 0,
                 )
+                if isinstance(entry, Intent):
+                    facts = replace(
+                        facts,
+                        offset=entry.offset,
+                        is_parked=entry.parked is not None,
+                        ahead_seconds=loader_ahead_seconds(entry, each.commit.at_ms),
+                    )
             entries.append(facts)
         entries.sort(key=lambda each: (each.topic, each.partition))
         yield OwnerFacts(owner.name, str(name), entries, progress_expiry, topic_ids)
+
+
+def loader_ahead_seconds(intent: Intent, at_ms: int) -> float:
+    """Returns by how much a loader's clock was ahead of the broker's; 0 if it was not, or nobody
+    can tell.
+
+    Args:
+        at_ms: Unix time of the intent's commit, by the broker's clock.
+    """
+    sealed_ms = [each.sealed_at_ms for each in intent.tables.values()]
+    return (max([at_ms, intent.committed_ms, *sealed_ms]) - at_ms) / 1000
 
 
 def coordinates(headers: Sequence[tuple[str, bytes | None]]) -> tuple[str, int, int] | None:

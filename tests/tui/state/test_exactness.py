@@ -12,6 +12,7 @@ from aggregator.store.table_engine import TableEngine
 from replicator.kafka.admin.topic import Configs, Topic
 from replicator.kafka.client.progress_expiry import ProgressExpiry
 from tui.state.exactness import (
+    STILL_SECONDS,
     DoubledRows,
     EntryFacts,
     OwnerFacts,
@@ -22,8 +23,11 @@ from tui.state.exactness import (
     expiry,
     letter_limits,
     letters,
+    loader_clocks,
+    may_stand_still,
     overlapping,
     recreated,
+    standing_still,
 )
 
 NOW_MS = 1_000_000_000_000
@@ -164,3 +168,40 @@ def test_objects_of_different_folders_or_logs_and_empty_ranges_may_share_offsets
         told(12, 20, incarnation=7),
     ]
     assert list(overlapping("s3://lake", objects)) == []
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(0.0, 0), (1.9, 0), (2.1, 1), (15.0, 1)])
+def test_a_loader_whose_clock_was_ahead_of_the_brokers_is_named(seconds: float, count: int):
+    found = list(loader_clocks(owner(entry(ahead_seconds=seconds), entry(1))))
+    assert [each.verdict for each in found] == [Verdict.POSSIBLE] * count
+    assert all(f"t-0: the loader's clock was {seconds:.0f} s ahead" in each.text for each in found)
+
+
+STILL_MS = int(STILL_SECONDS * 1000)
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_asked"),
+    [
+        ({}, True),
+        ({"committed_ms": NOW_MS - STILL_MS + 1}, False),
+        ({"committed_ms": None}, False),
+        ({"is_parked": True}, False),
+        ({"topic_id": NEW}, False),
+        ({"topic_id": None}, False),
+        ({"topic": "gone"}, False),
+    ],
+)
+def test_records_are_looked_for_behind_old_entries_of_partitions_that_are_read(fields, is_asked):
+    given = entry(**{"committed_ms": NOW_MS - STILL_MS, **fields})
+    assert may_stand_still(owner(given), NOW_MS) == ([given] if is_asked else [])
+
+
+def test_a_partition_whose_records_nobody_loads_stands_still():
+    old = entry(3, committed_ms=NOW_MS - 2 * STILL_MS)
+    facts = owner(entry(), old)
+    assert list(standing_still(facts, [], NOW_MS)) == []
+    (found,) = standing_still(facts, [old], NOW_MS)
+    assert found.verdict is Verdict.POSSIBLE
+    assert found.text.startswith("t-3: records wait behind the committed offset")
+    assert "for 20 min" in found.text
