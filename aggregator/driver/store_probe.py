@@ -29,7 +29,7 @@ from replicator.kafka.client.cluster import Cluster
 from replicator.runtime.run_in_thread import run_in_thread
 
 LISTED_MAX = 100_000
-"""Objects of a topic that are listed; more prove nothing else."""
+"""Objects of a topic that are listed."""
 Found = Mapping[TopicPartition, Stored]
 Ends = dict[TopicPartition, dict[int, int]]
 """Offsets by partition and incarnation of its log."""
@@ -70,6 +70,7 @@ async def stored(
     *,
     make_shard: Callable[..., ShardStore] = ShardStore,
     make_store: Callable[[ObjectFeed], ObjectStore] = trial_store,
+    listed_max: int = LISTED_MAX,
 ) -> Found:
     """Returns what the store of a feed has of partitions of a cluster.
 
@@ -77,7 +78,8 @@ async def stored(
         is_thorough: reads all that was ever told of objects, also where the bucket lists none.
     """
     if isinstance(feed, ObjectFeed):
-        begins, away = await run_in_thread(_listed, feed, str(name), places, make_store)
+        listing = await run_in_thread(_listed, feed, str(name), places, make_store, listed_max)
+        begins = listing.begins
         # A bucket lists where an object begins; where it ends was told.
         told = await _told(feed, str(name), cluster) if is_thorough or begins else ToldEnds()
         return {
@@ -85,8 +87,8 @@ async def stored(
                 of_logs(
                     told.ends.get(place, {}),
                     begins.get(place, {}),
-                    away or told.doubt,
-                    is_passing=bool(away),
+                    listing.doubt or told.doubt,
+                    is_passing=listing.is_passing,
                 ),
                 has_folders=place in told.several,
             )
@@ -135,36 +137,50 @@ async def _told(feed: ObjectFeed, name: str, cluster: Cluster) -> ToldEnds:
     return found
 
 
+@dataclass(slots=True)
+class Listing:
+    """First offsets of the last objects in a bucket.
+
+    Args:
+        doubt: why an object may be in the bucket that was not listed; empty if none is.
+        is_passing: see Stored.
+    """
+
+    begins: Ends = field(default_factory=dict)
+    doubt: str = ""
+    is_passing: bool = False
+
+
 def _listed(
     feed: ObjectFeed,
     cluster: str,
     places: Collection[TopicPartition],
     make_store: Callable[[ObjectFeed], ObjectStore],
-) -> tuple[Ends, str]:
-    """Returns the first offset of the last object of each partition in the bucket, and why some may
-    be missing."""
-    begins: Ends = {}
+    listed_max: int,
+) -> Listing:
+    found = Listing()
     try:
         store, prefix = make_store(feed), feed.prefix_of(cluster)
         for topic in sorted({place.topic for place in places}):
-            begins |= _last_begins(store, prefix, topic)
+            _list_topic(found, store, prefix, topic, listed_max)
     except StoreProblem as problem:
-        return begins, f"the bucket does not answer ({problem.text})"[:80]
-    return begins, ""
+        found.doubt = f"the bucket does not answer ({problem.text})"[:80]
+        found.is_passing = True
+    return found
 
 
-def _last_begins(store: ObjectStore, prefix: str, topic: str) -> Ends:
-    """Returns the first offset of the last listed object of each partition. Raises StoreProblem."""
-    found: Ends = {}
+def _list_topic(
+    found: Listing, store: ObjectStore, prefix: str, topic: str, listed_max: int
+) -> None:
     folder = "/".join(filter(None, (prefix, topic)))
     for number, each in enumerate(store.objects(f"{folder}/")):
-        if number >= LISTED_MAX:
+        if number >= listed_max:
+            found.doubt = f"the bucket has more than {listed_max} objects of the topic"
             break
         name = parsed(each.key, prefix)
         if name is not None:
-            of_place = found.setdefault(TopicPartition(topic, name.partition), {})
+            of_place = found.begins.setdefault(TopicPartition(topic, name.partition), {})
             of_place[name.incarnation] = max(name.begin, of_place.get(name.incarnation, 0))
-    return found
 
 
 def of_logs(

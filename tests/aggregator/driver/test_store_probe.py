@@ -4,6 +4,7 @@ stored."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from types import SimpleNamespace
 from typing import Any
 
@@ -77,12 +78,21 @@ class Topic:
         return SimpleNamespace(records=self._records, aborted=(), stable_offset=self._end)
 
 
-def probed(*records: tuple[bytes, bytes | None]) -> Stored:
-    """Returns what the store is found to have of a partition, with an empty bucket."""
+def probed(
+    *records: tuple[bytes, bytes | None], objects: Collection[str] = (), listed_max: int = 9
+) -> Stored:
+    """Returns what the store is found to have of a partition.
+
+    Args:
+        records: of the topic of objects.
+        objects: keys in the bucket.
+    """
     place, feed = TopicPartition("t", 0), layout().feed
     cluster: Any = Topic(place, list(records))
-    ask = stored(feed, EAST, cluster, [place], True, make_store=lambda _: KeptObjects())
-    return asyncio.run(ask)[place]
+    bucket = KeptObjects()
+    bucket.data = dict.fromkeys(objects, b"")
+    options: Any = {"make_store": lambda _: bucket, "listed_max": listed_max}
+    return asyncio.run(stored(feed, EAST, cluster, [place], True, **options))[place]
 
 
 def test_a_partition_whose_objects_are_all_forgotten_is_not_taken_for_a_new_one():
@@ -101,6 +111,17 @@ def test_what_was_forgotten_of_another_partition_or_cluster_proves_nothing_of_th
     for log in (Log(str(EAST), "t", 1), Log("west aggregate", "t", 0)):
         forgotten = Forgotten(log).with_objects([told(0, 40)], 1)
         assert probed((forgotten.key, forgotten.encode())).next_offset is None
+
+
+def test_a_bucket_with_more_objects_than_are_listed_proves_nothing():
+    prefix = layout().feed.prefix_of(str(EAST))
+    keys = [f"{prefix}/t/other-{number}" for number in range(3)]
+    one = told(0, 40)
+    known = (one.key.encode(), one.encode())
+    assert probed(known, objects=keys, listed_max=3).doubt == ""
+    assert probed(known, objects=keys, listed_max=2) == Stored(
+        40, "the bucket has more than 2 objects of the topic", ends={0: 40}
+    )
 
 
 def test_a_record_that_cannot_be_read_is_a_doubt():
