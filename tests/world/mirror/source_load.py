@@ -29,6 +29,8 @@ from tests.world.kafka.log_requests import replicated
 from tests.world.kafka.partition import NOBODY, Partition
 from tests.world.kafka.replica_log import TRANSACTION_COORDINATOR_FENCED
 
+PAUSE_SECONDS_MAX = 40.0
+"""Longest pause of a slow load: the end of a history waits for the next record of each sender."""
 OLD_MS = 2 * 24 * 3600 * 1000
 
 
@@ -75,7 +77,7 @@ class Sender:
                 is_transactional=dice.random() < self.transactional_share,
                 commits=dice.random() < 0.7,
             )
-            await asyncio.sleep(dice.expovariate(per_second * self.pace))
+            await asyncio.sleep(min(dice.expovariate(per_second * self.pace), PAUSE_SECONDS_MAX))
 
     async def send(
         self, count: int, *, is_transactional: bool = False, commits: bool = True
