@@ -100,7 +100,8 @@ def _taken(
     records = watch.timed("split", lambda: split(found))
     header = "table" if load.has_header else None
     routed = watch.timed("route", lambda: by_table(records, topic="steps", header=header))
-    return routed, opened.next_offset
+    owned = watch.timed("own", lambda: {name: part.owned() for name, part in routed.items()})
+    return owned, opened.next_offset
 
 
 def _encode(
