@@ -18,7 +18,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Container, Coroutine
-from contextlib import nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nsmallest
@@ -316,7 +316,10 @@ class ObjectForming:
         """Names an object in the intent, with its dead letters. Returns False if there is no room
         in the intent yet."""
         place = partition.partition
-        async with self._forms.taken(opened.letters_memory) if opened.dead else nullcontext():
+        room: AbstractAsyncContextManager[object] = nullcontext()
+        if opened.dead:
+            room = self._forms.taken(opened.letters_memory)
+        async with room:
             if not partition.progress.can_seal(name, manifest):
                 return False
             letters = dead_letters(
