@@ -134,7 +134,7 @@ def test_all_letters_of_the_topic_are_read():
 
 
 def test_a_letter_takes_less_than_400_bytes_of_memory_whatever_it_holds():
-    """Of a feed with a million of them all are in memory."""
+    """All letters of a feed are in memory, a million of them too."""
     count, found = 2000, Letters()
     tracemalloc.start()
     try:
