@@ -91,7 +91,8 @@ def judged(place: TopicPartition, looks: Sequence[ReplicaLook], *, is_by_topic: 
             if name in tables and place in sight.ends:
                 of_logs = sight.by_log.get(place) or {0: sight.ends[place]}
                 by_table[name] = _greater(by_table.get(name, {}), of_logs)
-    ends = reduce(_greater, by_table.values(), {})
+    nothing: dict[int, int] = {}
+    ends = reduce(_greater, by_table.values(), nothing)
     doubt, is_passing = _doubt(tables, looks)
     return Stored(max(ends.values(), default=None), doubt, is_passing, ends, by_table)
 
