@@ -29,7 +29,7 @@ from bench.object_ground import ObjectGround as Servers
 from deploy.lab.kafka import CHECKOUT
 from deploy.lab.object_server import ACCESS_KEY, SECRET_KEY, ObjectServer
 from deploy.lab.process import Process
-from deploy.lab.traffic import Shape, TrafficRecord
+from deploy.lab.traffic import Codec, Shape, TrafficRecord
 from deploy.lab.wait import until
 from tests.live.object_ground import ObjectGround
 
@@ -58,7 +58,7 @@ class Records:
     key_bytes: int = 0
     header_bytes: int = 0
     folders: int = 1000
-    codec: str = "none"
+    codec: Codec = "none"
 
     def made(self, write: Callable[[int, str], bytes]) -> Iterator[TrafficRecord]:
         """Yields records without end.
@@ -181,7 +181,7 @@ def _measured(
     ground: ObjectGround,
     server: ObjectServer,
     records: Iterator[TrafficRecord],
-    codec: str,
+    codec: Codec,
     store: str,
 ) -> Size:
     ground.send(next(records) for _ in range(PARTITIONS))
