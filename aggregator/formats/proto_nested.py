@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.unknown_fields import UnknownFieldSet
 
@@ -73,14 +74,22 @@ def nested_columns(
     if not fields:
         return {}, {}
     parse = GetMessageClass(message).FromString
-    found = [_set_fields(parse(values[at].as_py()), fields) for at in which.tolist()]
+    found: list[dict[str, Any]] = []
+    broken: dict[int, str] = {}
+    for place, at in enumerate(which.tolist()):
+        try:
+            found.append(_set_fields(parse(values[at].as_py()), fields))
+        except DecodeError as error:
+            # The columns' reader passes what it needs not, such as messages deep within themselves.
+            broken[place] = str(error)
+            found.append({})
     reader = NestedValues(partial(_scalars, timezone))
     rows = np.arange(len(found))
     columns = {}
     for field in fields:
         given = [each.get(field.name, MISSING) for each in found]
         columns[field.name] = reader.read(field.name, types[field.name], given, rows)
-    return columns, reader.reasons
+    return columns, {**reader.reasons, **broken}
 
 
 def _set_fields(message: Any, fields: Sequence[FieldDescriptor]) -> dict[str, Any]:

@@ -60,7 +60,9 @@ class ProtobufRecords:
         for at, why in _incomplete(message, values).items():
             dead.setdefault(int(record[at]), why)
         record = record[read.which]
-        chosen = _chosen(message, read, values)
+        chosen, broken = _chosen(message, read, values)
+        for at, why in broken.items():
+            dead.setdefault(int(record[at]), why)
         nested = {name: kind for name, kind in types.items() if kind.has_tuples}
         columns, bad_nested = nested_columns(message, values, read.which, nested, schema.timezone)
         for at, why in bad_nested.items():
@@ -92,15 +94,16 @@ class ProtobufRecords:
 
 def _incomplete(message: Descriptor, values: pa.BinaryArray) -> dict[int, str]:
     """Returns why messages are not complete, by index: required fields, also of messages in them,
-    that are not set. The reader passes these."""
+    that are not set. The reader passes these, and some that cannot be parsed as a whole."""
     if not _has_required(message, set()):
         return {}
     made, found = GetMessageClass(message)(), {}
     for at, value in enumerate(values.to_pylist()):
         try:
             made.ParseFromString(value)
-        except DecodeError:
-            continue  # the reader says why, if it refuses it too
+        except DecodeError as error:
+            found[at] = str(error)
+            continue
         if missing := made.FindInitializationErrors():  # type: ignore[attr-defined]
             found[at] = f"{missing[0]} is required, and not set"
     return found
@@ -121,14 +124,18 @@ def _has_required(message: Descriptor, known: set[str]) -> bool:
     )
 
 
-def _chosen(message: Descriptor, read: ReadMessages, values: pa.BinaryArray) -> dict[str, pa.Array]:
+def _chosen(
+    message: Descriptor, read: ReadMessages, values: pa.BinaryArray
+) -> tuple[dict[str, pa.Array], dict[int, str]]:
     """Returns True for each message in which a field of a oneof is set, for oneofs of which some
-    messages hold several fields: the last one counts, and the reader tells all of them.
+    messages hold several fields: the last one counts, and the reader tells all of them. Returns
+    also why this cannot be told of others, by place.
 
     Args:
         values: all messages.
     """
     found: dict[str, pa.Array] = {}
+    broken: dict[int, str] = {}
     parse = GetMessageClass(message).FromString
     for oneof in message.oneofs:
         columns = [read.columns.column(field.name) for field in oneof.fields]
@@ -136,13 +143,17 @@ def _chosen(message: Descriptor, read: ReadMessages, values: pa.BinaryArray) -> 
         several = np.flatnonzero(is_set.sum(axis=0) > 1)
         if not len(several):
             continue
-        last = [
-            parse(values[at].as_py()).WhichOneof(oneof.name) for at in read.which[several].tolist()
-        ]
+        last = []
+        for place in several.tolist():
+            try:
+                last.append(parse(values[read.which[place]].as_py()).WhichOneof(oneof.name))
+            except DecodeError as error:
+                broken[place] = str(error)
+                last.append(None)
         for field, is_kept in zip(oneof.fields, is_set, strict=True):
             is_kept[several] = [name == field.name for name in last]
             found[field.name] = pa.array(is_kept)
-    return found
+    return found, broken
 
 
 def _second_digits(kind: ColumnType) -> int:

@@ -167,3 +167,30 @@ def test_an_element_that_is_not_set_has_the_default_of_its_message():
     assert found.columns["inner"].to_pylist() == [{"x": 7, "y": None}, None]
     assert found.columns["many"].to_pylist() == [[{"x": 0, "y": None}, {"x": 7, "y": 1}], []]
     assert (rows.differences, rows.doubts) == ([], [])
+
+
+def test_a_message_that_only_the_columns_reader_takes_is_dead_and_no_other():
+    """That reader passes a message within one of its own type, whatever is in it."""
+    folder = folder_of(
+        t="""
+        message Node { string name = 1; Node next = 2; }
+        message t { uint64 id = 1; Node node = 2; oneof any { int32 one = 3; int32 other = 4; } }
+        """
+    )
+    message = message_class(folder, "t")
+    no_text = b"\x12\x05\x12\x03\x0a\x01\xff"
+    deep = message(id=3)
+    node = deep.node
+    for _ in range(100):
+        node = node.next
+    node.name = "x"
+    both = message(one=1).SerializeToString() + message(other=2).SerializeToString()
+    values = [message(id=1, node={"name": "a"}).SerializeToString(), no_text + both]
+    values += [deep.SerializeToString(), message(id=4).SerializeToString()]
+    for columns in {"node": "Tuple(name String)"}, {"one": "Int32"}:
+        schema = table(id="UInt64", **columns)
+        found = ProtobufRecords(folder)([slice_of(values)], schema)
+        passed = 2 if "one" in columns else None
+        assert [each.offset for each in found.dead] == [at for at in (1, 2) if at != passed]
+        assert found.dead[0].reason.endswith("String field had bad UTF-8")
+        assert found.columns["id"].to_pylist() == [1, 4] if passed is None else [1, 3, 4]
