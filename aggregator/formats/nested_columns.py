@@ -1,9 +1,10 @@
 """Nested columns: arrays that ClickHouse takes only with as many items in each.
 
-Array columns whose names have the same text before the first dot are one Nested for the server. It
-refuses a whole block for one row in which two of them differ in length (code 190), for as long as
-that block is sent. So a record with such a row is dead. One that lacks some of the arrays has as
-many default items there, which is what the server fills in where no row of an insert has them.
+Array columns whose names have the same text before the first dot are one Nested for the server. A
+Map counts too: it would share their file of lengths. The server refuses a whole block for one row
+in which two of them differ in length (code 190), for as long as that block is sent. So a record
+with such a row is dead. One that lacks some of the arrays has as many default items there, whether
+or not other records have them. A DEFAULT that only the server can evaluate is left to it.
 """
 
 from __future__ import annotations
@@ -40,8 +41,10 @@ def with_nested(
                 nested = each.name.partition(".")[0]
                 why = f"{each.name}: {own[at]} items, and {size[at]} in other arrays of {nested}"
                 reasons.setdefault(at, why)
-            if each.name in columns and ((own == _MISSING) & (size > 0)).any():
-                found[each.name] = _complete(column_type(each.type), columns[each.name], size)
+            if ((own == _MISSING) & (size > 0)).any() and not _is_computed(each, schema):
+                kind = column_type(each.type)
+                values = columns.get(each.name, pa.nulls(rows, kind.arrow))
+                found[each.name] = _complete(kind, values, size)
     return found, reasons
 
 
@@ -49,10 +52,15 @@ def _groups(schema: TableSchema) -> Iterator[Sequence[Column]]:
     """Yields the columns of each Nested that has several."""
     groups: dict[str, list[Column]] = {}
     for column in schema.inserted:
-        nested, dot, _ = column.name.partition(".")
-        if dot and is_loadable(column.type) and column_type(column.type).element is not None:
+        nested, _, item = column.name.partition(".")
+        is_part = nested and item and is_loadable(column.type)
+        if is_part and column_type(column.type).element is not None:
             groups.setdefault(nested, []).append(column)
     return (group for group in groups.values() if len(group) > 1)
+
+
+def _is_computed(column: Column, schema: TableSchema) -> bool:
+    return bool(column.default_expression) and is_left_to_server(column, schema.timezone)
 
 
 def _lengths(
@@ -63,7 +71,7 @@ def _lengths(
     found = np.full(rows, _MISSING)
     if values is not None:
         found = np.asarray(pc.fill_null(pc.list_value_length(values), _MISSING)).astype(np.int64)
-    if column.default_expression and not is_left_to_server(column, schema.timezone):
+    if column.default_expression and not _is_computed(column, schema):
         nothing = pa.nulls(1, column_type(column.type).arrow)
         [default] = filled(column, nothing, np.zeros(1, np.int64), schema.timezone)
         found = np.where(found == _MISSING, len(default), found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from aggregator.formats.json_documents import decode
 from aggregator.formats.nested_columns import with_nested
-from aggregator.tables.native_block import native
+from aggregator.tables.native_block import native, rows_of_inserts
 from aggregator.tables.table_schema import Column, TableSchema
 from tests.aggregator.formats.slices import slice_of
 from tests.aggregator.tables.engine import engine, texts_of
@@ -84,6 +85,46 @@ def test_the_default_of_an_array_counts_as_its_value():
         (1, "n.z: 1 items, and 2 in other arrays of n")
     ]
     assert found.columns["n.a"].to_pylist() == [[1], [0], [1, 2]]
+
+
+def test_what_a_record_lacks_rests_on_no_other_record():
+    """A server's empty Date32 is another day than that of an item that is filled in here."""
+    columns = (*SCHEMA.columns[:2], Column("n.day", "Array(Date32)"))
+    schema = TableSchema("t", columns)
+    alone = decoded([{"n.a": [1]}], schema)
+    beside = decoded([{"n.a": [1]}, {"n.a": [1], "n.day": ["2020-01-01"]}], schema)
+    assert alone.columns["n.day"].to_pylist() == [[0]]
+    assert beside.columns["n.day"].to_pylist() == [[0], [18262]]
+
+
+def test_a_default_that_the_server_computes_is_left_to_it():
+    default = Column("n.z", "Array(String)", "DEFAULT", "arrayMap(x -> 'z', n.a)")
+    schema = TableSchema("t", (*SCHEMA.columns[:2], default))
+    found = decoded([{"n.a": [1]}, {"n.a": [1], "n.z": ["x"]}], schema)
+    assert found.columns["n.z"].to_pylist() == [None, [b"x"]]
+    assert [each.tolist() for each in rows_of_inserts(found, schema)] == [
+        [False, True],
+        [True, False],
+    ]
+
+
+def test_columns_that_a_server_does_not_join_may_differ_in_length():
+    types = {".x": "Array(UInt8)", ".y": "Array(UInt8)"}
+    row = {".x": [], ".y": [1]}
+    schema = TableSchema("t", tuple(Column(*each) for each in types.items()))
+    found = decoded([row], schema)
+    assert found.dead == ()
+    block = native(found, schema, cluster="c", topic="t", partition=0)
+    listed = ", ".join(f"`{name}` {kind}" for name, kind in types.items())
+    engine().query(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
+    engine().query(
+        f"CREATE OR REPLACE TABLE {DATABASE}.apart ({listed}) ENGINE = MergeTree ORDER BY tuple()"
+    )
+    with NamedTemporaryFile(suffix=".native") as file:
+        file.write(block.bytes_of(revision=0))
+        file.flush()
+        engine().query(f"INSERT INTO {DATABASE}.apart SELECT * FROM file('{file.name}', Native)")
+    assert texts_of(f"SELECT * FROM {DATABASE}.apart") == [["[]", "[1]"]]
 
 
 def test_a_single_array_and_columns_without_a_dot_are_no_nested():
