@@ -170,7 +170,7 @@ def test_an_element_that_is_not_set_has_the_default_of_its_message():
 
 
 def test_a_message_that_only_the_columns_reader_takes_is_dead_and_no_other():
-    """That reader passes a message within one of its own type, whatever is in it."""
+    """A message within one of its own type is passed by that reader, whatever is in it."""
     folder = folder_of(
         t="""
         message Node { string name = 1; Node next = 2; }
