@@ -31,6 +31,9 @@ class _Number(str):
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}

@@ -46,12 +46,15 @@ class _Symbol:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Unknown:
     """Bytes that the library does not take for the field of this number: an enum's number without a
     name in proto2, for example, which it parts from the others."""
 
     field: int
+
+    def __repr__(self) -> str:
+        return f"an unknown value of field {self.field}"
 
 
 def nested_columns(

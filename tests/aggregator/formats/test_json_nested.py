@@ -50,7 +50,7 @@ BAD = {
     b'{"id":1,"point":{"x":9223372036854775808}}': "point.x: ",
     b'{"id":1,"point":{"prices":[0.125]}}': "does not fit into Decimal",
     b'{"id":1,"point":{"prices":[123456789012345678901.5]}}': "does not fit into Decimal",
-    b'{"id":1,"point":5}': "is no Tuple",
+    b'{"id":1,"point":5}': "point: 5 is no Tuple",
     b'{"id":1,"point":[1]}': "is no Tuple",
     b'{"id":1,"pair":[1]}': "is no Tuple",
     b'{"id":1,"pair":[1,"x",2]}': "is no Tuple",

@@ -53,6 +53,7 @@ def test_a_default_that_is_another_one_each_time_is_named(column, name):
         Column("text", "String", "DEFAULT", "concat('rand() or now()', name)"),
         Column("version", "UInt8", "DEFAULT", "1"),
         Column("n", "UInt64", "DEFAULT", "operand(2)"),
+        Column("text", "String", "DEFAULT", "airport(code)"),
     ],
 )
 def test_a_default_that_is_the_same_each_time_is_none(column):
