@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from aggregator.formats.nested_columns import with_nested
+from aggregator.formats.nested_lengths import with_equal_lengths
 from aggregator.formats.record_slice import Ints, RecordSlice
 from aggregator.tables.column_default import is_null
 from aggregator.tables.column_type import ColumnType, UnsupportedType, column_type
@@ -56,7 +56,7 @@ def decoded_rows(
         nulls: by column, True for each row that holds null; elsewhere a null is no value.
     """
     reasons = dict(dead)
-    columns, unequal = with_nested(schema, columns, len(record))
+    columns, unequal = with_equal_lengths(schema, columns, len(record))
     for at, why in unequal.items():
         reasons.setdefault(int(record[at]), why)
     for name, kind in loaded_types(schema).items():

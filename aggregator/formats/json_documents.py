@@ -12,7 +12,7 @@ import pyarrow as pa
 from aggregator.formats.column_values import column_values, reason
 from aggregator.formats.decoded_rows import decoded_rows, loaded_types
 from aggregator.formats.json_lines import json_lines
-from aggregator.formats.json_nested import nested_columns
+from aggregator.formats.json_nested import tuple_columns
 from aggregator.formats.json_nulls import null_fields
 from aggregator.formats.json_numbers import exact_numbers
 from aggregator.formats.json_reader import JsonReader
@@ -47,7 +47,7 @@ def decode(slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
         dead.setdefault(int(record[at]), why)
     columns: dict[str, pa.Array] = {}
     if nested:
-        columns, refused = nested_columns(lines, nested, schema.timezone)
+        columns, refused = tuple_columns(lines, nested, schema.timezone)
         for at, why in refused.items():
             dead.setdefault(int(record[at]), why)
     for name, kind in plain.items():

@@ -47,7 +47,7 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def nested_columns(
+def tuple_columns(
     documents: pa.BinaryArray, types: Mapping[str, ColumnType], timezone: str
 ) -> tuple[dict[str, pa.Array], dict[int, str]]:
     """Returns columns, null where a document has no such field, and why documents are refused, by

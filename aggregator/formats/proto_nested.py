@@ -57,7 +57,7 @@ class _Unknown:
         return f"an unknown value of field {self.field}"
 
 
-def nested_columns(
+def tuple_columns(
     message: Descriptor,
     values: pa.BinaryArray,
     which: Ints,

@@ -15,7 +15,7 @@ from aggregator.formats.column_values import column_values, reason
 from aggregator.formats.confluent_header import without_headers
 from aggregator.formats.decoded_rows import decoded_rows, loaded_types
 from aggregator.formats.proto_messages import NoMessage, ProtoMessages, index_of
-from aggregator.formats.proto_nested import nested_columns
+from aggregator.formats.proto_nested import tuple_columns
 from aggregator.formats.proto_reader import ProtoReader, ReadMessages, Unit
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.formats.record_values import record_values
@@ -64,7 +64,7 @@ class ProtobufRecords:
         for at, why in broken.items():
             dead.setdefault(int(record[at]), why)
         nested = {name: kind for name, kind in types.items() if kind.has_tuples}
-        columns, bad_nested = nested_columns(message, values, read.which, nested, schema.timezone)
+        columns, bad_nested = tuple_columns(message, values, read.which, nested, schema.timezone)
         for at, why in bad_nested.items():
             dead.setdefault(int(record[at]), why)
         for field in message.fields:

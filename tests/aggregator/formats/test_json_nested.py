@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.formats.json_documents import decode
-from aggregator.formats.json_nested import nested_columns
+from aggregator.formats.json_nested import tuple_columns
 from aggregator.tables.column_type import column_type
 from aggregator.tables.native_block import native
 from tests.aggregator.formats.nested_types import kinds
@@ -124,7 +124,7 @@ def test_a_missing_element_is_the_default_of_its_type_and_a_missing_column_its_o
 def test_a_key_is_a_text_that_stands_for_a_value_of_its_type(kind, key, held):
     types = {"m": column_type(f"Map({kind}, UInt8)")}
     document = json.dumps({"m": {key: 7}}).encode()
-    columns, refused = nested_columns(slice_of([document]).value_column, types, "UTC")
+    columns, refused = tuple_columns(slice_of([document]).value_column, types, "UTC")
     assert bool(refused) == (held is None)
     if not refused:
         assert columns["m"].to_pylist() == [[{"key": held, "value": 7}]]

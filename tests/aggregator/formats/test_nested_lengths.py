@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.formats.json_documents import decode
-from aggregator.formats.nested_columns import with_nested
+from aggregator.formats.nested_lengths import with_equal_lengths
 from aggregator.tables.native_block import native, rows_of_inserts
 from aggregator.tables.table_schema import Column, TableSchema
 from tests.aggregator.formats.slices import slice_of
 from tests.aggregator.tables.engine import engine, texts_of
 
-DATABASE = "of_nested_columns"
+DATABASE = "of_nested_lengths"
 COLUMNS = {
     "k": "Int32",
     "n.a": "Array(UInt8)",
@@ -132,4 +132,4 @@ def test_a_single_array_and_columns_without_a_dot_are_no_nested():
         "m.one": pa.array([[b"y"], None], pa.large_list(pa.large_binary())),
         "k": pa.array([1, 2], pa.int32()),
     }
-    assert with_nested(SCHEMA, columns, 2) == (columns, {})
+    assert with_equal_lengths(SCHEMA, columns, 2) == (columns, {})

@@ -1,4 +1,4 @@
-"""Nested columns: arrays that ClickHouse takes only with as many items in each.
+"""Nested lengths: the arrays of a Nested, which ClickHouse takes only with as many items in each.
 
 Array columns whose names have the same text before the first dot are one Nested for the server. A
 Map counts too: it would share their file of lengths. The server refuses a whole block for one row
@@ -23,7 +23,7 @@ from aggregator.tables.table_schema import Column, TableSchema
 _MISSING = -1
 
 
-def with_nested(
+def with_equal_lengths(
     schema: TableSchema, columns: Mapping[str, pa.Array], rows: int
 ) -> tuple[dict[str, pa.Array], dict[int, str]]:
     """Returns columns whose Nested arrays are complete, and why rows cannot be, by index.
