@@ -17,7 +17,7 @@ from replicator.config.security import beside_the_file
 
 SUFFIXES = {"avro": ".avsc", "protobuf": ".proto"}
 """Ends of the names of schema files, by format."""
-_EDITION = re.compile(rb"^\s*edition\s*=", re.MULTILINE)
+_EDITION = re.compile(rb"^\s*edition\s*=\s*[\"']", re.MULTILINE)
 BYTES_MAX = 16 << 20
 """Most bytes of a folder's files: each task of Spark gets them."""
 

@@ -99,6 +99,12 @@ def test_a_file_of_an_edition_is_refused_as_the_reader_knows_none(protos: Path) 
     assert "flights.proto is of an edition" in refusal(protos)
 
 
+def test_a_value_or_field_may_be_called_edition(protos: Path) -> None:
+    text = 'syntax = "proto3";\nenum Kind {\n  edition = 0;\n}\nmessage flights {}\n'
+    (protos / "flights.proto").write_text(text)
+    assert schema_folder.schema_folder(protos, "protobuf").descriptors
+
+
 def test_an_import_that_is_not_in_the_folder_is_named(protos: Path) -> None:
     (protos / "common" / "money.proto").unlink()
     assert "common/money.proto: File not found." in refusal(protos)
