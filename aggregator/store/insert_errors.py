@@ -150,7 +150,9 @@ RULES: Mapping[int, _Rule] = {
     193: _ADMINISTRATOR,  # WRONG_PASSWORD
     194: _ADMINISTRATOR,  # REQUIRED_PASSWORD
     452: _Rule(
-        ErrorClass.STOP, "let the user change the settings of its inserts", is_refusal=True
+        ErrorClass.STOP,
+        "let the user change the settings of its inserts and queries",
+        is_refusal=True,
     ),  # SETTING_CONSTRAINT_VIOLATION
     469: _Rule(ErrorClass.STOP, "drop the table's constraint, or correct it", is_refusal=True),
     497: _ADMINISTRATOR,  # ACCESS_DENIED
