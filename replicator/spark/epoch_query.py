@@ -49,8 +49,7 @@ class EpochQuery:
             try:
                 self._stream = await run_in_thread(self._start)
                 ended = run_in_thread(self._stream.wait)
-                await run_in_thread(self._stream.warm.wait)
-                if not ended.done():
+                if await run_in_thread(self._stream.wait_warm):
                     self.warm.set()
                 await ended
             except Exception as error:

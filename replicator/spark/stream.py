@@ -46,20 +46,25 @@ class Stream:
         slots: int,
         epoch_over: Callable[[pa.Table, int], None],
     ):
-        self.warm = Event()
-        """Set once the first epoch is over: the next begins at once. Set also when there will be
-        none."""
         self._context = context
         self._tasks = tasks
         self._epoch_over = epoch_over
         self._idle = Event()
         self._idle.set()
+        self._is_warm = False
+        self._warm_or_ended = Event()
         self._stopping = Event()
         self._error: Exception | None = None
         # Spark cancels jobs by their group.
         self._group = f"epochs-{id(self):x}"
         self._thread = threading.Thread(target=self._run, args=(slots,), name="epochs", daemon=True)
         self._thread.start()
+
+    def wait_warm(self) -> bool:
+        """Waits until the first epoch is over; returns False if it has failed. The next begins at
+        once."""
+        self._warm_or_ended.wait()
+        return self._is_warm
 
     def wait(self) -> None:
         """Waits until the epochs have ended; raises what ended them, nothing after stop()."""
@@ -84,6 +89,8 @@ class Stream:
         try:
             self._context.setJobGroup(self._group, "epochs", interruptOnCancel=True)
             self._epoch([None] * slots, 0)
+            self._is_warm = True
+            self._warm_or_ended.set()
             number = 0
             while not self._stopping.is_set():
                 if self._tasks.demand() is Demand.WORK:
@@ -95,7 +102,7 @@ class Stream:
             if not self._stopping.is_set():
                 self._error = error
         finally:
-            self.warm.set()
+            self._warm_or_ended.set()
 
     def _epoch(self, tasks: Sequence[EpochTask | None], number: int) -> None:
         """Runs an epoch: the job's tasks work in here until it is over."""
@@ -112,7 +119,6 @@ class Stream:
             raise EpochFailed(first) from error
         finally:
             self._idle.set()
-            self.warm.set()
 
 
 def _table(batches: Sequence[pa.RecordBatch]) -> pa.Table:

@@ -40,7 +40,7 @@ def make(
             slots=2,
             epoch_over=lambda *_: None,
         )
-        stream.warm.wait()
+        stream.wait_warm()
         stream.stop()
         session.stop(EXIT_SECONDS)
     return unfinished.replace(path)

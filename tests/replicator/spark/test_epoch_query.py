@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from contextlib import suppress
 
 import pytest
@@ -15,21 +16,21 @@ class Session:
 
 
 class Stream:
-    """Query that runs until it is stopped; `fails` before its first epoch is over, if told to."""
+    """Query that runs until it is stopped; `fails` in its first epoch, if told to, and ends a
+    moment later."""
 
     def __init__(self, *, fails=False):
-        self.warm, self.over = threading.Event(), threading.Event()
+        self.over = threading.Event()
         self._fails = fails
-        if not fails:
-            self.warm.set()
+
+    def wait_warm(self):
+        return not self._fails
 
     def wait(self):
-        try:
-            if self._fails:
-                raise RuntimeError("a task failed 8 times\nat java.lang.Thread")
-            self.over.wait()
-        finally:
-            self.warm.set()
+        if self._fails:
+            time.sleep(0.01)
+            raise RuntimeError("a task failed 8 times\nat java.lang.Thread")
+        self.over.wait()
 
     def stop(self):
         self.over.set()

@@ -89,7 +89,7 @@ def streamed(context, tasks, rows=None, slots=2):
 def test_the_first_epoch_waits_for_no_plan_and_starts_a_worker_in_each_slot():
     context, tasks, rows = Context(), Tasks(Demand.NOTHING_TO_DO), Rows()
     stream = streamed(context, tasks, rows, slots=3)
-    assert stream.warm.wait(PATIENCE_SECONDS)
+    assert stream.wait_warm()
     stream.stop()
     assert context.jobs == [[None, None, None]]
     assert tasks.warmed == 3
@@ -112,7 +112,7 @@ def test_the_next_epoch_waits_for_work_and_hands_over_its_rows():
 def test_after_the_drivers_stop_no_epoch_begins():
     context = Context()
     stream = streamed(context, Tasks(Demand.STOP))
-    assert stream.warm.wait(PATIENCE_SECONDS)
+    assert stream.wait_warm()
     time.sleep(0.3)
     stream.stop()
     assert len(context.jobs) == 1
@@ -148,7 +148,7 @@ def test_a_job_that_spark_gives_up_ends_the_stream_with_sparks_words(job):
     stream = streamed(Context(ends), Tasks(Demand.WORK))
     with pytest.raises(EpochFailed, match="^a task failed 8 times$"):
         stream.wait()
-    assert stream.warm.is_set()
+    assert stream.wait_warm() is (job > 1)
     assert stream.wait_idle(0.0)
 
 
