@@ -58,7 +58,7 @@ class EpochQuery:
             if time.monotonic() - began > self._pause_seconds[1]:
                 backoff.reset()
             await asyncio.sleep(backoff.seconds)
-            if not self._session.is_alive:
+            if await run_in_thread(self._session.has_ended):
                 raise SparkGone
             backoff.grow()
 

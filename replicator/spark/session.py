@@ -97,10 +97,11 @@ if installed in sys.path:
 
 
 class SparkGone(Exception):
-    """Spark's JVM has ended by itself: out of memory, or killed. Start again."""
+    """Spark has ended by itself: its JVM was killed or out of memory, or the cluster removed the
+    application. Start again."""
 
     def __str__(self) -> str:
-        return str(self.__doc__)
+        return " ".join(str(self.__doc__).split())
 
 
 class Session:
@@ -134,6 +135,8 @@ class Session:
         except BaseException:
             self.kill()
             raise
+        # SparkGone tells of the JVM's end; the server of accumulators would with a traceback.
+        self.context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
         log.info("event=spark-started master=%s jvm=%d", master, self._jvm.pid)
 
     def count_slots(self) -> int:
@@ -148,7 +151,7 @@ class Session:
             executors: Any = self.context._jsc.sc().statusStore().executorList(True)
             cores = [int(executors.apply(at).totalCores()) for at in range(executors.size())]
         except Exception as error:
-            if not self.is_alive:
+            if self.has_ended():
                 raise SparkGone from error
             raise
         return max(1, sum(cores))
@@ -156,6 +159,17 @@ class Session:
     @property
     def is_alive(self) -> bool:
         return self._jvm.poll() is None
+
+    def has_ended(self) -> bool:
+        """Returns True once no job can run any more. Blocking.
+
+        The JVM outlives Spark where a cluster's master has removed the application, or Spark's
+        scheduler has failed.
+        """
+        try:
+            return not self.is_alive or bool(self.context._jsc.sc().isStopped())
+        except Exception:  # a JVM that is about to end answers nothing
+            return True
 
     def stop(self, seconds: float = JVM_EXIT_SECONDS) -> None:
         """Ends Spark and waits for its JVM; kills the JVM if it takes longer."""

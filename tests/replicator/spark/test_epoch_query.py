@@ -12,7 +12,11 @@ from replicator.spark.session import SparkGone
 
 
 class Session:
-    is_alive = True
+    def __init__(self, *, has_ended=False):
+        self._has_ended = has_ended
+
+    def has_ended(self):
+        return self._has_ended
 
 
 class Stream:
@@ -73,9 +77,7 @@ async def test_a_query_that_failed_is_started_again_and_is_warm_then(caplog):
 
 
 async def test_a_spark_that_has_ended_ends_the_query():
-    session = Session()
-    session.is_alive = False
-    query = EpochQuery(session, fails, SHORT)
+    query = EpochQuery(Session(has_ended=True), fails, SHORT)
     with pytest.raises(SparkGone):
         await query.keep()
     assert not query.warm.is_set()

@@ -1,10 +1,45 @@
-"""Claims about Spark's own log lines, which are made by a pattern of its logging library."""
+"""Claims about Spark's own log lines, which are made by a pattern of its logging library, and about
+when Spark has ended."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
-from replicator.spark.session import LOG4J
+from replicator.spark.session import LOG4J, Session, SparkGone
+
+
+def refuses():
+    raise ConnectionRefusedError("py4j")
+
+
+def session(*, exit_code=None, is_stopped=lambda: False):
+    """Returns a session whose JVM has ended, or answers whether Spark has stopped."""
+    found = Session.__new__(Session)
+    found._jvm = SimpleNamespace(poll=lambda: exit_code)
+    spark = SimpleNamespace(isStopped=is_stopped, statusStore=refuses)
+    found.context = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: spark))
+    found._slots_at_most = 0
+    return found
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [session(exit_code=137), session(is_stopped=lambda: True), session(is_stopped=refuses)],
+    ids=["no JVM", "the JVM outlives Spark", "the JVM answers nothing"],
+)
+def test_a_spark_that_runs_no_job_any_more_has_ended(ended):
+    """A cluster's master removes an application whose executors fail again and again: every epoch
+    would fail for ever, in a daemon that nobody starts again."""
+    assert ended.has_ended()
+    with pytest.raises(SparkGone, match="^Spark has ended by itself: .* Start again.$"):
+        ended.count_slots()
+
+
+def test_a_spark_that_answers_has_not_ended_whatever_fails():
+    assert not session().has_ended()
+    with pytest.raises(ConnectionRefusedError):
+        session().count_slots()
 
 
 @pytest.mark.parametrize(
