@@ -213,7 +213,8 @@ class ReplicatorSettings(Table):
     open_transaction_seconds: Float = Field(default=120.0, ge=1, le=86400)
     """Time after which an open source transaction is reported: it blocks all records behind it."""
     state_dir: OwnedPath = Field(default=Path("state"), validate_default=True)
-    """Directory of Spark's checkpoints. Relative paths are relative to the configuration file."""
+    """Directory of what daemons and consoles keep on this host: Spark's scratch files, plans, last
+    entries. Relative paths are relative to the configuration file."""
     receipts_dir: OwnedPath = Field(default=Path("receipts"), validate_default=True)
     """Directory of receipts, as Parquet. Relative to the configuration file."""
 

@@ -75,7 +75,7 @@ def _topics(plan: Plan) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class PostingFile:
-    """File of the posting at a path that both processes know.
+    """File of the posting, in the folder of the run.
 
     A reader sees the old posting or the new one, whole.
     """

@@ -11,7 +11,6 @@ import logging
 import os
 import signal
 import sys
-import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -213,8 +212,6 @@ def _prepare(master: str, folder: Path) -> None:
     # py4j's errors reach us as exceptions; its log would repeat them with tracebacks.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
-    # Spark's warning about pandas does not apply: no pandas is used.
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
 
 def _conf(folder: Path, java_options: str) -> dict[str, str]:
