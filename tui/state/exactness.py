@@ -18,8 +18,7 @@ from tui.state.counted import counted
 SKEW_SECONDS = 2.0
 """Difference of two clocks, in seconds, that is told of."""
 STILL_SECONDS = 600.0
-"""Age of a feed's entry, in seconds, from which records behind it count as left standing: loaders
-commit after each block."""
+"""Least age of a feed's entry, in seconds, from which records behind it count as left standing."""
 EXPIRING_PART = 1 / 2
 """Part of the retention after which an entry counts as renewed by nobody."""
 SHOWN_MAX = 3
@@ -251,13 +250,18 @@ def loader_clocks(facts: OwnerFacts) -> Iterator[Diagnosis]:
         yield Diagnosis(Verdict.POSSIBLE, Kind.CLOCK, facts.where, text, repair)
 
 
-def may_stand_still(facts: OwnerFacts, now_ms: int) -> list[EntryFacts]:
-    """Returns the entries that stand still if records are behind them."""
+def may_stand_still(facts: OwnerFacts, now_ms: int, stale_seconds: float) -> list[EntryFacts]:
+    """Returns the entries that stand still if records are behind them.
+
+    Args:
+        stale_seconds: time within which a loader commits again what it holds.
+    """
+    still_ms = max(STILL_SECONDS, stale_seconds) * 1000
     return [
         each
         for each in facts.entries
         if each.committed_ms is not None
-        and now_ms - each.committed_ms >= STILL_SECONDS * 1000
+        and now_ms - each.committed_ms >= still_ms
         and not each.is_parked
         and each.topic_id is not None
         and facts.topic_ids.get(each.topic) == each.topic_id

@@ -137,7 +137,9 @@ class ExactnessProbe:
             yield from exactness.recreated(facts)
             if facts.is_feed:
                 yield from exactness.loader_clocks(facts)
-                unread = self._unread(name, exactness.may_stand_still(facts, now_ms))
+                stale_seconds = self.appliance.aggregator.stale_seconds
+                old = exactness.may_stand_still(facts, now_ms, stale_seconds)
+                unread = self._unread(name, old)
                 yield from exactness.standing_still(facts, unread, now_ms)
                 letters = topics.get(dead_letter_topic(facts.owner.removeprefix("feed ")))
                 yield from self._of_letters(name, facts, letters)

@@ -194,7 +194,14 @@ STILL_MS = int(STILL_SECONDS * 1000)
 )
 def test_records_are_looked_for_behind_old_entries_of_partitions_that_are_read(fields, is_asked):
     given = entry(**{"committed_ms": NOW_MS - STILL_MS, **fields})
-    assert may_stand_still(owner(given), NOW_MS) == ([given] if is_asked else [])
+    assert may_stand_still(owner(given), NOW_MS, 1.0) == ([given] if is_asked else [])
+
+
+def test_a_partition_whose_loader_renews_it_seldom_does_not_stand_still():
+    """Its object is open for hours, and so is what is behind its entry."""
+    given = entry(committed_ms=NOW_MS - 3_500_000)
+    assert may_stand_still(owner(given), NOW_MS, 3600.0) == []
+    assert may_stand_still(owner(given), NOW_MS, 3500.0) == [given]
 
 
 def test_a_partition_whose_records_nobody_loads_stands_still():
