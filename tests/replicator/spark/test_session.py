@@ -13,19 +13,19 @@ def refuses():
     raise ConnectionRefusedError("py4j")
 
 
-def session(*, exit_code=None, is_stopped=lambda: False):
-    """Returns a session whose JVM has ended, or answers whether Spark has stopped."""
-    found = Session.__new__(Session)
-    found._jvm = SimpleNamespace(poll=lambda: exit_code)
-    spark = SimpleNamespace(isStopped=is_stopped, statusStore=refuses)
-    found.context = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: spark))
-    found._slots_at_most = 0
-    return found
+class Bare(Session):
+    """Session without Spark: its JVM has ended, or answers whether Spark has stopped."""
+
+    def __init__(self, *, exit_code=None, is_stopped=lambda: False):
+        self._jvm = SimpleNamespace(poll=lambda: exit_code)
+        self._slots_at_most = 0
+        spark = SimpleNamespace(isStopped=is_stopped, statusStore=refuses)
+        self.context = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: spark))
 
 
 @pytest.mark.parametrize(
     "ended",
-    [session(exit_code=137), session(is_stopped=lambda: True), session(is_stopped=refuses)],
+    [Bare(exit_code=137), Bare(is_stopped=lambda: True), Bare(is_stopped=refuses)],
     ids=["no JVM", "the JVM outlives Spark", "the JVM answers nothing"],
 )
 def test_a_spark_that_runs_no_job_any_more_has_ended(ended):
@@ -37,9 +37,9 @@ def test_a_spark_that_runs_no_job_any_more_has_ended(ended):
 
 
 def test_a_spark_that_answers_has_not_ended_whatever_fails():
-    assert not session().has_ended()
+    assert not Bare().has_ended()
     with pytest.raises(ConnectionRefusedError):
-        session().count_slots()
+        Bare().count_slots()
 
 
 @pytest.mark.parametrize(
