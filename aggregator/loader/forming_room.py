@@ -49,6 +49,17 @@ class Taken:
 
 
 @dataclass(eq=False)
+class _Waiting:
+    """Block that waits for room.
+
+    Args:
+        since: as that of Taken.
+    """
+
+    since: float
+
+
+@dataclass(eq=False)
 class FormingRoom:
     """Room of a loader.
 
@@ -58,6 +69,7 @@ class FormingRoom:
 
     bytes_max: int = 1 << 62
     _taken: set[Taken] = field(init=False, default_factory=set)
+    _waiting: dict[_Waiting, None] = field(init=False, default_factory=dict)
     _may_exceed: bool = field(init=False, default=True)
     _freed: asyncio.Event = field(init=False, default_factory=asyncio.Event)
 
@@ -85,11 +97,17 @@ class FormingRoom:
             size_bytes: as expected. Tell the true size once it is known, and 0 while the block
                 waits without its forms.
         """
-        while not self.has(size_bytes, monotonic()):
-            self._freed.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await self._freed.wait()
+        waiting = _Waiting(monotonic())
+        self._waiting[waiting] = None
+        try:
+            while self._is_behind(waiting) or not self.has(size_bytes, monotonic()):
+                self._freed.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await self._freed.wait()
+        finally:
+            del self._waiting[waiting]
+            self._freed.set()
         self._may_exceed = self.size_bytes + size_bytes <= self.bytes_max
         taken = Taken(size_bytes, monotonic())
         self._taken.add(taken)
@@ -99,6 +117,12 @@ class FormingRoom:
             self._taken.discard(taken)
             self._may_exceed = True
             self._freed.set()
+
+    def _is_behind(self, waiting: _Waiting) -> bool:
+        """Returns True if another block has waited so long that none goes before it any more: small
+        ones, of which there are always some, would keep a large one from its room for ever."""
+        first = next(iter(self._waiting))
+        return first is not waiting and monotonic() - first.since > STANDS_SECONDS
 
     def tell(self, taken: Taken, size_bytes: int) -> None:
         """Notes what the forms of a block take now."""

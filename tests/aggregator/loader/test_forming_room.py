@@ -6,6 +6,7 @@ from aggregator.loader.forming_room import STANDS_SECONDS, FormingRoom, forms_by
 from aggregator.tables.decoded import LETTER_MEMORY_BYTES, DeadRecord, Decoded
 from replicator.runtime.clock import monotonic
 from tests.aggregator.formats.slices import slice_of
+from tests.world import virtual_loop
 
 
 async def begun(room: FormingRoom, size: int, ends: asyncio.Event, known: int | None = None):
@@ -83,6 +84,30 @@ async def test_a_block_that_is_cancelled_leaves_its_room():
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert room.size_bytes == 0
+
+
+def test_a_large_block_has_its_turn_though_the_room_is_never_empty():
+    async def passing(_: virtual_loop.VirtualLoop) -> float:
+        """Returns the time until a block has room that needs all of it."""
+        room, began = FormingRoom(100), monotonic()
+
+        async def small(since: float) -> None:
+            await asyncio.sleep(since)
+            while True:
+                async with room.taken(5):
+                    await asyncio.sleep(1.0)
+
+        small_ones = [asyncio.create_task(small(at / 3)) for at in range(3)]
+        await asyncio.sleep(1.0)
+        try:
+            async with asyncio.timeout(600), room.taken(100):
+                assert room.size_bytes == 100
+                return monotonic() - began
+        finally:
+            for each in small_ones:
+                each.cancel()
+
+    assert virtual_loop.run(passing) < 4 * STANDS_SECONDS
 
 
 def test_dead_letters_count_with_the_bytes_of_their_records():
