@@ -125,6 +125,8 @@ class ObjectForgetting:
                 # An operator may have turned the partition back, so that loaders write them again.
                 intents = await self._intents(cluster, some)
                 same = [each for each in some if is_passed(each, intents.get(_place(each)))]
+                if not same:
+                    continue
                 now_ms = time.time_ns() // 1_000_000
                 before = told.forgotten.get(log, Forgotten(log))
                 told.forgotten[log] = before.with_objects(same, now_ms)
