@@ -55,10 +55,8 @@ class ToldEnds:
         place = TopicPartition(of.topic, of.partition)
         ends = self.ends.setdefault(place, {})
         ends[of.incarnation] = max(told.end, ends.get(of.incarnation, 0))
-        if isinstance(told, ToldObject):
-            folder = told.key.rpartition("/")[0]
-            if self._folders.setdefault(place, folder) != folder:
-                self.several.add(place)
+        if told.folder is None or self._folders.setdefault(place, told.folder) != told.folder:
+            self.several.add(place)
 
 
 async def stored(

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from aggregator.formats.record_slice import NO_TIME
 from aggregator.objects.told_object import ToldObject, UnreadableObject, decode
 
 RANGES_MAX = 100
@@ -62,14 +63,14 @@ class ForgottenRange(NamedTuple):
 
     def joined(self, other: ForgottenRange) -> ForgottenRange:
         """Returns a range that has both."""
-        first = [each.first_ms for each in (self, other) if each.first_ms >= 0]
+        timed = [each for each in (self, other) if each.first_ms != NO_TIME]
         return ForgottenRange(
             min(self.begin, other.begin),
             max(self.end, other.end),
             self.objects + other.objects,
             self.records + other.records,
-            min(first, default=-1),
-            max(self.last_ms, other.last_ms),
+            min((each.first_ms for each in timed), default=NO_TIME),
+            max((each.last_ms for each in timed), default=NO_TIME),
         )
 
 
@@ -80,11 +81,13 @@ class Forgotten:
     Args:
         ranges: in order, none touching the next.
         at_ms: Unix time at which the last of them were forgotten.
+        folder: of all that is forgotten; None: of several.
     """
 
     log: Log
     ranges: tuple[ForgottenRange, ...] = ()
     at_ms: int = 0
+    folder: str | None = None
 
     @property
     def end(self) -> int:
@@ -109,9 +112,12 @@ class Forgotten:
 
     def with_objects(self, gone: Iterable[ToldObject], at_ms: int) -> Forgotten:
         """Returns the same with further objects of the log."""
-        new = [ForgottenRange.of(each) for each in gone]
-        ranges = _fewer(_disjoint([*self.ranges, *new]))
-        return replace(self, ranges=tuple(ranges), at_ms=at_ms)
+        gone = list(gone)
+        ranges = _fewer(_disjoint([*self.ranges, *map(ForgottenRange.of, gone)]))
+        folders = {self.folder} if self.ranges else set()
+        folders |= {each.folder for each in gone}
+        folder = folders.pop() if len(folders) == 1 else None
+        return replace(self, ranges=tuple(ranges), at_ms=at_ms, folder=folder)
 
     @property
     def key(self) -> bytes:
@@ -121,6 +127,7 @@ class Forgotten:
     def encode(self) -> bytes:
         """Returns the value of the record. A version that does not know it refuses to read on."""
         fields = {**self.log._asdict(), "forgotten": self.ranges, "at_ms": self.at_ms}
+        fields |= {"folder": self.folder}
         return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -142,7 +149,7 @@ def decoded(key: bytes, value: bytes | None) -> ToldObject | Forgotten | Removed
         # A newer version may tell more.
         few = len(ForgottenRange._fields)
         ranges = tuple(ForgottenRange(*each[:few]) for each in found["forgotten"])
-        return Forgotten(log, ranges, int(found["at_ms"]))
+        return Forgotten(log, ranges, int(found["at_ms"]), found.get("folder"))
     except (ValueError, TypeError, KeyError) as error:
         text = f"the record of {key!r} cannot be read ({error}); was it written by a newer version?"
         raise UnreadableObject(text) from error

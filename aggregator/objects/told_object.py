@@ -55,6 +55,11 @@ class ToldObject:
         """True if no record of the range is in an object: none was written under the key."""
         return self.left_out == self.records
 
+    @property
+    def folder(self) -> str:
+        """Folder of the key."""
+        return self.key.rpartition("/")[0]
+
     @classmethod
     def of(
         cls,

@@ -133,3 +133,17 @@ def test_a_partition_with_objects_of_several_folders_is_known_as_one():
     records = [(each.key.encode(), each.encode()) for each in (one, two)]
     assert probed(*records) == Stored(40, ends={0: 40}, has_folders=True)
     assert probed(records[0]) == Stored(40, ends={0: 40})
+
+
+def test_folders_of_which_all_objects_are_forgotten_are_known():
+    """Otherwise an operator reads that no record is lost where the folder that is left ends."""
+    log = Log(str(EAST), "t", 0)
+    one, two = told(0, 40), told(10, 30, folder="hour=2")
+    known = (one.key.encode(), one.encode())
+    for gone in ([two], [two, told(0, 5)]):
+        forgotten = Forgotten(log)
+        for each in gone:
+            forgotten = forgotten.with_objects([each], 1)
+        assert probed(known, (forgotten.key, forgotten.encode())).has_folders
+    same = Forgotten(log).with_objects([told(0, 5)], 1).with_objects([told(5, 9)], 2)
+    assert not probed(known, (same.key, same.encode())).has_folders
