@@ -10,7 +10,7 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from aggregator.formats.byte_columns import taken
-from aggregator.formats.record_slice import Ints, RecordSlice
+from aggregator.formats.record_slice import NO_TIME, Ints, RecordSlice
 from aggregator.tables.value_limits import limits_of
 
 _COLUMNS = 6
@@ -25,8 +25,8 @@ class RecordDigest:
     """
 
     records: int = 0
-    first_ms: int = -1
-    last_ms: int = -1
+    first_ms: int = NO_TIME
+    last_ms: int = NO_TIME
     _sums: list[int] = field(default_factory=lambda: [0] * _COLUMNS)
 
     def add(self, slices: Sequence[RecordSlice]) -> None:
@@ -57,11 +57,12 @@ class RecordDigest:
         return "".join(f"{each:08x}" for each in self._sums)
 
     def _note_times(self, timestamps: Ints) -> None:
-        known = timestamps[timestamps >= 0]
+        known = timestamps[timestamps != NO_TIME]
         if len(known):
             first, last = int(known.min()), int(known.max())
-            self.first_ms = first if self.first_ms < 0 else min(self.first_ms, first)
-            self.last_ms = max(self.last_ms, last)
+            is_first = self.first_ms == NO_TIME
+            self.first_ms = first if is_first else min(self.first_ms, first)
+            self.last_ms = last if is_first else max(self.last_ms, last)
 
 
 def _octets(column: pa.BinaryArray) -> bytes | memoryview:

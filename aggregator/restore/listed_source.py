@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from aggregator.formats.record_slice import NO_TIME
 from aggregator.objects.object_name import ObjectName, parsed
 from aggregator.objects.told_object import ToldObject
 from aggregator.restore.column_records import lacking
@@ -116,7 +117,7 @@ class ListedSource:
             extent = _extent(ObjectFile(self._store, name.key, found.size_bytes))
         crc = self._store.read_crc32c(name.key) if found.crc32c is None else found.crc32c
         # An object of another format may hold any record up to the next one.
-        known = extent or Extent(next_begin, 1, 0, ENDLESS)
+        known = extent or Extent(next_begin, 1, -ENDLESS, ENDLESS)
         return ToldObject(
             key=name.key,
             cluster=str(self._request.source),
@@ -169,7 +170,9 @@ def _extent(file: ObjectFile) -> Extent | None:
             f"{file.key} does not tell its offsets (no statistics): it was rewritten by others; "
             "bring the object back, or move it elsewhere"
         )
-    return Extent(max(offsets) + 1, footer.num_rows, min(times, default=-1), max(times, default=-1))
+    return Extent(
+        max(offsets) + 1, footer.num_rows, min(times, default=NO_TIME), max(times, default=NO_TIME)
+    )
 
 
 def _bounds(footer: pq.FileMetaData, name: str) -> list[int]:

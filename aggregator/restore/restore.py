@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from aggregator.formats.record_slice import NO_TIME
 from aggregator.loader.intent_effects import EffectProducer
 from aggregator.loader.object_sink import address_of
 from aggregator.objects.told_object import ToldObject
@@ -293,8 +294,12 @@ class Restore:
         return found[0] if found else None
 
     def _check(self, topic: Topic, plans: Sequence[PartitionPlan], partitions: int) -> None:
-        times = [told.first_ms for plan in plans for told in plan.objects if told.first_ms >= 0]
-        oldest_ms = max(min(times, default=-1), self._request.wanted.since_ms or -1)
+        firsts = (told.first_ms for plan in plans for told in plan.objects)
+        times = [each for each in firsts if each != NO_TIME]
+        since_ms = self._request.wanted.since_ms
+        oldest_ms = min(times, default=NO_TIME)
+        if times and since_ms is not None:
+            oldest_ms = max(oldest_ms, since_ms)
         check_topic(topic, partitions, oldest_ms, time.time_ns() // 1_000_000)
 
     async def _held(self, entries: RestoreEntries, topic: Topic) -> dict[int, RestoreEntry]:

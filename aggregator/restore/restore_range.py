@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from aggregator.formats.record_slice import NO_TIME
 from aggregator.objects.told_object import ToldObject
 
 _OFFSETS = re.compile(r"(?P<partition>[0-9]{1,9}):(?P<begin>[0-9]{0,18})-(?P<end>[0-9]{0,18})")
@@ -60,7 +61,7 @@ class RestoreRange:
             return True
         is_late = self.until_ms is not None and first_ms >= self.until_ms
         is_early = self.since_ms is not None and last_ms < self.since_ms
-        return first_ms >= 0 and not is_late and not is_early
+        return first_ms != NO_TIME and not is_late and not is_early
 
 
 def parsed_offsets(texts: Iterable[str]) -> dict[int, OffsetRange]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from aggregator.formats.record_slice import NO_TIME
 from aggregator.restore.restore_plan import CannotRestore
 from replicator.kafka.admin.topic import UNLIMITED, Topic
 from replicator.kafka.admin.topic_changes import Create
@@ -33,7 +34,7 @@ def check_topic(topic: Topic, partitions: int, oldest_ms: int, now_ms: int) -> N
         raise CannotRestore(
             f"topic {topic.name} replaces timestamps: set message.timestamp.type=CreateTime"
         )
-    if oldest_ms < 0:
+    if oldest_ms == NO_TIME:
         return
     age = Decimal(now_ms - oldest_ms)
     retention = topic.configs.number("retention.ms") or UNLIMITED

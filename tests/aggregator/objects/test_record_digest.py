@@ -8,6 +8,7 @@ from hypothesis import assume, given
 
 from aggregator.objects.record_digest import RecordDigest
 from tests.aggregator.files.written_files import CUTS, RECORDS, slices
+from tests.replicator.batches.source_batches import Record
 
 
 def digest(parts):
@@ -44,10 +45,19 @@ def test_a_field_that_becomes_null_or_moves_to_another_changes_the_digest(record
 
 @given(RECORDS)
 def test_a_digest_knows_the_least_and_the_greatest_time(records):
-    known = [each.timestamp for each in records if each.timestamp >= 0]
+    known = [each.timestamp for each in records if each.timestamp != -1]
     found = digest(slices(records))
     assert (found.records, found.first_ms, found.last_ms) == (
         len(records),
         min(known, default=-1),
         max(known, default=-1),
     )
+
+
+def test_times_before_1970_are_times():
+    """Where they counted as none, a restore of these times left their object out."""
+    records = [Record(at, ms, None, b"v", ()) for at, ms in enumerate((-5000, -1, -20))]
+    found = digest(slices(records))
+    assert (found.first_ms, found.last_ms) == (-5000, -20)
+    found = digest(slices([*records, Record(3, 7, None, b"v", ())]))
+    assert (found.first_ms, found.last_ms) == (-5000, 7)

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.formats.record_slice import NO_TIME
 from aggregator.restore.restore_range import BadRange, OffsetRange, RestoreRange, parsed_offsets
 from tests.aggregator.restore.told import told
 
-TIMES = st.integers(0, 20)
+TIMES = st.integers(-20, 20).filter(lambda at: at != NO_TIME)
 
 
 def test_offsets_are_open_at_either_end():
