@@ -37,7 +37,7 @@ def as_values(found: Forgetting) -> dict[str, Any]:
 def as_text(found: Forgetting) -> str:
     """Formats a table for people."""
     if not found.dropped:
-        return "the bucket has all objects of this age"
+        return "nothing to forget: the bucket has all objects of this age that the feed has passed"
     what = "forgotten" if found.is_done else "not in the bucket any more; --confirm forgets them"
     return "\n\n".join([table(HEADS, map(_row, found.dropped)), what])
 

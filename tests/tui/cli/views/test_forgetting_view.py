@@ -18,7 +18,10 @@ DROPPED = DroppedObjects.of(Log.of(OBJECTS[0]), OBJECTS)
 def test_dropped_objects_are_counted_by_log(assert_snapshot):
     assert_snapshot(as_text(Forgetting((DROPPED,), is_done=False)), "forgetting")
     assert as_text(Forgetting((DROPPED,), is_done=True)).endswith("\n\nforgotten")
-    assert as_text(Forgetting((), is_done=True)) == "the bucket has all objects of this age"
+    assert (
+        as_text(Forgetting((), is_done=True))
+        == "nothing to forget: the bucket has all objects of this age that the feed has passed"
+    )
 
 
 def test_values_have_the_same():
