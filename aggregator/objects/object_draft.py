@@ -36,6 +36,9 @@ class Slice(Protocol):
     def between(self, begin: int, end: int) -> Self:
         """Returns the records with offsets from begin up to, not including, end."""
 
+    def at(self, which: slice) -> Self:
+        """Returns the records at indexes; they share their data with the others."""
+
 
 class Versions(Protocol):
     """Versions of schemas whose records share objects."""
@@ -102,8 +105,10 @@ class ObjectDraft(Generic[S]):
         """Returns, once each, the records for the object's file.
 
         Args:
-            bytes_max: memory of the records, unless the first slice takes more; None: all of them.
+            bytes_max: memory of the records, unless the first one takes more; None: all of them.
         """
+        if bytes_max is not None:
+            self._split_first(bytes_max)
         count = len(self._unwritten)
         if bytes_max is not None:
             behind = accumulate(each.size_bytes for each in self._unwritten)
@@ -115,6 +120,20 @@ class ObjectDraft(Generic[S]):
         if taken:
             self._taken_end = int(taken[-1].offset[-1]) + 1
         return taken
+
+    def _split_first(self, bytes_max: int) -> None:
+        """Splits the first slice until it takes no more, or has one record: a batch that was
+        compressed well opens to many megabytes."""
+        while self._unwritten:
+            first = self._unwritten[0]
+            if first.size_bytes <= bytes_max or len(first.offset) == 1:
+                return
+            middle = len(first.offset) // 2
+            halves = [first.at(slice(0, middle)), first.at(slice(middle, None))]
+            added = sum(each.size_bytes for each in halves) - first.size_bytes
+            self._unwritten[:1] = halves
+            self.size_bytes += added
+            self.buffered.size_bytes += added
 
     def cut(self) -> list[S]:
         """Ends behind the records that were taken; returns the others."""

@@ -52,6 +52,9 @@ class Part:
     def size_bytes(self) -> int:
         return sum(each.size for each in self.records)
 
+    def at(self, which: slice) -> Part:
+        return Part(self.records[which])
+
     def between(self, begin: int, end: int) -> Part:
         return Part(tuple(each for each in self.records if begin <= each.offset < end))
 
@@ -130,7 +133,7 @@ class Life:
             records += [each for part in draft.take() for each in part.records]
 
     def cut(self, number: int) -> None:
-        """Writes a slice of one object, and ends it there, as dead letters do."""
+        """Writes a record of one object, and ends it there, as dead letters do."""
         drafts = [(name, it) for name, it in self.progress.writable() if it.size_bytes]
         for name, draft in drafts[number % len(drafts) :][:1] if drafts else ():
             records = self._taken.setdefault((name, draft.begin), [])

@@ -347,13 +347,13 @@ def test_records_behind_a_cut_form_the_next_object_which_ends_as_the_whole_would
     [(_, draft)] = life.progress.writable()
     draft.ending = ending
     life.cut(0)
-    assert (draft.begin, draft.end, draft.ending) == (0, 2, Ending.MEMORY)
+    assert (draft.begin, draft.end, draft.ending) == (0, 1, Ending.MEMORY)
     life.seal()
     [(_, later)] = life.progress.writable()
-    assert (later.begin, later.end, later.ending, later.since) == (2, 4, ending, draft.since)
+    assert (later.begin, later.end, later.ending, later.since) == (1, 4, ending, draft.since)
     assert life.progress.offset == 0
     life.complete(9, is_told=True)
-    assert life.progress.offset == 2
+    assert life.progress.offset == 1
     if ending is None:
         life.progress.end_by_clock(draft.since + 5.0)
         assert later.ending is Ending.AGE
