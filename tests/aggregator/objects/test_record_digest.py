@@ -55,7 +55,7 @@ def test_a_digest_knows_the_least_and_the_greatest_time(records):
 
 
 def test_times_before_1970_are_times():
-    """Where they counted as none, a restore of these times left their object out."""
+    """A restore of these times left their object out when they counted as none."""
     records = [Record(at, ms, None, b"v", ()) for at, ms in enumerate((-5000, -1, -20))]
     found = digest(slices(records))
     assert (found.first_ms, found.last_ms) == (-5000, -20)
