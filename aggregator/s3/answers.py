@@ -40,6 +40,11 @@ class StoreProblem(Exception):
         is_unsaid = self.answer is Answer.DENIED and self.code in _UNSAID
         return is_unsaid or self.code in _OF_CREDENTIALS
 
+    @property
+    def is_forbidden(self) -> bool:
+        """True if the store gives no reason, and mostly means that a right is missing."""
+        return self.answer is Answer.DENIED and self.code in _FORBIDDEN
+
 
 NO_CREDENTIALS = "NoCredentials"
 """Code of a request that could not be made, for want of credentials."""
@@ -55,7 +60,8 @@ _OF_CREDENTIALS = frozenset(
         "XAdminUserNotFound",
     }
 )
-_UNSAID = frozenset({"400", "401", "403", "BadRequest", "Bad Request", "Unauthorized", "Forbidden"})
+_FORBIDDEN = frozenset({"403", "Forbidden"})
+_UNSAID = _FORBIDDEN | {"400", "401", "BadRequest", "Bad Request", "Unauthorized"}
 """Codes that give no reason. HEAD has no body: of an expired session token AWS says 400 only, and
 403 of a key that was removed."""
 _OF_REQUESTS = frozenset(

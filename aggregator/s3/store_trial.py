@@ -177,7 +177,7 @@ def _mend(bucket: str, right: str, problem: StoreProblem) -> str:
     match problem.answer:
         case Answer.NO_BUCKET:
             return f"there is no bucket {bucket}: create it, or correct `bucket`"
-        case Answer.DENIED if problem.is_of_credentials:
+        case Answer.DENIED if problem.is_of_credentials and not problem.is_forbidden:
             return f"the store does not take the credentials: correct them ({problem.text})"
         case Answer.DENIED:
             return f"a right is missing: grant {right} ({problem.text})"
