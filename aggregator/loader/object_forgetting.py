@@ -82,7 +82,7 @@ class ObjectForgetting:
             intents = await self._intents(cluster, told.by_key.values())
             gone = await run_in_thread(self._gone, told, intents)
             if is_confirmed:
-                gone = await self._forget(cluster, committer, told, gone)
+                gone = await self.forget(cluster, committer, told, gone)
             return gone
         finally:
             await cluster.close()
@@ -114,10 +114,15 @@ class ObjectForgetting:
         async with asyncio.timeout(self.timeout_seconds):
             return await IntentStore(cluster, self.feed).read(sorted(places))
 
-    async def _forget(
+    async def forget(
         self, cluster: Cluster, committer: FencedCommitter, told: ToldObjects, gone: Gone
     ) -> Gone:
-        """Removes manifests; returns those that were removed."""
+        """Removes the manifests of objects that are still passed; returns these objects.
+
+        Args:
+            told: what was read behind the fence of the committer.
+            gone: objects that the bucket does not have.
+        """
         producer = EffectProducer(cluster)
         done: dict[Log, list[ToldObject]] = {}
         for log, objects in gone.items():

@@ -60,7 +60,7 @@ async def forgotten(offset: int) -> tuple[Any, int]:
     committer: Any = Committer()
     cluster: Any = Groups(offset)
     gone = {LOG: [told(0, 10), told(10, 20)]}
-    done = await forgetting._forget(cluster, committer, ToldObjects(), gone)
+    done = await forgetting.forget(cluster, committer, ToldObjects(), gone)
     return done, committer.transactions
 
 
