@@ -34,9 +34,9 @@ from tests.world.pool import Played, Pool
 
 FILE = Path(__file__).parent / "results" / "seeds.json"
 BUDGET_SECONDS = 360.0
-"""CPU seconds of the histories of `make check`, as measured beside other work at a load of 13 on two
-cores: there the same histories took 1.23 times as many as in the run before. Before there was a
-choice, 29 processes took 260 s for 33 histories, with less load. A third of that was their start."""
+"""CPU seconds of the histories of `make check`, as measured beside other work at a load of 13 on
+two cores: there the same histories took 1.23 times as many as in the run before. Before there was
+a choice, 29 processes took 260 s for 33 histories, with less load. A third was their start."""
 MISSING_SECONDS = 8.0
 """CPU seconds of its histories in which a rule is missing."""
 ALWAYS = ("objects", "compaction")
