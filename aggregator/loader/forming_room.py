@@ -49,17 +49,6 @@ class Taken:
 
 
 @dataclass(eq=False)
-class _Waiting:
-    """Block that waits for room.
-
-    Args:
-        since: as that of Taken.
-    """
-
-    since: float
-
-
-@dataclass(eq=False)
 class FormingRoom:
     """Room of a loader.
 
@@ -69,7 +58,8 @@ class FormingRoom:
 
     bytes_max: int = 1 << 62
     _taken: set[Taken] = field(init=False, default_factory=set)
-    _waiting: dict[_Waiting, None] = field(init=False, default_factory=dict)
+    _waiting: dict[object, float] = field(init=False, default_factory=dict)
+    """Blocks that wait for room, with the times since when, in their order."""
     _may_exceed: bool = field(init=False, default=True)
     _freed: asyncio.Event = field(init=False, default_factory=asyncio.Event)
 
@@ -97,8 +87,8 @@ class FormingRoom:
             size_bytes: as expected. Tell the true size once it is known, and 0 while the block
                 waits without its forms.
         """
-        waiting = _Waiting(monotonic())
-        self._waiting[waiting] = None
+        waiting = object()
+        self._waiting[waiting] = monotonic()
         try:
             while self._is_behind(waiting) or not self.has(size_bytes, monotonic()):
                 self._freed.clear()
@@ -118,11 +108,14 @@ class FormingRoom:
             self._may_exceed = True
             self._freed.set()
 
-    def _is_behind(self, waiting: _Waiting) -> bool:
-        """Returns True if another block has waited so long that none goes before it any more: small
-        ones, of which there are always some, would keep a large one from its room for ever."""
-        first = next(iter(self._waiting))
-        return first is not waiting and monotonic() - first.since > STANDS_SECONDS
+    def _is_behind(self, waiting: object) -> bool:
+        """Returns True if an earlier block has waited so long that it goes first.
+
+        Otherwise small blocks, of which there are always some, would take the room of a large one
+        for ever.
+        """
+        first, since = next(iter(self._waiting.items()))
+        return first is not waiting and monotonic() - since > STANDS_SECONDS
 
     def tell(self, taken: Taken, size_bytes: int) -> None:
         """Notes what the forms of a block take now."""

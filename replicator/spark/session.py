@@ -134,7 +134,7 @@ class Session:
         except BaseException:
             self.kill()
             raise
-        # SparkGone tells of the JVM's end; the server of accumulators would with a traceback.
+        # PySpark's accumulator server prints a traceback when the JVM ends. SparkGone says so.
         self.context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
         log.info("event=spark-started master=%s jvm=%d", master, self._jvm.pid)
 
