@@ -83,7 +83,7 @@ def accepted(
             topic_id=today.topic_id,
             losses=1,
         )
-    offset = _offset(intent, today, restart_at)
+    before, offset = intent, _offset(intent, today, restart_at)
     told = _told_behind(intent, today, offset)
     cut = _cut(intent, offset, restart_at)
     tables = _behind(intent, offset, cut)
@@ -107,8 +107,7 @@ def accepted(
         open_records=0,
         transactional_id=free_id,
         topic_id=today.topic_id,
-        # The log may be cut once more before anything of it is read.
-        leader_epoch=today.leader_epoch if offset <= today.epoch_end else -1,
+        leader_epoch=_epoch(before, today, offset),
         losses=intent.losses + 1,
         parked=None,
     )
@@ -165,15 +164,25 @@ def _offset(intent: Intent, today: LogToday, restart_at: int | None) -> int:
     if restart_at is not None:
         return restart_at
     loss = intent.parked
+    # Whatever it was parked for, no offset of a former log says where to go on in this one.
+    if _is_other_log(intent, today) or (loss and loss.kind in STARTS_ANEW):
+        return today.start
     if loss is None or loss.kind in GOES_ON or loss.kind is LossKind.BLOCK_DOUBTFUL:
         return intent.offset
-    if loss.kind in STARTS_ANEW or _is_other_log(intent, today):
-        return today.start
     if loss.kind in CUT_BACK:
         return max(today.start, min(intent.offset, loss.begin, today.end))
     if loss.end is None:
         raise NoRestart(f"{loss.kind.value}, without an end")
     return max(intent.offset, loss.end, today.start)
+
+
+def _epoch(intent: Intent, today: LogToday, offset: int) -> int:
+    """Returns the leader epoch by which a cut is noticed before anything is read."""
+    loss = intent.parked
+    is_other = _is_other_log(intent, today) or (loss and loss.kind in CUT_BACK)
+    if offset == intent.offset and not is_other and intent.leader_epoch >= 0:
+        return intent.leader_epoch  # the log may have been cut while it was parked
+    return today.leader_epoch if offset <= today.epoch_end else -1
 
 
 def _is_other_log(intent: Intent, today: LogToday) -> bool:

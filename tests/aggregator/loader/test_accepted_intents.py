@@ -12,6 +12,7 @@ from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import Manifest, TableRange
 from aggregator.intents.told_markers import ToldMarkers
 from aggregator.loader.accepted_intents import (
+    GOES_ON,
     LogToday,
     NoRestart,
     NotAsConfirmed,
@@ -250,3 +251,19 @@ def test_an_accepted_loss_is_followed_by_a_cut_that_is_noticed(epoch_end, epoch)
     ).park(loss)
     found = accepted(intent, LogToday(UUID(int=1), 0, 300, 6, epoch_end), "free")
     assert (found.offset, found.leader_epoch) == (50, epoch)
+
+
+GOING_ON = sorted({*GOES_ON, LossKind.BLOCK_DOUBTFUL})
+
+
+@pytest.mark.parametrize("kind", GOING_ON)
+def test_a_topic_that_comes_back_while_it_is_parked_for_something_else_is_loaded_whole(kind):
+    found = accepted(parked(kind, 100, 150), today(NEW, 7), "free", opened_at_ms=9)
+    assert (found.offset, found.incarnation, dict(found.tables)) == (7, 9, {})
+
+
+@pytest.mark.parametrize("kind", GOING_ON)
+def test_a_log_that_was_cut_while_it_was_parked_is_compared_by_the_epoch_of_before(kind):
+    """Records that were written anew below the offset would be left out by the epoch of today."""
+    log = LogToday(OLD, 0, 1000, leader_epoch=6, epoch_end=1000)
+    assert accepted(parked(kind, 100, 150), log, "free").leader_epoch == 4
