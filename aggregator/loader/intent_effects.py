@@ -24,8 +24,8 @@ MISSING_SECONDS = 10.0
 not show it either."""
 LIMITS_SECONDS = 5.0
 """Longest wait for the limits of a topic; those that topics are made with are assumed then."""
-LETTER_BYTES_MIN = 4096
-"""Smallest size to which a dead letter is cut."""
+LETTER_BYTES_MIN = 2048
+"""Smallest size to which a dead letter is cut: its coordinates fit, and what tells of the cuts."""
 LETTER_BYTES_MAX = 64 << 20
 """Largest dead letter, whatever its topic takes: socket.request.max.bytes is 100 MiB by default."""
 TOO_LARGE = frozenset({Code.MESSAGE_TOO_LARGE, Code.RECORD_LIST_TOO_LARGE})
@@ -211,7 +211,7 @@ class EffectProducer:
                 if count > 1:
                     return replace(limits, several_bytes=size_bytes // 2)
                 bytes_max = size_bytes // 2
-            if bytes_max >= LETTER_BYTES_MIN:
+            if LETTER_BYTES_MIN <= bytes_max < limits.batch_bytes:
                 return replace(limits, batch_bytes=bytes_max)
         if Code.INVALID_TIMESTAMP in answer.codes and limits.has_times:
             return replace(limits, has_times=False)

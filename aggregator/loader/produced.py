@@ -33,6 +33,8 @@ _FRONT_BYTES_MAX = 5 + 1 + 10 + 5
 """Largest sizes of a record's length, attributes, timestamp delta and offset delta."""
 _CUT_BYTES_MAX = 600
 """Room for the headers that tell what was cut."""
+_TEXTS = f"{HEADER_PREFIX}table", f"{HEADER_PREFIX}reason"
+"""Added headers of any length. All others have a few hundred bytes together."""
 
 
 class RecordPlace(NamedTuple):
@@ -122,7 +124,8 @@ def packed(records: Sequence[Produced], first: int, limits: Limits, now_ms: int)
 def fitted(record: Produced, batch_bytes: int) -> Produced:
     """Returns a dead letter that fits into a batch of this size; other records as they are.
 
-    The value is cut first. Headers are left out as a whole, and the key is cut, if they do not fit.
+    The value is cut first. Headers are left out as a whole, and the key is cut, if they do not fit;
+    so are the table's name and the reason, if they alone do not.
     """
     if record.of is None or _size(record) <= batch_bytes:
         return record
@@ -130,6 +133,8 @@ def fitted(record: Produced, batch_bytes: int) -> Produced:
     added = list(record.headers[len(own) :])
     bare = replace(record, key=b"", value=b"", headers=tuple(added))
     room = batch_bytes - _CUT_BYTES_MAX - _size(bare)
+    if room < 0:
+        added, room = list(_shortened(added, -room)), 0
     key, value = record.key, record.value
     if key is not None and len(key) > room:
         added += _told("key", key)
@@ -143,6 +148,21 @@ def fitted(record: Produced, batch_bytes: int) -> Produced:
         added += _told("value", value)
         value = value[: max(room, 0)]
     return replace(record, key=key, value=value, headers=(*own, *added), added=len(added))
+
+
+def _shortened(headers: Sequence[tuple[str, bytes | None]], bytes_over: int) -> Headers:
+    """Returns added headers with so many bytes less: the longer one of the texts is halved."""
+    found = dict(headers)
+    while bytes_over > 0:
+        name = max(_TEXTS, key=lambda each: len(found.get(each) or b""))
+        text = found.get(name) or b""
+        # No character is divided.
+        short = text[: max(len(text) - bytes_over, len(text) // 2)].decode(errors="ignore").encode()
+        if short == text:
+            break
+        found[name] = short
+        bytes_over -= len(text) - len(short)
+    return tuple(found.items())
 
 
 def _told(name: str, data: bytes) -> Headers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -52,11 +53,14 @@ class Topic(EffectProducer):
         super().__init__(cluster, missing_seconds=0.01)
         self.batch_max, self.refuses = batch_max, refuses
         self.adding = None
+        self.asked = 0
         self.log, self.sizes, self.added, self.next = [], [], 0, {}
 
     async def send_batch(self, identity, place, batch):
         header, records = header_at(batch), decoded(batch)
         assert header.is_transactional and header.producer_id == identity.producer_id
+        self.asked += 1
+        assert self.asked < 1000
         if len(batch) > self.batch_max:
             raise Answered("Produce", [Code.MESSAGE_TOO_LARGE])
         for each in records:
@@ -133,6 +137,22 @@ def test_a_letter_that_is_too_large_is_cut_to_what_the_topic_takes(told_max):
     assert len(topic.log) == 5 and not any(
         "sluice.value.bytes" in dict(each.headers) for each in topic.log if each is not cut
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "is_cut"), [("sluice.table", True), ("sluice.reason", True), ("sluice.offset", False)]
+)
+def test_a_letter_that_its_topic_never_takes_is_refused_once(name, is_cut):
+    """It was sent for ever, cut to a limit that its own texts exceed."""
+    topic = Topic(batch_max=4096, told_max=4096)
+    [whole] = letters(1)
+    long = replace(whole, headers=((name, b"r" * 8000),), added=1)
+    if is_cut:
+        topic.commit([long])
+        assert len(topic.log) == 1
+        return
+    with pytest.raises(LetterRefused):
+        topic.commit([long])
 
 
 def test_letters_that_fit_one_by_one_are_whole_where_the_topic_tells_no_limit():

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.loader.dead_letters import dead_letters
 from aggregator.loader.produced import Limits, Produced, fitted, packed
+from aggregator.tables.decoded import DeadRecord
+from balancer.plan import TopicPartition
 from replicator.batches.batch import HEADER_BYTES, header_at
-from tests.aggregator.loader.letters import NOW_MS, letter, written
+from tests.aggregator.loader.letters import NOW_MS, letter, sliced, written
 
 
 @given(
@@ -35,6 +38,22 @@ def test_a_dead_letter_fits_whatever_its_topic_takes(key, value, header, batch_b
             digest = hashlib.sha256(full).hexdigest().encode()
             assert told[b"sluice." + name + b".sha256"] == digest
     assert (b"h" in told) is (b"sluice.headers.bytes" not in told)
+
+
+@pytest.mark.parametrize("batch_bytes", [2048, 3000, 4096, 8000])
+@pytest.mark.parametrize("character", ["t", "\N{GRINNING FACE}"])
+def test_a_dead_letter_fits_however_long_its_own_texts_are(character, batch_bytes):
+    """A letter of 8 KB was sent to a topic of 4 KB again and again, within its transaction."""
+    place, long = TopicPartition("t" * 249, 7), character * 1000
+    records = sliced([(b"k" * 999, b"v" * 9999, [(b"h", b"h" * 999)], 5)])
+    [whole] = dead_letters("lake", place, "east", long, [records], [DeadRecord(10, long)], 9**13)
+    batch = packed([whole], 0, Limits(batch_bytes), NOW_MS)
+    assert len(batch.data) <= batch_bytes
+    [(_, _, _, headers)] = written([whole], Limits(batch_bytes))
+    told = {name.decode(): value.decode() for name, value in headers}
+    found = (told["sluice.topic"], told["sluice.partition"], told["sluice.offset"])
+    assert found == (place.topic, "7", "10")
+    assert 30 < len(told["sluice.table"]) <= 1000 and long.startswith(told["sluice.reason"])
 
 
 def test_of_a_large_value_as_much_is_kept_as_fits():
