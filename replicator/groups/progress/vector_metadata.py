@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 VERSION = 1
+OFFSET_MAX = (1 << 63) - 1
 BYTES_MAX = 4000
 """Largest text in bytes, below the broker's offset.metadata.max.bytes (4096)."""
 
@@ -44,15 +46,15 @@ def committed_text(vector: Mapping[str, int]) -> str:
 
 
 def is_foreign(metadata: str) -> bool:
-    """Returns True for metadata of an application: neither empty nor of Sluice in any version."""
-    text = metadata.removesuffix("\0")
-    if not text:
+    """Returns True for metadata of an application: neither empty nor of Sluice in any version.
+
+    An application's own may look like a vector, and is kept all the same.
+    """
+    if not metadata.removesuffix("\0"):
         return False
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return True
-    return not isinstance(found, dict) or "sluice" not in found
+    found = _parsed(metadata)
+    version = _version_of(found)
+    return version < VERSION or (version == VERSION and _vector_in(found) is None)
 
 
 def vector_of(commit: OffsetAndMetadata, beside: OffsetAndMetadata | None = None) -> dict[str, int]:
@@ -73,15 +75,29 @@ def decode(metadata: str) -> dict[str, int]:
 
     Empty where the metadata is foreign, or of a later version.
     """
+    found = _parsed(metadata)
+    return (_vector_in(found) or {}) if _version_of(found) == VERSION else {}
+
+
+def _parsed(metadata: str) -> dict[str, Any]:
+    """Returns the JSON object that metadata is; an empty one for anything else."""
     try:
         # librdkafka also sends the terminating NUL of its C string.
         found = json.loads(metadata.removesuffix("\0"))
     except (ValueError, RecursionError):  # brackets of an application's own
         return {}
-    if not isinstance(found, dict) or found.get("sluice") != VERSION:
-        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _version_of(found: Mapping[str, Any]) -> int:
+    version = found.get("sluice")
+    return version if type(version) is int else 0
+
+
+def _vector_in(found: Mapping[str, Any]) -> dict[str, int] | None:
+    """Returns the vector of an object of this version; None where it has none that we write."""
     vector = found.get("vector")
-    if not isinstance(vector, dict):
-        return {}
-    is_sound = all(type(offset) is int and offset >= 0 for offset in vector.values())
-    return vector if is_sound else {}
+    if found.keys() != {"sluice", "vector"} or not isinstance(vector, dict):
+        return None
+    is_sound = all(type(it) is int and 0 <= it <= OFFSET_MAX for it in vector.values())
+    return vector if is_sound else None

@@ -18,7 +18,8 @@ from replicator.groups.progress.vector_metadata import (
 )
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
-VECTORS = st.dictionaries(st.from_regex(r"[a-z0-9][a-z0-9-]{0,9}", fullmatch=True), st.integers(0))
+OFFSETS = st.integers(0, (1 << 63) - 1)
+VECTORS = st.dictionaries(st.from_regex(r"[a-z0-9][a-z0-9-]{0,9}", fullmatch=True), OFFSETS)
 
 
 @given(VECTORS)
@@ -36,7 +37,7 @@ JSON = st.recursive(
 @given(st.text() | JSON.map(json.dumps) | st.just("[" * 4096))
 def test_foreign_metadata_is_no_vector(metadata):
     vector = decode(metadata)
-    assert all(isinstance(offset, int) and offset >= 0 for offset in vector.values())
+    assert all(isinstance(offset, int) and 0 <= offset < 1 << 63 for offset in vector.values())
     if vector:
         assert json.loads(metadata.removesuffix("\0")) == {"sluice": 1, "vector": vector}
 
@@ -71,6 +72,27 @@ OURS = encode({"west": 9})
 )
 def test_metadata_of_an_application_is_told_from_a_vector(text):
     assert is_foreign(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"sluice":"gate 7"}',
+        '{"sluice":1}',
+        '{"sluice":true,"vector":{"west":1}}',
+        '{"sluice":1.0,"vector":{"west":1}}',
+        '{"sluice":0,"vector":{"west":1}}',
+        '{"sluice":1,"vector":{"west":1},"task":"0_1"}',
+        '{"sluice":1,"vector":{"west":"1"}}',
+        '{"sluice":1,"vector":{"west":-1}}',
+        '{"sluice":1,"vector":{"west":9223372036854775808}}',
+        '{"sluice":1,"vector":[1]}',
+    ],
+)
+def test_metadata_of_an_application_that_looks_like_a_vector_is_the_applications(text):
+    """Each of these was replaced by a vector of Sluice."""
+    for each in (text, text + "\0"):
+        assert is_foreign(each) and decode(each) == {}
 
 
 @pytest.mark.parametrize("text", ["", "\0", OURS, OURS + "\0", '{"sluice":2,"later":[]}'])
