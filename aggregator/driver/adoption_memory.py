@@ -12,10 +12,12 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
+
+import re2
 
 from aggregator.formats.record_fields import split
 from aggregator.intents.intent import Intent
@@ -23,6 +25,7 @@ from aggregator.loader.produced import Produced
 from balancer.plan import TopicPartition
 from replicator.batches.committed_records import committed_records
 from replicator.config.names import adopted_topic
+from replicator.config.settings import re2_options
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.custody import Custody
@@ -36,6 +39,8 @@ such a key, which would have a slash."""
 STALLED_SECONDS, STALLED_MAX = 0.1, 50
 """Pause and number of fetches that bring nothing: the driver before may have been killed within a
 transaction, whose marker is on its way."""
+SELECTED = b"selected"
+"""Key of the record that says which topics the last driver selected."""
 NOTED_SECONDS = 3600.0
 """Shortest time between two notes of one partition that is loaded on."""
 
@@ -115,6 +120,61 @@ def decode(value: bytes) -> Remembered:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Topics that a driver selected for a feed. Whatever it would have selected, and nobody has
+    adopted, was made since (decision 0088).
+
+    Args:
+        topics, deny: patterns of names.
+        waiting: topics that were there before, and are not adopted yet.
+    """
+
+    topics: tuple[str, ...]
+    deny: tuple[str, ...] = ()
+    waiting: frozenset[str] = frozenset()
+
+    def takes(self, topic: str) -> bool:
+        """Returns True for a topic that would have been adopted if it had been there."""
+        return topic not in self.waiting and self._is_allowed(topic)
+
+    def _is_allowed(self, topic: str) -> bool:
+        options = re2_options()
+        if any(re2.fullmatch(pattern, topic, options) for pattern in self.deny):
+            return False
+        return any(re2.fullmatch(pattern, topic, options) for pattern in self.topics)
+
+    def encode(self) -> bytes:
+        """Returns the value of the record."""
+        fields = {"topics": self.topics, "deny": self.deny, "waiting": sorted(self.waiting)}
+        return json.dumps(fields, separators=(",", ":")).encode()
+
+
+def selected(value: bytes) -> Selected:
+    """Returns a selection. Raises ValueError, KeyError or TypeError for one that cannot be read."""
+    fields = json.loads(value)
+    topics, deny, waiting = (
+        tuple(map(str, fields[name])) for name in ("topics", "deny", "waiting")
+    )
+    for pattern in (*topics, *deny):
+        try:
+            re2.compile(pattern, re2_options())
+        except re2.error as error:
+            raise ValueError(f"{pattern!r} is no pattern: {error}") from error
+    return Selected(topics, deny, frozenset(waiting))
+
+
+def found_first(names: Iterable[str], before: Selected | None) -> frozenset[str]:
+    """Returns the topics that a driver finds first: those that the driver before did not select, or
+    did not adopt. The others were made since.
+
+    Args:
+        names: of the feed's topics.
+        before: None where nothing is known of that driver.
+    """
+    return frozenset(name for name in names if before is None or not before.takes(name))
+
+
 class AdoptionMemory:
     """Memory of one feed in one cluster.
 
@@ -127,6 +187,8 @@ class AdoptionMemory:
         """Every adopted partition is remembered: one that is not was never adopted."""
         self.is_there = False
         """The topic is there, and has been read."""
+        self.selected: Selected | None = None
+        """Topics that the last driver selected; None where that is not known."""
         self._cluster = cluster
         self._topic = adopted_topic(feed)
         self._feed = feed
@@ -207,14 +269,25 @@ class AdoptionMemory:
         """Returns the record that says that no adopted partition is missing."""
         return Produced(self._topic, 0, time.time_ns() // 1_000_000, WHOLE, b"{}")
 
-    def wrote(self, notes: Mapping[TopicPartition, Remembered]) -> None:
+    def selected_record(self, chosen: Selected) -> Produced:
+        """Returns the record that says which topics a driver selects."""
+        now_ms = time.time_ns() // 1_000_000
+        return Produced(self._topic, 0, now_ms, SELECTED, chosen.encode())
+
+    def wrote(
+        self, notes: Mapping[TopicPartition, Remembered], chosen: Selected | None = None
+    ) -> None:
         """Notes that the transaction is committed."""
         self._known |= notes
+        self.selected = chosen or self.selected
 
     def take(self, key: bytes | None, value: bytes | None) -> None:
         """Takes in a record of the topic; one that cannot be read counts as adopted."""
         if key == WHOLE:
             self.is_whole = True
+            return
+        if key == SELECTED:
+            self._take_selected(value or b"")
             return
         topic, _, number = (key or b"").decode(errors="replace").rpartition("/")
         if not topic or not number.isdigit():
@@ -227,6 +300,13 @@ class AdoptionMemory:
         except (ValueError, KeyError, TypeError) as error:
             self._known[place] = None
             log.warning("event=adoption-unreadable feed=%s key=%r: %s", self._feed, key, error)
+
+    def _take_selected(self, value: bytes) -> None:
+        try:
+            self.selected = selected(value)
+        except (ValueError, KeyError, TypeError) as error:
+            self.selected = None
+            log.warning("event=adoption-unreadable feed=%s key=selected: %s", self._feed, error)
 
 
 def _key(place: TopicPartition) -> bytes:

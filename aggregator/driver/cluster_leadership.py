@@ -85,7 +85,6 @@ class ClusterLeadership:
         """Feeds that adopt no partitions as their start is not known, with the reasons."""
         self.left_out: dict[tuple[str, str], str] = {}
         """Topics that are not loaded, by feed and name, with the reasons: the others flow."""
-        self._first_seen: dict[str, frozenset[str]] = {}
         settings = appliance.replicator
         self._appliance = appliance
         self._driver_id = aggregator_id(region)
@@ -252,11 +251,11 @@ class ClusterLeadership:
         found: dict[str, list[TopicPartition]] = {}
         for feed in self.feeds:
             all_own = [topic for topic in topics if _is_loaded(feed, topic)]
-            self._first_seen.setdefault(feed.name, frozenset(topic.name for topic in all_own))
             self._note_rights(feed, all_own)
             own = [topic for topic in all_own if topic.is_readable]
+            unreadable = [topic.name for topic in all_own if not topic.is_readable]
             try:
-                await self._adoptions[feed.name].round(own)
+                await self._adoptions[feed.name].round(own, unreadable)
             except (StartWaits, Forbidden) as waits:
                 # Such as the topic of its memory: the other feeds go on.
                 self.waiting[feed.name] = str(waits)
@@ -304,8 +303,8 @@ class ClusterLeadership:
         left = [place for place in places if place not in found]
         start = "earliest" if feed.start_group else feed.start
         if start == "latest":
-            first_seen = self._first_seen[feed.name]
-            whole = {place for place in left if is_made_since(place, counts, first_seen)}
+            found_first = self._adoptions[feed.name].found_first or ()
+            whole = {place for place in left if is_made_since(place, counts, found_first)}
             found = {**found, **await run_in_thread(self._offsets, [*whole], "earliest")}
             left = [place for place in left if place not in whole]
         return {**found, **await run_in_thread(self._offsets, left, start)}
@@ -331,16 +330,15 @@ class ClusterLeadership:
 
 
 def is_made_since(
-    place: TopicPartition, counts: Mapping[str, int], first_seen: Collection[str]
+    place: TopicPartition, counts: Mapping[str, int], found_first: Collection[str]
 ) -> bool:
-    """Returns True if a partition was made since its feed began, or since this driver did.
+    """Returns True if a partition was made since its feed began.
 
     Args:
         counts: partitions of each topic that were adopted before.
-        first_seen: topics of the feed when this driver looked first. Among them may be some that
-            are older than the feed, and come under it by another setting.
+        found_first: topics that are older than the feed, or come under it by another setting.
     """
-    return bool(counts[place.topic]) or place.topic not in first_seen
+    return bool(counts[place.topic]) or place.topic not in found_first
 
 
 def _is_loaded(feed: Feed, topic: Topic) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from aggregator.driver.adoption_memory import NOTED_SECONDS, AdoptionMemory
+from aggregator.driver.adoption_memory import NOTED_SECONDS, AdoptionMemory, Selected, found_first
 from aggregator.driver.partition_start import NotKnownYet, WithoutIntent, loss_of, parked_intent
 from aggregator.driver.start_group import StartWaits
 from aggregator.intents.intent import Intent
@@ -74,9 +74,14 @@ class FeedAdoption:
     can_remember: bool = True
     is_new: bool = False
     expiry: ProgressExpiry = field(default_factory=ProgressExpiry)
+    found_first: frozenset[str] | None = None
+    """Topics that are older than the feed, or came under it by another setting, as far as this
+    driver can tell; None before its first look. Records of all others are loaded from their first
+    one on."""
     _store: IntentStore = field(init=False)
     _effects: EffectProducer = field(init=False)
     _seen: dict[TopicPartition, tuple[Intent, float]] = field(init=False, default_factory=dict)
+    _first_names: set[str] = field(init=False, default_factory=set)
     _whole_at: float = field(init=False, default=float("-inf"))
     """Time at which all intents are looked at next."""
 
@@ -89,15 +94,21 @@ class FeedAdoption:
         """Longest pause between two rounds in which nothing expires."""
         return self.expiry.renewal_seconds
 
-    async def round(self, topics: Sequence[Topic]) -> None:
+    async def round(self, topics: Sequence[Topic], unreadable: Collection[str] = ()) -> None:
         """Adopts what is new, parks what has lost its intent, and renews what nobody else does.
+
+        Args:
+            unreadable: names of further topics of the feed, which wait for a right.
 
         Raises:
             StartWaits: it is not known yet where some partitions begin; the others are adopted.
             Fenced: a newer driver leads.
         """
+        self._first_names = self._first_names or ({topic.name for topic in topics} | {*unreadable})
         if self.can_remember and not self.memory.is_there:
             await self.memory.read()
+        if self.found_first is None:
+            self.found_first = found_first(self._first_names, self.memory.selected)
         is_whole = monotonic() >= self._whole_at
         if is_whole:
             self.expiry = await read_expiry(self.cluster)
@@ -114,7 +125,9 @@ class FeedAdoption:
         if missing:
             is_first = not any(counts.values()) and not known and not self.memory
             found |= await self._settle(missing, counts, is_first, waits)
-        await self._witness(topics, counts, found, is_whole=is_whole)
+        lacking = {place.topic for place in missing if place not in found}
+        waiting = self.found_first & {*lacking, *unreadable}
+        await self._witness(topics, counts, found, waiting, is_whole=is_whole)
         if is_whole:
             await self._renew(known)
             self._whole_at = monotonic() + min(self.pause_seconds, NOTED_SECONDS)
@@ -268,12 +281,17 @@ class FeedAdoption:
         topics: Sequence[Topic],
         counts: Mapping[str, int],
         found: Intents,
+        waiting: frozenset[str],
         *,
         is_whole: bool,
     ) -> None:
         """Commits the witnesses of topics whose partitions all have intents, and notes these.
 
-        In this order: a witness without its intent means that the intent was lost.
+        In this order: a witness without its intent means that the intent was lost. What is selected
+        is noted for the next driver.
+
+        Args:
+            waiting: topics that were found first, and are not adopted yet.
         """
         numbers = {
             topic.name: [
@@ -286,6 +304,7 @@ class FeedAdoption:
         complete = [topic for topic in topics if not numbers[topic.name]]
         grown = [topic for topic in complete if is_whole or counts[topic.name] < topic.partitions]
         now_ms = time.time_ns() // 1_000_000
+        chosen = Selected(*self.feed.patterns, waiting)
         for some in _parts(grown, TOPICS_PER_TRANSACTION):
             names = {topic.name for topic in some}
             witnesses: dict[str, OffsetRows] = {}
@@ -294,10 +313,19 @@ class FeedAdoption:
                 witnesses |= self._store.witness(topic.name, count)
             own = {place: each for place, each in found.items() if place.topic in names}
             notes = self.memory.due(own, now_ms) if self.can_remember else {}
-            await self._commit(witnesses, self.memory.records(notes))
-            self.memory.wrote(notes)
+            records = self.memory.records(notes) + self._unnoted(chosen)
+            await self._commit(witnesses, records)
+            self.memory.wrote(notes, chosen if self.can_remember else None)
+        if unnoted := self._unnoted(chosen):
+            await self._commit(self._store.witness(adopted_topic(self.feed.name), 1), unnoted)
+            self.memory.wrote({}, chosen)
         if self.is_new or (is_whole and len(complete) == len(topics)):
             await self._complete_memory()
+
+    def _unnoted(self, chosen: Selected) -> list[Produced]:
+        """Returns the record that says what is selected, if it is not the last one."""
+        is_news = self.can_remember and self.memory.selected != chosen
+        return [self.memory.selected_record(chosen)] if is_news else []
 
     async def _complete_memory(self) -> None:
         """Notes that no adopted partition is missing in the memory."""

@@ -145,6 +145,11 @@ class Feed(Table):
         is_group = isinstance(self.start, str) and self.start.startswith(START_GROUP)
         return str(self.start).removeprefix(START_GROUP) if is_group else None
 
+    @property
+    def patterns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Patterns of the topics that belong to the feed, and of those that do not all the same."""
+        return tuple(pattern for shard in self.shards for pattern in shard.topics), ()
+
     def takes(self, topic: str) -> bool:
         """Returns True if a topic belongs to the feed."""
         return self.shard_number(topic) is not None

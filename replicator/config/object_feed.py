@@ -273,6 +273,10 @@ class ObjectFeed(Feed):
         """Returns the prefix of a cluster's objects."""
         return prefix_of(self.prefix, cluster)
 
+    @property
+    def patterns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return self.topics, self.deny
+
     def takes(self, topic: str) -> bool:
         """Returns True if a topic belongs to the feed."""
         if topic.startswith(OWN_TOPIC_PREFIXES):

@@ -6,7 +6,16 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from aggregator.driver.adoption_memory import NOTED_SECONDS, AdoptionMemory, Remembered, decode
+from aggregator.driver.adoption_memory import (
+    NOTED_SECONDS,
+    SELECTED,
+    AdoptionMemory,
+    Remembered,
+    Selected,
+    decode,
+    found_first,
+    selected,
+)
 from aggregator.intents.intent import Intent
 from balancer.plan import TopicPartition
 from replicator.kafka.client.custody import Custody
@@ -103,3 +112,23 @@ def test_a_note_of_a_later_version_is_remembered_without_its_offset(caplog):
     kept.take(b"nonsense", b"{}")
     assert PLACE in kept and kept.of(PLACE) is None
     assert caplog.text.count("event=adoption-unreadable") == 2
+
+
+CHOSEN = Selected(("hits.*", r"clicks\.eu"), ("hits-test",), frozenset({"hits-closed"}))
+
+
+def test_a_topic_that_the_driver_before_would_have_adopted_was_made_since():
+    names = ["hits", "hits-test", "hits-closed", "clicks.eu", "clicksxeu", "other"]
+    assert found_first(names, CHOSEN) == {"hits-test", "hits-closed", "clicksxeu", "other"}
+    assert found_first(names, None) == {*names}
+
+
+def test_what_a_driver_selected_survives_its_record_and_one_that_cannot_be_read_says_nothing():
+    kept = memory()
+    record = kept.selected_record(CHOSEN)
+    assert selected(record.value or b"") == CHOSEN
+    kept.take(record.key, record.value)
+    assert kept.selected == CHOSEN and not kept
+    for value in (None, b"", b"{}", b'{"topics":["("],"deny":[],"waiting":[]}', b"[]"):
+        kept.take(SELECTED, value)
+        assert kept.selected is None

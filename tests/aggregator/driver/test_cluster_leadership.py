@@ -19,16 +19,16 @@ EAST = ClusterName.aggregate("east")
 
 
 @pytest.mark.parametrize(
-    ("count", "first_seen", "is_later"),
+    ("count", "found_first", "is_later"),
     [
         (0, {"t"}, False),  # the topic was there when the feed began, or came under it
         (2, {"t"}, True),  # the topic has more partitions now
-        (0, set(), True),  # the topic was made while the feed was led
+        (0, set(), True),  # the topic was made since, while the feed was led or not
         (2, set(), True),
     ],
 )
-def test_the_end_is_that_of_the_moment_at_which_the_topic_was_allowed(count, first_seen, is_later):
-    assert is_made_since(TopicPartition("t", 2), {"t": count}, first_seen) is is_later
+def test_the_end_is_that_of_the_moment_at_which_the_topic_was_allowed(count, found_first, is_later):
+    assert is_made_since(TopicPartition("t", 2), {"t": count}, found_first) is is_later
 
 
 def test_a_feed_that_lacks_a_right_waits_and_leaves_the_others_flowing() -> None:
@@ -42,7 +42,7 @@ def test_a_feed_that_lacks_a_right_waits_and_leaves_the_others_flowing() -> None
         def __init__(self, **parts: Any) -> None:
             self._name = parts["feed"].name
 
-        async def round(self, topics: object) -> None:
+        async def round(self, topics: object, unreadable: object) -> None:
             if self._name in troubles:
                 raise troubles[self._name]
             adopted.append(self._name)

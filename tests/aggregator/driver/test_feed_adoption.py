@@ -3,6 +3,7 @@ no loader is fenced for it again."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from aggregator.driver.feed_adoption import as_renewed
@@ -11,6 +12,12 @@ from aggregator.intents.table_range import TableRange
 from aggregator.verifier.intent_rules import IntentRules
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
+from tests.replicator.batches.source_batches import Record, encoded
+from tests.world.kafka.log_batch import Batch
+from tests.world.sinks.feeding import Feeding
+from tests.world.sinks.loaded_feed import FEED
+from tests.world.sinks.sink_loop import SinkLoop, run
+from tests.world.world import World
 
 HELD = Intent(
     custody=Custody.HELD,
@@ -40,3 +47,58 @@ def test_the_verifier_finds_nothing_in_a_renewal():
     rules = IntentRules()
     for intent in (HELD, PARKED):
         assert list(rules.between(intent, as_renewed(intent, "free"))) == []
+
+
+class Latest(Feeding):
+    """Feed that begins at the latest records, in a cluster without load."""
+
+    def __init__(self, loop: SinkLoop, patterns: list[str]) -> None:
+        super().__init__(World(loop, 1), ["old"], 1, 1, 1, 0, 60.0, start="latest")
+        self.select(patterns)
+
+    def select(self, patterns: list[str]) -> None:
+        """Has the next driver select the topics of these patterns."""
+        [shard] = self.feed.shards
+        self.feed = self.feed.model_copy(
+            update={"shards": (shard.model_copy(update={"topics": tuple(patterns)}),)}
+        )
+
+    async def fill(self, name: str, records: int) -> None:
+        """Has a topic with some records."""
+        if not self.cluster.knows(name):
+            self.cluster.create(name, 1, min_in_sync=1)
+        await asyncio.sleep(5.0)
+        partition = self.cluster.partition(name, 0)
+        assert partition is not None
+        data = encoded([Record(at, 1, b"k", b"{}") for at in range(records)])
+        partition.append(partition.decided.leader, Batch(0, records, -1, data))
+
+    async def look(self, *, again: bool = False) -> dict[str, int]:
+        """Looks for partitions as a driver that starts, or as the one before; returns where those
+        of each topic begin."""
+        if not again:
+            await self.lead()
+        found = await self.leadership.partitions()
+        intents = await self.intents.read(found[FEED])
+        return {place.topic: intent.offset for place, intent in intents.items()}
+
+
+def test_a_topic_that_was_made_while_no_driver_ran_is_loaded_whole():
+    """Ten records of "late" were left out: the next driver took it for one that it found first."""
+
+    async def play(loop: SinkLoop) -> None:
+        feed = Latest(loop, ["old", "later?"])
+        await feed.fill("old", 3)
+        await feed.fill("other", 4)
+        await feed.client.open([])
+        assert await feed.look() == {"old": 3}
+        await feed.fill("late", 10)
+        assert await feed.look(again=True) == {"old": 3, "late": 0}
+        await feed.leadership.close()
+        await feed.fill("later", 10)
+        # What comes under the feed by another setting is older than that.
+        feed.select([".*"])
+        assert await feed.look() == {"old": 3, "late": 0, "later": 0, "other": 4}
+        await feed.close()
+
+    run(play)
