@@ -36,9 +36,9 @@ class StoreProblem(Exception):
 
     @property
     def is_of_credentials(self) -> bool:
-        """True if the store does not know who asks, or says no more than that it may be so."""
-        is_unsaid = self.answer is Answer.DENIED and self.code in _UNSAID
-        return is_unsaid or self.code in _OF_CREDENTIALS
+        """True if the store does not know who asks, or gives no reason that is known here: stores
+        have words of their own for a session that has ended."""
+        return self.answer is Answer.DENIED and self.code not in _OF_RIGHTS
 
     @property
     def is_forbidden(self) -> bool:
@@ -48,22 +48,21 @@ class StoreProblem(Exception):
 
 NO_CREDENTIALS = "NoCredentials"
 """Code of a request that could not be made, for want of credentials."""
-_OF_CREDENTIALS = frozenset(
+_OF_RIGHTS = frozenset(
     {
-        NO_CREDENTIALS,
-        "ExpiredToken",
-        "InvalidAccessKeyId",
-        "InvalidToken",
-        "SignatureDoesNotMatch",
-        "RequestTimeTooSkewed",
-        "TokenRefreshRequired",
-        "XAdminUserNotFound",
+        "",
+        "AccessDenied",
+        "AccountProblem",
+        "AllAccessDisabled",
+        "InvalidObjectState",
+        "InvalidPayer",
+        "NotSignedUp",
     }
 )
+"""Codes that no other credentials of the account would change."""
 _FORBIDDEN = frozenset({"403", "Forbidden"})
-_UNSAID = _FORBIDDEN | {"400", "401", "BadRequest", "Bad Request", "Unauthorized"}
 """Codes that give no reason. HEAD has no body: of an expired session token AWS says 400 only, and
-403 of a key that was removed."""
+403 of a key that was removed, or of a missing right."""
 _OF_REQUESTS = frozenset(
     {
         "AuthorizationHeaderMalformed",

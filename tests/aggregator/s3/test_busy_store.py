@@ -39,7 +39,11 @@ def test_what_does_not_pass_is_raised(answers, pauses):
     assert len(store.pauses) == pauses
 
 
-@pytest.mark.parametrize("code", ["400", "401", "403", "ExpiredToken"])
+WORDS = ("ExpiredToken", "InvalidTokenId", "RequestExpired", "InvalidSecurity", "AuthFailure")
+"""Words that stores have for a session that has ended."""
+
+
+@pytest.mark.parametrize("code", ["400", "401", "403", "Forbidden", "NoCredentials", *WORDS])
 def test_credentials_that_may_have_changed_are_tried_again(code):
     problems = [StoreProblem(Answer.DENIED, "words", code)] * 2
 
