@@ -108,6 +108,16 @@ class _PartitionPlanner:
         if not (self._facts and self._crossing and self._facts.there_log):
             note = f"{target} has no such partition: nothing to move"
             return self._stay(group, Case.GONE, committed, note)
+        end = self._facts.here.log_end
+        if end is not None and committed > end:
+            # No record stands there: what the group has read is not known, in whichever log.
+            note = (
+                f"is {committed - end} offsets behind the log's end in {source}: the log has lost "
+                "its end, or is another one"
+            )
+            lost = self._stay(group, Case.UNKNOWN, committed, note, *self._facts.notes)
+            lost = replace(lost, not_replicated=self._not_replicated, metadata=progress.metadata)
+            return self._chosen(lost, group, self._facts.there_log)
         unread = self._crossing.progress(progress.offset, progress.vector)
         notes = *self._about_source(committed, self._facts), *self._facts.notes
         stay = replace(

@@ -206,6 +206,22 @@ def test_a_commit_at_the_logs_end_resumes_behind_all_records_with_a_note():
     assert move.notes == ("has read all that west held",)
 
 
+def test_a_commit_behind_the_logs_end_needs_a_choice_and_blocks_only_its_group():
+    """It was taken for a group that has read all, and moved behind all records of the target."""
+    lost = {PARTITION: Progress(25, {"west": 10})}
+    both = knowledge(commits={"orders": {PARTITION: Progress(12)}, "audit": lost})
+    request = replace(REQUEST, groups=frozenset({"orders", "audit"}))
+    made = planned(both, request)
+    moves = dict(made.moves())
+    assert (moves["orders"].case, moves["orders"].resume) == (Case.MOVES, 2)
+    assert (moves["audit"].case, moves["audit"].resume) == (Case.UNKNOWN, None)
+    assert "5 offsets behind the log's end in west" in moves["audit"].notes[0]
+    assert [check.groups for check in made.checks if check.name == "basis"] == [("audit",)]
+    chosen = replace(request, choices={"audit": Choice()})
+    move = dict(planned(both, chosen).moves())["audit"]
+    assert (move.case, move.resume, move.vector) == (Case.CHOSEN, 0, {})
+
+
 def test_a_commit_below_the_logs_start_is_noted_and_needs_a_choice_once_runs_are_gone():
     facts = replace(FACTS, here_start=15)
     move = only_move(knowledge(facts))
