@@ -67,6 +67,8 @@ class Intent:
             its commit, of the last batch that was read, perhaps again.
         losses: how many losses an operator accepted.
         dead_letters: how many records were set aside since the partition was adopted.
+        letters_at: offset in their topic below which these letters count all that are there of the
+            partition; None: not known.
         parked: why the partition is stopped; None when it is not.
         committed_ms: Unix time of the commit by the committer's clock, set by the intent store; 0
             where an earlier version committed it.
@@ -94,6 +96,7 @@ class Intent:
     leader_epoch: int = -1
     losses: int = 0
     dead_letters: int = 0
+    letters_at: int | None = None
     parked: Loss | None = None
     committed_ms: int = 0
 
@@ -202,6 +205,8 @@ def encode(intent: Intent) -> tuple[int, str]:
         fields["losses"] = intent.losses
     if intent.dead_letters:
         fields["dead"] = intent.dead_letters
+    if intent.letters_at is not None:
+        fields["letters"] = intent.letters_at
     if intent.committed_ms:
         fields["at"] = intent.committed_ms
     if intent.parked:
@@ -248,6 +253,7 @@ def decode(offset: int, metadata: str) -> Intent:
             leader_epoch=_int(fields["leader"]),
             losses=_int(fields.get("losses", 0)),
             dead_letters=_int(fields.get("dead", 0)),
+            letters_at=_int(fields["letters"]) if "letters" in fields else None,
             parked=_loss(*fields["parked"]) if "parked" in fields else None,
             committed_ms=_int(fields.get("at", 0)),
         )

@@ -109,6 +109,8 @@ def accepted(
         topic_id=today.topic_id,
         leader_epoch=_epoch(before, today, offset),
         losses=intent.losses + 1,
+        # What is read again may have letters that were counted.
+        letters_at=None,
         parked=None,
     )
 

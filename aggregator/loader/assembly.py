@@ -19,6 +19,7 @@ from aggregator.loader.object_sink import MIB, object_sink
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reporting import Reporting
+from aggregator.loader.sent_letters import SentLetters
 from aggregator.loader.shard_tables import ShardTables
 from aggregator.loader.sink import Sink
 from aggregator.loader.table_sink import table_sink
@@ -60,6 +61,7 @@ class Makers:
     object_store: Callable[[StoreAddress], ObjectStore] = ObjectStore
     object_forming: Callable[..., ObjectForming] = ObjectForming
     recall: Callable[..., Awaitable[Mapping[TopicPartition, Intent]]] = with_markers
+    sent_letters: Callable[[Cluster], SentLetters] = SentLetters
     report_store: Callable[[str], ReportStore] = ReportStore
     source_checks: Callable[..., SourceChecks] = SourceChecks
 
@@ -98,7 +100,8 @@ def assemble(
     store = IntentStore(source, feed.name)
     partitions = makers.partitions()
     effects = makers.effects(source)
-    intents = makers.intent_committer(store, committer, effects, tally)
+    sent = makers.sent_letters(source)
+    intents = makers.intent_committer(store, committer, effects, tally, sent)
     sink = _sink(appliance, assignment, partitions, intents, stored, tally, makers)
     memory_bytes = settings.memory_mib * MIB
     intake = FetchIntake(

@@ -8,9 +8,11 @@ successor does that, it produces all dead letters of the block: some may be ther
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from aggregator.formats.record_headers import Headers
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.loader.draft import Draft
 from aggregator.loader.produced import HEADER_PREFIX, Produced, RecordPlace
@@ -26,6 +28,22 @@ LETTER_BYTES = 300
 """Bytes that a dead letter adds to those of its record, roughly."""
 TEXT_CHARACTERS_MAX = 1000
 """Longest text of a header: the table's name may come from a record."""
+FIRST_ADDED = f"{HEADER_PREFIX}cluster"
+"""First of the headers behind those of the record; the record may be a letter itself."""
+
+
+class LetterPlace(NamedTuple):
+    """Record that a dead letter is of.
+
+    Args:
+        incarnation: of the log that the record is of.
+        table: that the record would be in.
+    """
+
+    partition: TopicPartition
+    offset: int
+    incarnation: int
+    table: str
 
 
 def dead_letters(
@@ -79,6 +97,30 @@ def dead_letters(
                 )
             )
     return found
+
+
+def added_headers(headers: Headers) -> tuple[int, dict[str, str]] | None:
+    """Returns the index of the first header that a record has as a dead letter, and all of them;
+    None if it is no dead letter."""
+    names = [name for name, _ in headers]
+    if FIRST_ADDED not in names:
+        return None
+    first = len(names) - 1 - names[::-1].index(FIRST_ADDED)
+    return first, {name: (text or b"").decode(errors="replace") for name, text in headers[first:]}
+
+
+def letter_place(headers: Headers) -> LetterPlace | None:
+    """Returns the record that a letter is of; None if it is no dead letter."""
+    if (found := added_headers(headers)) is None:
+        return None
+    topic, number, offset, log, table = (
+        found[1].get(f"{HEADER_PREFIX}{name}", "")
+        for name in ("topic", "partition", "offset", "incarnation", "table")
+    )
+    if not (number.isdecimal() and offset.isdecimal()):
+        return None
+    incarnation = int(log) if log.isdecimal() else 0
+    return LetterPlace(TopicPartition(topic, int(number)), int(offset), incarnation, table)
 
 
 def first_beyond(

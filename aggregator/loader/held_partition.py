@@ -65,6 +65,8 @@ class HeldPartition(Generic[P]):
     loading_bytes: int = 0
     """Bytes of sealed blocks that are not loaded yet."""
     rows: int = 0
+    sent_letters: set[int] | None = None
+    """Offsets of records whose dead letters a lost commit has sent; None: nobody has looked."""
     loaded_lag_ms: int | None = None
     """Age of the newest record of the block stored last, when it was stored; None: none yet."""
 

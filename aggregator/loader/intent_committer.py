@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
@@ -14,6 +14,7 @@ from aggregator.loader.counters import COMMIT_FAILURES, COMMIT_SECONDS, COMMITS
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_effects import EffectProducer, LetterRefused
 from aggregator.loader.produced import Produced
+from aggregator.loader.sent_letters import SentLetters, Sight
 from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Fenced
@@ -35,12 +36,17 @@ class IntentCommitter:
 
     Callers that come while a commit runs share the next one: a transaction takes some 6 ms, however
     many partitions are in it.
+
+    Args:
+        sent: finds dead letters that a former holder has sent in a commit that was lost; None: none
+            are looked for.
     """
 
     store: IntentStore
     committer: FencedCommitter
     producer: EffectProducer
     tally: Tally = field(default_factory=Tally)
+    sent: SentLetters | None = None
     _wanted: dict[TopicPartition, HeldPartition] = field(init=False, default_factory=dict)
     _effects: dict[TopicPartition, list[Produced]] = field(init=False, default_factory=dict)
     _next: asyncio.Future[None] | None = field(init=False, default=None)
@@ -118,9 +124,12 @@ class IntentCommitter:
             self._next.cancel()
 
     async def _run(self) -> None:
-        while (taken := self._take()) is not None:
-            done, wanted, effects = taken
+        while (done := self._next) is not None:
+            wanted: dict[TopicPartition, HeldPartition] = {}
+            effects: Effects = {}
             try:
+                await self._look_for_letters()
+                wanted, effects = self._take()
                 if wanted:
                     await self._commit(wanted, [each for some in effects.values() for each in some])
             except LetterRefused as refused:
@@ -128,28 +137,84 @@ class IntentCommitter:
                 continue
             except asyncio.CancelledError:
                 done.cancel()
-                if later := self._take():
-                    later[0].cancel()
+                if self._next is not None:
+                    self._next.cancel()
                 raise
             except Exception as error:
                 self._failure = error
                 _fail(done, error)
                 # The session ends: those who came meanwhile would wait for a commit in vain.
-                if later := self._take():
-                    _fail(later[0], error)
+                if self._next is not None:
+                    _fail(self._next, error)
                 return
             if not done.done():
                 done.set_result(None)
 
-    def _take(
-        self,
-    ) -> tuple[asyncio.Future[None], dict[TopicPartition, HeldPartition], Effects] | None:
-        """Takes what is to be committed next, with the future that its callers await."""
-        if self._next is None:
-            return None
-        taken = self._next, self._wanted, self._effects
+    def _take(self) -> tuple[dict[TopicPartition, HeldPartition], Effects]:
+        """Takes what is to be committed next."""
+        taken = self._wanted, self._effects
         self._next, self._wanted, self._effects = None, {}, {}
         return taken
+
+    async def _look_for_letters(self) -> None:
+        """Looks which dead letters are there already, where a partition has its first ones."""
+        tried: set[TopicPartition] = set()
+        while self.sent is not None and (new := self._unlooked(tried)):
+            for place, partitions in new.items():
+                tried.update(each.partition for each in partitions)
+                sight = await self.sent.look(place, {it.partition: it.intent for it in partitions})
+                if sight is not None:
+                    await self._note_letters(partitions, sight)
+
+    def _unlooked(
+        self, tried: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, Sequence[HeldPartition]]:
+        """Returns the partitions whose letters nobody has looked for, by where these letters
+        are."""
+        found: dict[TopicPartition, list[HeldPartition]] = {}
+        for place, records in self._effects.items():
+            partition = self._wanted[place]
+            letter = next((each for each in records if each.of), None)
+            if letter and partition.sent_letters is None and place not in tried:
+                at = TopicPartition(letter.topic, letter.partition)
+                found.setdefault(at, []).append(partition)
+        return found
+
+    async def _note_letters(self, partitions: Iterable[HeldPartition], sight: Sight) -> None:
+        """Notes the letters that are there. An intent that has not said where to look for them says
+        so before one is sent: a commit that is lost could not."""
+        begun: dict[TopicPartition, HeldPartition] = {}
+        for each in partitions:
+            sent = sight.sent.get(each.partition)
+            each.sent_letters = sent or set()
+            if sent is None:
+                each.progress.letters_at = sight.end
+                begun[each.partition] = each
+        if begun:
+            intents = {
+                place: replace(each.intent, letters_at=sight.end) for place, each in begun.items()
+            }
+            await self.store.commit(self.committer, intents)
+            for place, each in begun.items():
+                each.intent = intents[place]
+
+    def _pass_letters(
+        self, wanted: Mapping[TopicPartition, HeldPartition], letters: Iterable[Produced]
+    ) -> None:
+        """Notes that letters are counted by an intent that is shown."""
+        topics: dict[TopicPartition, TopicPartition] = {}
+        for letter in letters:
+            if letter.of is not None:
+                place, offset = letter.of
+                topics[place] = TopicPartition(letter.topic, letter.partition)
+                if sent := wanted[place].sent_letters:
+                    sent.discard(offset)
+        for place, at in topics.items():
+            partition = wanted[place]
+            # Where some are left, whoever comes next has to look for these as well.
+            if all(it < partition.intent.offset for it in partition.sent_letters or ()):
+                progress = partition.progress
+                progress.letters_at = self.producer.ends.get(at, progress.letters_at)
 
     def _leave_out(
         self,
@@ -183,8 +248,8 @@ class IntentCommitter:
     ) -> None:
         intents = {place: self._intent(each) for place, each in wanted.items()}
         effects: Callable[[Identity], Awaitable[None]] | None = None
-        if produced:
-            effects = self.producer.effects(self.committer, produced)
+        if unsent := [each for each in produced if not _is_sent(wanted, each)]:
+            effects = self.producer.effects(self.committer, unsent)
         began = time.monotonic()
         try:
             await self.store.commit(self.committer, intents, effects=effects)
@@ -196,6 +261,8 @@ class IntentCommitter:
         self.tally.add(COMMIT_SECONDS, amount=now - began)
         for place, each in wanted.items():
             each.committed(intents[place], now)
+        if self.sent is not None:
+            self._pass_letters(wanted, produced)
 
     def _intent(self, partition: HeldPartition) -> Intent:
         """Returns the partition's intent of now: as parked, once a loss was found."""
@@ -208,6 +275,13 @@ class IntentCommitter:
             self.committer.transactional_id,
         )
         return intent.park(partition.loss_to_park) if partition.loss_to_park else intent
+
+
+def _is_sent(wanted: Mapping[TopicPartition, HeldPartition], record: Produced) -> bool:
+    """Returns True for a dead letter that is there already."""
+    return record.of is not None and record.of.offset in (
+        wanted[record.of.partition].sent_letters or ()
+    )
 
 
 def _end_as(waiting: asyncio.Future[None], other: asyncio.Future[None]) -> None:

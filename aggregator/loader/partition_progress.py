@@ -83,6 +83,8 @@ class PartitionProgress(Generic[S]):
         """Newest leader epoch of the batches read, also by predecessors (-1: none yet)."""
         self.dead_letters = intent.dead_letters
         """Records set aside since the partition was adopted, with those of the next commit."""
+        self.letters_at = intent.letters_at
+        """The next intent's."""
         self._losses = intent.losses
         self._intent = intent
         self._reference = intent.up_to if intent.up_to is not None else intent.reference
@@ -394,6 +396,7 @@ class PartitionProgress(Generic[S]):
             leader_epoch=self.leader_epoch,
             losses=self._losses,
             dead_letters=self.dead_letters,
+            letters_at=self.letters_at,
         )
 
     @property

@@ -26,6 +26,8 @@ class Progress(Protocol):
     """Newest leader epoch of the batches read, also by predecessors (-1: none yet)."""
     dead_letters: int
     """Records set aside since the partition was adopted, with those of the next commit."""
+    letters_at: int | None
+    """The next intent's."""
 
     @property
     def mode(self) -> Mode: ...

@@ -87,6 +87,8 @@ class ObjectProgress(Generic[S]):
         """Newest leader epoch of the batches read, also by predecessors (-1: none yet)."""
         self.dead_letters = intent.dead_letters
         """Records set aside since the partition was adopted, with those of the next commit."""
+        self.letters_at = intent.letters_at
+        """The next intent's."""
         self._rotation, self._versions = rotation, versions
         # Whoever takes over later has to know by which settings the names are.
         self.layout = intent.layout if intent.tables or intent.told else layout
@@ -335,6 +337,7 @@ class ObjectProgress(Generic[S]):
             leader_epoch=self.leader_epoch,
             losses=self._intent.losses,
             dead_letters=self.dead_letters,
+            letters_at=self.letters_at,
         )
 
     def committed(self, intent: Intent) -> None:

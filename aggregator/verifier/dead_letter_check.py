@@ -15,7 +15,7 @@ import numpy as np
 
 from aggregator.formats.record_headers import Headers, encoded_headers
 from aggregator.formats.record_slice import Ints, RecordSlice
-from aggregator.loader.dead_letters import PARTITIONS
+from aggregator.loader.dead_letters import PARTITIONS, added_headers, letter_place
 from aggregator.loader.produced import HEADER_PREFIX
 from aggregator.verifier.row_digest import ranges
 from aggregator.verifier.topic_records import TopicRecords
@@ -24,11 +24,7 @@ from replicator.batches.varints import BrokenVarints
 from replicator.config.names import dead_letter_topic
 from replicator.kafka.client.cluster import Cluster
 
-FIRST_ADDED = f"{HEADER_PREFIX}cluster"
-"""First of the headers behind those of the record; the record may be a letter itself."""
-COORDINATES = tuple(f"{HEADER_PREFIX}{name}" for name in ("topic", "partition", "offset"))
 TIME = f"{HEADER_PREFIX}timestamp"
-LOG = f"{HEADER_PREFIX}incarnation"
 OFFSET_MAX = (1 << 63) - 1
 CONTENT_BYTES = 16
 
@@ -81,14 +77,10 @@ def letter_fields(
 ) -> tuple[TopicPartition, int, LetterFields] | None:
     """Returns the record that a letter names, and the fields that it tells of it; None if it is no
     dead letter."""
-    names = [name for name, _ in headers]
-    if FIRST_ADDED not in names:
+    told, place = added_headers(headers), letter_place(headers)
+    if told is None or place is None:
         return None
-    first = len(names) - 1 - names[::-1].index(FIRST_ADDED)
-    added = {name: (text or b"").decode(errors="replace") for name, text in headers[first:]}
-    topic, number, offset = (added.get(name, "") for name in COORDINATES)
-    if not (number.isdecimal() and offset.isdecimal()):
-        return None
+    first, added = told
     time = added.get(TIME)
     digests = (
         _told(added, "key") or _digest(key),
@@ -98,9 +90,9 @@ def letter_fields(
     fields = LetterFields.of(
         digests,
         int(time) if time is not None and time.removeprefix("-").isdecimal() else None,
-        int(log) if (log := added.get(LOG, "")).isdecimal() else 0,
+        place.incarnation,
     )
-    return TopicPartition(topic, int(number)), int(offset), fields
+    return place.partition, place.offset, fields
 
 
 @dataclass(slots=True)

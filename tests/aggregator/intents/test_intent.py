@@ -91,6 +91,7 @@ def intents(draw, tables_max=8):
         leader_epoch=draw(st.integers(-1, 2**31 - 1)),
         losses=draw(st.integers(0, 2**31)),
         dead_letters=draw(offsets),
+        letters_at=draw(st.none() | offsets),
         parked=draw(
             st.none() | st.builds(Loss, st.sampled_from(LossKind), offsets, st.none() | offsets)
         ),
@@ -201,6 +202,7 @@ def test_all_fields_but_the_tables_need_no_more_than_is_kept_for_them(character)
         position=2**63 - 1,
         open_records=2**63 - 1,
         layout="0123abcd",
+        letters_at=2**63 - 1,
     ).park(Loss(LossKind.SOURCE_WENT_BACK, 2**63 - 1, 2**63 - 1, character * 300))
     _, metadata = encode(intent)
     assert len(metadata.encode()) <= FIXED_BYTES_MAX

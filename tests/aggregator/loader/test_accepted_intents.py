@@ -58,6 +58,11 @@ def test_behind_retention_the_log_start_is_next_and_later_markers_stay():
     assert (found.custody, found.transactional_id) == (Custody.RELEASED, "free")
 
 
+def test_letters_of_what_is_read_again_are_not_taken_for_those_of_a_lost_commit():
+    found = accepted(parked(LossKind.RETENTION_PASSED, 100, 200, letters_at=7), today(), "free")
+    assert found.letters_at is None
+
+
 def test_a_block_that_is_cut_by_the_loss_is_formed_of_what_is_left():
     found = accepted(parked(LossKind.RETENTION_PASSED, 100, 130), today(start=130), "free")
     assert found.tables["a"] == TableRange(130, 150, 50, "abcd", 5)

@@ -4,6 +4,7 @@ while it ran."""
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,7 @@ from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
 from aggregator.loader.intent_effects import LetterRefused
 from aggregator.loader.produced import Produced, RecordPlace
+from aggregator.loader.sent_letters import Sight
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Rotation
 from balancer.plan import TopicPartition
@@ -230,3 +232,110 @@ def test_a_refused_dead_letter_of_the_only_partition_ends_the_wait():
     partition, committed = asyncio.run(play())
     assert partition.is_to_park and not partition.is_fetching
     assert len(committed) == 1
+
+
+class Seen:
+    """Topic of dead letters in which some are already.
+
+    Args:
+        sent: offsets of the records whose letters no intent counts.
+        end: of the topic.
+    """
+
+    def __init__(self, *sent, end=40):
+        self.sent, self.end, self.looks = sent, end, []
+
+    async def look(self, place, intents):
+        self.looks.append((place, sorted(intents)))
+        said = {it: set(self.sent) for it, each in intents.items() if each.letters_at is not None}
+        return Sight(self.end, said)
+
+
+class Writing(PassedOn):
+    """Producer whose records end behind those that were seen."""
+
+    ends = {TopicPartition("sluice.dead.lake", 0): 50}  # noqa: RUF012
+
+
+class NotingStore:
+    """Commits, and notes where intents say that letters are to be looked for, the letters that they
+    count, and those that are sent with them."""
+
+    def __init__(self):
+        self.committed = []
+
+    async def commit(self, committer, intents, effects=None):
+        sent = [each.of.offset for each in await effects(IDENTITY)] if effects else []
+        for each in intents.values():
+            self.committed.append((each.letters_at, each.dead_letters, sent))
+
+
+def with_letters(seen, *commits, letters_at=None):
+    """Returns what is committed of a partition, by the offsets of the letters of each commit."""
+    store, partition = NotingStore(), held(0)
+    partition.intent = replace(partition.intent, letters_at=letters_at)
+    partition.progress.letters_at = letters_at
+
+    async def play():
+        committer = IntentCommitter(store, IDENTITY, Writing(), sent=seen)
+        for offsets in commits:
+            await committer.commit(partition, [letter(0, each) for each in offsets])
+
+    asyncio.run(play())
+    return store.committed
+
+
+def test_letters_that_a_lost_commit_has_sent_are_counted_and_not_sent_again():
+    assert with_letters(Seen(7, 8), (7, 8, 9), (10,), letters_at=30) == [
+        (30, 3, [9]),
+        (50, 4, [10]),
+    ]
+
+
+def test_letters_that_are_still_to_come_again_are_looked_for_by_the_next_loader_as_well():
+    """It would not find them behind where the letters of now end."""
+    assert with_letters(Seen(7, 90), (7, 9), (10,), (90,), (), letters_at=30) == [
+        (30, 2, [9]),
+        (30, 3, [10]),
+        (30, 4, []),
+        (50, 4, []),
+    ]
+
+
+def test_an_intent_says_where_to_look_before_the_first_letter_is_sent():
+    """A commit that is lost could not say so."""
+    assert with_letters(Seen(7), (), (7, 8), (9,)) == [
+        (None, 0, []),
+        (40, 0, []),
+        (40, 2, [7, 8]),
+        (50, 3, [9]),
+    ]
+
+
+def test_a_partition_looks_once_and_without_letters_not_at_all():
+    seen = Seen()
+    with_letters(seen, (), (7,), (8,), letters_at=30)
+    assert seen.looks == [(("sluice.dead.lake", 0), [("flights", 0)])]
+
+
+def test_where_nobody_can_look_all_letters_are_sent():
+    class Blind:
+        async def look(self, place, intents):
+            return None
+
+    assert with_letters(Blind(), (7, 8)) == [(None, 2, [7, 8])]
+
+
+def test_a_look_that_fails_ends_the_session():
+    class Failing:
+        async def look(self, place, intents):
+            raise Fenced("another loader has the id")
+
+    async def play():
+        committer = IntentCommitter(NotingStore(), IDENTITY, Writing(), sent=Failing())
+        with pytest.raises(Fenced):
+            await committer.commit(held(0), [letter(0, 7)])
+        with pytest.raises(Fenced):
+            await committer.commit(held(1))
+
+    asyncio.run(play())

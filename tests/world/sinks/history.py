@@ -11,7 +11,7 @@ import asyncio
 from aggregator.loader.assembly import MAKERS, Makers
 from tests.world.outcome import Outcome
 from tests.world.replay import WHOLE, Replay, replayed
-from tests.world.sinks import letters, loader_faults, other_logs, resting
+from tests.world.sinks import letters, loader_faults, markers, other_logs, resting
 from tests.world.sinks.end_checks import differences
 from tests.world.sinks.faults import FAULTS, REBUILDS
 from tests.world.sinks.feed_history import FeedHistory
@@ -94,6 +94,7 @@ def play(
             *resting.FAULTS,
             *loader_faults.CLOCKS,
             *letters.FAULTS,
+            *markers.FAULTS,
         )
         faults = (*FAULTS, *(named if found.only else ()))
         return History(Scene(loop, seed, found, makers), faults, replay)

@@ -33,7 +33,7 @@ from aggregator.store.shard_store import ShardStore
 from aggregator.store.shard_view import ShardView
 from balancer.plan import TopicPartition
 from replicator.kafka.client.fenced_committer import FencedCommitter
-from tests.world.sinks import letters, other_logs, resting
+from tests.world.sinks import letters, markers, other_logs, resting
 from tests.world.sinks.accepting import Accepting
 from tests.world.sinks.loaded_feed import Driving
 from tests.world.sinks.mutation import Mutation
@@ -326,6 +326,17 @@ REBUILDS = Course(
     seconds=60.0, fault_seconds=3.0, shard=(3, 2), only=("rebuild a server", "kill a loader")
 )
 """Course in which servers are rebuilt, and their tables come later."""
+LEFT_OUT = Course(
+    topics=("orders",),
+    partitions=3,
+    loaders=2,
+    seconds=40.0,
+    fault_seconds=2.0,
+    shard=(2, 0),
+    only=markers.KINDS,
+    letters=True,
+)
+"""Course of commits whose intents have no marker, beside dead letters that have one."""
 COMMITS = Course(seconds=40.0, shard=(2, 0), only=("lose answers",))
 """Course in which commits of parts get no answer, and half of them are not made."""
 STALL = Course(seconds=60.0, stalls="delays", bound_seconds=12.0)
@@ -387,6 +398,14 @@ OF_SERVERS = (
     Mutation(41, "any copy is enough", _stores(TrustsAnyCopy), SERVERS),
 )
 OF_COMMITS = (Mutation(41, "uncommitted parts count", _stores(TrustsAnyPart), COMMITS),)
+OF_LEFT_OUT = (
+    Mutation(
+        42,
+        "letters of a lost commit are not looked for",
+        Makers(sent_letters=markers.SeesNone),
+        LEFT_OUT,
+    ),
+)
 OF_STALLS = (Mutation(45, "flushes are not given up", Makers(partitions=NeverGivenUp), STALL),)
 OF_CROWDS = (
     Mutation(45, "stalled tables keep their room", Makers(partitions=NeverDropped), CROWDED),

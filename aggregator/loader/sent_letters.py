@@ -1,0 +1,166 @@
+"""Sent letters: dead letters that are in their topic, and that no intent counts.
+
+A marker of the intents of a transaction may be left out while that of its dead letters is written
+(KAFKA-20734). If its loader then dies, its successor finds the intent of before, and makes the same
+letters again. So an intent says from where on its topic of dead letters may have such ones, and a
+loader looks for them before it sends the first ones of a partition (decision 0084).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from aggregator.formats.record_fields import split
+from aggregator.intents.intent import Intent
+from aggregator.loader.dead_letters import letter_place
+from balancer.plan import TopicPartition
+from replicator.batches.batch import (
+    BrokenBatch,
+    ControlKind,
+    Header,
+    control_kind,
+    header_at,
+    layout,
+)
+from replicator.batches.records import opened
+from replicator.batches.varints import BrokenVarints
+from replicator.kafka.client.cluster import Answered, Cluster, Forbidden
+from replicator.kafka.protocol.error_codes import Code
+
+log = logging.getLogger(__name__)
+
+FETCH_BYTES = 4 << 20
+Intents = Mapping[TopicPartition, Intent]
+
+
+@dataclass
+class LetterSearch:
+    """Search of one partition of a topic of dead letters, batch after batch.
+
+    Args:
+        intents: of the partitions whose letters are looked for.
+    """
+
+    intents: Intents
+    found: dict[TopicPartition, set[int]] = field(init=False)
+    """Offsets of records whose letters are committed, and that the intent of their partition
+    neither passes nor names."""
+    _undecided: dict[int, list[tuple[TopicPartition, int]]] = field(
+        init=False, default_factory=dict
+    )
+    """Such records of transactions without a marker so far, by producer id."""
+
+    def __post_init__(self) -> None:
+        self.found = {place: set() for place in self.intents}
+
+    def take(self, batch: memoryview) -> None:
+        """Takes the next batch of the log. Raises BrokenBatch."""
+        header = header_at(batch)
+        if not header.is_control:
+            self._undecided.setdefault(header.producer_id, []).extend(self._uncounted(batch))
+            return
+        decided = self._undecided.pop(header.producer_id, ())
+        if control_kind(batch) is ControlKind.COMMIT:
+            for place, offset in decided:
+                self.found[place].add(offset)
+
+    def _uncounted(self, batch: memoryview) -> list[tuple[TopicPartition, int]]:
+        records = split(opened(batch, [0]))
+        uncounted: list[tuple[TopicPartition, int]] = []
+        for at, letter_at in enumerate(records.offset.tolist()):
+            try:
+                letter = letter_place(records.headers_at(at))
+            except BrokenVarints:
+                continue
+            intent = self.intents.get(letter.partition) if letter else None
+            if letter is None or intent is None or letter_at < (intent.letters_at or 0):
+                continue
+            is_of_log = letter.incarnation == intent.incarnation_at(letter.offset)
+            if is_of_log and letter.offset >= intent.range_of(letter.table).end:
+                uncounted.append((letter.partition, letter.offset))
+        return uncounted
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Sight of one partition of a topic of dead letters.
+
+    Args:
+        end: of its log, when it was read.
+        sent: offsets of the records whose letters no intent counts, by partition; only of those
+            whose intents say where to look.
+    """
+
+    end: int
+    sent: Mapping[TopicPartition, set[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class SentLetters:
+    """Letters of a feed in one cluster."""
+
+    cluster: Cluster
+
+    async def look(self, place: TopicPartition, intents: Intents) -> Sight | None:
+        """Returns the letters of some partitions that are there already; None if their topic is
+        missing, or may not be read: then letters of a lost commit are sent again.
+
+        Transactions that are not committed are read, too: those of others would hide what is behind
+        them. Former holders of the intents have to be fenced, so that their transactions have all
+        markers that they will ever have.
+
+        Args:
+            place: partition of the topic of dead letters.
+        """
+        self.cluster.watch([place.topic])
+        if self.cluster.topic(place.topic) is None:
+            await self.cluster.refresh()
+        if self.cluster.topic(place.topic) is None:
+            return None
+        try:
+            end = await self.cluster.log_end(*place)
+            # The topic may have been created anew.
+            search = LetterSearch(
+                {
+                    partition: intent
+                    for partition, intent in intents.items()
+                    if intent.letters_at is not None and intent.letters_at <= end
+                }
+            )
+            await self._read(place, search, end)
+        except (Forbidden, BrokenBatch) as error:
+            log.warning(
+                "event=letters-not-read %s %s-%d: letters of a commit that was lost may be there "
+                "twice: %s",
+                self.cluster.name,
+                *place,
+                error,
+            )
+            return None
+        return Sight(end, search.found)
+
+    async def _read(self, place: TopicPartition, search: LetterSearch, end: int) -> None:
+        position = min((it.letters_at or 0 for it in search.intents.values()), default=end)
+        size = FETCH_BYTES
+        while position < end:
+            try:
+                fetched = await self.cluster.fetch(*place, position, size, read_committed=False)
+            except Answered as answer:
+                if Code.OFFSET_OUT_OF_RANGE not in answer.codes:
+                    raise
+                begin = await self.cluster.log_start(*place)
+                if begin <= position:
+                    return  # the log was cut
+                position = begin
+                continue
+            batches = layout(fetched.records)
+            for start in batches.starts:
+                header: Header = header_at(fetched.records, start)
+                if header.next_offset > position:
+                    search.take(fetched.records[start : start + header.size])
+                    position = header.next_offset
+            if isinstance(batches.stopped, BrokenBatch):
+                raise batches.stopped
+            size = max(size, batches.cut_bytes)
