@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 
@@ -15,14 +17,17 @@ from replicator.batches.varints import BrokenVarints, read_signed
 
 NO_TABLE = ""
 """Name under which records without a table's name are found."""
+NAME_BYTES_MAX = 255
+"""Longest name of a table, as JSON writes it: file systems take no longer one, and an intent has
+room for a block of such a table in any case."""
 
 
 def by_table(records: RecordSlice, *, topic: str, header: str | None) -> dict[str, RecordSlice]:
     """Returns the records of each table; those without a table's name are under NO_TABLE.
 
     Args:
-        header: that holds the table's name in UTF-8; the last one counts if it is repeated. None:
-            the topic is the table's name.
+        header: that holds the table's name in UTF-8; the last one counts if it is repeated. One
+            that is longer than any table's names none. None: the topic is the table's name.
 
     Raises:
         BrokenBatch: headers cannot be read; names the offset range of all the records.
@@ -51,9 +56,11 @@ def by_table(records: RecordSlice, *, topic: str, header: str | None) -> dict[st
 
 def _text(value: bytes) -> str:
     try:
-        return value.decode()
+        name = value.decode()
     except UnicodeDecodeError:
         return NO_TABLE
+    written = json.dumps(name, ensure_ascii=False)
+    return name if len(written.encode()) <= NAME_BYTES_MAX + 2 else NO_TABLE
 
 
 def _values(headers: pa.BinaryArray, header: bytes) -> pa.BinaryArray:
