@@ -8,8 +8,10 @@ skipped, those within it form the block, later ones go into the buffer.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha512
 from heapq import heappop, heappush
 from typing import Generic
 
@@ -27,12 +29,16 @@ from replicator.kafka.client.custody import Custody
 
 Ints = npt.NDArray[np.int64]
 
-TABLE_NAME_RESERVE = "x" * 255
-"""A table with the longest name that a file system allows: its block must fit in any case."""
+_DIGESTS = b"".join(sha512(seed).digest() for seed in (b"one", b"two", b"three"))
+TABLE_NAME_RESERVE = b64encode(_DIGESTS).decode()[:255]
+"""A table with the longest name that any may have (`formats/routing.py`), in which nothing can be
+packed: its block must fit in any case."""
 
 
 _LATEST = KeeperMoment(1 << 40, 1 << 40)
-_LARGEST = TableRange(0, 1 << 40, 1 << 20, "0" * 8, 1 << 43, _LATEST)
+_LARGEST = TableRange(
+    0, 1 << 40, 1 << 20, _DIGESTS.hex()[:8], 1 << 43, KeeperMoment(987_654_321_013, 546_372_819_035)
+)
 
 
 @dataclass(slots=True)
@@ -403,7 +409,7 @@ class PartitionProgress(Generic[S]):
     def _is_pressed(self) -> bool:
         """True if the intent has no room for a block beside the one that holds back the offset."""
         named = self._named()
-        return not fits({**named, TABLE_NAME_RESERVE: _LARGEST, TABLE_NAME_RESERVE[1:]: _LARGEST})
+        return not fits({**named, TABLE_NAME_RESERVE: _LARGEST, TABLE_NAME_RESERVE[::-1]: _LARGEST})
 
     def _begins_after(self, offset: int) -> Iterator[int]:
         """Yields the first offsets of other tables that are not loaded."""

@@ -3,6 +3,8 @@ loaded once, and the verdicts find nothing."""
 
 from __future__ import annotations
 
+import random
+import string
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from uuid import UUID
@@ -238,6 +240,26 @@ def test_a_table_that_was_due_before_the_intent_became_full_has_no_draft_yet():
     draft = life.progress.draft(last, RULE)
     assert draft.records == 0
     assert not life.progress.can_seal(draft)
+
+
+@pytest.mark.parametrize(("length", "others"), [(255, 255), (255, 20), (120, 20), (120, 60)])
+def test_the_table_that_holds_back_the_offset_has_room_whatever_it_is_called(length, others):
+    """Markers of 105 tables left no room for the block of one with a name of 120 characters."""
+    dice = random.Random(length + others)
+
+    def name(size):
+        return "".join(dice.choices(string.ascii_letters + string.digits, k=size))
+
+    holding, *behind = name(length), *(name(others) for _ in range(300))
+    life = Life(Log([holding, *behind]))
+    life.begin()
+    progress = life.progress
+    life.log.read(progress, 301, life.now)
+    while progress.can_seal(draft := progress.draft(behind[-1], RULE)):
+        progress.seal(draft, f"{dice.getrandbits(32):08x}", dice.randrange(1 << 43))
+        progress.loaded(behind.pop())
+    assert 5 < 300 - len(behind) < 300 and progress.offset == 0
+    assert progress.can_seal(progress.draft(holding, RULE))
 
 
 def test_records_read_again_are_those_to_be_repeated_and_those_that_are_loaded():
