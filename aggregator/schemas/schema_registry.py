@@ -54,7 +54,7 @@ class SchemaRegistry:
         answer = self._get(f"/schemas/ids/{schema_id}")
         if answer is None:
             return None
-        if (kind := answer.get("schemaType", "AVRO")) != "AVRO":
+        if (kind := answer.get("schemaType") or "AVRO") != "AVRO":
             raise NoAvroSchema(f"the schema {schema_id} is of {kind}, and no Avro")
         text = self._text(answer, f"schema {schema_id}")
         if not answer.get("references"):
@@ -86,9 +86,16 @@ class SchemaRegistry:
         from fastavro.schema import parse_schema
 
         for each in references:
-            if each["name"] in named:
+            try:
+                name, subject, version = each["name"], str(each["subject"]), each["version"]
+            except (KeyError, TypeError):
+                # What an answer lacks is no flaw of the records.
+                raise SchemasAway(
+                    f"{self.url}: an answer names no reference: {each!r:.100}"
+                ) from None
+            if name in named:
                 continue
-            where = f"/subjects/{quote(each['subject'], safe='')}/versions/{each['version']}"
+            where = f"/subjects/{quote(subject, safe='')}/versions/{version}"
             answer = self._get(where)
             if answer is None:
                 raise SchemasAway(f"{self.url}{where}: the registry does not know it")
@@ -117,7 +124,7 @@ class SchemaRegistry:
                 if error.code == 404 and _own_code(error) == UNKNOWN_SCHEMA:
                     return None
             raise SchemasAway(f"{self.url}{path}: {error.code} {error.reason}") from None
-        except (OSError, HTTPException, ValueError) as error:
+        except (OSError, HTTPException, ValueError, RecursionError) as error:
             reason = getattr(error, "reason", error)
             raise SchemasAway(f"{self.url}{path}: {reason}") from None
         if not isinstance(found, dict):

@@ -78,6 +78,12 @@ def test_no_answer_is_told_from_a_schema_that_nobody_knows(server):
         registry.schema(3)
     with pytest.raises(SchemasAway, match="the answer for schema 4 has no schema"):
         registry.schema(4)
+    server.answers[5] = {"schemaType": None, "references": None, "schema": json.dumps(FIRST)}
+    assert json.loads(registry.schema(5)) == FIRST
+    for at, reference in enumerate(({}, {"name": "a.Money", "version": 1}, "a.Money", None), 6):
+        server.answers[at] = {"schema": json.dumps(SALE), "references": [reference]}
+        with pytest.raises(SchemasAway, match="an answer names no reference"):
+            registry.schema(at)
     server.stop()
     with pytest.raises(SchemasAway, match="Connection refused"):
         registry.schema(1)
