@@ -81,7 +81,7 @@ class FeedAdoption:
     _store: IntentStore = field(init=False)
     _effects: EffectProducer = field(init=False)
     _seen: dict[TopicPartition, tuple[Intent, float]] = field(init=False, default_factory=dict)
-    _first_names: set[str] = field(init=False, default_factory=set)
+    _first_names: frozenset[str] | None = field(init=False, default=None)
     _whole_at: float = field(init=False, default=float("-inf"))
     """Time at which all intents are looked at next."""
 
@@ -104,7 +104,8 @@ class FeedAdoption:
             StartWaits: it is not known yet where some partitions begin; the others are adopted.
             Fenced: a newer driver leads.
         """
-        self._first_names = self._first_names or ({topic.name for topic in topics} | {*unreadable})
+        if self._first_names is None:
+            self._first_names = frozenset((*(topic.name for topic in topics), *unreadable))
         if self.can_remember and not self.memory.is_there:
             await self.memory.read()
         if self.found_first is None:
