@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
+from uuid import UUID
 
 from aggregator.driver.adoption_memory import AdoptionMemory
 from aggregator.intents.intent_store import IntentStore
@@ -83,17 +84,23 @@ def accept_feed_losses(appliance: Appliance, request: FeedLossRequest) -> FeedLo
     )
 
 
-def check_restart(parked: ParkedPartition, restart_at: int, start: int, end: int) -> None:
+def check_restart(
+    parked: ParkedPartition, restart_at: int, start: int, end: int, topic_id: UUID | None = None
+) -> None:
     """Checks an offset to go on at. Raises BadRestart.
 
     Args:
         start, end: of the partition's log.
+        topic_id: of today's topic; None where it is not known.
     """
     if not start <= restart_at <= end:
         raise BadRestart(f"--restart-at {restart_at}: the log has offsets {start} to {end}")
     intent = parked.intent
     kind = intent.parked.kind if intent and intent.parked else None
-    if intent and kind not in OTHER_RECORDS and restart_at < intent.offset:
+    # A topic may come back while a partition is parked for something else.
+    has_come_back = bool(intent and intent.topic_id and topic_id not in (None, intent.topic_id))
+    is_same_log = kind not in OTHER_RECORDS and not has_come_back
+    if intent and is_same_log and restart_at < intent.offset:
         raise BadRestart(
             f"--restart-at {restart_at}: all records below {intent.offset} are loaded, and would "
             "be loaded twice"
@@ -164,7 +171,8 @@ async def _check_restarts(
     for each in parked:
         place = _place(each.partition)
         start, end = await cluster.log_start(*place), await cluster.log_end(*place)
-        check_restart(each, restart_at, start, end)
+        topic = cluster.topic(place.topic)
+        check_restart(each, restart_at, start, end, topic.id if topic else None)
 
 
 async def _parked(

@@ -1,5 +1,8 @@
 """Acceptance of losses of a feed: an offset that would load records twice is refused."""
 
+from dataclasses import replace
+from uuid import UUID
+
 import pytest
 
 from aggregator.loader.reports import FeedPartition
@@ -48,6 +51,18 @@ def test_an_offset_below_what_is_loaded_is_refused():
 )
 def test_where_the_log_has_other_records_any_offset_of_it_will_do(kind):
     check_restart(parked(kind), 5, start=5, end=100)
+
+
+@pytest.mark.parametrize("kind", [LossKind.LETTER_REFUSED, LossKind.RETENTION_PASSED])
+def test_of_a_topic_that_came_back_any_offset_will_do_whatever_it_was_parked_for(kind):
+    place = parked(kind)
+    was = UUID(int=1)
+    assert place.intent is not None
+    place = replace(place, intent=replace(place.intent, topic_id=was))
+    check_restart(place, 5, start=5, end=100, topic_id=UUID(int=2))
+    for same in (was, None):
+        with pytest.raises(BadRestart, match="all records below 90 are loaded"):
+            check_restart(place, 5, start=5, end=100, topic_id=same)
 
 
 @pytest.fixture
