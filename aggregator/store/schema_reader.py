@@ -92,22 +92,39 @@ def read_tables(
     # 18.16 returns the columns of a table in their order, and has no other sign of it.
     order = " ORDER BY table, position" if has_position else ""
     columns = defaultdict(list)
-    for table, *column in client.execute(COLUMNS + order, parameters):
-        columns[table].append(Column(*column))
+    for table, name, type_, kind, expression in client.execute(COLUMNS + order, parameters):
+        if isinstance(name, str):
+            columns[table].append(Column(name, _type(type_), kind, as_text(expression)))
     defaults = _window_defaults(client, found)
     copies = _copies(client, database, found)
     timezone = client.connection.server_info.get_timezone() or "UTC"
     return {
         name: _facts(
             TableSchema(name, tuple(columns[name]), timezone=timezone),
-            TableEngine(engine, clauses, columns_of(query), tuple(views)),
-            partition_key,
+            TableEngine(
+                engine, as_text(clauses), columns_of(as_text(query)), tuple(map(as_text, views))
+            ),
+            as_text(partition_key),
             defaults,
             *copies.get(name, ("", 0)),
         )
         for name, engine, clauses, query, views, partition_key in client.execute(TABLES, parameters)
-        if not name.startswith(".inner")
+        if isinstance(name, str) and not name.startswith(".inner")
     }
+
+
+def as_text(value: str | bytes) -> str:
+    """Returns a text of a server. The driver returns one that is no UTF-8 as bytes.
+
+    A literal of an expression or a comment may have such bytes. Columns and tables with such names
+    are left to the server: no record can name them.
+    """
+    return value if isinstance(value, str) else value.decode(errors="backslashreplace")
+
+
+def _type(name: str | bytes) -> str:
+    """Returns the name of a type; of one that is no UTF-8 a name that no type has."""
+    return name if isinstance(name, str) else f"no UTF-8: {as_text(name)}"
 
 
 def _copies(client: Client, database: str, features: ServerFeatures) -> dict[str, tuple[str, int]]:

@@ -15,7 +15,7 @@ from clickhouse_driver import Client
 from aggregator.intents.stored import Stored
 from aggregator.store.identifier import quoted
 from aggregator.store.replica import Replica
-from aggregator.store.schema_reader import TableFacts, read_tables
+from aggregator.store.schema_reader import TableFacts, as_text, read_tables
 from aggregator.store.shard_store import DRIVER_ERRORS, ShardStore
 from aggregator.tables.table_schema import INCARNATION
 from balancer.plan import TopicPartition
@@ -152,7 +152,7 @@ def _look(
                         [name] if is_by_topic else topics,
                         columns={column.name for column in facts.schema.columns},
                         rows=rows.get(name, 0),
-                        engine=engines.get(name, ""),
+                        engine=as_text(engines.get(name, "")),
                     )
                     for name, facts in asked.items()
                 },

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from aggregator.formats import json_documents
 from aggregator.store.schema_reader import read_schemas, read_tables
 from aggregator.store.server_features import read_features
-from aggregator.tables.table_schema import Column
+from aggregator.tables.column_default import is_left_to_server
+from aggregator.tables.table_schema import Column, changed_tables
+from tests.aggregator.formats.slices import slice_of
 from tests.live.stored import COLUMNS
 
 pytestmark = pytest.mark.stores
@@ -83,6 +86,26 @@ def test_views_are_no_tables_to_load(client, clickhouse_database):
         "CREATE MATERIALIZED VIEW kept ENGINE = MergeTree ORDER BY a AS SELECT a FROM flights"
     )
     assert list(read_schemas(client, clickhouse_database)) == ["flights"]
+
+
+def test_a_table_with_bytes_that_are_no_utf_8_stops_no_other_one(client, clickhouse_database):
+    """No table of a feed could be loaded because of a literal of another one."""
+    plain = "ENGINE = MergeTree ORDER BY a"
+    client.execute(f"CREATE TABLE flights (a UInt64) {plain}")
+    client.execute(
+        "CREATE TABLE odd (a UInt64, b String DEFAULT '\\xff', e Enum8('\\xfe' = 1), "
+        f"`c\\xfd` UInt8) {plain}"
+    )
+    tables = read_tables(client, clickhouse_database)
+    assert list(tables) == ["flights", "odd"]
+    schema = tables["odd"].schema
+    assert [each.name for each in schema.columns] == ["a", "b", "e"]
+    assert schema.hash and is_left_to_server(schema.columns[1])
+    assert [each.name for each in schema.unloaded] == ["e"]
+    assert not tables["odd"].kind.refusal
+    assert changed_tables(*[{name: it.schema for name, it in tables.items()}] * 2) == 0
+    decoded = json_documents.decode([slice_of([b'{"a": 1, "b": "x"}', b'{"a": 2}'])], schema)
+    assert decoded.dead == () and decoded.columns["b"].to_pylist() == [b"x", None]
 
 
 def test_the_features_of_a_server_are_found_by_asking(client):
