@@ -1,6 +1,6 @@
-"""`sluice aggregate`: the driver of a region's feeds, from its start to its end.
+"""Daemon of `sluice aggregate`: the driver of a region's feeds.
 
-1. Spark starts and runs an empty epoch, which takes seconds. Another driver may still be leading.
+1. Spark starts and runs an empty epoch (driver_start.py). Another driver may still be leading.
 2. The driver acquires its term in each cluster that the feeds read, and adopts new partitions.
 3. A plan is made, posted and published. Loaders load, epoch after epoch.
 4. SIGTERM or SIGINT: stop is posted and published, loaders load what they have read and release,
@@ -14,7 +14,6 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -24,15 +23,13 @@ from aggregator.driver.feed_posting import FeedPostingFile
 from aggregator.driver.feed_source import loader_tasks
 from aggregator.driver.metrics import serve
 from aggregator.loader import receipts
-from replicator.config.topology import UnknownRegion, load
 from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered
 from replicator.runtime.exit_codes import Exit
-from replicator.runtime.logs import log_to_stderr
 from replicator.runtime.run_in_thread import run_in_thread
-from replicator.spark.driver_daemon import DriverDaemon, EpochKind, Run, run_driver
-from replicator.spark.session import MASTER, SparkGone
+from replicator.spark.driver_daemon import DriverDaemon, EpochKind, Run
+from replicator.spark.session import SparkGone
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,33 +46,6 @@ FORESEEN: Mapping[type[BaseException], Exit] = {
     Answered: Exit.FAILED,
     SparkGone: Exit.FAILED,
 }
-
-
-def run(
-    config: str | Path,
-    region: str,
-    *,
-    master: str = MASTER,
-    conf: Mapping[str, str] | None = None,
-) -> int:
-    """Loads all feeds of the region until told to stop; returns the exit code.
-
-    Args:
-        config: the appliance's file.
-        master: Spark's master URL. local[*] would never run a failed task again: use local[*,8].
-        conf: Spark settings that override ours.
-
-    Raises:
-        ConfigMistakes, UnknownRegion, SlotsUnlimited, NoSecret: the operator's settings are wrong.
-    """
-    log_to_stderr()
-    appliance = load(config)
-    if not appliance.feeds_of(region):
-        raise UnknownRegion(f"no feed has the region {region!r}; add a table [feeds.<name>]")
-    doing = f"loads {', '.join(feed.name for feed in appliance.feeds_of(region))}"
-    return run_driver(
-        appliance, region, "aggregate", Daemon, doing=doing, master=master, conf=conf or {}
-    )
 
 
 class Daemon(DriverDaemon[FeedLeadership]):
@@ -100,7 +70,7 @@ class Daemon(DriverDaemon[FeedLeadership]):
     async def run(self) -> None:
         appliance, region = self._run.appliance, self._run.region
         feeds = ",".join(feed.name for feed in appliance.feeds_of(region))
-        log.info("event=starting region=%s feeds=%s master=%s", region, feeds, self._run.master)
+        log.info("event=starting region=%s feeds=%s master=%s", region, feeds, self._run.jvm.master)
         session, query = await self.start_spark()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(query.keep())

@@ -1,4 +1,4 @@
-"""Driver daemon: starts Spark and its epochs, and ends the tasks before it ends Spark.
+"""Driver daemon: starts Spark's epochs, and ends the tasks before it ends Spark.
 
 Common to the drivers of carriers and of loaders, which differ in their leadership and their source.
 """
@@ -19,24 +19,19 @@ from typing_extensions import override
 from replicator.config.topology import Appliance
 from replicator.kafka.client.cluster import Fenced
 from replicator.notices.conditions import Conditions
-from replicator.notices.notice_writer import notices
-from replicator.notices.own_card import own_card
-from replicator.runtime.daemon import Work, failure, run_until_stopped
+from replicator.runtime.daemon import Work, failure
 from replicator.runtime.error_text import error_text
 from replicator.runtime.exit_codes import Exit, decisive
 from replicator.runtime.metrics_server import not_served
-from replicator.runtime.private_files import private_folder
 from replicator.runtime.run_in_thread import run_in_thread
-from replicator.spark.authentication import split_secret
 from replicator.spark.driver_command import TermSuperseded
 from replicator.spark.epoch_query import EpochQuery
 from replicator.spark.epoch_receipts import EpochReceipts
 from replicator.spark.epoch_source import EpochTasks
+from replicator.spark.jvm import Jvm
 from replicator.spark.posting import ApplianceFile
 from replicator.spark.receipts_folder import ReceiptsFolder
-from replicator.spark.run_folder import run_folder
 from replicator.spark.session import Session
-from replicator.spark.slots import slots_at_most
 from replicator.spark.stream import Stream
 
 if TYPE_CHECKING:
@@ -91,15 +86,14 @@ class Run:
 
     Args:
         folder: of this run, private.
-        master, conf: Spark's master URL and the operator's Spark settings.
+        jvm: of Spark, which may still be starting.
         conditions: of the driver.
     """
 
     appliance: Appliance
     region: str
     folder: Path
-    master: str
-    conf: Mapping[str, str]
+    jvm: Jvm
     conditions: Conditions = field(default_factory=lambda: Conditions("driver"))
 
     @property
@@ -139,8 +133,7 @@ class DriverDaemon(Work, Generic[Led]):
 
     async def start_spark(self) -> tuple[Session, EpochQuery]:
         """Returns a new session, and its query, which does not run yet."""
-        run = self._run
-        session = self._session = await run_in_thread(Session, run.master, run.folder, run.conf)
+        session = self._session = await run_in_thread(Session, self._run.jvm)
         query = self._query = EpochQuery(session, lambda: self._start_query(session))
         return session, query
 
@@ -186,7 +179,7 @@ class DriverDaemon(Work, Generic[Led]):
     @override
     async def wind_down(self, exit_code: Exit) -> None:
         """Ends tasks and Spark. The next driver goes on from Kafka whatever remains."""
-        if self._session and self._session.is_alive:
+        if self._session and self._run.jvm.is_alive:
             await self._end_tasks(publishes=exit_code is not Exit.FENCED)
         if self._query:
             with suppress(Exception):
@@ -197,7 +190,7 @@ class DriverDaemon(Work, Generic[Led]):
                 async with asyncio.timeout(QUERY_STOP_SECONDS):
                     await run_in_thread(self._session.stop)
             except Exception:
-                self._session.kill()
+                self._run.jvm.kill()
         with suppress(Exception):
             async with asyncio.timeout(QUERY_STOP_SECONDS):
                 await self._leadership.close()
@@ -228,8 +221,7 @@ class DriverDaemon(Work, Generic[Led]):
         log.warning("event=stopped-at-once: a second signal")
         logging.shutdown()
         # At once after the kill: Spark's processes would log the JVM's death at length.
-        if self._session:
-            self._session.kill()
+        self._run.jvm.kill()
         os._exit(Exit.FAILED)
 
 
@@ -252,49 +244,3 @@ def exit_code_of(
             )
             return Exit.FAILED
     return failure(error, foreseen)
-
-
-def run_driver(
-    appliance: Appliance,
-    region: str,
-    command: str,
-    make: Callable[[Run], Work],
-    *,
-    doing: str,
-    master: str,
-    conf: Mapping[str, str],
-) -> int:
-    """Runs a driver in a folder of its own until told to stop; returns the exit code.
-
-    Args:
-        command: `replicate` or `aggregate`: drivers of both may run on one host.
-        make: creates the daemon.
-        doing: for its card, such as the routes that it mirrors.
-
-    Raises:
-        SlotsUnlimited, NoSecret: the operator's Spark settings are wrong.
-    """
-    slots_at_most(conf)
-    split_secret(master, conf)
-    settings = appliance.replicator
-    # Holds for Spark and its Python processes too, whose scratch files contain the same data.
-    os.umask(0o077)
-    try:
-        private_folder(settings.state_dir)
-        private_folder(settings.receipts_dir)
-        who = f"{command} {region}"
-        conditions, card = Conditions(who), own_card(command, region, doing)
-        with (
-            run_folder(settings.state_dir / command / region) as folder,
-            notices(appliance.region(region), who, [conditions], card),
-        ):
-            daemon = make(Run(appliance, region, folder, master, conf, conditions))
-            return asyncio.run(run_until_stopped(daemon, region))
-    except OSError as error:
-        log.error(
-            "event=failed state_dir %s, receipts_dir %s: %s",
-            settings.state_dir,
-            settings.receipts_dir,
-            error,
-        )
-        return Exit.FAILED

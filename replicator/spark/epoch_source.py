@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WARM_SECONDS = 0.2
-"""Long enough for no worker to be given two tasks of the first epoch."""
-
 
 class Demand(Enum):
     """Answer to whether an epoch can begin."""
@@ -61,7 +58,8 @@ class EpochTasks(ABC):
 
     @abstractmethod
     def warm_up(self) -> None:
-        """Imports what `run` needs, so that the first epoch with work begins without delay."""
+        """Imports what `run` needs and workers do not share (worker_starter.py), so that the first
+        epoch with work begins without delay."""
 
 
 def run_tasks(tasks: EpochTasks, given: Iterable[EpochTask | None]) -> Iterator[pa.RecordBatch]:
@@ -76,7 +74,6 @@ def run_tasks(tasks: EpochTasks, given: Iterable[EpochTask | None]) -> Iterator[
     for task in given:
         if task is None:
             tasks.warm_up()
-            time.sleep(WARM_SECONDS)
             continue
         late = time.time() - task.deadline
         if late >= 0:

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from replicator.mirror.driver.carrier_source import carrier_tasks
+from replicator.mirror.driver.start import IMPORTS
 from replicator.runtime.logs import log_to_stderr
 from replicator.spark.archive_options import archive_path
+from replicator.spark.jvm import Jvm
 from replicator.spark.session import Session
 from replicator.spark.stream import Stream
 
@@ -22,6 +24,7 @@ EXIT_SECONDS = 300.0
 
 def make(
     path: Path,
+    jvm_type: Callable[..., Jvm] = Jvm,
     session_type: Callable[..., Session] = Session,
     stream_type: Callable[..., Stream] = Stream,
 ) -> Path:
@@ -29,20 +32,21 @@ def make(
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".new")
     unfinished.unlink(missing_ok=True)
+    dumping = f"-Xlog:disable -XX:ArchiveClassesAtExit={unfinished}"
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
-        dumping = f"-Xlog:disable -XX:ArchiveClassesAtExit={unfinished}"
-        session = session_type("local[2,8]", folder, {}, dumping)
         none = folder / "none"
-        stream = stream_type(
-            session.context,
-            carrier_tasks(none, none),
-            slots=2,
-            epoch_over=lambda *_: None,
-        )
-        stream.wait_warm()
-        stream.stop()
-        session.stop(EXIT_SECONDS)
+        with jvm_type("local[2,8]", folder, {}, IMPORTS, dumping) as jvm:
+            session = session_type(jvm)
+            stream = stream_type(
+                session.context,
+                carrier_tasks(none, none),
+                slots=2,
+                epoch_over=lambda *_: None,
+            )
+            stream.wait_warm()
+            stream.stop()
+            session.stop(EXIT_SECONDS)
     return unfinished.replace(path)
 
 

@@ -1,7 +1,7 @@
-"""`sluice replicate`: the driver of all routes into one region, from its start to its end.
+"""Daemon of `sluice replicate`: the driver of all routes into one region.
 
-1. Spark starts and runs an empty epoch, which takes seconds. Meanwhile the topics of all clusters
-   are described, and created and grown on the target. Another driver may still be leading.
+1. While Spark's JVM starts (driver_start.py), the topics of all clusters are described, and created
+   and grown on the target. Spark runs an empty epoch. Another driver may still be leading.
 2. The driver acquires its term: from here on the carriers of an older driver end.
 3. Partitions never mirrored before are adopted. A plan is made, posted and published.
 4. Carriers mirror, epoch after epoch, and topics are described periodically. A changed plan is
@@ -16,11 +16,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Mapping
-from pathlib import Path
 
 from typing_extensions import override
 
-from replicator.config.topology import Route, UnknownRegion, load
+from replicator.config.topology import Route
 from replicator.kafka.admin import admin_error
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client.brokers import Unreachable
@@ -43,11 +42,10 @@ from replicator.mirror.driver.planner import Planner
 from replicator.mirror.offset_map.offset_keeper import OffsetKeeper
 from replicator.notices.notice_store import NoticeStore
 from replicator.runtime.exit_codes import Exit
-from replicator.runtime.logs import log_to_stderr
 from replicator.runtime.run_in_thread import run_in_thread
-from replicator.spark.driver_daemon import DriverDaemon, EpochKind, Run, run_driver
+from replicator.spark.driver_daemon import DriverDaemon, EpochKind, Run
 from replicator.spark.posting import PostingFile
-from replicator.spark.session import MASTER, SparkGone
+from replicator.spark.session import SparkGone
 
 log = logging.getLogger(__name__)
 
@@ -61,43 +59,6 @@ FORESEEN: Mapping[type[BaseException], Exit] = {
     Answered: Exit.FAILED,
     SparkGone: Exit.FAILED,
 }
-
-
-def run(
-    config: str | Path,
-    region: str,
-    *,
-    master: str = MASTER,
-    conf: Mapping[str, str] | None = None,
-    adopt: Collection[str] = (),
-) -> int:
-    """Mirrors all routes into the region until told to stop; returns the exit code.
-
-    Args:
-        config: the appliance's file.
-        region: the target region.
-        master: Spark's master URL. local[*] would never run a failed task again: use local[*,8].
-        conf: Spark settings that override ours.
-        adopt: routes (west>east) whose topics are adopted although the target holds records of
-            them. With it the operator states that these routes never mirrored them.
-
-    Raises:
-        ConfigMistakes, UnknownRegion, SlotsUnlimited, NoSecret: the operator's settings are wrong.
-    """
-    log_to_stderr()
-    appliance = load(config)
-    if not appliance.routes_into(region):
-        raise UnknownRegion(f"no route leads into {region!r}; add one to routes")
-    trusted = frozenset(map(appliance.route, adopt))
-    return run_driver(
-        appliance,
-        region,
-        "replicate",
-        lambda run: Daemon(run, trusted),
-        doing=f"mirrors {', '.join(map(str, appliance.routes_into(region)))}",
-        master=master,
-        conf=conf or {},
-    )
 
 
 class Daemon(DriverDaemon[DriverLeadership]):
@@ -127,7 +88,9 @@ class Daemon(DriverDaemon[DriverLeadership]):
     async def run(self) -> None:
         region = self._run.region
         routes = ",".join(map(str, self._run.appliance.routes_into(region)))
-        log.info("event=starting region=%s routes=%s master=%s", region, routes, self._run.master)
+        log.info(
+            "event=starting region=%s routes=%s master=%s", region, routes, self._run.jvm.master
+        )
         await self._cluster_ids.compare_routes_into(region)
         starting = asyncio.ensure_future(self.start_spark())
         await self._leadership.prepare()

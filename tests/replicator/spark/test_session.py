@@ -1,12 +1,10 @@
-"""Claims about Spark's own log lines, which are made by a pattern of its logging library, and about
-when Spark has ended."""
+"""Claims about when Spark has ended."""
 
-import re
 from types import SimpleNamespace
 
 import pytest
 
-from replicator.spark.session import LOG4J, Session, SparkGone
+from replicator.spark.session import Session, SparkGone
 
 
 def refuses():
@@ -17,7 +15,7 @@ class Bare(Session):
     """Session without Spark: its JVM has ended, or answers whether Spark has stopped."""
 
     def __init__(self, *, exit_code=None, is_stopped=lambda: False):
-        self._jvm = SimpleNamespace(poll=lambda: exit_code)
+        self._jvm = SimpleNamespace(is_alive=exit_code is None)
         self._slots_at_most = 0
         spark = SimpleNamespace(isStopped=is_stopped, statusStore=refuses)
         self.context = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: spark))
@@ -40,12 +38,3 @@ def test_a_spark_that_answers_has_not_ended_whatever_fails():
     assert not Bare().has_ended()
     with pytest.raises(ConnectionRefusedError):
         Bare().count_slots()
-
-
-@pytest.mark.parametrize(
-    "character", ["\n", "\r", "\x00", "\x1b", "\x7f", "\x9b", "\u202e", "\u2028"]
-)
-def test_spark_shows_a_space_for_a_character_that_moves_a_cursor_or_hides(character):
-    found = re.search(r"%replace\{%m\}\{(.*?)\}\{ \}", LOG4J)
-    assert found
-    assert re.sub(found[1], " ", f"a{character}b") == "a b"

@@ -56,9 +56,9 @@ def aggregate(
     # pyspark takes a second to import, so configuration mistakes are reported before that.
     if not load(str(config)).feeds_of(str(region)):
         raise UnknownRegion(f"region {region!r} has no feed; add a table [feeds.<name>]")
-    from aggregator.driver import daemon
+    from aggregator.driver import start
 
-    return daemon.run(str(config), str(region), master=master, conf=conf)
+    return start.run(str(config), str(region), master=master, conf=conf)
 
 
 @aggregate.command()

@@ -29,6 +29,6 @@ def replicate(
 
     # pyspark takes a second to import, so configuration mistakes are reported before that.
     load(config).region(region)
-    from replicator.mirror.driver import daemon
+    from replicator.mirror.driver import start
 
-    return daemon.run(config, region, master=master, conf=conf, adopt=adopt)
+    return start.run(config, region, master=master, conf=conf, adopt=adopt)

@@ -1,5 +1,6 @@
 """Claims about making the archive of Spark's classes; Spark itself is a stand-in."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -8,14 +9,19 @@ from replicator.mirror.driver import class_archive
 from replicator.spark.archive_options import archive_path
 
 
+def launched(master, folder, conf, imports, java_options):
+    """Returns a JVM by the path that it writes the archive to as it ends."""
+    return nullcontext(Path(java_options.rpartition("=")[2]))
+
+
 class Session:
     """Session whose JVM writes the archive as it ends, as -XX:ArchiveClassesAtExit does."""
 
     is_broken = False
 
-    def __init__(self, master, folder, conf, java_options):
+    def __init__(self, jvm):
         self.context = None
-        self._unfinished = Path(java_options.rpartition("=")[2])
+        self._unfinished = jvm
 
     def stop(self, seconds):
         assert self._unfinished.with_suffix(".jsa").read_text() == "old"
@@ -48,12 +54,12 @@ def archive(tmp_path):
 
 
 def test_the_old_archive_stays_until_the_new_one_is_whole(archive):
-    assert class_archive.make(archive, Session, Stream) == archive
+    assert class_archive.make(archive, launched, Session, Stream) == archive
     assert archive.read_text() == "new"
     assert list(archive.parent.iterdir()) == [archive]
 
 
 def test_an_archive_that_could_not_be_made_leaves_the_old_one(archive):
     with pytest.raises(OSError, match="no space"):
-        class_archive.make(archive, BrokenSession, Stream)
+        class_archive.make(archive, launched, BrokenSession, Stream)
     assert archive.read_text() == "old"

@@ -15,5 +15,5 @@ def test_the_daemon_leaves_its_appliance_for_the_streams_reader(tmp_path):
         name="east", regional=cluster(1), aggregate=cluster(2), redis="redis://127.0.0.1:1"
     )
     appliance = Appliance(regions={"east": east}, routes=(Route("east", "east"),))
-    Daemon(Run(appliance, "east", tmp_path, "local[1]", {}))
+    Daemon(Run(appliance, "east", tmp_path, jvm=None))
     assert ApplianceFile(tmp_path / "appliance.pickle").read() == appliance
