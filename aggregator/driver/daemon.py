@@ -71,10 +71,10 @@ class Daemon(DriverDaemon[FeedLeadership]):
         appliance, region = self._run.appliance, self._run.region
         feeds = ",".join(feed.name for feed in appliance.feeds_of(region))
         log.info("event=starting region=%s feeds=%s master=%s", region, feeds, self._run.jvm.master)
-        session, query = await self.start_spark()
+        session, stream = await self.start_spark()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(query.keep())
-            await query.warm.wait()
+            tasks.create_task(stream.keep())
+            await stream.warm.wait()
             tasks.create_task(self._serve_metrics())
             tasks.create_task(self._leadership.lead(session.count_slots))
 

@@ -25,10 +25,10 @@ from replicator.runtime.exit_codes import Exit, decisive
 from replicator.runtime.metrics_server import not_served
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.driver_command import TermSuperseded
-from replicator.spark.epoch_query import EpochQuery
 from replicator.spark.epoch_receipts import EpochReceipts
 from replicator.spark.epoch_source import EpochTasks
 from replicator.spark.jvm import Jvm
+from replicator.spark.kept_stream import KeptStream
 from replicator.spark.posting import ApplianceFile
 from replicator.spark.receipts_folder import ReceiptsFolder
 from replicator.spark.session import Session
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 POSTING_FILE = "posting.json"
 EPOCH_BEGIN_SECONDS = 0.3
-QUERY_STOP_SECONDS = 3.0
+STREAM_STOP_SECONDS = 3.0
 
 
 class Leadership(Protocol):
@@ -129,15 +129,15 @@ class DriverDaemon(Work, Generic[Led]):
         self._appliance_file.write(run.appliance)
         self._stop_metrics: Callable[[], None] = not_served
         self._session: Session | None = None
-        self._query: EpochQuery | None = None
+        self._stream: KeptStream | None = None
 
-    async def start_spark(self) -> tuple[Session, EpochQuery]:
-        """Returns a new session, and its query, which does not run yet."""
+    async def start_spark(self) -> tuple[Session, KeptStream]:
+        """Returns a new session, and its stream, which does not run yet."""
         session = self._session = await run_in_thread(Session, self._run.jvm)
-        query = self._query = EpochQuery(session, lambda: self._start_query(session))
-        return session, query
+        stream = self._stream = KeptStream(session, lambda: self._start_stream(session))
+        return session, stream
 
-    def _start_query(self, session: Session) -> Stream:
+    def _start_stream(self, session: Session) -> Stream:
         kind = self._kind
         receipts = EpochReceipts(
             ReceiptsFolder(kind.receipts, self._run.region), kind.schema, kind.report
@@ -181,18 +181,18 @@ class DriverDaemon(Work, Generic[Led]):
         """Ends tasks and Spark. The next driver goes on from Kafka whatever remains."""
         if self._session and self._run.jvm.is_alive:
             await self._end_tasks(publishes=exit_code is not Exit.FENCED)
-        if self._query:
+        if self._stream:
             with suppress(Exception):
-                async with asyncio.timeout(QUERY_STOP_SECONDS):
-                    await self._query.stop()
+                async with asyncio.timeout(STREAM_STOP_SECONDS):
+                    await self._stream.stop()
         if self._session:
             try:
-                async with asyncio.timeout(QUERY_STOP_SECONDS):
+                async with asyncio.timeout(STREAM_STOP_SECONDS):
                     await run_in_thread(self._session.stop)
             except Exception:
                 self._run.jvm.kill()
         with suppress(Exception):
-            async with asyncio.timeout(QUERY_STOP_SECONDS):
+            async with asyncio.timeout(STREAM_STOP_SECONDS):
                 await self._leadership.close()
                 await run_in_thread(self._stop_metrics)
 
@@ -213,8 +213,8 @@ class DriverDaemon(Work, Generic[Led]):
             return
         # An epoch may be about to begin: its tasks read the stop command at once.
         await asyncio.sleep(EPOCH_BEGIN_SECONDS)
-        if self._query:
-            await self._query.wait_idle(self._drain_seconds)
+        if self._stream:
+            await self._stream.wait_idle(self._drain_seconds)
 
     @override
     def stop_at_once(self) -> None:

@@ -1,4 +1,4 @@
-"""Claims about the query of carriers: it is started again, and a Spark that has ended is named."""
+"""Claims about a kept stream: it is started again, and a Spark that has ended is named."""
 
 import asyncio
 import threading
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from replicator.spark.epoch_query import EpochQuery
+from replicator.spark.kept_stream import KeptStream
 from replicator.spark.session import SparkGone
 
 
@@ -20,7 +20,7 @@ class Session:
 
 
 class Stream:
-    """Query that runs until it is stopped; `fails` in its first epoch, if told to, and ends a
+    """Stream that runs until it is stopped; `fails` in its first epoch, if told to, and ends a
     moment later."""
 
     def __init__(self, *, fails=False):
@@ -57,7 +57,7 @@ async def ended(task):
         await task
 
 
-async def test_a_query_that_failed_is_started_again_and_is_warm_then(caplog):
+async def test_a_stream_that_failed_is_started_again_and_is_warm_then(caplog):
     streams = [Stream(fails=True), Stream()]
     started = []
 
@@ -65,25 +65,25 @@ async def test_a_query_that_failed_is_started_again_and_is_warm_then(caplog):
         started.append(streams[len(started)])
         return started[-1]
 
-    query = EpochQuery(Session(), start, SHORT)
-    keeping = asyncio.ensure_future(query.keep())
+    stream = KeptStream(Session(), start, SHORT)
+    keeping = asyncio.ensure_future(stream.keep())
     async with asyncio.timeout(5):
-        await query.warm.wait()
+        await stream.warm.wait()
     assert started == streams
     assert caplog.messages == ["event=query-failed again_in_seconds=0: a task failed 8 times"]
-    await query.stop()
+    await stream.stop()
     assert streams[1].over.is_set()
     await ended(keeping)
 
 
-async def test_a_spark_that_has_ended_ends_the_query():
-    query = EpochQuery(Session(has_ended=True), fails, SHORT)
+async def test_a_spark_that_has_ended_ends_the_stream():
+    stream = KeptStream(Session(has_ended=True), fails, SHORT)
     with pytest.raises(SparkGone):
-        await query.keep()
-    assert not query.warm.is_set()
+        await stream.keep()
+    assert not stream.warm.is_set()
 
 
 async def test_before_its_start_there_is_nothing_to_wait_for_or_to_stop():
-    query = EpochQuery(Session(), never_ends)
-    await query.wait_idle(60.0)
-    await query.stop()
+    stream = KeptStream(Session(), never_ends)
+    await stream.wait_idle(60.0)
+    await stream.stop()

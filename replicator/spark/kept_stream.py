@@ -1,4 +1,4 @@
-"""Epoch query: the stream of epochs of a driver, started again when Spark gives up on an epoch."""
+"""Kept stream: the epochs of a driver, begun anew when Spark has given up on one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ log = logging.getLogger(__name__)
 PAUSE_SECONDS = (1.0, 30.0)
 
 
-class EpochQuery:
-    """Stream of one driver.
+class KeptStream:
+    """Stream of a driver.
 
     Args:
         start: starts the stream. Blocking.
@@ -54,6 +54,7 @@ class EpochQuery:
                 await ended
             except Exception as error:
                 first = (str(error) or type(error).__name__).splitlines()[0]
+                # Named for the streaming queries of former versions: alerts may look for it.
                 log.error("event=query-failed again_in_seconds=%.0f: %s", backoff.seconds, first)
             if time.monotonic() - began > self._pause_seconds[1]:
                 backoff.reset()
