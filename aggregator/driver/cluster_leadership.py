@@ -54,6 +54,9 @@ MEMORY_CONFIG = (
     ("segment.ms", "86400000"),
     ("segment.bytes", str(64 << 20)),
 )
+WITHOUT_CONFIGS = partial(Admin, needs_configs=False)
+"""No feed needs the configs of topics. One topic whose configs may not be described would keep all
+others unknown."""
 AskStore = Callable[..., Awaitable[Mapping[TopicPartition, Stored]]]
 
 
@@ -73,7 +76,7 @@ class ClusterLeadership:
         region: str,
         name: ClusterName,
         feeds: Sequence[Feed],
-        make_admin: Callable[..., Admin] = Admin,
+        make_admin: Callable[..., Admin] = WITHOUT_CONFIGS,
         ask_store: AskStore = store_probe.stored,
         make_adoption: Callable[..., FeedAdoption] = FeedAdoption,
     ) -> None:

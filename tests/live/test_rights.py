@@ -176,6 +176,9 @@ def test_a_topic_that_may_not_be_read_is_named_and_the_others_of_its_feed_are_lo
     table = guarded.topology_table()
     security = ", ".join(f"{name} = {json.dumps(it)}" for name, it in table["security"].items())
     rule = _rule(ResourceType.TOPIC, f"{name}-b", AclPermissionType.DENY, AclOperation.READ)
+    # No feed needs the configs of its topics, or of others.
+    hidden = AclOperation.DESCRIBE_CONFIGS
+    configs = _rule(ResourceType.TOPIC, f"{name}-a", AclPermissionType.DENY, hidden)
     path = tmp_path / "appliance.toml"
     path.write_text(
         f"""
@@ -203,13 +206,14 @@ bucket = "air"
     try:
         loop.wait(leadership.prepare())
         loop.wait(leadership.acquire())
-        acls.add(guarded, [rule])
+        acls.add(guarded, [rule, configs])
         assert until(lambda: loaded() == [f"{name}-a"], 30)
         assert [*leadership.left_out] == [("lake", f"{name}-b")]
         acls.remove(guarded, [rule])
         assert until(lambda: loaded() == [f"{name}-a", f"{name}-b"], 30)
         assert not leadership.left_out
     finally:
+        acls.remove(guarded, [configs])
         loop.settle()
         loop.wait(leadership.close())
         loop.close()

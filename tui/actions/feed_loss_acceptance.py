@@ -109,7 +109,7 @@ def check_restart(
 
 def _of_cluster(appliance: Appliance, name: ClusterName, request: FeedLossRequest) -> FeedLosses:
     settings = appliance.cluster(name)
-    topics = Admin(name, settings, request.timeout_seconds).topics()
+    topics = Admin(name, settings, request.timeout_seconds, needs_configs=False).topics()
     partitions = [
         TopicPartition(each.topic, each.partition)
         for each in loaded_partitions(request.feed, name, topics)

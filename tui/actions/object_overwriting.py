@@ -75,7 +75,7 @@ def _of_cluster(
     timeout_seconds: float,
 ) -> Overwrites:
     settings = appliance.cluster(name)
-    topics = Admin(name, settings, timeout_seconds).topics()
+    topics = Admin(name, settings, timeout_seconds, needs_configs=False).topics()
     partitions = [each for each in loaded_partitions(feed, name, topics) if scope.has(each)]
     if not partitions:
         return Overwrites()

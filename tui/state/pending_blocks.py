@@ -22,7 +22,7 @@ def pending_blocks(
         if scope.cluster not in (None, cluster):
             continue
         settings = appliance.cluster(cluster)
-        topics = Admin(cluster, settings, timeout_seconds).topics()
+        topics = Admin(cluster, settings, timeout_seconds, needs_configs=False).topics()
         partitions = [
             partition
             for partition in loaded_partitions(feed, cluster, topics)

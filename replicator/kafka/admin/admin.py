@@ -27,6 +27,7 @@ from confluent_kafka.admin import (
 )
 
 from balancer.plan import TopicPartition
+from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_connection import AdminConnection
 from replicator.kafka.admin.admin_error import (
     AdminError,
@@ -60,7 +61,22 @@ class Admin(AdminConnection):
 
     Committed offsets are not read here: librdkafka 2.16's ListConsumerGroupOffsets ends the whole
     process when a group's coordinator has just moved (confluentinc/librdkafka#5040).
+
+    Args:
+        needs_configs: topics are described with their configs. One of them whose configs may not be
+            described then fails the look at all.
     """
+
+    def __init__(
+        self,
+        name: str,
+        cluster: KafkaCluster,
+        timeout_seconds: float = 15.0,
+        *,
+        needs_configs: bool = True,
+    ) -> None:
+        super().__init__(name, cluster, timeout_seconds)
+        self._needs_configs = needs_configs
 
     def cluster_id(self) -> str:
         """Returns the cluster's id, by which two addresses of one cluster can be recognized."""
@@ -88,7 +104,9 @@ class Admin(AdminConnection):
                 described[name] = self.wait(answer, f"describing topic {name!r}")
             except UnknownTopic:
                 continue
-        configs = self._configs(client, described)
+        configs = dict.fromkeys(described, Configs({}))
+        if self._needs_configs:
+            configs = self._configs(client, described)
         return [
             Topic(
                 name=name,
