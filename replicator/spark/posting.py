@@ -1,15 +1,15 @@
 """Posting: the input of the next epoch, left by the driver's leadership for the stream of epochs.
 
 A small file in the folder of the run, replaced as a whole, has the active plan, the task slots, the
-driver's term, the batch limits and whether to stop. Beside it the appliance is written once: what
-the operator changes in the configuration meanwhile counts at the next start.
+driver's term, what the target's topics refuse, and whether to stop. Beside it the appliance is
+written once: what the operator changes in the configuration meanwhile counts at the next start.
 """
 
 from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +35,8 @@ class Posting:
     limits: Mapping[str, int] = field(default_factory=dict)
     """Largest batch in bytes that the target takes, by topic."""
     stop: bool = False
+    refusing: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Names of the errors by which the target refuses some records, by topic."""
 
     def to_json(self) -> str:
         return json.dumps(
@@ -44,6 +46,7 @@ class Posting:
                 "term": [self.term.producer_id, self.term.epoch],
                 "limits": dict(self.limits),
                 "stop": self.stop,
+                "refusing": {topic: list(names) for topic, names in self.refusing.items()},
             }
         )
 
@@ -53,20 +56,26 @@ class Posting:
 
         found = json.loads(text)
         plan, term = Plan.from_json(found["plan"]), Term(*found["term"])
-        return Posting(plan, found["slots"], term, found["limits"], found["stop"])
+        refusing = {topic: tuple(names) for topic, names in found["refusing"].items()}
+        return Posting(plan, found["slots"], term, found["limits"], found["stop"], refusing)
 
 
 def needs_new_epoch(before: Posting, after: Posting) -> bool:
     """Returns True when running carriers cannot continue under the next posting.
 
     This is so when the slots give either plan another number of tasks, or when the target's largest
-    batch changes for a topic that stays.
+    batch, or what it refuses, changes for a topic that stays: only another session than the one
+    that parked a partition tries it again.
     """
     for plan in (before.plan, after.plan):
         if len(bins(plan, before.slots)) != len(bins(plan, after.slots)):
             return True
     stay = _topics(before.plan) & _topics(after.plan)
-    return any(before.limits.get(topic) != after.limits.get(topic) for topic in stay)
+    return any(
+        before.limits.get(topic) != after.limits.get(topic)
+        or before.refusing.get(topic) != after.refusing.get(topic)
+        for topic in stay
+    )
 
 
 def _topics(plan: Plan) -> set[str]:

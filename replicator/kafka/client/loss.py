@@ -5,8 +5,11 @@ A loss stops its partition until an operator accepts it; it is never passed over
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from replicator.kafka.protocol.error_codes import BY_CONFIGS, named
 
 
 class LossKind(StrEnum):
@@ -102,6 +105,17 @@ class Loss:
         end = "?" if self.end is None else str(self.end)
         text = f"{self.kind.value}: {side} offsets [{self.begin}, {end})"
         return f"{text}: {self.detail}" if self.detail else text
+
+
+def is_over(loss: Loss, refusing: Collection[str]) -> bool:
+    """Returns True for records that a config of the target's topic refused, and refuses no more.
+
+    Args:
+        refusing: names of the errors by which the topic's configs of today refuse records.
+    """
+    name = loss.detail.partition(":")[0]
+    is_by_config = name in {named(code) for code in BY_CONFIGS}
+    return loss.kind is LossKind.RECORDS_REFUSED and is_by_config and name not in refusing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

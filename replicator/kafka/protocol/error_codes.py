@@ -139,6 +139,10 @@ reached the disk in part, and UNKNOWN_SERVER_ERROR may be thrown at any step.
 """
 
 
+BY_CONFIGS = frozenset({Code.INVALID_RECORD, Code.INVALID_TIMESTAMP})
+"""Codes by which configs of a topic refuse records for what they are, whatever their size."""
+
+
 def may_have_appended(code: int) -> bool:
     """Returns True when a Produce answered with this error may still have appended its batch."""
     return code != Code.NONE and code not in NOTHING_APPENDED

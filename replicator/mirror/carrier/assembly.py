@@ -327,7 +327,13 @@ class _Assembly:
     def _acquisition(self) -> Acquisition:
         fenced_committer = self._side.fenced_committer
         return Acquisition(
-            takeover_of(self._appliance, self._side, self._makers, limits=self._limits),
+            takeover_of(
+                self._appliance,
+                self._side,
+                self._makers,
+                limits=self._limits,
+                refusing=dict(self._assignment.refusing),
+            ),
             releases=Releases(
                 own_id=lambda: fenced_committer.transactional_id,
                 promise_seconds=self._settings.request_timeout_ms / 1000 + PROMISE_SPARE_SECONDS,

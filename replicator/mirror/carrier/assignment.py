@@ -19,6 +19,8 @@ class Assignment:
         term: of the driver that made the plan.
         deadline: latest end of the epoch, in unix seconds.
         max_message_bytes: max.message.bytes by target topic; other topics have Kafka's default.
+        refusing: names of the errors by which the target refuses some records, by topic; a topic
+            without them is not known.
     """
 
     route: Route
@@ -28,6 +30,7 @@ class Assignment:
     plan_version: int
     deadline: float
     max_message_bytes: tuple[tuple[str, int], ...] = ()
+    refusing: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def transactional_id(self) -> str:

@@ -109,6 +109,10 @@ def assigned(
         plan_version=posting.plan.version,
         deadline=deadline,
         max_message_bytes=tuple((topic, posting.limits[topic]) for topic in sorted(topics)),
+        refusing=tuple(
+            (topic, tuple(posting.refusing[topic]))
+            for topic in sorted({it.topic for it in partitions} & posting.refusing.keys())
+        ),
     )
 
 

@@ -55,11 +55,13 @@ class Makers:
         ends: returns the admin clients for all routes into a region.
         follower: takes a cluster's name, its settings, and what to call with each order log.
         board: takes the URL of a region's Redis, and the region.
+        topics: makes the sync of topics, of what TopicSync takes.
     """
 
     ends: Callable[[Appliance, str], Ends] = Ends.of
     follower: Callable[[str, KafkaCluster, Callable[[OrderLog], None]], Follower] = OrderFollower
     board: Callable[[str, str], Board] = StatusBoard
+    topics: Callable[..., TopicSync] = TopicSync
 
 
 MAKERS = Makers()
@@ -92,7 +94,7 @@ class DriverLeadership:
         self._postings = postings
         self._routes = appliance.routes_into(region)
         self._conditions = conditions
-        self._topics = TopicSync(appliance, region, conditions, makers.ends(appliance, region))
+        self._topics = makers.topics(appliance, region, conditions, makers.ends(appliance, region))
         self._target = Cluster(
             ClusterName.aggregate(region),
             appliance.region(region).aggregate,
@@ -300,7 +302,13 @@ class DriverLeadership:
             now_ms,
         )
         self._conditions.replace(Kind.PAUSED, self._paused(planned, now_ms))
-        posting = Posting(planned.plan, slots, self._driver.term, self._topics.limits)
+        posting = Posting(
+            planned.plan,
+            slots,
+            self._driver.term,
+            self._topics.limits,
+            refusing=self._topics.refusing,
+        )
         posted = before.next(posting) if before else PostedPlan.of_new_epoch(posting)
         if posted is not before:
             await self._post(posted)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Answered, Cluster, Fenced, ProducerStateLost
 from replicator.kafka.client.fenced_committer import FencedCommitter
-from replicator.kafka.client.loss import Loss, LossKind
+from replicator.kafka.client.loss import Loss, LossKind, is_over
 from replicator.kafka.client.source_inspection import inspect_source
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.ledger.acquired import Acquired, Taken
@@ -63,6 +63,8 @@ class Takeover:
             would be skipped to their end or that have no end.
         limits: largest batch that the target takes, by topic. A partition that was parked for a
             record under a lower limit goes on with this record.
+        refusing: names of the errors by which the target refuses some records, by topic. A
+            partition that was parked for a record by another one of BY_CONFIGS goes on with it.
         runs: tails the runs topic, which shows an entry that is older than what was mirrored.
         attempts: limits the time for each transactional id.
         tails: makes the reader of tails for the target and the fenced committer.
@@ -82,6 +84,7 @@ class Takeover:
         accept: Mapping[TopicPartition, Loss] = MappingProxyType({}),
         restart_at: int | None = None,
         limits: Mapping[str, int] = MappingProxyType({}),
+        refusing: Mapping[str, Collection[str]] = MappingProxyType({}),
         runs: RunsTail | None = None,
         attempts: IdAttempts | None = None,
         tails: Callable[[Cluster, FencedCommitter], FencedTails] = FencedTails,
@@ -95,7 +98,7 @@ class Takeover:
         self._tell = tell
         self._accept = dict(accept)
         self._restart_at = restart_at
-        self._limits = limits
+        self._limits, self._refusing = limits, refusing
         self._runs = runs
         self._readiness = Readiness(ledger, source, target, self._accept, is_parked=self._is_parked)
         self._attempts = attempts or IdAttempts()
@@ -329,13 +332,18 @@ class Takeover:
     def _is_parked(self, partition: TopicPartition, entry: Entry) -> bool:
         """Returns True for a partition that is to stay parked.
 
-        Another session than the one that parked it tries a record again that was too large: a
-        changed limit begins an epoch, and a session cannot fence itself.
+        Another session than the one that parked it tries a record again that was too large, or that
+        a config of the topic refused: a changed one begins an epoch, and a session cannot fence
+        itself.
         """
         if entry.parked is None or partition in self._accept:
             return False
-        limit = self._limits.get(partition.topic, 0)
-        return self._is_own(entry) or not entry.needs or entry.needs.size_bytes > limit
+        if self._is_own(entry):
+            return True
+        if entry.needs:
+            return entry.needs.size_bytes > self._limits.get(partition.topic, 0)
+        refusing = self._refusing.get(partition.topic)
+        return refusing is None or not is_over(entry.parked, refusing)
 
     def _has_changed(self, partition: TopicPartition, entry: Entry | None) -> bool:
         """Returns True when the entry is no longer parked for the loss that was accepted."""

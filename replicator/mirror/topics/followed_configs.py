@@ -16,7 +16,8 @@ there (written_configs.py). The order in which configs changed plays no part in 
   only ask for more still.
 - Lowered retention, a further cleanup policy and a lower max.message.bytes or segment.bytes are
   held back until the records that the sources had are mirrored (lowerings.py). All else changes at
-  once.
+  once. So does compaction that ends, since unread records may have no key: until they are mirrored,
+  "delete" then has unlimited retention.
 """
 
 from __future__ import annotations
@@ -139,6 +140,12 @@ def following(
         elif not is_set and name not in target.by_default:
             continue
         (waiting if is_lower and not is_released(name, value) else changes)[name] = value
+    policy = waiting.get("cleanup.policy")
+    if policy is not None and "compact" in target.policies - policies(policy):
+        # What is unread may have no key, and a compacted topic refuses it: waiting would not end.
+        kept = [name for name in RETENTION if name in legal and name not in by_hand]
+        changes |= {"cleanup.policy": policy, **dict.fromkeys(kept, "-1")}
+        waiting = {name: value for name, value in waiting.items() if name not in changes}
     nearest = {n: v for n, v in wanted_values.items() if v != legal[n] and n not in by_hand}
     return Following(legal, changes, waiting, by_hand, nearest)
 

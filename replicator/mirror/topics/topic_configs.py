@@ -36,6 +36,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replicator.kafka.admin.topic import RETENTION, UNLIMITED, Configs, number, policies
+from replicator.kafka.protocol.error_codes import Code, named
 
 LARGEST = frozenset(
     {
@@ -142,6 +143,14 @@ def total(values: Sequence[str]) -> str:
 def common_policies(sources: Sequence[Configs]) -> frozenset[str]:
     """Returns the cleanup policies that all sources have."""
     return frozenset.intersection(*(source.policies for source in sources))
+
+
+def refusing(target: Configs) -> tuple[str, ...]:
+    """Returns the names of the errors by which a topic refuses some records for what they are."""
+    found = [Code.INVALID_RECORD] if "compact" in target.policies else []
+    if any(target.values.get(name, NO_LIMIT_MS) != NO_LIMIT_MS for name in UNJUDGED):
+        found.append(Code.INVALID_TIMESTAMP)
+    return tuple(map(named, found))
 
 
 def canonical(name: str, value: str) -> str:

@@ -22,7 +22,7 @@ from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.mirror.topics.followed_configs import TO_COME, Bounds, WrittenConfigs
 from replicator.mirror.topics.lowerings import Lowerings, Offsets
 from replicator.mirror.topics.refused_configs import alternatives
-from replicator.mirror.topics.topic_configs import ALWAYS, TAKEN
+from replicator.mirror.topics.topic_configs import ALWAYS, TAKEN, refusing
 from replicator.mirror.topics.topic_plan import (
     Carried,
     Known,
@@ -102,6 +102,8 @@ class TopicSync:
         """Configs that limit a batch, by topic; as the target last described them."""
         self.limits: dict[str, int] = {}
         """Largest batch in bytes that the target takes, by topic; as of the last round."""
+        self.refusing: dict[str, tuple[str, ...]] = {}
+        """Names of the errors by which the target refuses some records, by topic; likewise."""
         self._carried: tuple[Carried, ...] = ()
         self._bounds: dict[str, Bounds] = {}
         self._lowerings = Lowerings()
@@ -296,6 +298,7 @@ class TopicSync:
         topics = self._ends.target.topics(names)
         self._taken = {topic.name: taken(topic.configs.values) for topic in topics}
         self.limits = {name: min(sizes.values()) for name, sizes in self._taken.items() if sizes}
+        self.refusing = {topic.name: refusing(topic.configs) for topic in topics}
         return topics
 
     def _act(self, actions: Sequence[Action], tried: Tried) -> None:

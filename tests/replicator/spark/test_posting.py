@@ -18,7 +18,9 @@ PLAN = Plan(7, {CarrierId("west.east", 0): (TopicPartition("orders", 3),)})
 def test_a_posting_is_read_as_it_was_written(tmp_path):
     file = PostingFile(tmp_path / "posting.json")
     assert file.read() is None
-    for posting in (Posting(PLAN, 2, TERM), Posting(PLAN, 2, TERM, {"orders": 2048}, stop=True)):
+    refusing = {"orders": ("INVALID_RECORD",), "clicks": ()}
+    full = Posting(PLAN, 2, TERM, {"orders": 2048}, stop=True, refusing=refusing)
+    for posting in (Posting(PLAN, 2, TERM), full):
         file.write(posting)
         assert file.read() == posting
 
@@ -87,3 +89,14 @@ def test_what_is_posted_is_for_its_owner_alone_whatever_the_umask(tmp_path):
         os.umask(before)
     found = {it.name: stat.S_IMODE(it.stat().st_mode) for it in tmp_path.iterdir()}
     assert found == {"posting.json": 0o600, "appliance.pickle": 0o600}
+
+
+def test_an_epoch_begins_once_a_topic_refuses_other_records() -> None:
+    def refusing(*names: str) -> Posting:
+        return Posting(PLAN, 2, TERM, refusing={"orders": names, "gone": ()})
+
+    assert needs_new_epoch(refusing("INVALID_RECORD", "INVALID_TIMESTAMP"), refusing())
+    assert needs_new_epoch(refusing("INVALID_RECORD"), refusing("INVALID_TIMESTAMP"))
+    # The posting that says so must be there before the config is gone again.
+    assert needs_new_epoch(refusing(), refusing("INVALID_RECORD"))
+    assert not needs_new_epoch(refusing("INVALID_RECORD"), refusing("INVALID_RECORD"))

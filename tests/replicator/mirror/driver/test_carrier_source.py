@@ -48,7 +48,8 @@ def postings(tmp_path):
 
 
 def test_each_bin_carries_all_that_its_executor_needs_to_know():
-    posting = Posting(PLAN, 2, TERM, {"orders": 2048, "other": 1})
+    refusing = {"orders": ("INVALID_RECORD",), "other": ()}
+    posting = Posting(PLAN, 2, TERM, {"orders": 2048, "other": 1}, refusing=refusing)
     first, second = binned(APPLIANCE, posting, now=1000.0)
     (assignment,) = first.assignments
     assert assignment.route == WEST
@@ -56,6 +57,7 @@ def test_each_bin_carries_all_that_its_executor_needs_to_know():
     assert (assignment.term, assignment.plan_version) == (TERM, 5)
     assert assignment.deadline == first.deadline == 1600.0
     assert assignment.max_message_bytes == (("orders", 2048),)
+    assert assignment.refusing == (("orders", ("INVALID_RECORD",)),)
     assert second.assignments[0].max_message_bytes == ()
 
 

@@ -460,6 +460,49 @@ async def test_a_session_leaves_what_it_parked_itself_to_the_next_one():
     assert ONE in acquired.parked
 
 
+def refused(detail: str, **entry: object) -> Entry:
+    """Returns the entry of a partition that is parked at a refused record."""
+    loss = Loss(LossKind.RECORDS_REFUSED, 10, 11, detail)
+    return decode(*encode(replace(HELD, custody=Custody.RELEASED, **entry).park(loss)))
+
+
+KEYLESS = "INVALID_RECORD: Compacted topic cannot accept message without key"
+
+
+@pytest.mark.parametrize("detail", [KEYLESS, "INVALID_TIMESTAMP: too old"])
+@pytest.mark.parametrize("refusing", [(), ("INVALID_RECORD", "INVALID_TIMESTAMP")])
+async def test_a_record_that_a_config_refused_is_carried_once_the_config_is_gone(detail, refusing):
+    entries = EntriesById({ONE: refused(detail)})
+    ends = End(SOURCE, 0, 9000), End(TARGET, 0, 100)
+    acquired = await a_takeover(entries, *ends, refusing={"flights": refusing}).acquire([ONE])
+    if refusing:
+        assert ONE in acquired.parked
+    else:
+        assert acquired.taken[ONE].entry.source_offset == 10, "nothing was skipped"
+        assert acquired.taken[ONE].accepted == ()
+        assert entries[ONE].parked is None
+
+
+@pytest.mark.parametrize(
+    ("detail", "refusing"),
+    [
+        ("POLICY_VIOLATION: not allowed", {"flights": ()}),
+        (KEYLESS, {"flights": ("INVALID_RECORD",)}),
+        (KEYLESS, {}),
+    ],
+    ids=["no config", "still compacted", "not known"],
+)
+async def test_a_refused_record_stays_parked_unless_its_config_is_known_to_be_gone(
+    detail, refusing
+):
+    parked = refused(detail)
+    entries = EntriesById({ONE: parked})
+    ends = End(SOURCE, 0, 9000), End(TARGET, 0, 100)
+    acquired = await a_takeover(entries, *ends, refusing=refusing).acquire([ONE])
+    assert ONE in acquired.parked
+    assert entries[ONE] == parked
+
+
 async def test_no_limit_lets_a_partition_go_on_that_is_parked_for_another_loss():
     other = replace(HELD, custody=Custody.RELEASED).park(Loss(LossKind.SOURCE_CORRUPT, 10, 11))
     ends = End(SOURCE, 0, 9000), End(TARGET, 0, 100)

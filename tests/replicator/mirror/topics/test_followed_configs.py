@@ -203,6 +203,47 @@ def test_a_policy_that_keeps_less_waits_and_one_that_keeps_more_does_not() -> No
     assert target.value("cleanup.policy") == ""
 
 
+@pytest.mark.parametrize("sources", [("delete",), ("compact", "delete")])
+def test_compaction_that_sources_end_keeps_no_record_without_a_key_out(
+    sources: Sequence[str],
+) -> None:
+    """Records without a key may be what is unread: they cannot be mirrored before."""
+    clusters = [PlayedCluster(name) for name in ("west", "east")][: len(sources)]
+    for each in clusters:
+        each.make(cleanup_policy="compact")
+    made = Site(*clusters)
+    made.settings = TopicSettings(compact_many_sources=("orders",))
+    made.restart()
+    made.round()
+    made.mirrored = False
+    for each, policy in zip(clusters, sources, strict=True):
+        each.ends[TopicPartition("orders", 0)] = 200
+        each.set(cleanup_policy=policy)
+    target = made.target
+    for _ in range(3):
+        made.round()
+        assert target.value("cleanup.policy") == "delete"
+        # What is unread arrives as the sources kept it.
+        assert target.value("retention.ms") == target.value("retention.bytes") == "-1"
+        made.restart()
+    made.mirrored = True
+    made.round()
+    assert target.value("retention.ms") == (WEEK if sources == ("delete",) else "-1")
+
+
+def test_retention_by_hand_stays_when_compaction_ends() -> None:
+    made, source, target = site(cleanup_policy="compact")
+    target.set(retention_ms="5000")
+    made.mirrored = False
+    source.ends[TopicPartition("orders", 0)] = 200
+    source.unset("cleanup.policy")
+    made.round()
+    assert (target.value("cleanup.policy"), target.value("retention.ms")) == ("delete", "5000")
+    made.mirrored = True
+    made.round()
+    assert (target.value("retention.bytes"), target.value("retention.ms")) == ("-1", "5000")
+
+
 def test_a_value_that_was_set_by_hand_is_kept_and_told(caplog: pytest.LogCaptureFixture) -> None:
     made, source, target = site(retention_ms="2000")
     target.set(retention_ms="5000")
@@ -565,3 +606,15 @@ def test_a_record_that_needs_a_higher_limit_does_not_wait_for_a_source_that_is_a
     made, _, _, target = two_sources()
     made.round(orders=3_000_000)
     assert int(target.value("max.message.bytes")) >= 3_000_000
+
+
+def test_the_sync_tells_which_records_the_target_refuses() -> None:
+    made, source, target = site(cleanup_policy="compact")
+    assert made.sync.refusing == {"orders": ("INVALID_RECORD",)}
+    target.set(message_timestamp_before_max_ms="5000")
+    source.unset("cleanup.policy")
+    made.round()
+    assert made.sync.refusing == {"orders": ("INVALID_TIMESTAMP",)}
+    target.unset("message.timestamp.before.max.ms")
+    made.round()
+    assert made.sync.refusing == {"orders": ()}
