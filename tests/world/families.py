@@ -26,6 +26,7 @@ from tests.world.mirror.mutations import (
     producing,
     source_order,
     tails,
+    topic_configs,
 )
 from tests.world.mirror.mutations.mutation import RULES_HOLD
 from tests.world.mirror.scene import Course
@@ -167,6 +168,7 @@ _MIRROR = [
         losses,
         orders,
         placements,
+        topic_configs,
     )
     for it in each.MUTATIONS
 ]

@@ -22,6 +22,7 @@ from tests.world.faults import (
     route_strikes,
     streams,
     target_answers,
+    topic_configs,
 )
 from tests.world.faults.fault import Fault
 from tests.world.mirror.scene import Course, Scene
@@ -52,6 +53,7 @@ def faults_of(course: Course) -> Sequence[Fault[Scene]]:
             *route_strikes.STRIKES,
             *balancers.BALANCERS,
             *balancers.OVERTAKINGS,
+            *topic_configs.CONFIGS,
         )
         by_name = {it.name: it for it in (*FAULTS, *rare)}
         return [replace(by_name[name], weight=1, share=1.0) for name in course.only]

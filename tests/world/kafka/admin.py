@@ -16,12 +16,13 @@ from replicator.config.topology import KafkaCluster as Settings
 from replicator.kafka.admin.admin import Admin, Outcome, describe
 from replicator.kafka.admin.admin_error import AdminUnreachable, Refused
 from replicator.kafka.admin.topic import Configs, Topic
-from replicator.kafka.admin.topic_changes import Action, Create
+from replicator.kafka.admin.topic_changes import Action, Alter, Create
 from replicator.mirror.topics.topic_sync import Ends
 from tests.world.kafka import kafka_cluster
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.kafka.log_batch import Refused as BrokerRefused
 from tests.world.kafka.partition import Partition
+from tests.world.kafka.topic_configs import alter, described
 from tests.world.process import CURRENT
 from tests.world.world import World
 
@@ -81,6 +82,9 @@ class WorldAdmin(Admin):
             return None
 
     def _apply(self, action: Action) -> Refused | None:
+        if isinstance(action, Alter) and self._world.topics[action.topic].own is not None:
+            answer = alter(self._world, action.topic, dict(action.configs))
+            return Refused(self.name, answer, answer) if answer else None
         if not isinstance(action, Create):
             return Refused(self.name, f"{describe(action)}: the world does not do that")
         if action.topic not in self._world.topics:
@@ -120,7 +124,7 @@ def _described(topic: kafka_cluster.Topic) -> Topic:
     if first.stamps_append_time:
         values["message.timestamp.type"] = "LogAppendTime"
     changed = frozenset({"cleanup.policy"} if first.is_compacted else ())
-    configs = Configs(values, changed)
+    configs = Configs(values, changed) if topic.own is None else described(topic.own)
     return Topic(topic.name, topic.id, len(topic.partitions), configs, topic.name.startswith("__"))
 
 

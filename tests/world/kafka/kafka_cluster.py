@@ -34,6 +34,8 @@ class Topic:
     id: UUID
     partitions: list[Partition]
     config: Mapping[str, Any] = field(default_factory=dict)
+    own: Mapping[str, str] | None = None
+    """Configs that are set on the topic (topic_configs.py); None: no history changes them."""
 
 
 class KafkaCluster:
@@ -89,6 +91,10 @@ class KafkaCluster:
         """Called when a coordinator has loaded a partition of its."""
         self.on_deleted: list[Callable[[KafkaCluster, str], None]] = []
         """Called when a topic was deleted."""
+        self.on_altered: list[
+            Callable[[KafkaCluster, str, Mapping[str, str | None], str | None], None]
+        ] = []
+        """Called before configs of a topic change: changes by config, and why they are refused."""
         self.fetch_bytes_max = 1 << 30
         """Most bytes of a partition in an answer, but for a first batch that is larger."""
         self.left_out_share = 0.0

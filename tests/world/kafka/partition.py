@@ -75,6 +75,8 @@ class Partition:
         """message.timestamp.type=LogAppendTime."""
         self.after_max_ms: int | None = None
         """message.timestamp.after.max.ms; None: not looked at."""
+        self.before_max_ms: int | None = None
+        """message.timestamp.before.max.ms; None: not looked at."""
         self.logs = {broker: ReplicaLog() for broker in self.replicas}
         self.decided = Leadership(self.replicas[0], 0, frozenset(self.replicas))
         self.told = dict.fromkeys(self.replicas, self.decided)
@@ -144,6 +146,10 @@ class Partition:
         """Raises Refused for records that the topic does not take (LogValidator)."""
         is_limited = self.after_max_ms is not None and not batch.is_marker
         if is_limited and batch.max_timestamp > int(time.time() * 1000) + (self.after_max_ms or 0):
+            raise Refused(Code.INVALID_TIMESTAMP)
+        is_limited = self.before_max_ms is not None and not batch.is_marker
+        # The records of a batch have one time here.
+        if is_limited and batch.max_timestamp < int(time.time() * 1000) - (self.before_max_ms or 0):
             raise Refused(Code.INVALID_TIMESTAMP)
         if self.is_compacted and batch.data and not batch.is_marker:
             records = list(enumerate(decoded(batch.data)))

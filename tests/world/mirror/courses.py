@@ -144,6 +144,17 @@ COURSES: Mapping[str, Course] = {
         only=("require keys", "kill a carrier", "new epoch"),
         keyless_share=0.1,
     ),
+    "mirror_configs": Course(
+        partitions=1,
+        carriers=1,
+        seconds=60.0,
+        fault_seconds=0.5,
+        only=("change a topic's configs", "kill a carrier", "preferred election"),
+        forgets=False,
+        old_shares=(0.0,),
+        keyless_share=0.1,
+        has_configs=True,
+    ),
     "source_restores": Course(
         seconds=40.0,
         fault_seconds=4.0,

@@ -10,6 +10,7 @@ import asyncio
 import random
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,8 @@ from replicator.mirror.carrier.carrier import carry
 from replicator.mirror.carrier.receipts import Receipt
 from replicator.mirror.driver import driver_leadership
 from replicator.mirror.driver.driver_leadership import DriverLeadership
+from replicator.mirror.topics.topic_sync import Ends
+from replicator.mirror.topics.written_log import WrittenLog
 from replicator.notices.conditions import Conditions
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
@@ -70,6 +73,7 @@ class DriverRun:
 
     Args:
         parts: of the driver.
+        ends: returns the admin clients for all routes into a region.
         orders: topic of the orders that it follows.
         shows_plans: in the region's Redis, which takes time.
         spark: takes the run's postings.
@@ -106,6 +110,7 @@ class DriverRun:
                 ends=ends,
                 follower=self._follow,
                 board=StatusBoard if shows_plans else lambda *_: NoBoard(),
+                topics=parts.topics,
             ),
         )
         self._shows_plans = shows_plans
@@ -185,6 +190,7 @@ class DrivenMirroring(Mirroring):
         tell: takes lines for the log of the history.
         dice: decides when things happen.
         has_balancers: True lets balancers place partitions, and nobody else.
+        topic_settings: settings of the [topics] table.
     """
 
     def __init__(
@@ -199,10 +205,11 @@ class DrivenMirroring(Mirroring):
         tell: Callable[[str], object],
         dice: random.Random,
         has_balancers: bool = False,
+        topic_settings: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
         balance = BALANCE if has_balancers else {}
-        super().__init__(world, topics, partitions, brokers, balance, **settings)
+        super().__init__(world, topics, partitions, brokers, balance, topic_settings, **settings)
         self._makers, self._parts, self._tell, self._dice = makers, parts, tell, dice
         self.orders = OrderTopic(self.target, dice)
         self.balancing: Balancing | None = None
@@ -214,6 +221,8 @@ class DrivenMirroring(Mirroring):
         """Called with each plan that a driver posts."""
         self.runs: list[DriverRun] = []
         self._first_started = asyncio.Event()
+        self.make_written: Callable[[], WrittenLog] = WrittenLog
+        """Makes the log of written configs that a driver reads."""
         self.slots = 8
         """Spark tasks that can run at once."""
         self._terms: list[tuple[Process, Term]] = []
@@ -238,7 +247,7 @@ class DrivenMirroring(Mirroring):
             f"driver {len(self.runs) + 1}",
             self.appliance,
             self._dice,
-            partial(ends_of, self.world),
+            self._ends,
             self._parts,
             self.orders,
             self.balancing is not None,
@@ -249,6 +258,9 @@ class DrivenMirroring(Mirroring):
         self.runs.append(made)
         made.start()
         return made
+
+    def _ends(self, appliance: Appliance, region: str) -> Ends:
+        return replace(ends_of(self.world, appliance, region), written=self.make_written())
 
     def drivers(self) -> list[DriverRun]:
         """Returns the runs that have not ended, stopped ones too."""

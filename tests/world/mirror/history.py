@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from replicator.mirror.carrier.assembly import MAKERS, Makers
 from tests.world.checks import ends, losses
+from tests.world.checks.entry_view import EntryView
+from tests.world.checks.followed_configs import ConfigChecks, sources_are_followed
 from tests.world.checks.maps import Maps
 from tests.world.checks.pauses import paused_stream_rests
 from tests.world.checks.placements import PlacementChecks
@@ -24,6 +26,8 @@ from tests.world.faults.acceptances import accept_losses
 from tests.world.faults.dealer import BURSTS, Dealer, OwnDice, some_of
 from tests.world.faults.route_faults import faults_of
 from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.mirror.config_changes import Known
+from tests.world.mirror.mirroring import ROUTE
 from tests.world.mirror.parts import PARTS, Parts
 from tests.world.mirror.scene import Course, Scene
 from tests.world.outcome import Outcome
@@ -64,6 +68,9 @@ class History:
         if scene.course.has_streams or scene.course.has_balancers:
             PostingChecks(scene)
         placements = PlacementChecks(scene) if scene.course.has_balancers else None
+        if scene.configs:
+            ConfigChecks(scene)
+            loop.in_background(scene.configs.keep_deleting(_carried(scene)))
         await scene.mirroring.begin()
         await scene.plan()
         if scene.course.accepts:
@@ -81,6 +88,8 @@ class History:
         if scene.course.has_streams:
             await paused_stream_rests(scene)
         await self._settle()
+        if scene.configs:
+            await sources_are_followed(scene)
         if placements and not placements.count:
             raise Wrong("no balancer has placed anything")
         if maps and watching:
@@ -114,6 +123,26 @@ class History:
                 differing += [f"{place}: {it.parked}" for place, it in entries.items() if it.parked]
                 raise Wrong("; ".join(differing))
             await asyncio.sleep(1.0)
+
+
+def _carried(scene: Scene) -> Callable[[], tuple[Known, Known]]:
+    """Returns a look at the offsets of both ends before which all is carried, by partition."""
+    routes = scene.mirroring.appliance.routes_into(ROUTE.target)
+    views = {it: EntryView(scene.mirroring.target, it, lambda *_: None) for it in routes}
+
+    def look() -> tuple[Known, Known]:
+        sources: Known = {place: it.source_offset for place, it in views[ROUTE].entries.items()}
+        # A takeover reads what each route has landed behind its entry.
+        ends: Known = {
+            place: min(
+                each.entries[place].target_offset if place in each.entries else 0
+                for each in views.values()
+            )
+            for place in scene.places
+        }
+        return sources, ends
+
+    return look
 
 
 def _is_noticed_late(target: KafkaCluster) -> bool:

@@ -26,6 +26,7 @@ class Mirroring:
     Args:
         partitions: of each topic.
         balance: settings of the [balance] table.
+        topic_settings: settings of the [topics] table.
         settings: of the [replicator] table.
     """
 
@@ -36,13 +37,18 @@ class Mirroring:
         partitions: int,
         brokers: int = 3,
         balance: Mapping[str, Any] | None = None,
+        topic_settings: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
         self.world = world
         self.source = world.cluster("west-regional", brokers)
         self.target = world.cluster("east-aggregate", brokers)
         others = [world.cluster(name, 1) for name in ("west-aggregate", "east-regional")]
-        self.appliance = _appliance(self.source, self.target, *others, settings, balance or {})
+        self.other_source = others[1]
+        """Cluster of the second route into the region, without topics unless a history has some."""
+        self.appliance = _appliance(
+            self.source, self.target, *others, settings, balance or {}, topic_settings or {}
+        )
         self.places = [TopicPartition(t, n) for t in topics for n in range(partitions)]
         in_sync = min(2, brokers)
         for topic in topics:
@@ -78,6 +84,7 @@ def _appliance(
     other_regional: KafkaCluster,
     replicator: Mapping[str, Any],
     balance: Mapping[str, Any],
+    topics: Mapping[str, Any],
 ) -> Appliance:
     def region(regional: KafkaCluster, aggregate: KafkaCluster) -> dict[str, Any]:
         return {
@@ -94,5 +101,6 @@ def _appliance(
             },
             "replicator": replicator,
             "balance": balance,
+            "topics": topics,
         }
     )

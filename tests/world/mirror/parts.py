@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from replicator.config.topology import Appliance
 from replicator.mirror.driver.planner import Planner
 from replicator.mirror.repair.rewind import Rewind
+from replicator.mirror.topics.topic_sync import TopicSync
 from replicator.orders.order_reader import OrderReader
 from replicator.placement.rounds.balancer_leadership import BalancerLeadership
 from replicator.placement.rounds.rounds import Rounds
@@ -23,6 +24,7 @@ class Parts:
         balancer_leadership: takes what BalancerLeadership takes.
         rounds: takes the appliance, the region, and the balancer's name.
         rewind: of operators; takes what Rewind takes.
+        topics: of drivers; takes what TopicSync takes.
     """
 
     planner: Callable[[int], Planner] = Planner
@@ -30,6 +32,7 @@ class Parts:
     balancer_leadership: Callable[..., BalancerLeadership] = BalancerLeadership
     rounds: Callable[[Appliance, str, str], Rounds] = Rounds
     rewind: Callable[..., Rewind] = Rewind
+    topics: Callable[..., TopicSync] = TopicSync
 
 
 PARTS = Parts()

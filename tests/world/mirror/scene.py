@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from balancer.plan import TopicPartition
 from replicator.mirror.carrier.assembly import MAKERS, Makers
@@ -12,8 +13,9 @@ from replicator.orders.order_records import DEFAULT_STREAM
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.mirror.acceptances import Acceptances
 from tests.world.mirror.compactions import Compactions
+from tests.world.mirror.config_changes import ConfigChanges, KeptLog
 from tests.world.mirror.driving import DrivenMirroring
-from tests.world.mirror.hasty_expiry import CHECK_SECONDS, EXPIRY_SECONDS, hastened
+from tests.world.mirror.hasty_expiry import CHECK_SECONDS, EXPIRY_SECONDS, hastened, renewing
 from tests.world.mirror.mirroring import ROUTE
 from tests.world.mirror.parts import PARTS, Parts
 from tests.world.mirror.redis_keeper import keeper
@@ -46,6 +48,8 @@ class Course:
         topics: of the route, each with as many partitions.
         has_streams: with operators who divide the topics among streams.
         has_balancers: with balancers, which place the partitions.
+        has_configs: with a second source of the topic, whose configs change there and at the
+            target, and with retention.
     """
 
     topics: tuple[str, ...] = ("orders",)
@@ -63,6 +67,7 @@ class Course:
     keyless_share: float = 0.0
     has_streams: bool = False
     has_balancers: bool = False
+    has_configs: bool = False
 
 
 class Scene:
@@ -85,6 +90,7 @@ class Scene:
         is_hasty = random.Random(f"{seed} expiry").random() < HASTY_SHARE
         expires_soon = is_hasty if course.forgets is None else course.forgets
         makers = hastened(makers) if expires_soon else makers
+        makers = renewing(makers) if course.has_configs else makers
         self.loop, self.seed, self.course, self.makers = loop, seed, course, makers
         self.parts = parts
         self.dice = random.Random(seed)
@@ -96,6 +102,10 @@ class Scene:
             target = self.mirroring.target
             target.producer_expiry_seconds = EXPIRY_SECONDS
             loop.in_background(target.keep_forgetting(CHECK_SECONDS))
+        self.configs: ConfigChanges | None = None
+        """Configs that change; None: they stay as they are."""
+        if course.has_configs:
+            self.configs = self._config_changes()
         self.compactions = Compactions()
         self.rewinds = Rewinds(self.mirroring.target)
         self.acceptances: Acceptances | None = None
@@ -144,10 +154,18 @@ class Scene:
             tell=self.tell,
             dice=random.Random(f"{self.seed} driving"),
             has_balancers=self.course.has_balancers,
+            topic_settings=_topic_settings(self.course) if self.course.has_configs else None,
             carriers_per_route=self.course.carriers,
             ledger_seconds=1.0,
             request_timeout_ms=5000,
         )
+
+    def _config_changes(self) -> ConfigChanges:
+        mirroring = self.mirroring
+        (topic,) = self.course.topics
+        made = ConfigChanges(topic, mirroring.source, mirroring.other_source, mirroring.target)
+        mirroring.make_written = lambda: KeptLog(made.kept)
+        return made
 
     async def plan(self, dice: random.Random | None = None) -> None:
         """Places all partitions anew; where other carriers get some, a new epoch begins.
@@ -198,3 +216,7 @@ class Scene:
             self._keeper.kill()
         mirroring = self.mirroring
         self._keeper = keeper(mirroring.appliance, ROUTE, mirroring.target, self._keeper_dice)
+
+
+def _topic_settings(course: Course) -> Mapping[str, Any]:
+    return {"refresh_seconds": 1.0, "compact_many_sources": list(course.topics)}

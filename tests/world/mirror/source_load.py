@@ -49,6 +49,8 @@ class Sender:
     """Share of sends that are transactions, whose markers leave gaps between records."""
     keyless_share: float = 0.0
     """Share of records without a key."""
+    is_keyed: bool = False
+    """True while the topic takes no record without a key."""
     producer_id: int = 0
     sequence: int = 0
     sent: int = 0
@@ -59,8 +61,9 @@ class Sender:
     """Factor of the sends in a second."""
     is_behind: bool = False
     """True once the log is found to have lost records of this producer."""
-    _sending: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held for each send: sequences go on only once the batches before them are acknowledged."""
+    _padding: bytes = b""
 
     def __post_init__(self) -> None:
         self.cluster.next_producer_id += 1
@@ -80,11 +83,21 @@ class Sender:
             await asyncio.sleep(min(dice.expovariate(per_second * self.pace), PAUSE_SECONDS_MAX))
 
     async def send(
-        self, count: int, *, is_transactional: bool = False, commits: bool = True
+        self,
+        count: int,
+        *,
+        is_transactional: bool = False,
+        commits: bool = True,
+        padding: int = 0,
     ) -> None:
-        """Sends records as one batch or, in a transaction, as some batches and a marker."""
+        """Sends records as one batch or, in a transaction, as some batches and a marker.
+
+        Args:
+            padding: bytes that each value has more.
+        """
         values = []
-        async with self._sending:
+        async with self.lock:
+            self._padding = b"." * padding
             while count:
                 size = self.dice.randint(1, count) if is_transactional else count
                 values += await self._batch(size, is_transactional)
@@ -144,7 +157,10 @@ class Sender:
     def _record(self, at: int, now: int) -> Record:
         """Returns the next record but `at`, as the record at `at` of a batch."""
         value = b"%s-%d-%d" % (self.place.topic.encode(), self.place.partition, self.sent + at)
-        is_keyless = self.keyless_share and self.dice.random() < self.keyless_share
+        value += self._padding
+        is_keyless = (
+            self.keyless_share and not self.is_keyed and self.dice.random() < self.keyless_share
+        )
         return Record(at, now, None if is_keyless else b"k%d" % at, value)
 
     async def _land(self, batch: Batch) -> None:
