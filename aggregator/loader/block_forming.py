@@ -36,12 +36,12 @@ from aggregator.loader.draft import Draft
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.forming_room import FormingRoom, Taken, forms_bytes
 from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
+from aggregator.loader.left_tables import AskedStore, LeftTables
 from aggregator.loader.partition_error import partition_error
 from aggregator.loader.produced import Produced
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.refused_records import RefusedRecords
 from aggregator.loader.seal_rule import SealRule
-from aggregator.loader.stalled_tables import StalledTables
 from aggregator.loader.tally import Tally
 from aggregator.store.shard_store import CannotBeRecognized
 from aggregator.tables.decoded import DeadRecord, Decoded
@@ -60,7 +60,7 @@ DEAD = frozenset({"dead"})
 """Stands for the columns that dead records may have been written for."""
 
 
-class BlockStore(Protocol):
+class BlockStore(AskedStore, Protocol):
     """Tables of the shards that the topics belong to."""
 
     async def schema(self, topic: str, table: str, *, is_fresh: bool = False) -> TableSchema | None:
@@ -113,13 +113,17 @@ class BlockForming:
     _tasks: dict[tuple[TopicPartition, str], asyncio.Task[None]] = field(
         init=False, default_factory=dict
     )
-    _stalled: StalledTables = field(init=False, default_factory=StalledTables)
+    _left: LeftTables = field(init=False)
     _search: ColumnSearch = field(
         init=False, default_factory=lambda: ColumnSearch(TABLE_MISSING_SECONDS)
     )
 
     def __post_init__(self) -> None:
         self._refused = RefusedRecords(self.assignment, self.tally)
+        self._left = LeftTables(
+            self.assignment, self.store, self.rule, self.room, self._tasks, self.wake.set
+        )
+        self._stalled = self._left.stalled
 
     async def run(self) -> None:
         """Forms and loads blocks until cancelled. Raises what a commit raises."""
@@ -129,19 +133,19 @@ class BlockForming:
                 self._raise_failures()
                 held = list(self.partitions.values())
                 rule = self.rule.while_buffered([each.progress.buffered_bytes for each in held])
-                read_bytes = sum(each.buffered_bytes for each in held)
-                for partition in held:
-                    if self._drop_stalled(partition, rule, read_bytes):
-                        self._start(partition, rule)
+                for partition in self._left.keep_memory(held, rule, time.monotonic()):
+                    self._start(partition, rule)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(TICK_SECONDS):
                         await self.wake.wait()
         finally:
             await self._end(list(self._tasks.values()))
+            await self._left.ended()
 
     async def drop(self, place: TopicPartition) -> None:
         """Ends the loads of a partition. A block that was sent may still be stored."""
         await self._end([task for (each, _), task in self._tasks.items() if each == place])
+        await self._left.ended(place)
 
     def filled(self) -> None:
         """Notes that records came in."""
@@ -159,40 +163,10 @@ class BlockForming:
             if (place, table) not in self._tasks:
                 self._run(partition, table, self._load(partition, table))
 
-    def _drop_stalled(self, partition: BlockPartition, rule: SealRule, read_bytes: int) -> bool:
-        """Drops the records of tables that stand still where they take the room of others, and has
-        them read again once these tables take blocks. Returns False while no block may begin.
-
-        Args:
-            read_bytes: of all partitions.
-        """
-        if partition.is_stopped:
-            return False
-        place, progress, now = partition.partition, partition.progress, time.monotonic()
-        if any((place, table) not in self._tasks for table in progress.dropped):
-            # What is under way may end: it would have to be looked for otherwise.
-            partition.is_to_reread = not self._stalled.is_moving(place, now)
-            return False
-        is_full = progress.buffered_bytes >= rule.partition_bytes_max
-        if is_full or rule.stops_reading(partition.buffered_bytes, read_bytes):
-            before = set(progress.dropped)
-            for table in self._stalled.stalled(place, progress.tables, progress.loads, now):
-                progress.drop(table)
-            for table in progress.dropped.keys() - before:
-                log.warning(
-                    "event=table-left-behind %s %s-%d table=%s offset=%d: its block stands still; "
-                    "its records from there on are read again once it is stored",
-                    self.assignment.log_fields,
-                    *place,
-                    table,
-                    progress.dropped[table],
-                )
-        return True
-
     def _run(self, partition: BlockPartition, table: str, work: Coroutine[Any, Any, None]) -> None:
         place = partition.partition
         task = self._tasks[place, table] = asyncio.create_task(work)
-        self._stalled.begin(place, table, partition.progress.loads, time.monotonic())
+        self._stalled.begin(place, table, time.monotonic())
         task.add_done_callback(lambda _: self.wake.set())
 
     def _raise_failures(self) -> None:
@@ -235,7 +209,7 @@ class BlockForming:
         # To wait for room is no fault of the table.
         self._stalled.end(place, table)
         async with self.room.taken(expected) as room:
-            self._stalled.begin(place, table, progress.loads, time.monotonic())
+            self._stalled.begin(place, table, time.monotonic())
             await self._load_within(partition, progress.draft(table, rule), schema, room)
 
     async def _load_within(
@@ -267,7 +241,7 @@ class BlockForming:
         if not progress.can_seal(draft):
             return
         block = progress.seal(draft, schema.block_hash if schema else "", now_ms, moment)
-        partition.loading_bytes += (size := sum(each.size_bytes for each in draft.slices))
+        partition.loading_bytes += (size := draft.size_bytes)
         try:
             await self.committer.commit(partition, letters)
             del letters
@@ -304,12 +278,17 @@ class BlockForming:
             partition.progress.skipped(draft.table)
             self.tally.add_of(place, REPLAYS_SKIPPED)
             return
-        schema = await self._schema_of_sent(place, draft.table, block)
-        size = sum(each.size_bytes for each in draft.slices)
-        columns = len(schema.columns) if schema else 0
-        expected = self.rule.forms_bytes(size, draft.records, columns)
-        async with self.room.taken(expected) as room:
-            await self._replay_within(partition, draft, schema, block, room)
+        partition.loading_bytes += (size := draft.size_bytes)
+        try:
+            schema = await self._schema_of_sent(place, draft.table, block)
+            columns = len(schema.columns) if schema else 0
+            expected = self.rule.forms_bytes(size, draft.records, columns)
+            self._stalled.end(place, draft.table)
+            async with self.room.taken(expected) as room:
+                self._stalled.begin(place, draft.table, time.monotonic())
+                await self._replay_within(partition, draft, schema, block, room)
+        finally:
+            partition.loading_bytes -= size
 
     async def _replay_within(
         self,
@@ -357,7 +336,7 @@ class BlockForming:
             schema = await self.store.schema(place.topic, table)
             if schema is not None:
                 return schema
-            self._stalled.missing(place, table)
+            self._stalled.refused(place, table)
             if not is_told:
                 is_told = True
                 log.error(
@@ -388,6 +367,8 @@ class BlockForming:
         while len(decoded) and schema:
             if self._mixes_logs(partition, draft, schema):
                 return
+            if not schema.has_coordinates:
+                self._stalled.must_stay(place, draft.table)
             is_as_intended = draft.records == block.records and schema.block_hash == block.schema
             formed = FormedBlock(
                 draft.table,
@@ -427,6 +408,7 @@ class BlockForming:
                 return
         loaded_at_ms = time.time_ns() // 1_000_000
         partition.progress.loaded(draft.table)
+        self._stalled.stored(place, draft.table)
         partition.rows += len(decoded)
         # Records of the oldest format have no time: -1.
         written_at_ms = decoded.timestamp_ms[decoded.timestamp_ms >= 0]

@@ -50,6 +50,7 @@ RELEASE_PART = 0.9
 HOLD_SECONDS_MAX = 60.0
 """Time after which a held table is tried again, whatever its parts."""
 DIGEST_DIGITS = 12
+REFUSALS = frozenset([ErrorClass.STOP, ErrorClass.HOLD_TABLE, ErrorClass.REFRESH])
 
 
 class TableChanged(Exception):
@@ -89,6 +90,12 @@ class BlockLoading:
     def errors(self) -> Counter[str]:
         """Number of errors by ClickHouse's code; "socket" for those of the connection."""
         return self.tally.by_label(INSERT_ERRORS, "code")
+
+    def refuses(self, table: str) -> bool:
+        """Returns True if the server has refused the last insert into a table, which repeating
+        cannot help by itself."""
+        problem = self.problems.get(table)
+        return problem is not None and problem.error_class in REFUSALS
 
     def is_held(self, table: str) -> bool:
         """Returns True while nothing is inserted into a table because it has too many parts."""

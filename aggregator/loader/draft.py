@@ -45,6 +45,10 @@ class Draft(Generic[S]):
     def records(self) -> int:
         return sum(len(each.offset) for each in self.slices)
 
+    @property
+    def size_bytes(self) -> int:
+        return sum(each.size_bytes for each in self.slices)
+
     def up_to(self, end: int) -> Draft[S]:
         """Returns the part of the draft below an offset."""
         slices = tuple(each.between(self.begin, end) for each in self.slices)

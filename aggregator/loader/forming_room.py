@@ -117,6 +117,11 @@ class FormingRoom:
         first, since = next(iter(self._waiting.items()))
         return first is not waiting and monotonic() - since > STANDS_SECONDS
 
+    def is_jammed(self, now: float) -> bool:
+        """Returns True if blocks wait for others that stand still."""
+        stands = all(now - it.since > STANDS_SECONDS for it in self._taken)
+        return bool(self._waiting) and not self._may_exceed and stands
+
     def tell(self, taken: Taken, size_bytes: int) -> None:
         """Notes what the forms of a block take now."""
         taken.size_bytes = size_bytes

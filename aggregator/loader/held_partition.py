@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
 from uuid import UUID
@@ -32,6 +33,10 @@ class HeldPartition(Generic[P]):
         error: of the work on it, after which it begins anew from its intent.
         is_to_reread: it begins anew from its intent, since records of a table were dropped that can
             be loaded now.
+        left_behind: tables that stood still when it began anew, with the offsets from which their
+            records are not in memory.
+        is_waiting: nothing more is read, since all its tables stand still and others need the
+            memory.
         is_careful: it has begun anew: each record is tried before it is written.
         failure: loss because of which its last intent was not committed; it is parked as it was
             committed before.
@@ -47,6 +52,8 @@ class HeldPartition(Generic[P]):
     loss_to_park: Loss | None = None
     error: PartitionError | None = None
     is_to_reread: bool = False
+    left_behind: Mapping[str, int] = field(default_factory=dict)
+    is_waiting: bool = False
     is_careful: bool = False
     failure: Loss | None = None
     is_frozen: bool = False
@@ -117,4 +124,5 @@ class HeldPartition(Generic[P]):
 
     @property
     def is_fetching(self) -> bool:
-        return not (self.is_settling or self.is_frozen or self.is_stopped or self.schemas_wanted)
+        is_waiting = self.is_waiting or self.is_frozen or self.is_settling
+        return not (is_waiting or self.is_stopped or self.schemas_wanted)

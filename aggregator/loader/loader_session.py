@@ -294,7 +294,9 @@ class LoaderSession:
             before.is_frozen,
             before.rows,
         )
-        anew.is_careful = before.is_careful
+        anew.is_careful, anew.left_behind = before.is_careful, before.left_behind
+        for table, offset in before.left_behind.items():
+            anew.progress.leave(table, offset)
         self.partitions[place] = anew
         self.reader.changed.set()
         return anew

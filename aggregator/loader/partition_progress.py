@@ -48,6 +48,7 @@ class _Table(Generic[S]):
     Args:
         loaded_to: every record of the table below it is loaded.
         block: range that may have been sent and is not known to be loaded.
+        block_bytes: size of its records in memory.
         replayed: records of `block` that were read again; None unless the block is a replayed one
             that has not been handed out yet.
         buffer: records that no intent names yet.
@@ -56,6 +57,7 @@ class _Table(Generic[S]):
 
     loaded_to: int
     block: TableRange | None = None
+    block_bytes: int = 0
     replayed: list[S] | None = None
     buffer: list[S] = field(default_factory=list)
     size_bytes: int = 0
@@ -101,10 +103,13 @@ class PartitionProgress(Generic[S]):
         self.loads = 0
         """Number of blocks that were loaded."""
         self._tables: dict[str, _Table[S]] = {
-            name: _Table(each.begin, each, []) if not each.is_marker else _Table(each.begin)
+            name: _Table(each.begin, each, replayed=[])
+            if not each.is_marker
+            else _Table(each.begin)
             for name, each in intent.tables.items()
         }
         self._replay_end = intent.replay_end
+        self._sealed_end = max((each.end for each in intent.tables.values()), default=0)
         # A partition may feed a thousand tables, so that what is asked often is kept ready.
         self._in_flight = set(intent.blocks)
         self._marked = set(intent.tables)
@@ -143,11 +148,13 @@ class PartitionProgress(Generic[S]):
         """Returns the numbers of records to be repeated, and of those not sealed before the
         takeover."""
         begin, end, repeated = table.loaded_to, next_after(part), 0
+        if table.block is not None:
+            begin = table.block.end
         if table.block is not None and table.replayed is not None:
             again = part.between(table.block.begin, table.block.end)
             if repeated := len(again.offset):
                 table.replayed.append(again)
-            begin = table.block.end
+                table.block_bytes += again.size_bytes
         later = part if int(part.offset[0]) >= begin else part.between(begin, end)
         if len(later.offset) and name not in self._dropped:
             if not table.buffer:
@@ -190,6 +197,10 @@ class PartitionProgress(Generic[S]):
         blocks = {name: self._tables[name].block for name in self._in_flight}
         return {name: block for name, block in blocks.items() if block}
 
+    def block_bytes(self, table: str) -> int:
+        """Returns the bytes in memory of a table's block that is under way, or read again."""
+        return self._tables[table].block_bytes
+
     @property
     def tables(self) -> tuple[str, ...]:
         """Tables that were named or seen since the takeover."""
@@ -206,6 +217,22 @@ class PartitionProgress(Generic[S]):
         return self.offset == self.position and not self.is_flushing and is_flushed
 
     # -- replay
+
+    @property
+    def has_caught_up(self) -> bool:
+        """True once all that was sealed before has been read again."""
+        return self.position >= self._sealed_end
+
+    @property
+    def replaying(self) -> list[str]:
+        """Tables whose blocks are being read again, in the order of these."""
+        tables = {name: self._tables[name] for name in self._in_flight}
+        found = [
+            (it.block.begin, name)
+            for name, it in tables.items()
+            if it.block is not None and it.replayed is not None
+        ]
+        return [name for _, name in sorted(found)]
 
     def replays(self) -> list[Draft[S]]:
         """Returns, once each, the replayed blocks whose records have all been read again."""
@@ -298,7 +325,7 @@ class PartitionProgress(Generic[S]):
         """
         table = self._tables[draft.table]
         block = TableRange(draft.begin, draft.end, draft.records, schema, now_ms, moment)
-        table.block = block
+        table.block, table.block_bytes = block, draft.size_bytes
         self._in_flight.add(draft.table)
         self._count += draft.records
         kept = [each.between(draft.end, next_after(each)) for each in table.buffer]
@@ -315,7 +342,7 @@ class PartitionProgress(Generic[S]):
         """Notes that the block of a table is stored for good."""
         state = self._tables[table]
         assert state.block is not None, f"{table}: no block is in flight"
-        state.loaded_to, state.block = state.block.end, None
+        state.loaded_to, state.block, state.block_bytes = state.block.end, None, 0
         self.loads += 1
         self._in_flight.discard(table)
         self._marked.add(table)
@@ -329,9 +356,31 @@ class PartitionProgress(Generic[S]):
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """First offset of the records of each table that were dropped. They are read again by a
-        progress that begins anew from the next intent."""
+        """First offset of the records of each table that were dropped, also of its block. They are
+        read again by a progress that begins anew from the next intent."""
         return self._dropped
+
+    def first_of(self, table: str) -> Iterator[int]:
+        """Yields the offsets from which records of a table are to be read again, once they are in
+        memory no more."""
+        if table in self._dropped:
+            yield self._dropped[table]
+        if (block := self._tables[table].block) is not None:
+            yield block.begin
+
+    def leave(self, table: str, offset: int | None = None) -> None:
+        """Drops all records of a table, with those of its block: the intent goes on naming that.
+
+        Args:
+            offset: first record to read again; None: the first one that is in memory.
+        """
+        state = self._tables.setdefault(table, _Table(self._intent.offset))
+        begins = [*self.first_of(table), state.first, offset]
+        self._dropped[table] = min(
+            (each for each in begins if each is not None), default=self.position
+        )
+        state.buffer, state.size_bytes, state.records = [], 0, 0
+        state.replayed, state.block_bytes = None, 0
 
     def drop(self, table: str) -> None:
         """Drops the buffered records of a table, and those that are read from now on: others need

@@ -57,8 +57,13 @@ class SealRule:
         Args:
             partition_bytes, loader_bytes: read and not loaded, with blocks under way.
         """
-        loader_max = self.loader_bytes_max * READ_PART / BUFFERED_PART
-        return partition_bytes >= PARTITION_BLOCKS * self.bytes_max or loader_bytes >= loader_max
+        is_full = partition_bytes >= PARTITION_BLOCKS * self.bytes_max
+        return is_full or loader_bytes >= self.read_bytes_max
+
+    @property
+    def read_bytes_max(self) -> float:
+        """Bytes of a loader's partitions that are read and not loaded, at most."""
+        return self.loader_bytes_max * READ_PART / BUFFERED_PART
 
     def forms_bytes(self, size_bytes: int, records: int, columns: int) -> int:
         """Returns the memory that the forms of a buffer's next block take, as it is expected.

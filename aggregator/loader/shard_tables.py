@@ -42,6 +42,16 @@ MISSING_SECONDS = 1.0
 
 MOMENT_SECONDS = 1.0
 """Age up to which a moment is used again: an earlier one than need be is true as well."""
+TRIAL_SECONDS, TRIALS_AT_ONCE = 1.0, 2
+"""Age up to which a table's answer to an insert without rows is used again, and the number of
+tables of a shard that are asked at the same time: one may give no answer for long."""
+
+
+class _Taken(NamedTuple):
+    """Answer of a table to an insert without rows, and when it came by the monotonic clock."""
+
+    at: float
+    takes: bool
 
 
 class _Known(NamedTuple):
@@ -62,6 +72,8 @@ class _Shard:
     read_at_ms: int
     lock: asyncio.Lock
     moments: dict[str, _Known] = field(default_factory=dict)
+    taken: dict[str, _Taken] = field(default_factory=dict)
+    trials: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(TRIALS_AT_ONCE))
 
 
 class ShardTables:
@@ -204,6 +216,35 @@ class ShardTables:
         shard = self._shard(place.topic)
         for outgoing in await run_in_thread(self._outgoing, place, block):
             await shard.loading.load(outgoing, is_doubtful=is_doubtful)
+
+    def refuses(self, topic: str, table: str) -> bool:
+        """Returns True if the server has refused the last insert into a table."""
+        return self._shard(topic).loading.refuses(table)
+
+    async def takes_blocks(self, topic: str, table: str, *, may_be_missing: bool) -> bool:
+        """Returns True if a table is there, and takes an insert without rows.
+
+        The partitions that ask about it share the answers.
+
+        Args:
+            may_be_missing: records of the table become dead letters if it is not there.
+        """
+        schema = await self._read(topic, table, is_fresh=False)
+        shard = self._shard(topic)
+        if schema is None and may_be_missing:
+            return True
+        if schema is None or shard.store.refusal(table) or shard.loading.is_held(table):
+            return False
+        async with shard.trials:
+            known = shard.taken.get(table)
+            if known is None or time.monotonic() - known.at > TRIAL_SECONDS:
+                try:
+                    await run_in_thread(shard.store.insert_nothing, schema)
+                    takes = True
+                except NotStored:
+                    takes = False
+                known = shard.taken[table] = _Taken(time.monotonic(), takes)
+        return known.takes
 
     def is_held(self, topic: str, table: str) -> bool:
         """Returns True while nothing is inserted into a table because it has too many parts."""

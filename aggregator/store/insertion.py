@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clickhouse_driver import Client
@@ -81,8 +82,7 @@ def insert(
 
     Raises InsertFailed; the client is disconnected then.
     """
-    names = ", ".join(map(quoted, block.names))
-    query = f"INSERT INTO {quoted(database, table)} ({names}) VALUES"
+    query = _query(database, table, block.names)
     was_sent = False
     try:
         with client.disconnect_on_error(query, insert_settings(features, options, block.rows)):
@@ -101,6 +101,39 @@ def insert(
             client.receive_end_of_insert_query()
     except (Error, OSError, EOFError, TooLate) as error:
         raise InsertFailed(error, was_sent=was_sent) from error
+
+
+def insert_nothing(
+    client: Client,
+    features: ServerFeatures,
+    database: str,
+    table: str,
+    columns: Sequence[str],
+    options: InsertOptions,
+) -> None:
+    """Inserts a block without rows. The server checks the table, the rights and the limits as for
+    any insert, and stores nothing.
+
+    Raises InsertFailed; the client is disconnected then.
+    """
+    query = _query(database, table, columns)
+    try:
+        with client.disconnect_on_error(query, insert_settings(features, options, 0)):
+            connection = client.connection
+            connection.socket.settimeout(options.timeout_seconds)
+            connection.send_query(query, query_id=options.query_id)
+            connection.send_external_tables(None)
+            client.receive_sample_block()
+            _send(connection, EMPTY)
+            client.receive_profile_events()
+            client.receive_end_of_insert_query()
+    except (Error, OSError, EOFError) as error:
+        raise InsertFailed(error, was_sent=False) from error
+
+
+def _query(database: str, table: str, columns: Sequence[str]) -> str:
+    names = ", ".join(map(quoted, columns))
+    return f"INSERT INTO {quoted(database, table)} ({names}) VALUES"
 
 
 def insert_settings(

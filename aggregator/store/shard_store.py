@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
+from uuid import uuid4
 
 from clickhouse_driver.errors import Error
 
 from aggregator.intents.table_range import KeeperMoment
 from aggregator.store.block_memory import is_remembered, read_moment
 from aggregator.store.insert_errors import ErrorClass, InsertProblem, classified
-from aggregator.store.insertion import InsertFailed, InsertOptions, insert
+from aggregator.store.insertion import InsertFailed, InsertOptions, insert, insert_nothing
 from aggregator.store.outgoing_block import OutgoingBlock
 from aggregator.store.part_counts import most_parts
 from aggregator.store.recognition import (
@@ -41,6 +42,8 @@ T = TypeVar("T")
 DRIVER_ERRORS = (Error, OSError, EOFError)
 LACKING = frozenset([60, 81, 218])
 """Errors of a server that does not have the table, or not even its database."""
+TRIAL_SECONDS = 5.0
+"""Timeout of an insert without rows: the server has nothing to do for it."""
 SILENT_SECONDS = 60.0
 """Time for which a replica that did not answer is not asked for its tables, unless it matters."""
 
@@ -211,6 +214,24 @@ class ShardStore:
 
         is_one_part = facts is not None and not facts.partition_key
         self._asked(one_insert, name.table, is_one_part=is_one_part)
+
+    def insert_nothing(self, schema: TableSchema) -> None:
+        """Inserts a block without rows: the server says whether it takes inserts into a table.
+
+        Nothing is stored, and no quorum is asked for. Raises NotStored.
+        """
+        options = InsertOptions(
+            query_id=f"sluice-trial-{uuid4()}",
+            quorum=0,
+            token="",
+            timeout_seconds=min(TRIAL_SECONDS, self._timeouts.insert),
+        )
+        names = [column.name for column in schema.inserted]
+
+        def one_insert(it: Connected) -> None:
+            insert_nothing(it.client, it.features, self.database, schema.table, names, options)
+
+        self._asked(one_insert, schema.table)
 
     def look(self, block: OutgoingBlock, *, is_same: bool, is_patient: bool) -> Decision:
         """Returns what to do with a block that an earlier insert may have stored.

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from aggregator.store.insert_errors import ErrorClass
-from aggregator.store.insertion import InsertFailed, InsertOptions, insert
+from aggregator.store.insertion import InsertFailed, InsertOptions, insert, insert_nothing
 from aggregator.store.schema_reader import read_schemas
 from aggregator.store.server_features import read_features
 from aggregator.store.shard_store import NotStored
@@ -94,6 +94,9 @@ def test_a_repeated_block_is_stored_once_on_all_replicas(replicated_database):
                 block_of(schema, decoded(range(1000))).native,
                 options("same", quorum=2),
             )
+            names = [column.name for column in schema.inserted]
+            features, name = read_features(client), replicated_database.name
+            insert_nothing(client, features, name, "flights", names, options("none"))
     assert replicated_database.counts("flights") == [1000, 1000, 1000]
 
 
@@ -151,6 +154,25 @@ def test_a_user_without_rights_is_told_what_to_be_granted(flights, make_store, s
         store.insert(*_whole(block_of(schema, decoded([7]))))
     problem = caught.value.problem
     assert (problem.error_class, problem.may_be_stored) == (ErrorClass.STOP, False)
+
+
+def test_an_insert_without_rows_tells_whether_a_table_takes_blocks_and_stores_nothing(
+    flights, make_store, shared_clickhouse
+):
+    client, database, schema = flights
+    store, stranger = make_store(), make_store(shared_clickhouse.address(user=READER))
+    store.insert_nothing(schema)
+    store.insert(*_whole(block_of(schema, decoded([7]))))
+    store.insert_nothing(schema)
+    parts = "SELECT count() FROM system.parts WHERE database = %(d)s AND active"
+    assert client.execute(parts, {"d": database}) == [(1,)]
+    with pytest.raises(NotStored) as refused:
+        stranger.insert_nothing(schema)
+    client.execute("DROP TABLE flights")
+    with pytest.raises(NotStored) as gone:
+        store.insert_nothing(schema)
+    classes = [each.value.problem.error_class for each in (refused, gone)]
+    assert classes == [ErrorClass.STOP, ErrorClass.REFRESH]
 
 
 def test_too_many_parts_hold_the_table(flights, make_store):

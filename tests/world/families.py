@@ -201,6 +201,8 @@ FAMILIES: Mapping[str, Family] = {
     "sink_commits": _sinks(of_sinks.COMMITS, of_sinks.OF_COMMITS),
     "sink_stalls": _sinks(of_sinks.STALL, of_sinks.OF_STALLS),
     "sink_crowds": _sinks(of_sinks.CROWDED, of_sinks.OF_CROWDS),
+    "sink_many_stalls": _sinks(of_sinks.MANY, of_sinks.OF_MANY),
+    "sink_many_returns": _sinks(of_sinks.MANY_RETURNS, of_sinks.OF_MANY_RETURNS),
     "sink_returns": _sinks(of_sinks.RETURNS, of_sinks.OF_RETURNS),
     "sink_absences": _sinks(of_sinks.AWAY, of_sinks.OF_AWAY),
     "sink_standstills": _sinks(of_sinks.STILL, of_sinks.OF_STILL),

@@ -14,7 +14,8 @@ from tests.world.played import played
 from tests.world.played_seeds import MissingRule, read_checked_seeds, record_seed
 from tests.world.pool import Played, Pool
 from tests.world.sinks.history import play as play_sinks
-from tests.world.sinks.mutations import COMMITS, CROWDED
+from tests.world.sinks.mutations import COMMITS, MANY, MANY_RETURNS
+from tests.world.sinks.scene import Course
 
 SEEDS = read_checked_seeds()
 MUTATION = "gaps are not awaited"
@@ -68,5 +69,6 @@ def test_without_a_quorum_rows_that_only_a_disk_has_are_not_taken_for_stored() -
     assert play_sinks(1, COMMITS).records
 
 
-def test_a_table_that_fills_its_partitions_and_stands_still_stops_no_other() -> None:
-    assert play_sinks(2, CROWDED).records
+@pytest.mark.parametrize("course", [MANY, MANY_RETURNS], ids=["for good", "for a while"])
+def test_tables_that_fill_their_partitions_and_stand_still_stop_no_other(course: Course) -> None:
+    assert play_sinks(1, course).records

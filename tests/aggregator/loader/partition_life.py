@@ -114,10 +114,28 @@ class Life:
         if tables:
             self.progress.drop(tables[number % len(tables)])
 
-    def reread(self):
-        """Begins anew from the next intent; what was sent and not noted is repeated."""
+    def leave(self, number, *, is_sent):
+        """Drops all of one table, whose block may have been stored without an answer."""
+        tables = sorted(self.progress.tables)
+        if tables:
+            table = tables[number % len(tables)]
+            for draft in [each for each in self.pending if each.table == table]:
+                if is_sent:
+                    self.store(draft)
+                self.pending.remove(draft)
+            self.progress.leave(table)
+
+    def reread(self, left=0):
+        """Begins anew from the next intent; what was sent and not noted is repeated.
+
+        Args:
+            left: number of tables that take no blocks yet.
+        """
+        before = self.progress
         self.commit()
         self.progress = PartitionProgress(self.committed[-1])
+        for table in sorted(before.dropped)[:left]:
+            self.progress.leave(table, min(before.first_of(table)))
         self.pending = []
 
     def sealed(self):

@@ -116,7 +116,7 @@ class Progress:
         return 9, 9
 
     def draft(self, table, rule):
-        return SimpleNamespace(table=table, slices=(), begin=0, end=9, records=9)
+        return SimpleNamespace(table=table, slices=(), begin=0, end=9, records=9, size_bytes=9)
 
     def can_seal(self, draft):
         return True

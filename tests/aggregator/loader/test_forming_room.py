@@ -77,6 +77,18 @@ async def test_no_block_goes_beyond_the_room_once_none_is_stored_any_more():
     assert room.has(90, later)
 
 
+async def test_the_room_is_jammed_where_blocks_wait_for_some_that_stand_still():
+    room, later = FormingRoom(100), monotonic() + 2 * STANDS_SECONDS
+    tasks = [(await begun(room, 200, asyncio.Event()))[0]]
+    assert not room.is_jammed(later)
+    tasks.append((await begun(room, 90, asyncio.Event()))[0])
+    assert room.is_jammed(later) and not room.is_jammed(monotonic())
+    tasks.pop(0).cancel()
+    await asyncio.sleep(0)
+    assert not room.is_jammed(later)
+    tasks.pop().cancel()
+
+
 async def test_a_block_that_is_cancelled_leaves_its_room():
     room = FormingRoom(100)
     task, _ = await begun(room, 90, asyncio.Event(), known=95)

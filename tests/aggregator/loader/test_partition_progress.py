@@ -35,7 +35,8 @@ def steps():
             st.tuples(st.just("commit"), st.just(0)),
             st.tuples(st.just("compact"), st.integers(0, 59)),
             st.tuples(st.just("drop"), st.integers(0, 3)),
-            st.tuples(st.just("reread"), st.just(0)),
+            st.tuples(st.sampled_from(["leave", "send and leave"]), st.integers(0, 3)),
+            st.tuples(st.just("reread"), st.integers(0, 3)),
         ),
         max_size=40,
     )
@@ -82,8 +83,10 @@ def test_every_record_is_stored_once_whatever_dies_and_the_verdicts_find_nothing
             life.is_compacted = True
         elif what == "drop":
             life.drop(amount)
+        elif what.endswith("leave"):
+            life.leave(amount, is_sent=what != "leave")
         elif what == "reread":
-            life.reread()
+            life.reread(amount)
     finish(life)
     sent = {(name, at) for at, name in enumerate(tables) if name is not None}
     left = {(name, at) for at, name in enumerate(life.log.tables) if name is not None}
@@ -324,6 +327,53 @@ def test_others_go_on_beside_a_dropped_table_and_its_records_are_read_again():
     finish(life)
     assert set(life.stored) == {(name, at) for at, name in enumerate(tables)}
     assert set(life.stored.values()) == {1}
+
+
+def test_a_table_that_is_left_holds_no_memory_and_its_block_is_formed_again_as_it_was():
+    life = Life(Log(["a", "b"] * 300))
+    life.begin()
+    life.log.read(life.progress, 8, life.now)
+    life.now += 10
+    [stalled, other] = life.sealed()
+    life.load_all([other])
+    life.log.read(life.progress, 12, life.now)
+    assert life.progress.block_bytes("a") == 40
+    life.progress.leave("a")
+    assert (life.progress.block_bytes("a"), life.progress.buffer_of("a")) == (0, (0, 0))
+    assert (life.progress.dropped, life.progress.in_flight) == (
+        {"a": 0},
+        {"a": stalled_range(life)},
+    )
+    life.pending.clear()
+    life.reread(left=1)
+    life.log.read(life.progress, 100, life.now)
+    assert not life.progress.replaying and not life.progress.replays()
+    assert life.progress.block_bytes("a") == life.progress.buffer_of("a")[0] == 0
+    assert (life.progress.offset, life.progress.dropped) == (0, {"a": 0})
+    life.reread()
+    life.log.read(life.progress, 6, life.now)
+    assert (life.progress.replaying, life.progress.block_bytes("a")) == (["a"], 30)
+    is_behind = not life.progress.has_caught_up
+    life.log.read(life.progress, 8, life.now)
+    assert is_behind and life.progress.has_caught_up
+    [again] = life.progress.replays()
+    assert (again.begin, again.end, again.records) == (stalled.begin, stalled.end, 4)
+
+
+def test_a_table_that_no_intent_names_is_left_from_the_offset_on_that_is_told():
+    life = Life(Log(["a", "b", "a", "b"]))
+    life.begin()
+    life.progress.leave("b", 1)
+    life.log.read(life.progress, 4, life.now)
+    life.now += 10
+    life.load_all(life.sealed())
+    assert (life.progress.offset, life.progress.dropped) == (1, {"b": 1})
+    assert life.progress.buffered_bytes == 0
+
+
+def stalled_range(life):
+    """Returns the range of the table "a" that the last intent names."""
+    return life.committed[-1].tables["a"]
 
 
 def test_nothing_is_dropped_of_a_table_without_a_buffer():

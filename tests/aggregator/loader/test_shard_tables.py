@@ -6,6 +6,8 @@ from typing import ClassVar
 import pytest
 
 from aggregator.loader.shard_tables import ShardTables
+from aggregator.store.insert_errors import ErrorClass, InsertProblem
+from aggregator.store.shard_store import NotStored
 from aggregator.tables.table_schema import Column, TableSchema
 from replicator.config.feed_settings import ClickHouseFeed
 
@@ -32,8 +34,16 @@ class Store:
     def schemas(self, *, is_thorough):
         return {name: TableSchema(name, columns) for name, columns in self.tables.items()}
 
+    trials: ClassVar[list] = []
+    problem: ClassVar[InsertProblem | None] = None
+
     def refusal(self, table):
         return ""
+
+    def insert_nothing(self, schema):
+        self.trials.append(schema.table)
+        if self.problem:
+            raise NotStored(self.problem)
 
 
 @pytest.fixture
@@ -44,6 +54,25 @@ def tables():
     orders = SimpleNamespace(refreshed_at_ms=lambda _: None)
     assignment = SimpleNamespace(feed=FEED, orders=orders, log_fields="feed=flights")
     return ShardTables(appliance, assignment, make_store=Store)
+
+
+@pytest.mark.parametrize("takes", [True, False])
+async def test_a_table_is_tried_by_an_insert_without_rows_and_its_answer_is_shared(tables, takes):
+    refused = InsertProblem(ErrorClass.STOP, 497, "no right", may_be_stored=False)
+    Store.tables, Store.trials = {"a": (ID,)}, []
+    Store.problem = None if takes else refused
+    for _ in range(2):
+        assert await tables.takes_blocks("flights", "a", may_be_missing=False) is takes
+    assert Store.trials == ["a"]
+
+
+@pytest.mark.parametrize("may_be_missing", [True, False])
+async def test_a_table_that_is_gone_takes_what_becomes_dead_letters_only(tables, may_be_missing):
+    Store.tables, Store.trials = {}, []
+    assert await tables.takes_blocks("flights", "a", may_be_missing=may_be_missing) is (
+        may_be_missing
+    )
+    assert Store.trials == []
 
 
 async def test_columns_that_are_not_loaded_are_named_from_the_first_look_on(tables, caplog):

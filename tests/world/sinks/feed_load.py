@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from tests.replicator.batches.source_batches import Record
 from tests.world.mirror.source_load import Sender
 
 TABLES = ("flights", "delays")
+MANY_TABLES = (*TABLES, "gates", "crews", "fares", "bags")
+"""Tables of a feed of which most stand still."""
 HEADER = "table"
 BROKEN = b"{broken"
 """Begin of values that are no JSON."""
@@ -37,12 +40,20 @@ class ExpectedRows:
 class FeedSender(Sender):
     """Producer of a feed's records for one partition."""
 
+    weights: Mapping[str, int] = field(default_factory=lambda: {"flights": 60, "delays": 36})
+    """Tables of the records, with their shares."""
+    filling: int = 0
+    """Characters by which each row is longer."""
+
     def _record(self, at: int, now: int) -> Record:
         number, dice = self.sent + at, self.dice
-        table = dice.choices([*TABLES, "nowhere", ""], [60, 36, 2, 2])[0]
+        names, weights = list(self.weights), list(self.weights.values())
+        table = dice.choices([*names, "nowhere", ""], [*weights, 2, 2])[0]
         headers = ((HEADER, table.encode()),) if table else ()
+        filling = "-" * self.filling
         rows = [
-            {"id": number, "name": f"näme {number}-{row}"} for row in range(dice.choice([1, 1, 2]))
+            {"id": number, "name": f"näme {number}-{row}{filling}"}
+            for row in range(dice.choice([1, 1, 2]))
         ]
         value = json.dumps(rows if len(rows) > 1 else rows[0]).encode()
         if dice.random() < 0.03:
@@ -54,7 +65,7 @@ def wanted(record: Record) -> ExpectedRows:
     """Returns the destination of a record, by a rule of its own."""
     table = dict(record.headers).get(HEADER, b"") or b""
     value = record.value or b""
-    if table.decode() not in TABLES or value.startswith(BROKEN):
+    if table.decode() not in MANY_TABLES or value.startswith(BROKEN):
         return ExpectedRows(table.decode(), value=record.value)
     found = json.loads(value)
     rows = found if isinstance(found, list) else [found]

@@ -33,6 +33,7 @@ class Feeding(LoadedFeed):
         partitions: of each topic.
         replicas: of the shard.
         tells_logs: rows name the log that they are of.
+        tables: of the shard.
         settings: of the feed.
     """
 
@@ -46,12 +47,14 @@ class Feeding(LoadedFeed):
         quorum: int,
         window_seconds: float,
         tells_logs: bool = False,
+        tables: Iterable[str] = TABLES,
         **settings: Any,
     ) -> None:
         cluster = world.cluster("east-aggregate", brokers)
         self.dice = random.Random(world.dice.random())
-        tables = [KeptTable(name, window_seconds, tells_logs=tells_logs) for name in TABLES]
-        self.keeper = Keeper(tables)
+        self.keeper = Keeper(
+            [KeptTable(name, window_seconds, tells_logs=tells_logs) for name in tables]
+        )
         has_token = self.dice.random() < 0.5
         self.servers = {
             name: Server(

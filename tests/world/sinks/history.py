@@ -27,22 +27,25 @@ class History(FeedHistory[Scene]):
     """History of one scene."""
 
     async def before_faults(self) -> None:
-        """Lets a table take no inserts; the others are loaded within the course's bound (45)."""
+        """Lets tables take no inserts; the others are loaded within the course's bound (45)."""
         scene, checks = self.scene, self.scene.checks
         if not scene.course.stalls:
             return
         assert checks is not None
-        stalled = scene.feeding.keeper.tables[scene.course.stalls]
+        stalled = [scene.feeding.keeper.tables[name] for name in scene.course.stalls]
         if scene.course.returns_seconds:
-            scene.loop.in_background(self._refuse(stalled))
+            for number, table in enumerate(stalled):
+                scene.loop.in_background(self._refuse(table, number))
             return
-        stalled.refusal = REFUSAL
+        for table in stalled:
+            table.refusal = REFUSAL
         while scene.loop.time() < scene.course.seconds:
             await asyncio.sleep(1.0)
-            checks.check_waits(stalled.name, scene.course.bound_seconds)
+            checks.check_waits(scene.course.stalls, scene.course.bound_seconds)
 
-    async def _refuse(self, table: KeptTable) -> None:
+    async def _refuse(self, table: KeptTable, number: int) -> None:
         """Lets a table take inserts and not, in turns, beside all other faults."""
+        await asyncio.sleep(number * self.scene.course.returns_seconds / 4)
         while self.is_loaded:
             table.refusal = REFUSAL
             await asyncio.sleep(self.scene.course.returns_seconds)

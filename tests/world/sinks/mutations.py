@@ -196,6 +196,38 @@ class NeverDropped(dict[TopicPartition, HeldPartition]):
         super().__setitem__(place, partition)
 
 
+class KeepsBlocks(PartitionProgress[RecordSlice]):
+    """Has blocks that seem to take no memory."""
+
+    def block_bytes(self, table: str) -> int:
+        return 0
+
+
+class BlocksStay(dict[TopicPartition, HeldPartition]):
+    """Partitions in which blocks that stand still keep their memory."""
+
+    def __setitem__(self, place: TopicPartition, partition: HeldPartition) -> None:
+        partition.progress.__class__ = KeepsBlocks
+        super().__setitem__(place, partition)
+
+
+class ForgetsBlocks(PartitionProgress[RecordSlice]):
+    """Takes blocks that leave the memory for stored."""
+
+    def leave(self, table: str, offset: int | None = None) -> None:
+        super().leave(table, offset)
+        if table in self.in_flight:
+            self.loaded(table)
+
+
+class BlocksForgotten(dict[TopicPartition, HeldPartition]):
+    """Partitions that take blocks for stored once they are in memory no more."""
+
+    def __setitem__(self, place: TopicPartition, partition: HeldPartition) -> None:
+        partition.progress.__class__ = ForgetsBlocks
+        super().__setitem__(place, partition)
+
+
 class LooksNot(ShardStore):
     """Inserts doubtful blocks as if the table had been looked at, and had none of their rows."""
 
@@ -339,19 +371,41 @@ LEFT_OUT = Course(
 """Course of commits whose intents have no marker, beside dead letters that have one."""
 COMMITS = Course(seconds=40.0, shard=(2, 0), only=("lose answers",))
 """Course in which commits of parts get no answer, and half of them are not made."""
-STALL = Course(seconds=60.0, stalls="delays", bound_seconds=12.0)
+STALL = Course(seconds=60.0, stalls=("delays",), bound_seconds=12.0)
 """Course in which nothing fails, and a table takes no inserts."""
 CROWDED = replace(STALL, seconds=45.0, block_mib=0.01, bound_seconds=20.0)
 """The same with partitions that a table fills that stands still."""
+MANY = replace(
+    CROWDED,
+    partitions=1,
+    topics=("orders",),
+    tables={"flights": 16, "delays": 20, "gates": 20, "crews": 20, "fares": 20},
+    stalls=("delays", "gates", "crews", "fares"),
+    block_seconds=4.5,
+    filling=1500,
+    bound_seconds=25.0,
+)
+"""The same with more such tables than a partition has room for blocks."""
 RETURNS = Course(
     seconds=90.0,
     fault_seconds=8.0,
-    stalls="delays",
+    stalls=("delays",),
     returns_seconds=16.0,
     block_mib=0.01,
     only=("kill a loader soon", "strike at an intent", "stop a loader"),
 )
 """Course in which a table that filled its partitions takes inserts again; loaders are struck."""
+MANY_RETURNS = replace(
+    MANY,
+    loaders=2,
+    seconds=60.0,
+    fault_seconds=10.0,
+    returns_seconds=14.0,
+    filling=1200,
+    only=RETURNS.only,
+    bound_seconds=math.inf,
+)
+"""Course in which many tables that filled their partitions take inserts again, one by one."""
 
 CUT = Course(
     partitions=2,
@@ -412,6 +466,15 @@ OF_CROWDS = (
 )
 OF_RETURNS = (
     Mutation(45, "dropped records are not read again", Makers(partitions=NeverReadAgain), RETURNS),
+)
+OF_MANY = (Mutation(45, "blocks of stalled tables stay", Makers(partitions=BlocksStay), MANY),)
+OF_MANY_RETURNS = (
+    Mutation(
+        45,
+        "blocks that were left are taken for stored",
+        Makers(partitions=BlocksForgotten),
+        MANY_RETURNS,
+    ),
 )
 OF_LETTERS = (
     Mutation(57, "letters have the times of records", Makers(effects=letters.KeepsTimes), LETTERS),

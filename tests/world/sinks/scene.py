@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from aggregator.intents.intent import Intent
 from aggregator.loader.assembly import MAKERS, Makers
@@ -39,10 +41,13 @@ class Course:
         fault_seconds: mean time between two faults.
         only: names of the faults that are dealt; empty: some of all, by the dice.
         shard: numbers of replicas and of the quorum; None: by the dice.
-        stalls: table that takes no inserts while there is load; then nothing else fails, unless it
-            returns.
-        returns_seconds: time after which that table takes inserts again, and then no more; 0: none.
+        tables: of the feed, with their shares of the records; None: the usual ones.
+        stalls: tables that take no inserts while there is load; then nothing else fails, unless
+            they return.
+        returns_seconds: time after which these take inserts again, and then no more; 0: none.
         block_mib: size of blocks, None: that of the product. Small ones soon fill a partition.
+        block_seconds: age at which blocks are sealed; None: soon.
+        filling: characters by which each row is longer.
         bound_seconds: time within which each record of the other tables is stored.
         letters: records become dead letters of every shape, and their topic does not take all.
         driving: driver that looks for partitions again and again; None: the first look is the only
@@ -59,9 +64,12 @@ class Course:
     fault_seconds: float = 2.5
     only: tuple[str, ...] = ()
     shard: tuple[int, int] | None = None
-    stalls: str = ""
+    tables: Mapping[str, int] | None = None
+    stalls: tuple[str, ...] = ()
     returns_seconds: float = 0.0
     block_mib: float | None = None
+    block_seconds: float | None = None
+    filling: int = 0
     bound_seconds: float = math.inf
     letters: bool = False
     driving: Driving | None = None
@@ -111,6 +119,8 @@ class Scene(FeedScene[Feeding]):
         super().__init__(loop, seed, course, makers)
         drawn = self.dice.choice(SHARDS)
         replicas, quorum = course.shard or drawn
+        options: dict[str, Any] = {"block_mib": course.block_mib}
+        options |= {"block_seconds": course.block_seconds, "tables": course.tables}
         self.feeding = Feeding(
             self.world,
             course.topics,
@@ -120,13 +130,15 @@ class Scene(FeedScene[Feeding]):
             quorum,
             WINDOW_SECONDS,
             course.accepting is not None,
-            **({} if course.block_mib is None else {"block_mib": course.block_mib}),
+            **{name: value for name, value in options.items() if value is not None},
         )
         make_sender = LetterSender if course.letters else FeedSender
         self.senders = [
             make_sender(self.feeding.cluster, place, random.Random(self.dice.random()))
             for place in self.feeding.places
         ]
+        for sender in self.senders:
+            sender.weights, sender.filling = course.tables or sender.weights, course.filling
         self.checks: StepChecks | None = None
         if course.clocks:
             self.feeding.clock_dice = random.Random(f"{seed} clocks")

@@ -253,6 +253,8 @@ class Server:
                     raise EOFError
                 data += received
         await self.step()
+        if not data:
+            return "end of stream"
         if table.is_full:
             raise ServerException("Too many parts (300). Merges are slower than inserts", 252)
         block_id = asked.settings.get(TOKEN) or hashlib.sha256(data).hexdigest()

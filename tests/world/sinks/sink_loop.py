@@ -16,7 +16,7 @@ class SinkLoop(VirtualLoop):
 
     waiting = frozenset(
         [
-            *("insert", "look", "moment", "most_parts", "schemas"),
+            *("insert", "insert_nothing", "look", "moment", "most_parts", "schemas"),
             *("_in_tables", "has_any", "check_names"),
         ]
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from aggregator.intents.intent import Intent
 from balancer.plan import TopicPartition
@@ -143,12 +143,12 @@ class StepChecks(Observer):
         if RecordPlace(*place, offset) not in self.letters.sent:
             self._wrong(place, f"{offset} has no dead letter, and is named (42): {intent}")
 
-    def check_waits(self, stalled: str, bound_seconds: float) -> None:
-        """Checks that no record of another table than the stalled one waits for long (45)."""
+    def check_waits(self, stalled: Collection[str], bound_seconds: float) -> None:
+        """Checks that no record of another table than the stalled ones waits for long (45)."""
         before = self._loop.time() - bound_seconds
         for place, seen_at in self.source.seen_at.items():
             for offset, record in self.source.between(place, self._settled[place], 1 << 60):
-                is_late = record.table != stalled and seen_at[offset] < before
+                is_late = record.table not in stalled and seen_at[offset] < before
                 if is_late and not self.is_settled(place, offset, record):
                     self._wrong(place, f"{offset} waits for {bound_seconds} s (45): {record}")
                     return
