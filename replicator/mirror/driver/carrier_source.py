@@ -21,7 +21,7 @@ from replicator.spark.epoch_source import EpochTask
 from replicator.spark.posted_tasks import PostedTasks
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 
-# The modules of carriers take a second to import: workers alone import them (decision 0081).
+# The modules of carriers take a second to import, and the driver needs none (decision 0081).
 if TYPE_CHECKING:
     import pyarrow as pa
 
