@@ -17,7 +17,7 @@ from aggregator.store.identifier import quoted
 from aggregator.store.replica import Replica
 from aggregator.store.schema_reader import TableFacts, as_text, read_tables
 from aggregator.store.shard_store import DRIVER_ERRORS, ShardStore
-from aggregator.tables.table_schema import INCARNATION
+from aggregator.tables.table_schema import INCARNATION, TableSchema
 from balancer.plan import TopicPartition
 from replicator.runtime.error_text import error_text
 
@@ -150,7 +150,7 @@ def _look(
                         quoted(store.database, name),
                         cluster,
                         [name] if is_by_topic else topics,
-                        columns={column.name for column in facts.schema.columns},
+                        schema=facts.schema,
                         rows=rows.get(name, 0),
                         engine=as_text(engines.get(name, "")),
                     )
@@ -167,23 +167,29 @@ def _sight(
     cluster: str,
     topics: Sequence[str],
     *,
-    columns: Collection[str],
+    schema: TableSchema,
     rows: int,
     engine: str,
 ) -> TableSight:
-    lacking = sorted(COORDINATES.difference(columns))
-    if lacking:
+    types = {column.name: column.type for column in schema.columns}
+    if lacking := sorted(COORDINATES - types.keys()):
         return TableSight(f"lacks {', '.join(lacking)}")
+    # Another application's, perhaps: what it cannot compare would fail the look at all tables.
+    if others := [name for name in ("_offset", "_partition") if "Int" not in types[name]]:
+        return TableSight(f"has {others[0]} as {types[others[0]]}")
     is_counted = "MergeTree" in engine
     if is_counted and not rows:
         return TableSight("is empty")
     by_log: dict[TopicPartition, dict[int, int]] = {}
-    query = ENDS_BY_LOG if INCARNATION in columns else ENDS
+    # A column of another type is no name of a log.
+    query = ENDS_BY_LOG if schema.has_incarnations else ENDS
     query = query.format(table=table.replace("%", "%%"))
     for begin in range(0, len(topics), TOPICS_PER_QUERY):
         some = tuple(topics[begin : begin + TOPICS_PER_QUERY])
         for row in client.execute(query, {"cluster": cluster, "topics": some}):
             topic, partition, end, *log = row
+            if end is None or partition is None:
+                continue  # rows of others, whose coordinates are NULL
             by_log.setdefault(TopicPartition(topic, partition), {})[log[0] if log else 0] = end
     ends = {place: max(each.values()) for place, each in by_log.items()}
     if not is_counted:

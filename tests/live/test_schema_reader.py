@@ -7,10 +7,12 @@ import pytest
 from aggregator.formats import json_documents
 from aggregator.store.schema_reader import read_schemas, read_tables
 from aggregator.store.server_features import read_features
+from aggregator.store.stored_offsets import stored_in_shard
 from aggregator.tables.column_default import is_left_to_server
 from aggregator.tables.table_schema import Column, changed_tables
+from balancer.plan import TopicPartition
 from tests.aggregator.formats.slices import slice_of
-from tests.live.stored import COLUMNS
+from tests.live.stored import COLUMNS, store_of
 
 pytestmark = pytest.mark.stores
 
@@ -106,6 +108,36 @@ def test_a_table_with_bytes_that_are_no_utf_8_stops_no_other_one(client, clickho
     assert changed_tables(*[{name: it.schema for name, it in tables.items()}] * 2) == 0
     decoded = json_documents.decode([slice_of([b'{"a": 1, "b": "x"}', b'{"a": 2}'])], schema)
     assert decoded.dead == () and decoded.columns["b"].to_pylist() == [b"x", None]
+
+
+def test_tables_of_others_leave_what_is_stored_of_a_partition_known(
+    client, clickhouse_database, shared_clickhouse, tmp_path
+):
+    """A table with `_incarnation` as a text, or NULL as an offset, ended the driver."""
+    for name, offset, log in [
+        ("flights", "UInt64", "UInt64"),
+        ("named", "UInt64", "String"),
+        ("optional", "Nullable(UInt64)", "Nullable(UInt64)"),
+        ("texts", "String", "UInt64"),
+    ]:
+        client.execute(
+            f"CREATE TABLE {name} (_cluster String, _topic String, _partition UInt32, "
+            f"_offset {offset}, _row UInt32, _incarnation {log}) ENGINE = MergeTree ORDER BY _row"
+        )
+        client.execute(
+            f"INSERT INTO {name} SELECT 'c', 't', 0, {'NULL' if 'N' in offset else '7'}, 0, "
+            f"{'NULL' if 'N' in log else '0'}"
+        )
+    address = shared_clickhouse.address().removesuffix("/default")
+    store = store_of([address], clickhouse_database, tmp_path)
+    place = TopicPartition("t", 0)
+    try:
+        found = stored_in_shard(store, "c", [place], is_by_topic=False)[place]
+    finally:
+        store.close()
+    assert (found.next_offset, found.is_passing) == (8, False)
+    assert found.tables == {"flights": {0: 8}, "named": {0: 8}}
+    assert found.doubt == "table texts has _offset as String"
 
 
 def test_the_features_of_a_server_are_found_by_asking(client):
