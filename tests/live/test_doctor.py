@@ -67,6 +67,14 @@ def test_a_sound_installation_has_no_diagnosis_and_what_is_spoiled_is_named(
     admin.incremental_alter_configs([resource])[resource].result(30)
     with replicated_database.client(0) as client:
         client.execute(f"INSERT INTO {feed.topic} SELECT * FROM {feed.topic} WHERE _offset < 5")
+        # Tables of others: what cannot be asked of them keeps no other from being looked at.
+        client.execute("CREATE TABLE a_part (_offset UInt64) ENGINE = MergeTree ORDER BY _offset")
+        client.execute(
+            "CREATE TABLE a_null (_cluster Nullable(String), _topic Nullable(String), "
+            "_partition UInt32, _offset UInt64, _row UInt32) ENGINE = MergeTree ORDER BY _offset"
+        )
+        client.execute("INSERT INTO a_null SELECT NULL, NULL, 0, 0, 0")
+        client.execute("INSERT INTO a_null SELECT 'c', 't', 0, 0, 0")
     code, found = examined(feed)
     assert code == ExitCode.DIFFERENT
     assert "5 rows too many, offsets 0 to 4" in found["doubled coordinates"]

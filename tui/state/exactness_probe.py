@@ -217,7 +217,8 @@ class ExactnessProbe:
             for name, facts in sorted(read_tables(client, database).items()):
                 if facts.schema.coordinates:
                     yield from exactness.engine(f"{database}.{name}", facts.kind)
-                if facts.schema.coordinates and not facts.kind.is_view:
+                # Without all of them, nobody can tell which rows are doubled.
+                if facts.schema.has_coordinates and not facts.kind.is_view:
                     where = f"{database}.{name} on {address}"
                     self.say(f"rows of {where}")
                     yield from exactness.doubled(
@@ -321,7 +322,9 @@ def doubled_rows(client: Client, database: str, schema: TableSchema) -> Iterator
     """Yields the partitions of which a table has a row twice. Raises the driver's errors."""
     name = quoted(database, schema.table)
     identity = f"_offset, _row, {INCARNATION}" if schema.has_incarnations else "_offset, _row"
-    for cluster, topic, partition in sorted(client.execute(PARTITIONS.format(table=name))):
+    found = client.execute(PARTITIONS.format(table=name))
+    # Rows of others may have NULL in these columns.
+    for cluster, topic, partition in sorted(row for row in found if None not in row):
         parameters = {"cluster": cluster, "topic": topic, "partition": partition}
         query = DOUBLED.format(table=name.replace("%", "%%"), identity=identity)
         [(count, surplus, first, last)] = client.execute(query, parameters)
