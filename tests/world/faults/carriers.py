@@ -84,6 +84,13 @@ async def kill_all(scene: Scene) -> None:
         await asyncio.sleep(LATE_SECONDS)
 
 
+async def set_clocks(scene: Scene) -> None:
+    """Sets the clocks of some carriers and drivers while they run."""
+    for victim in [*some_of(scene), *(run.process for run in scene.mirroring.drivers())]:
+        victim.clock_ahead = scene.mirroring.make_clock()
+        scene.tell(f"the clock of {victim.name} is set to {victim.clock_ahead:+.1f} s")
+
+
 async def new_epoch(scene: Scene) -> None:
     await scene.plan()
 
@@ -108,6 +115,7 @@ def stop_for(scene: Scene, victim: Process, seconds: float) -> None:
     scene.loop.call_later(seconds, victim.resume)
 
 
+CLOCKS = (Fault("set clocks", set_clocks),)
 FAULTS = (
     Fault("kill a carrier", kill_carrier, 4),
     Fault("stop a carrier", stop_carrier, 3),

@@ -54,6 +54,7 @@ def faults_of(course: Course) -> Sequence[Fault[Scene]]:
             *balancers.BALANCERS,
             *balancers.OVERTAKINGS,
             *topic_configs.CONFIGS,
+            *carriers.CLOCKS,
         )
         by_name = {it.name: it for it in (*FAULTS, *rare)}
         return [replace(by_name[name], weight=1, share=1.0) for name in course.only]

@@ -144,6 +144,21 @@ COURSES: Mapping[str, Course] = {
         only=("require keys", "kill a carrier", "new epoch"),
         keyless_share=0.1,
     ),
+    "mirror_clocks": Course(
+        partitions=2,
+        seconds=30.0,
+        fault_seconds=0.4,
+        only=(
+            "forget producers that are not answered",
+            "set clocks",
+            "kill a carrier",
+        ),
+        forgets=True,
+        old_shares=(0.5,),
+        old_seconds=16.0,
+        clock_seconds=5.0,
+        has_gaps=False,
+    ),
     "mirror_configs": Course(
         partitions=1,
         carriers=1,

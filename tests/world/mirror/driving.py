@@ -223,6 +223,8 @@ class DrivenMirroring(Mirroring):
         self._first_started = asyncio.Event()
         self.make_written: Callable[[], WrittenLog] = WrittenLog
         """Makes the log of written configs that a driver reads."""
+        self.make_clock: Callable[[], float] = lambda: 0.0
+        """Returns the seconds by which the clock of the next process is ahead."""
         self.slots = 8
         """Spark tasks that can run at once."""
         self._terms: list[tuple[Process, Term]] = []
@@ -256,6 +258,7 @@ class DrivenMirroring(Mirroring):
             self._tell,
         )
         self.runs.append(made)
+        made.process.clock_ahead = self.make_clock()
         made.start()
         return made
 
@@ -378,6 +381,7 @@ class DrivenMirroring(Mirroring):
             raise
 
     def _started(self, process: Process, term: Term) -> None:
+        process.clock_ahead = self.make_clock()
         self.carriers.append(process)
         self._first_started.set()
         self._terms.append((process, term))

@@ -42,6 +42,8 @@ class Course:
         only: names of the faults that are dealt; empty: some of all, by the dice.
         forgets: True lets the target forget producers within seconds; None: in some seeds.
         old_shares: shares of batches with old records, of which each source partition has one.
+        old_seconds: age of these records.
+        clock_seconds: most by which the clock of a process is ahead or behind.
         keyless_share: share of the records that have no key.
         has_gaps: False lets the source have neither transactions nor compaction: no record waits
             for an entry that covers a gap.
@@ -63,6 +65,8 @@ class Course:
     only: tuple[str, ...] = ()
     forgets: bool | None = None
     old_shares: tuple[float, ...] = (0.0, 0.0, 0.3)
+    old_seconds: float = 2 * 24 * 3600.0
+    clock_seconds: float = 0.0
     has_gaps: bool = True
     keyless_share: float = 0.0
     has_streams: bool = False
@@ -98,6 +102,10 @@ class Scene:
         self.loads: dict[int, tuple[TopicPartition, ...]] = {}
         """Partitions of each carrier under the last placement."""
         self.mirroring = self._mirroring()
+        if course.clock_seconds:
+            clocks = random.Random(f"{seed} clocks")
+            most = course.clock_seconds
+            self.mirroring.make_clock = lambda: clocks.uniform(-most, most)
         if expires_soon:
             target = self.mirroring.target
             target.producer_expiry_seconds = EXPIRY_SECONDS
@@ -118,6 +126,7 @@ class Scene:
                 place,
                 random.Random(self.dice.random()),
                 old_share=self.dice.choice(course.old_shares),
+                old_ms=int(course.old_seconds * 1000),
                 sparse_share=self.dice.choice([0.0, 0.0, 0.3]) if course.has_gaps else 0.0,
                 transactional_share=0.3 if course.has_gaps else 0.0,
                 keyless_share=course.keyless_share,

@@ -31,7 +31,6 @@ from tests.world.kafka.replica_log import TRANSACTION_COORDINATOR_FENCED
 
 PAUSE_SECONDS_MAX = 40.0
 """Longest pause of a slow load: the end of a history waits for the next record of each sender."""
-OLD_MS = 2 * 24 * 3600 * 1000
 
 
 @dataclass(slots=True)
@@ -42,7 +41,9 @@ class Sender:
     place: TopicPartition
     dice: random.Random
     old_share: float = 0.0
-    """Share of batches with records that are two days old."""
+    """Share of batches with old records."""
+    old_ms: int = 0
+    """Age of these records."""
     sparse_share: float = 0.0
     """Share of batches that compaction has thinned: offsets are missing within them."""
     transactional_share: float = 0.3
@@ -108,7 +109,8 @@ class Sender:
                 self.aborted += len(values)
 
     async def _batch(self, count: int, is_transactional: bool) -> list[bytes]:
-        now = int(time.time() * 1000) - (OLD_MS if self.dice.random() < self.old_share else 0)
+        now = int(time.time() * 1000)
+        now -= self.old_ms if self.dice.random() < self.old_share else 0
         offsets, width = list(range(count)), count
         if self.dice.random() < self.sparse_share:
             width = count + self.dice.randint(1, 20)

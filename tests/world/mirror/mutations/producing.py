@@ -16,6 +16,7 @@ from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.carrier.refusals import Refusal
 from replicator.mirror.carrier.retransmission import Retransmission
 from replicator.mirror.carrier.sender import Sender
+from tests.world.mirror.hasty_expiry import EXPIRY_SECONDS
 from tests.world.mirror.mutations.mutation import Mutation, adapted
 
 
@@ -73,6 +74,10 @@ def _any_times(*_: object) -> None:
     """Sees no loss in other timestamps."""
 
 
+AGREEING_SECONDS = EXPIRY_SECONDS - 1.0
+"""Age up to which the target surely remembers a producer, if its clock is that of the carrier."""
+
+
 MUTATIONS = (
     Mutation(6, "the first batch is not alone", adapted(_never_alone), "expiry"),
     Mutation(
@@ -85,6 +90,12 @@ MUTATIONS = (
         "old batches in doubt are sent again",
         Makers(retransmission=partial(Retransmission, remembered_seconds=inf)),
         "expiry",
+    ),
+    Mutation(
+        30,
+        "the age of batches in doubt leaves no room for clocks",
+        Makers(retransmission=partial(Retransmission, remembered_seconds=AGREEING_SECONDS)),
+        "mirror_clocks",
     ),
     Mutation(
         30,
