@@ -21,6 +21,7 @@ from tests.world.world import World
 F = TypeVar("F", bound=LoadedFeed)
 GOES_ON_SHARE = 0.5
 """Share of the seeds whose last epoch goes on when the faults have ended."""
+LOADER_NUMBER = re.compile(r".*\.(\d+)(~\d+)?$")
 
 
 class FeedChecks(Protocol):
@@ -75,6 +76,15 @@ class FeedScene(Generic[F]):
             for number in range(count)
         ]
 
+    async def plan_one(self, transactional_id: str, places: list[TopicPartition]) -> None:
+        """Begins a new epoch, in which only the loader of an id has partitions."""
+        async with self.lock:
+            await self.feeding.plan()
+            names = [f"{topic}-{number}" for topic, number in places]
+            self.tell(f"plan {self.feeding.plan_version}: {names} for {transactional_id}")
+            number = int(LOADER_NUMBER.sub(r"\1", transactional_id))
+            self._planned = [self.feeding.loader(number, places, self.makers)]
+
     async def end_faults(self) -> None:
         """Begins a last epoch. In half of the seeds the one before goes on, if all its loaders are
         alive: whatever has happened to them, they have to load the rest without a new plan."""
@@ -95,7 +105,7 @@ class FeedScene(Generic[F]):
 
     def holder_of(self, transactional_id: str) -> Process | None:
         """Returns the running loader that has an id; None if it has ended."""
-        number = re.sub(r".*\.(\d+)(~\d+)?$", r"\1", transactional_id)
+        number = LOADER_NUMBER.sub(r"\1", transactional_id)
         mine = [it for it in self.running() if it.name.startswith(f"loader {number} of")]
         return mine[-1] if mine else None
 

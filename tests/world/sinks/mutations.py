@@ -360,10 +360,10 @@ REBUILDS = Course(
 """Course in which servers are rebuilt, and their tables come later."""
 LEFT_OUT = Course(
     topics=("orders",),
-    partitions=3,
-    loaders=2,
-    seconds=40.0,
-    fault_seconds=2.0,
+    partitions=4,
+    loaders=3,
+    seconds=20.0,
+    fault_seconds=1.0,
     shard=(2, 0),
     only=markers.KINDS,
     letters=True,
@@ -453,6 +453,9 @@ OF_SERVERS = (
 )
 OF_COMMITS = (Mutation(41, "uncommitted parts count", _stores(TrustsAnyPart), COMMITS),)
 OF_LEFT_OUT = (
+    Mutation(
+        12, "what is pending is not ended", Makers(fenced_committer=markers.EndsNothing), LEFT_OUT
+    ),
     Mutation(
         42,
         "letters of a lost commit are not looked for",
