@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from aggregator.loader import loss_acceptance
+from aggregator.loader import loss_acceptance, object_forming
 from aggregator.loader.assembly import MAKERS, Makers
 from aggregator.objects import object_progress
 from aggregator.s3 import open_object
@@ -97,12 +97,16 @@ def _limits(course: Course) -> Iterator[None]:
     """Gives loaders the limits of a course: with lower ones a short history has what takes ten
     thousand folders, or minutes."""
     before = object_progress.NAMED_MAX, object_progress.UNTOLD_SECONDS
+    of_forming = object_forming.TAKEN_BYTES, object_forming.LETTERS_BYTES_MAX
     object_progress.NAMED_MAX = course.named_max
     object_progress.UNTOLD_SECONDS = course.untold_seconds
+    object_forming.TAKEN_BYTES = course.taken_bytes
+    object_forming.LETTERS_BYTES_MAX = course.letters_bytes
     try:
         yield
     finally:
         object_progress.NAMED_MAX, object_progress.UNTOLD_SECONDS = before
+        object_forming.TAKEN_BYTES, object_forming.LETTERS_BYTES_MAX = of_forming
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.open_object import OpenObject
 from balancer.plan import TopicPartition
 from replicator.runtime.run_in_thread import run_in_thread
-from tests.world.objects.scene import RESTS, Course
+from tests.world.objects.scene import FULL_OF_LETTERS, RESTS, Course
 from tests.world.objects.server import StoreKind
 from tests.world.sinks import resting
 from tests.world.sinks.loader_faults import FAULTS as OF_LOADERS
@@ -83,6 +83,15 @@ class EndsByClock(ObjectProgress[RecordSlice]):
     def end_by_clock(self, now: float) -> None:
         for draft in self._open():
             draft.ending = Ending.AGE if now - draft.since > 1.0 else None
+
+
+class DropsTheRest(ObjectProgress[RecordSlice]):
+    """Ends an object behind what was taken of it, and forgets what was read behind that."""
+
+    def end_taken(self, name: str, why: Ending) -> None:
+        draft = self._objects[name].drafts[0]
+        draft.cut()
+        draft.ending = why
 
 
 class SealsMore(ObjectProgress[RecordSlice]):
@@ -287,6 +296,14 @@ MUTATIONS = (
     Mutation(42, "objects' letters come behind", Makers(intent_committer=LettersAfter), USUAL),
     Mutation(48, "completed before the intent", Makers(intent_committer=CommitsLater), USUAL),
     Mutation(48, "told before it is complete", Makers(object_forming=TellsBefore), USUAL),
+)
+OF_LETTERS = (
+    Mutation(
+        38,
+        "records behind an object that its letters fill are forgotten",
+        _with(DropsTheRest),
+        FULL_OF_LETTERS,
+    ),
 )
 OF_LOG = (Mutation(39, "the clock ends objects of the log", _with(EndsByClock), BY_LOG),)
 OF_TAKEOVERS = (

@@ -6,6 +6,8 @@ import random
 from dataclasses import dataclass, replace
 
 from aggregator.loader.assembly import MAKERS, Makers
+from aggregator.loader.dead_letters import LETTERS_BYTES_MAX
+from aggregator.loader.object_forming import TAKEN_BYTES
 from aggregator.objects.object_progress import NAMED_MAX, UNTOLD_SECONDS
 from aggregator.restore.restore import Makers as RestoreMakers
 from tests.world.objects.object_feeding import ObjectFeeding
@@ -53,6 +55,8 @@ class Course:
             None: that is not checked.
         file: format of the objects; None: by the dice.
         part_bytes: of uploads; None: about as many as a few records have.
+        taken_bytes: most that an object takes of what was read at once.
+        letters_bytes: of dead letters, with which an object ends.
         poison_share: of records at which the writers of files fail.
         overwrites: with an operator who has objects overwrite what has their names.
         restores: with restores of what the objects have into another topic; None: there are none.
@@ -80,6 +84,8 @@ class Course:
     late_seconds: float | None = None
     file: str | None = None
     part_bytes: int | None = None
+    taken_bytes: int = TAKEN_BYTES
+    letters_bytes: int = LETTERS_BYTES_MAX
     poison_share: float = 0.0
     overwrites: bool = False
     restores: RestoreMakers | None = None
@@ -159,6 +165,20 @@ EPOCHS = Course(
 CLOCKS = replace(EPOCHS, seconds=90.0, clocks=True, only=("short epoch", "kill a loader soon"))
 """The same of loaders whose clocks differ."""
 
+FULL_OF_LETTERS = Course(
+    partitions=2,
+    loaders=2,
+    brokers=1,
+    seconds=30.0,
+    by_log=False,
+    cities=1,
+    only=("new epoch", "kill a loader soon", "strike at an intent"),
+    fault_seconds=4.0,
+    taken_bytes=300,
+    letters_bytes=600,
+)
+"""Course of objects that end where their dead letters fill their memory, amid what was read."""
+
 POISONED = Course(
     partitions=3,
     loaders=2,
@@ -232,7 +252,7 @@ class Scene(FeedScene[ObjectFeeding]):
         )
         self.server = self.feeding.server
         self.feeding.defect = Defect() if course.poison_share else None
-        if course.late_seconds is not None:
+        if course.late_seconds is not None or course.taken_bytes < TAKEN_BYTES:
             # An old object ends with what was read of it: by small fetches they would be many.
             self.feeding.cluster.fetch_bytes_max = 1 << 20
         self.senders = [
