@@ -198,6 +198,7 @@ FAMILIES: Mapping[str, Family] = {
     "sink_recreations": _sinks(of_sinks.RECREATED, of_sinks.OF_RECREATED),
     "sink_clocks": _sinks(of_sinks.CLOCKS, of_sinks.OF_CLOCKS),
     "sink_servers": _sinks(of_sinks.SERVERS, of_sinks.OF_SERVERS),
+    "sink_poison": _sinks(of_sinks.POISONED, of_sinks.OF_POISON),
     "sink_markers": _sinks(of_sinks.LEFT_OUT, of_sinks.OF_LEFT_OUT),
     "sink_commits": _sinks(of_sinks.COMMITS, of_sinks.OF_COMMITS),
     "sink_stalls": _sinks(of_sinks.STALL, of_sinks.OF_STALLS),

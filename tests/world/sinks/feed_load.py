@@ -15,6 +15,8 @@ MANY_TABLES = (*TABLES, "gates", "crews", "fares", "bags")
 HEADER = "table"
 BROKEN = b"{broken"
 """Begin of values that are no JSON."""
+POISON, FATAL = b'{"poison"', b'{"fatal"'
+"""Begins of values at which decoders, and loaders, fail where the course says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +27,13 @@ class ExpectedRows:
         table: that the record names.
         rows: id and name of each row; empty for a dead letter.
         value: of a record that becomes a dead letter.
+        is_fatal: its loader fails at it.
     """
 
     table: str
     rows: tuple[tuple[int, str], ...] = ()
     value: bytes | None = None
+    is_fatal: bool = False
 
     @property
     def is_dead(self) -> bool:
@@ -65,8 +69,10 @@ def wanted(record: Record) -> ExpectedRows:
     """Returns the destination of a record, by a rule of its own."""
     table = dict(record.headers).get(HEADER, b"") or b""
     value = record.value or b""
-    if table.decode() not in MANY_TABLES or value.startswith(BROKEN):
+    if table.decode() not in MANY_TABLES or value.startswith((BROKEN, POISON)):
         return ExpectedRows(table.decode(), value=record.value)
     found = json.loads(value)
     rows = found if isinstance(found, list) else [found]
-    return ExpectedRows(table.decode(), tuple((row["id"], row["name"]) for row in rows))
+    is_fatal = value.startswith(FATAL)
+    expected = tuple((row["id"], row["name"]) for row in rows)
+    return ExpectedRows(table.decode(), expected, is_fatal=is_fatal)

@@ -19,6 +19,7 @@ from tests.world.sinks.client import clickhouse_of
 from tests.world.sinks.feed_load import TABLES
 from tests.world.sinks.keeper import Keeper, KeptTable
 from tests.world.sinks.loaded_feed import CLUSTER, LoadedFeed, NoReports, appliance_of
+from tests.world.sinks.poison import Defect, failing
 from tests.world.sinks.server import Server
 from tests.world.world import World
 
@@ -67,6 +68,8 @@ class Feeding(LoadedFeed):
             for name in (f"ch-{number}" for number in range(1, replicas + 1))
         }
         self.quorum = quorum
+        self.defect: Defect | None = None
+        """Defect of the loaders; None: they load all records."""
         topics = list(topics)
         appliance = appliance_of(
             cluster.bootstrap, _settings(topics, self.servers, quorum) | settings
@@ -78,6 +81,7 @@ class Feeding(LoadedFeed):
         self.world.loop.in_background(self._clean())
 
     def connected(self, makers: Makers) -> Makers:
+        makers = failing(makers, self.defect) if self.defect else makers
         return replace(
             makers,
             shard_tables=partial(makers.shard_tables, make_store=self.make_store),

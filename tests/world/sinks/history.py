@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 
 from aggregator.loader.assembly import MAKERS, Makers
+from replicator.kafka.client.loss import LossKind
+from tests.world.checks.wrong import Wrong
 from tests.world.outcome import Outcome
 from tests.world.replay import WHOLE, Replay, replayed
-from tests.world.sinks import letters, loader_faults, markers, other_logs, resting
+from tests.world.sinks import letters, loader_faults, markers, other_logs, poison, resting
 from tests.world.sinks.end_checks import differences
 from tests.world.sinks.faults import FAULTS, REBUILDS
 from tests.world.sinks.feed_history import FeedHistory
@@ -27,8 +29,11 @@ class History(FeedHistory[Scene]):
     """History of one scene."""
 
     async def before_faults(self) -> None:
-        """Lets tables take no inserts; the others are loaded within the course's bound (45)."""
+        """Lets tables take no inserts; the others are loaded within the course's bound (45). Or
+        watches what becomes of partitions with fatal records, and of the others."""
         scene, checks = self.scene, self.scene.checks
+        if scene.feeding.defect:
+            self._watch = scene.loop.in_background(self._keep_watching())
         if not scene.course.stalls:
             return
         assert checks is not None
@@ -43,6 +48,14 @@ class History(FeedHistory[Scene]):
             await asyncio.sleep(1.0)
             checks.check_waits(scene.course.stalls, scene.course.bound_seconds)
 
+    async def _keep_watching(self) -> None:
+        scene, checks = self.scene, self.scene.checks
+        assert checks is not None
+        while self.is_loaded:
+            if text := poison.flaw(checks, scene.loop.time()):
+                scene.loop.fail(Wrong(text))
+            await asyncio.sleep(1.0)
+
     async def _refuse(self, table: KeptTable, number: int) -> None:
         """Lets a table take inserts and not, in turns, beside all other faults."""
         await asyncio.sleep(number * self.scene.course.returns_seconds / 4)
@@ -55,6 +68,8 @@ class History(FeedHistory[Scene]):
 
     def mend_store(self) -> None:
         feeding = self.scene.feeding
+        if feeding.defect:
+            feeding.defect.is_mended = True
         for server in feeding.servers.values():
             if not server.is_up:
                 server.start()
@@ -71,6 +86,8 @@ class History(FeedHistory[Scene]):
         """Lets partitions go on that are parked for a dead letter."""
         if self.scene.course.accepting:
             await other_logs.accept_losses(self.scene)
+        elif self.scene.feeding.defect:
+            await resting.accept_letters(self.scene, LossKind.LOADER_FAILED)
         elif self.scene.course.driving or self.scene.letters:
             await resting.accept_letters(self.scene)
 

@@ -33,7 +33,7 @@ from aggregator.store.shard_store import ShardStore
 from aggregator.store.shard_view import ShardView
 from balancer.plan import TopicPartition
 from replicator.kafka.client.fenced_committer import FencedCommitter
-from tests.world.sinks import letters, markers, other_logs, resting
+from tests.world.sinks import letters, markers, other_logs, poison, resting
 from tests.world.sinks.accepting import Accepting
 from tests.world.sinks.loaded_feed import Driving
 from tests.world.sinks.mutation import Mutation
@@ -358,6 +358,17 @@ REBUILDS = Course(
     seconds=60.0, fault_seconds=3.0, shard=(3, 2), only=("rebuild a server", "kill a loader")
 )
 """Course in which servers are rebuilt, and their tables come later."""
+POISONED = Course(
+    topics=("orders",),
+    partitions=3,
+    loaders=2,
+    seconds=32.0,
+    shard=(2, 0),
+    only=("new epoch", "kill a loader soon"),
+    fault_seconds=8.0,
+    poison=True,
+)
+"""Course of records at which loaders fail."""
 LEFT_OUT = Course(
     topics=("orders",),
     partitions=4,
@@ -461,6 +472,20 @@ OF_LEFT_OUT = (
         "letters of a lost commit are not looked for",
         Makers(sent_letters=markers.SeesNone),
         LEFT_OUT,
+    ),
+)
+OF_POISON = (
+    Mutation(
+        59,
+        "tables: a failing partition takes its session along",
+        Makers(shard_tables=poison.TakesAllAlong),
+        POISONED,
+    ),
+    Mutation(
+        59,
+        "tables: neighbours of a refused record become letters",
+        Makers(shard_tables=poison.BlamesNeighbours),
+        POISONED,
     ),
 )
 OF_STALLS = (Mutation(45, "flushes are not given up", Makers(partitions=NeverGivenUp), STALL),)

@@ -192,12 +192,12 @@ async def refuse_letters(scene: FeedScene[Any]) -> None:
     await accept_letters(scene)
 
 
-async def accept_letters(scene: FeedScene[Any]) -> None:
-    """Lets partitions go on that are parked for a dead letter."""
+async def accept_letters(scene: FeedScene[Any], kind: LossKind = LossKind.LETTER_REFUSED) -> None:
+    """Lets partitions go on that are parked for a dead letter, or for another kind of loss."""
     parked = [
         place
         for place, found in scene.checks.intents.items()
-        if (loss := found[-1].parked) and loss.kind is LossKind.LETTER_REFUSED
+        if (loss := found[-1].parked) and loss.kind is kind
     ]
     if parked:
         scene.tell(f"{len(parked)} partitions go on")

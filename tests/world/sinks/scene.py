@@ -22,6 +22,7 @@ from tests.world.sinks.letters import Letters, LetterSender
 from tests.world.sinks.loaded_feed import FEED, Driving
 from tests.world.sinks.loader_faults import WINDOW_SECONDS, later
 from tests.world.sinks.log_checks import LogChecks
+from tests.world.sinks.poison import Defect, PoisonSender
 from tests.world.sinks.resting import KINDS as RESTING
 from tests.world.sinks.server import Server
 from tests.world.sinks.sink_loop import SinkLoop
@@ -50,6 +51,7 @@ class Course:
         filling: characters by which each row is longer.
         bound_seconds: time within which each record of the other tables is stored.
         letters: records become dead letters of every shape, and their topic does not take all.
+        poison: loaders fail at some records.
         driving: driver that looks for partitions again and again; None: the first look is the only
             one.
         clocks: loaders and drivers have wall clocks of their own.
@@ -72,6 +74,7 @@ class Course:
     filling: int = 0
     bound_seconds: float = math.inf
     letters: bool = False
+    poison: bool = False
     driving: Driving | None = None
     clocks: bool = False
     accepting: Accepting | None = None
@@ -133,6 +136,8 @@ class Scene(FeedScene[Feeding]):
             **{name: value for name, value in options.items() if value is not None},
         )
         make_sender = LetterSender if course.letters else FeedSender
+        if course.poison:
+            make_sender, self.feeding.defect = PoisonSender, Defect()
         self.senders = [
             make_sender(self.feeding.cluster, place, random.Random(self.dice.random()))
             for place in self.feeding.places

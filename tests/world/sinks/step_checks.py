@@ -17,6 +17,7 @@ from tests.world.sinks.intent_view import IntentView
 from tests.world.sinks.keeper import Identity, Observer, Part
 from tests.world.sinks.letter_view import LetterView, RecordPlace
 from tests.world.sinks.loaded_feed import CLUSTER, FEED
+from tests.world.sinks.poison import explains
 from tests.world.sinks.resting import RestView
 from tests.world.sinks.source_view import SourceView
 from tests.world.virtual_loop import VirtualLoop
@@ -123,7 +124,8 @@ class StepChecks(Observer):
         if self.armed is not None and intent.blocks and intent.custody is Custody.HELD:
             armed, self.armed = self.armed, None
             armed(intent)
-        if intent.parked and not self.rest.explains(intent):
+        is_failing = explains(self, self._feeding.defect, place, intent)
+        if intent.parked and not (is_failing or self.rest.explains(intent)):
             self._wrong(place, f"parked: {intent.parked}")
         for finding in judged([*before, intent]) if before else ():
             self._wrong(place, f"the verifier says: {finding}")
