@@ -232,10 +232,11 @@ def decode(offset: int, metadata: str) -> Intent:
         topic = fields["topic"]
         up_to = fields.get("up_to")
         ahead, open_records, layout = fields.get("read", [None, 0, ""])
+        log = _log(offset, fields.get("log", 0))
         return Intent(
             custody=Custody(fields["custody"]),
             offset=offset,
-            tables=_unpacked(_expanded(fields.get("tables", {})), offset),
+            tables=_unpacked(_expanded(fields.get("tables", {})), offset, log["log_begin"]),
             reference=offset - _int(fields["ref"]),
             count=_int(fields["count"]),
             holes=_int(fields["holes"]),
@@ -249,7 +250,7 @@ def decode(offset: int, metadata: str) -> Intent:
             epoch=_int(fields["epoch"]),
             transactional_id=_text_of(fields["id"]),
             topic_id=UUID(hex=topic) if topic else None,
-            **_log(offset, fields.get("log", 0)),
+            **log,
             leader_epoch=_int(fields["leader"]),
             losses=_int(fields.get("losses", 0)),
             dead_letters=_int(fields.get("dead", 0)),
@@ -281,6 +282,8 @@ def _packed(tables: Mapping[str, TableRange], offset: int) -> dict[str, list[Any
 
 
 def _listed(each: TableRange, offset: int) -> list[Any]:
+    if isinstance(each, Manifest):
+        each = each.whole
     begin, length = each.begin - offset, each.end - each.begin
     if each.is_marker:
         return [begin]
@@ -308,8 +311,19 @@ _OF_OBJECTS = (
 _TYPES = (int, int, int, int, int, str, str, str)
 
 
-def _unpacked(packed: Mapping[str, list[Any]], offset: int) -> Mapping[str, TableRange]:
-    return MappingProxyType({name: _range(offset, *listed) for name, listed in packed.items()})
+def _unpacked(
+    packed: Mapping[str, list[Any]], offset: int, log_begin: int
+) -> Mapping[str, TableRange]:
+    found = {name: _range(offset, *listed) for name, listed in packed.items()}
+    return MappingProxyType({name: _left(each, offset, log_begin) for name, each in found.items()})
+
+
+def _left(each: TableRange, offset: int, log_begin: int) -> TableRange:
+    """Returns what accepted losses have left of a sealed range: what is below the committed offset
+    is lost, and what is behind a cut is of another log."""
+    if not isinstance(each, Manifest):
+        return each
+    return each.within(offset, log_begin if each.begin < log_begin else each.end)
 
 
 def _range(offset: int, begin: Any, *more: Any) -> TableRange:
@@ -336,7 +350,7 @@ def _told(offset: int, begin: Any, base: Any, count: Any, digest: Any) -> ToldMa
 
 def _log(offset: int, log: Any) -> dict[str, int]:
     if not isinstance(log, list):
-        return {"incarnation": _int(log)}
+        return {"incarnation": _int(log), "log_begin": 0, "former": 0}
     incarnation, begin, former = log
     return {
         "incarnation": _int(incarnation),

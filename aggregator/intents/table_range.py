@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 
 class KeeperMoment(NamedTuple):
@@ -46,6 +46,10 @@ class TableRange:
     def is_marker(self) -> bool:
         return self.begin == self.end
 
+    def within(self, begin: int, end: int) -> Self:
+        """Returns what a loss leaves of the range, within begin..end-1."""
+        return replace(self, begin=max(self.begin, begin), end=min(self.end, end))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest(TableRange):
@@ -59,6 +63,8 @@ class Manifest(TableRange):
         fingerprint: of the settings that decide the object's bytes and its name.
         token: of the attempt whose upload it is.
         over: ETag of another content of that name, which an operator lets be overwritten.
+        before, behind: offsets that the object has beyond the range at either end, of which a loss
+            left a part once it was sealed. It may be complete, and keeps its name.
     """
 
     left_out: int = 0
@@ -70,6 +76,28 @@ class Manifest(TableRange):
     fingerprint: str = ""
     token: str = ""
     over: str = ""
+    before: int = 0
+    behind: int = 0
+
+    @property
+    def object_begin(self) -> int:
+        """Offset that the object's name has."""
+        return self.begin - self.before
+
+    @property
+    def object_end(self) -> int:
+        """Offset behind the last record that the object may have."""
+        return self.end + self.behind
+
+    @property
+    def whole(self) -> Manifest:
+        """Manifest of the range as it was sealed."""
+        return replace(self, begin=self.object_begin, end=self.object_end, before=0, behind=0)
+
+    def within(self, begin: int, end: int) -> Manifest:
+        left = replace(self, begin=max(self.begin, begin), end=min(self.end, end))
+        beyond = left.begin - self.object_begin, self.object_end - left.end
+        return replace(left, before=beyond[0], behind=beyond[1])
 
     @property
     def written(self) -> int:

@@ -42,6 +42,8 @@ class LogToday:
     Args:
         leader_epoch: of its leader; -1 where it is not known.
         epoch_end: behind the last record of that epoch.
+        read_end: behind the last record of the newest epoch that was read of the partition; -1
+            where it is not known.
     """
 
     topic_id: UUID
@@ -49,6 +51,7 @@ class LogToday:
     end: int
     leader_epoch: int = -1
     epoch_end: int = -1
+    read_end: int = -1
 
 
 def accepted(
@@ -83,11 +86,13 @@ def accepted(
             topic_id=today.topic_id,
             losses=1,
         )
+    intent = _cut_again(intent, today)
     before, offset = intent, _offset(intent, today, restart_at)
     told = _told_behind(intent, today, offset)
     cut = _cut(intent, offset, restart_at)
     tables = _behind(intent, offset, cut)
-    if _is_other_log(intent, today):
+    is_other = _is_other_log(intent, today)
+    if is_other:
         tables = {}
         intent = renamed(intent, opened_at_ms)
     elif cut is not None and max(offset, cut) < intent.sealed_end:
@@ -178,12 +183,24 @@ def _offset(intent: Intent, today: LogToday, restart_at: int | None) -> int:
     return max(intent.offset, loss.end, today.start)
 
 
+def _cut_again(intent: Intent, today: LogToday) -> Intent:
+    """Returns the intent of a partition whose log was cut, perhaps once more since it was parked:
+    by now, it was written anew from the lower offset on."""
+    loss = intent.parked
+    if loss is None or loss.kind is not LossKind.SOURCE_TRUNCATED or today.read_end < 0:
+        return intent
+    return replace(intent, parked=replace(loss, begin=min(loss.begin, today.read_end)))
+
+
 def _epoch(intent: Intent, today: LogToday, offset: int) -> int:
-    """Returns the leader epoch by which a cut is noticed before anything is read."""
+    """Returns the leader epoch by which the next takeover notices a cut: that of the records that
+    were read, if the log may have been cut while the partition was parked."""
     loss = intent.parked
     is_other = _is_other_log(intent, today) or (loss and loss.kind in CUT_BACK)
-    if offset == intent.offset and not is_other and intent.leader_epoch >= 0:
-        return intent.leader_epoch  # the log may have been cut while it was parked
+    if not is_other and intent.leader_epoch >= 0:
+        is_cut = 0 <= today.read_end < max(intent.sealed_end, intent.position or 0)
+        if is_cut or offset <= max(intent.offset, today.read_end):
+            return intent.leader_epoch
     return today.leader_epoch if offset <= today.epoch_end else -1
 
 
@@ -217,7 +234,7 @@ def _behind(intent: Intent, offset: int, cut: int | None) -> dict[str, TableRang
         if cut is not None:
             each = _below(each, cut)
         if each.end > offset:
-            tables[table] = replace(each, begin=max(each.begin, offset))
+            tables[table] = each.within(offset, each.end)
     return tables
 
 
@@ -243,4 +260,4 @@ def _below(block: TableRange, cut: int) -> TableRange:
     """Returns what is left of a range below an offset."""
     if block.begin >= cut:
         return TableRange(cut, cut)
-    return replace(block, end=min(block.end, cut))
+    return block.within(block.begin, cut)

@@ -169,7 +169,10 @@ class _Acceptance:
         leader = self.cluster.leader(*partition)
         epoch = leader.epoch if leader else -1
         epoch_end = await self.cluster.epoch_end(*partition, epoch) if leader else -1
-        today = LogToday(topic.id, start, end, epoch, epoch_end)
+        read_end = -1
+        if intent is not None and intent.leader_epoch >= 0 and intent.topic_id == topic.id:
+            read_end = await self.cluster.epoch_end(*partition, intent.leader_epoch)
+        today = LogToday(topic.id, start, end, epoch, epoch_end, read_end)
         new = accepted(intent, today, free_id, self.restart_at, now_ms)
         if _is_log_unknown(intent) and await run_in_thread(
             self.known.has_any, partition, new.offset, new.incarnation

@@ -347,7 +347,7 @@ class ObjectForming:
         place = partition.partition
         opened = self._open.get((place, name, manifest.begin))
         if opened is None:
-            opened = self._made(partition, name, manifest.begin)
+            opened = self._made(partition, name, manifest.begin, manifest.object_begin)
             opened.keeps_letters = False
             look = partial(self._is_settled, partition, name, manifest, opened)
             if await self._retry.until_done(place, name, look):
@@ -363,8 +363,8 @@ class ObjectForming:
         if not draft.is_taken:
             return
         await self._finish(place, name, opened)
-        # The last records of the range may have been compacted away.
-        kept = {"end": manifest.end, "over": manifest.over}
+        # The last records of the range may have been compacted away. Those behind a cut are gone.
+        kept = {"end": manifest.end, "over": manifest.over, "before": manifest.before}
         again = replace(opened.manifest(draft, manifest.sealed_at_ms), **kept)  # type: ignore[arg-type]
         if again.left_out > manifest.left_out or again.written > manifest.written:
             text = f"{opened.key}: a schema came or went since it was sealed"
@@ -398,9 +398,16 @@ class ObjectForming:
                 await opened.end()
         await self._retry.until_done(place, name, opened.finish)
 
-    def _made(self, partition: ObjectPartition, name: str, begin: int) -> OpenObject:
-        place = partition.partition
-        opened = self.make_object(place, name, begin, partition.intent.incarnation_at(begin))
+    def _made(
+        self, partition: ObjectPartition, name: str, begin: int, named_begin: int | None = None
+    ) -> OpenObject:
+        """Returns a new object of the records from an offset on.
+
+        Args:
+            named_begin: offset in its name, if it was sealed from a lower one on.
+        """
+        place, log = partition.partition, partition.intent.incarnation_at(begin)
+        opened = self.make_object(place, name, begin if named_begin is None else named_begin, log)
         self._open[place, name, begin] = opened
         opened.is_careful = self.partitions[place].is_careful
         return opened

@@ -117,7 +117,8 @@ def taken_objects(
         if taken := taken_object(intent):
             name, manifest = taken
             place = TopicPartition(partition.topic, partition.partition)
-            key = layout.key(place, name, manifest.begin, intent.incarnation_at(manifest.begin))
+            log = intent.incarnation_at(manifest.begin)
+            key = layout.key(place, name, manifest.object_begin, log)
             yield TakenObject(partition, key, manifest, store.head(key))
 
 

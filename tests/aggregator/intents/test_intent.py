@@ -66,13 +66,23 @@ def ranges(draw, offset):
     )
 
 
+def left(table, offset, log_begin):
+    """Returns what losses leave of a sealed object's range."""
+    if not isinstance(table, Manifest):
+        return table
+    return table.within(offset, log_begin if table.begin < log_begin else table.end)
+
+
 @st.composite
 def intents(draw, tables_max=8):
     offset, is_of_tables = draw(offsets), draw(st.booleans())
+    log_begin = draw(offsets)
+    sealed_from = max(0, offset - draw(small))
+    tables = draw(st.dictionaries(names, ranges(sealed_from), max_size=tables_max))
     return Intent(
         custody=draw(st.sampled_from(Custody)),
         offset=offset,
-        tables=draw(st.dictionaries(names, ranges(offset), max_size=tables_max)),
+        tables={name: left(each, offset, log_begin) for name, each in tables.items()},
         reference=draw(offsets),
         count=draw(offsets),
         holes=draw(offsets),
@@ -86,7 +96,7 @@ def intents(draw, tables_max=8):
         transactional_id=draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=40)),
         topic_id=draw(st.none() | st.uuids()),
         incarnation=draw(offsets),
-        log_begin=(log_begin := draw(offsets)),
+        log_begin=log_begin,
         former=draw(offsets) if log_begin else 0,
         leader_epoch=draw(st.integers(-1, 2**31 - 1)),
         losses=draw(st.integers(0, 2**31)),

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from aggregator.intents.intent import Intent
+from aggregator.intents.intent import Intent, decode, encode
 from aggregator.intents.table_range import Manifest, TableRange
 from aggregator.intents.told_markers import ToldMarkers
 from aggregator.loader.accepted_intents import (
@@ -101,6 +101,34 @@ def test_what_was_sealed_below_a_cut_stays_sealed():
         "b": TableRange(120, 120),
         "c": TableRange(130, 130),
     }
+
+
+SEALED = Manifest(100, 150, 50, size_bytes=7, crc32c=9)
+LOSSES = [
+    (Loss(LossKind.SOURCE_TRUNCATED, 130, 400), None, (100, 130)),
+    (Loss(LossKind.RETENTION_PASSED, 100, 120), None, (120, 150)),
+    (Loss(LossKind.SOURCE_CORRUPT, 110, 111), 140, (140, 150)),
+]
+
+
+@pytest.mark.parametrize(("loss", "restart_at", "left"), LOSSES)
+def test_a_sealed_object_keeps_its_name_and_its_end_where_a_loss_leaves_a_part_of_its_range(
+    loss, restart_at, left
+):
+    """It may be complete: under another name its records would be in the bucket twice, and told of
+    as less than it has it could not be restored."""
+    tables = {"x=1": SEALED}
+    before = Intent(
+        custody=Custody.HELD, offset=100, reference=40, transactional_id="loader", tables=tables
+    )
+    found = accepted(before.park(loss), today(start=0), "free", restart_at, opened_at_ms=9)
+    again = decode(*encode(found))
+    for intent in (found, again):
+        each = intent.tables["x=1"]
+        assert (each.begin, each.end) == left
+        assert (each.object_begin, each.object_end) == (100, 150)
+        assert (each.size_bytes, each.crc32c) == (7, 9)
+    assert again == found
 
 
 def test_a_loss_without_an_end_needs_an_offset():
@@ -272,3 +300,28 @@ def test_a_log_that_was_cut_while_it_was_parked_is_compared_by_the_epoch_of_befo
     """Records that were written anew below the offset would be left out by the epoch of today."""
     log = LogToday(OLD, 0, 1000, leader_epoch=6, epoch_end=1000)
     assert accepted(parked(kind, 100, 150), log, "free").leader_epoch == 4
+
+
+@pytest.mark.parametrize(("read_end", "cut"), [(90, 90), (110, 110), (150, 130), (-1, 130)])
+def test_a_log_that_was_cut_again_while_its_partition_was_parked_is_read_from_the_lower_cut(
+    read_end, cut
+):
+    """Records behind the end of what was read are others, in the log of today."""
+    cut_once = parked(LossKind.SOURCE_TRUNCATED, 130, 400, incarnation=7)
+    log = LogToday(OLD, 0, 1000, 6, 1000, read_end=read_end)
+    found = accepted(cut_once, log, "free", opened_at_ms=9)
+    assert found.offset == min(cut, 100)
+    assert (found.incarnation, found.log_begin, found.former) == (9, cut, 7)
+    assert all(each.end <= cut for each in found.tables.values())
+    # A topic of another id has no part of the former log.
+    assert accepted(cut_once, replace(log, topic_id=NEW), "free").offset == 0
+
+
+@pytest.mark.parametrize("kind", [each for each in LossKind if each not in CUTS])
+def test_a_log_that_was_cut_while_its_partition_was_parked_for_something_else_is_noticed(kind):
+    """The takeover compares the log with the epoch of what was read."""
+    log = LogToday(OLD, 0, 1000, 6, 1000, read_end=90)
+    found = accepted(parked(kind, 100, 150), log, "free", 150)
+    assert found.leader_epoch == 4
+    unread = replace(parked(kind, 100, 150), leader_epoch=-1)
+    assert accepted(unread, log, "free", 150).leader_epoch == 6

@@ -17,6 +17,8 @@ from aggregator.loader.object_forming import ObjectForming
 from aggregator.loader.store_retry import UploadLost
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending, Rotation
+from aggregator.objects.told_object import decode
+from aggregator.s3.object_store import Found
 from aggregator.tables.decoded import DeadRecord
 from balancer.plan import TopicPartition
 from replicator.kafka.client.custody import Custody
@@ -32,9 +34,10 @@ class Commits:
     """Takes commits."""
 
     def __init__(self):
-        self.intents = []
+        self.intents, self.told = [], []
 
     async def commit(self, partition, letters=(), told=()):
+        self.told += told
         intent = partition.progress.intent(Custody.HELD, 7, 1, "loader")
         partition.committed(intent, 0.0)
         self.intents.append(intent)
@@ -184,6 +187,38 @@ async def test_a_replay_that_admits_fewer_records_than_were_sealed_parks(
     assert completed == ([] if is_parked else ["a"])
     loss = partition.loss_to_park
     assert (loss is not None and loss.kind is LossKind.OBJECT_SETTINGS) is is_parked
+
+
+async def test_an_object_of_which_a_loss_left_a_part_is_looked_for_by_its_name_and_told_of_whole(
+    forming,
+):
+    """Under another name its records would be in the bucket twice."""
+    part = Manifest(0, 9, 9, size_bytes=9, crc32c=7).within(4, 6)
+    log = {"log_begin": 6, "incarnation": 5}
+    intent = replace(INTENT, offset=4, reference=4, tables={"a": part}, position=4, **log)
+    forming.partitions[PLACE] = partition = held(PLACE, intent, 0)
+    forming.assignment = SimpleNamespace(
+        log_fields="feed=f", feed=SimpleNamespace(name="f"), cluster="east"
+    )
+    forming.store = SimpleNamespace(head=lambda _: Found(9, 7, {}), renew=lambda: None)
+    forming.counts = SimpleNamespace(looked=lambda *_: None, completed=lambda *_: None)
+    forming.tags = SimpleNamespace(add=lambda *_: None)
+    begins = []
+
+    def make(place, name, begin, incarnation):
+        begins.append((begin, incarnation))
+        return SimpleNamespace(key="k", size_bytes=0)
+
+    forming.make_object = make
+    [(name, manifest, draft)] = partition.progress.replays()
+    await forming._replay(partition, name, manifest, draft)
+    assert begins == [(0, 0)]
+    [told] = forming.committer.told
+    found = decode(told.key, told.value)
+    assert (found.begin, found.end, found.incarnation) == (0, 9, 0)
+    # What is behind the cut is read for the next one.
+    partition.progress.add(np.arange(4, 8), 8, {"a": Part((Logged(6, "a"),))}, 0.0)
+    assert [draft.begin for _, draft in partition.progress.writable()] == [6]
 
 
 class Written:

@@ -44,6 +44,12 @@ def test_a_range_without_a_record_for_an_object_is_told_with_no_bytes():
     assert (empty.size_bytes, empty.crc32c) == (0, 0)
 
 
+def test_an_object_is_told_with_all_that_it_has_also_where_a_loss_took_a_part_of_its_range():
+    part = MANIFEST.within(200, 260)
+    assert (part.begin, part.end) == (200, 260)
+    assert ToldObject.of(KEY, "east", PLACE, part, layout="1a2b3c4d", told_at_ms=9) == TOLD
+
+
 def test_an_object_that_an_older_version_told_of_is_of_the_first_log():
     told = json.loads(TOLD.encode())
     assert told.pop("incarnation") == 0

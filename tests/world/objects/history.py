@@ -20,14 +20,15 @@ from replicator.kafka.client.cluster import Fenced
 from replicator.kafka.client.loss import LossKind
 from tests.world.objects.end_checks import differences
 from tests.world.objects.faults import EPOCHS, FAULTS
-from tests.world.objects.losses import LOSSES
+from tests.world.objects.log_checks import LogChecks
+from tests.world.objects.losses import LOSSES, SEALED
 from tests.world.objects.overwriting import keep_overwriting
 from tests.world.objects.scene import Course, ObjectLoop, Scene
 from tests.world.objects.step_checks import FOREIGN
 from tests.world.objects.sweeping import SWEEPING
 from tests.world.outcome import Outcome
 from tests.world.replay import WHOLE, Replay, replayed
-from tests.world.sinks import resting
+from tests.world.sinks import other_logs, resting
 from tests.world.sinks.feed_history import FeedHistory
 from tests.world.sinks.loaded_feed import FEED
 from tests.world.sinks.sink_loop import run
@@ -66,6 +67,8 @@ class History(FeedHistory[Scene]):
 
     def differences(self) -> list[str]:
         assert self.scene.checks is not None
+        if isinstance(self.scene.checks, LogChecks):
+            return self.scene.checks.differences()
         found = differences(self.scene.feeding, self.scene.checks)
         return found + (self.scene.restoring.differences() if self.scene.restoring else [])
 
@@ -73,7 +76,9 @@ class History(FeedHistory[Scene]):
         """Moves the objects of others away, and accepts what partitions are parked for."""
         scene, checks = self.scene, self.scene.checks
         assert checks is not None
-        if scene.course.driving:
+        if scene.course.accepting:
+            await other_logs.accept_losses(scene)
+        elif scene.course.driving:
             await resting.accept_letters(scene)
         for key, stored in list(scene.server.objects.items()):
             if stored.data.startswith(FOREIGN):
@@ -125,7 +130,7 @@ def play(
 ) -> Outcome:
     """Plays the history of a seed; raises Wrong with the history's log."""
     course = course or Course()
-    named = (*SWEEPING, *EPOCHS, *resting.FAULTS) if course.only else ()
+    named = (*SWEEPING, *EPOCHS, *resting.FAULTS, *other_logs.FAULTS, SEALED) if course.only else ()
     faults = (*FAULTS, *(LOSSES if course.loses else ()), *named)
 
     def make(loop: ObjectLoop) -> History:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aggregator.intents.intent import Intent
+from aggregator.intents.table_range import TableRange
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import LossKind
 from tests.replicator.batches.source_batches import Record, decoded
@@ -18,6 +20,8 @@ from tests.world.kafka.log_losses import LossCause, LostRange
 from tests.world.kafka.partition import NOBODY
 from tests.world.objects.log_ranges import LogRanges
 from tests.world.objects.object_load import Destination
+from tests.world.process import Process
+from tests.world.sinks.loader_faults import strike_later
 
 if TYPE_CHECKING:
     from tests.world.objects.object_feeding import ObjectFeeding
@@ -44,6 +48,38 @@ async def delete_unread(scene: Scene) -> None:
         log_losses.delete_unread(scene.feeding.cluster, partition, end)
 
 
+async def delete_sealed(scene: Scene) -> None:
+    """Retention deletes a part of the range of an object that an intent has just named, and its
+    loader is killed: the object may be complete, and nobody has told of it."""
+    delay, part = scene.dice.uniform(0.0, 0.1), scene.dice.random()
+
+    def strike(intent: Intent) -> None:
+        if (victim := scene.holder_of(intent.transactional_id)) is not None:
+            strike_later(scene, delay, partial(delete, intent), victim)
+
+    def delete(intent: Intent, victim: Process) -> None:
+        place, sealed = _sealed_by(scene, intent)
+        partition = scene.feeding.cluster.partition(*place)
+        assert partition is not None
+        end = sealed.begin + int(part * (sealed.end - sealed.begin))
+        victim.kill()
+        if (leader := partition.decided.leader) != NOBODY:
+            end = min(end, partition.logs[leader].high_watermark)
+            scene.tell(f"kill {victim.name}, {place} is deleted before {end}: {sealed}")
+            log_losses.delete_unread(scene.feeding.cluster, partition, end)
+        scene.plan_soon()
+
+    assert scene.checks is not None
+    scene.checks.armed = strike
+
+
+def _sealed_by(scene: Scene, intent: Intent) -> tuple[TopicPartition, TableRange]:
+    """Returns the partition of an intent, and the first object that it names."""
+    assert scene.checks is not None
+    place = next(it for it, seen in scene.checks.intents.items() if intent in seen)
+    return place, min(intent.blocks.values(), key=lambda each: each.begin)
+
+
 async def recreate(scene: Scene) -> None:
     recreate_topic(scene, scene.feeding.cluster, scene.dice.choice(scene.places).topic)
 
@@ -53,6 +89,9 @@ LOSSES = (
     Fault("delete what is not passed", delete_unread, 2),
     Fault("recreate the topic", recreate, 1),
 )
+
+SEALED = Fault("delete a sealed range", delete_sealed, 4)
+"""Dealt only where a course names it."""
 
 # -- checks
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from tests.replicator.batches.source_batches import Record
 from tests.world.mirror.source_load import Sender
 from tests.world.objects.poison import FATAL, POISON
+from tests.world.sinks.letter_view import Content
 from tests.world.virtual_loop import EPOCH
 
 CITIES = ("Rio", "a/b", "München", *(f"city {number}" for number in range(40)))
@@ -45,6 +46,7 @@ class ExpectedRecord:
         folder: encoded partition that it belongs to.
         seen: the record as a reader of the object sees it.
         is_fatal: loaders fail at it until they are mended.
+        content: key and value of the record.
     """
 
     folder: str
@@ -52,6 +54,7 @@ class ExpectedRecord:
     seen: Any
     timestamp_ms: int
     is_fatal: bool = False
+    content: Content = (None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +139,7 @@ class Settings:
             self._seen(record),
             record.timestamp,
             (record.value or b"").startswith(FATAL),
+            (record.key, record.value),
         )
 
     def _folder(self, partition: int, record: Record) -> str:

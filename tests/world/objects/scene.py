@@ -10,12 +10,14 @@ from aggregator.loader.dead_letters import LETTERS_BYTES_MAX
 from aggregator.loader.object_forming import TAKEN_BYTES
 from aggregator.objects.object_progress import NAMED_MAX, UNTOLD_SECONDS
 from aggregator.restore.restore import Makers as RestoreMakers
+from tests.world.objects.log_checks import LogChecks
 from tests.world.objects.object_feeding import ObjectFeeding
 from tests.world.objects.object_load import CITIES, ObjectSender, Settings
 from tests.world.objects.poison import Defect
 from tests.world.objects.restoring import Restoring
 from tests.world.objects.server import Condition, StoreKind
 from tests.world.objects.step_checks import StepChecks
+from tests.world.sinks.accepting import Accepting
 from tests.world.sinks.feed_scene import FeedScene
 from tests.world.sinks.loaded_feed import Driving
 from tests.world.sinks.resting import KINDS as RESTING
@@ -64,6 +66,7 @@ class Course:
         driving: driver that looks for partitions again and again; None: the first look is the only
             one.
         clocks: loaders and drivers have wall clocks of their own.
+        accepting: acceptance of what logs lose, by an operator; None: nobody accepts any.
     """
 
     topics: tuple[str, ...] = ("orders",)
@@ -92,6 +95,7 @@ class Course:
     sweep: type[UploadSweep] = UploadSweep
     driving: Driving | None = None
     clocks: bool = False
+    accepting: Accepting | None = None
 
 
 SWEEPS = Course(
@@ -219,7 +223,7 @@ class ObjectLoop(SinkLoop):
         [
             "_listed",
             *("head", "put", "read_crc32c", "begin", "put_part", "complete", "abort"),
-            *("_uploads_of", "take"),
+            *("_uploads_of", "take", "has_any"),
         ]
     )
 
@@ -279,4 +283,5 @@ class Scene(FeedScene[ObjectFeeding]):
     async def begin(self) -> None:
         """Adopts the partitions, and begins to check."""
         await self.feeding.begin()
-        self.checks = StepChecks(self.loop, self.feeding)
+        make_checks = LogChecks if self.course.accepting else StepChecks
+        self.checks = make_checks(self.loop, self.feeding)

@@ -3,7 +3,7 @@ the verifier's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,8 @@ from aggregator.objects.object_name import ObjectName, parsed
 from aggregator.objects.told_object import ToldObject
 from balancer.plan import TopicPartition
 from replicator.config.object_feed import ObjectFeed
-from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import LossKind
 from tests.aggregator.verifier.judged import judged
-from tests.world.checks.wrong import Wrong
 from tests.world.objects import losses
 from tests.world.objects.log_ranges import LogRanges
 from tests.world.objects.object_feeding import PREFIX, ObjectFeeding
@@ -27,11 +25,9 @@ from tests.world.objects.object_load import Destination, ExpectedRecord
 from tests.world.objects.server import Stored, etag_of
 from tests.world.objects.told_view import ToldView
 from tests.world.sinks.decided_intents import decided_intents
-from tests.world.sinks.intent_view import IntentView
-from tests.world.sinks.letter_view import LetterView, RecordPlace
+from tests.world.sinks.feed_checks import FeedChecks
+from tests.world.sinks.letter_view import RecordPlace
 from tests.world.sinks.loaded_feed import CLUSTER, FEED
-from tests.world.sinks.resting import RestView
-from tests.world.sinks.source_view import SourceView
 from tests.world.virtual_loop import VirtualLoop
 
 FOREIGN = b"of somebody else"
@@ -55,7 +51,7 @@ class Seen:
     content: Sequence[Any]
 
 
-class StepChecks:
+class StepChecks(FeedChecks[ExpectedRecord]):
     """Checks of one feed. Whatever they find ends the history at that moment.
 
     - An object is written only once an intent names its range, size and checksum (48). It holds
@@ -74,29 +70,23 @@ class StepChecks:
     """
 
     def __init__(self, loop: VirtualLoop, feeding: ObjectFeeding) -> None:
-        self._loop, self._feeding, settings = loop, feeding, feeding.settings
-        self._cluster = feeding.cluster
-        self.source: SourceView[ExpectedRecord] = SourceView(
-            feeding.cluster, feeding.places, settings.wanted
-        )
-        self.letters = LetterView(feeding.cluster, FEED, self._letter_again)
+        settings = feeding.settings
+        super().__init__(loop, feeding, settings.wanted)
+        self._feeding = feeding
         self.told_view = ToldView(feeding.cluster, FEED, self._told)
-        self.intents: dict[TopicPartition, list[Intent]] = {it: [] for it in feeding.places}
         self.seen: dict[str, Seen] = {}
         """Objects of the feed by key."""
         self.told: dict[str, ToldObject] = {}
         self.shown: dict[str, set[str]] = {}
         """ETags, by key, of contents that an operator lets be overwritten."""
         self.log_ranges = {place: LogRanges(settings) for place in feeding.places}
-        self.armed: Callable[[Intent], object] | None = None
-        """Called once with the next intent of a loader that names objects."""
-        self._named: dict[tuple[TopicPartition, str, int], list[Manifest]] = {}
+        self._named: dict[tuple[TopicPartition, str, int, int], list[Manifest]] = {}
+        """Manifests by partition, folder, begin and incarnation."""
         self.object_of: dict[TopicPartition, dict[int, str]] = {it: {} for it in feeding.places}
         self._settled = dict.fromkeys(feeding.places, 0)
         assert isinstance(feeding.feed, ObjectFeed)
         self._layout = ObjectLayout(feeding.feed, str(CLUSTER))
-        self.rest = RestView()
-        IntentView(feeding.cluster, FEED, self._intent_seen, self._intent_gone)
+        self._watch_intents()
         feeding.server.written = self._written
 
     def between(
@@ -104,9 +94,6 @@ class StepChecks:
     ) -> list[tuple[int, ExpectedRecord]]:
         """Returns the records with offsets begin..end-1, up to where the log lost some."""
         return self.source.between(place, begin, min(end, losses.intact_to(self._cluster, place)))
-
-    def _wrong(self, place: tuple[str, int], text: str) -> None:
-        self._loop.fail(Wrong(f"{place[0]}-{place[1]}: {text}"))
 
     # -- objects
 
@@ -121,20 +108,28 @@ class StepChecks:
             self._wrong(place, f"{key} had {len(before.data)} other bytes (48, 51)")
         if before is not None and not is_given_up:
             return
-        named = self._named.get((place, name.encoded_partition, name.begin), [])
+        about = place, name.encoded_partition, name.begin, name.incarnation
+        named = self._named.get(about, [])
         identity = len(stored.data), crc32c(stored.data)
         manifest = next((it for it in named if (it.size_bytes, it.crc32c) == identity), None)
         if manifest is None:
             manifest = self._decided(place, name, identity)
         if manifest is None:
             self._wrong(place, f"{key} is written, and no intent names it (48)")
-        elif manifest.end > losses.intact_to(self._cluster, place):
+        else:
+            self._take(place, name, manifest, stored)
+
+    def _take(
+        self, place: TopicPartition, name: ObjectName, manifest: Manifest, stored: Stored
+    ) -> None:
+        """Takes in an object that an intent names."""
+        if manifest.end > losses.intact_to(self._cluster, place):
             # Sealed before the log lost records, and completed behind that.
             folder, begin, end = name.encoded_partition, manifest.begin, manifest.end
             for offset, record in self.between(place, begin, end):
                 if record.folder == folder:
-                    self.object_of[place].setdefault(offset, key)
-            self.seen[key] = Seen(place, folder, begin, end, manifest.records, ())
+                    self.object_of[place].setdefault(offset, name.key)
+            self.seen[name.key] = Seen(place, folder, begin, end, manifest.records, ())
         else:
             self._check_content(place, name, manifest, stored)
 
@@ -169,22 +164,22 @@ class StepChecks:
         self, place: TopicPartition, name: ObjectName, identity: tuple[int, int]
     ) -> Manifest | None:
         """Returns the manifest of an object, if the commit of its intent is decided."""
-        intents = decided_intents(self._cluster, FEED)
-        tables = (intent.tables for found, intent in intents if found == place)
-        manifests = (each.get(name.encoded_partition) for each in tables)
-        return next(
-            (
-                it
-                for it in manifests
-                if isinstance(it, Manifest)
+        for found, intent in decided_intents(self._cluster, FEED):
+            it = intent.tables.get(name.encoded_partition)
+            if (
+                found == place
+                and isinstance(it, Manifest)
                 and (it.begin, it.size_bytes, it.crc32c) == (name.begin, *identity)
-            ),
-            None,
-        )
+                and intent.incarnation_at(it.begin) == name.incarnation
+            ):
+                return it
+        return None
 
-    def _take_empty(self, place: TopicPartition, folder: str, manifest: Manifest) -> None:
+    def _take_empty(
+        self, place: TopicPartition, folder: str, manifest: Manifest, incarnation: int
+    ) -> None:
         """Notes an object that is never written, as all its records are dead or left out."""
-        key = self._layout.key(place, folder, manifest.begin)
+        key = self._layout.key(place, folder, manifest.begin, incarnation)
         begin, end = manifest.begin, manifest.end
         for offset, record in self.between(place, begin, end):
             if record.folder == folder:
@@ -211,35 +206,11 @@ class StepChecks:
             self._wrong(place, f"{told} is told, and {seen} is there (48)")
         self.told[told.key] = told
 
-    def _letter_again(self, place: RecordPlace) -> None:
-        if place in self.rest.sent_again:
-            self.letters.committed[place] = 1
-            return
-        self._wrong(place[:2], f"{place.offset} is a dead letter twice (42)")
-
     # -- intents
-
-    def _intent_gone(self, place: TopicPartition) -> None:
-        if place not in self.intents:
-            return  # an offset by which a fence has confirmed its coordinator
-        self.rest.gone.add(place)
-        if not self.rest.are_all_away:
-            self._wrong(place, "its intent expires beside a driver that looks (55)")
 
     def _intent_seen(self, place: TopicPartition, intent: Intent) -> None:
         before = self.intents[place][-1:] if place not in self.rest.gone else []
-        self.rest.gone.discard(place)
-        self.intents[place].append(intent)
-        for name, each in intent.tables.items():
-            if isinstance(each, Manifest):
-                named = self._named.setdefault((place, name, each.begin), [])
-                if each not in named:
-                    named.append(each)
-                    if each.is_empty:
-                        self._take_empty(place, name, each)
-        if self.armed is not None and intent.blocks and intent.custody is Custody.HELD:
-            armed, self.armed = self.armed, None
-            armed(intent)
+        self._note(place, intent)
         is_lost = losses.explain(self._cluster, place, intent)
         is_known = is_lost or self._is_taken(intent) or self._is_failing(place, intent)
         if intent.parked and not (is_known or self.rest.explains(intent)):
@@ -259,6 +230,16 @@ class StepChecks:
             for offset, record in self.between(place, each.begin, each.end):
                 if record.folder == name and record.fate is Destination.DEAD:
                     self._check_letter(place, offset, intent)
+
+    def _note_named(self, place: TopicPartition, intent: Intent) -> None:
+        for name, each in intent.tables.items():
+            if isinstance(each, Manifest):
+                log = intent.incarnation_at(each.begin)
+                named = self._named.setdefault((place, name, each.object_begin, log), [])
+                if each not in named:
+                    named.append(each)
+                    if each.is_empty:
+                        self._take_empty(place, name, each, log)
 
     def check_waits(self, bound_seconds: float) -> None:
         """Checks that no record waits longer than this for its object, whoever reads it (60)."""
@@ -296,7 +277,7 @@ class StepChecks:
         """Checks that each partition with a fatal record that was there so long is parked (59)."""
         before = self._loop.time() - seconds
         for place, seen_at in self.source.seen_at.items():
-            fatal = [at for at, it in self.source.records[place].items() if it.is_fatal]
+            fatal = [at for at, it in self.source.today(place).records.items() if it.is_fatal]
             found = self.intents[place][-1].parked
             if fatal and seen_at[min(fatal)] < before and found is None:
                 self._wrong(place, f"is not parked {seconds} s behind {min(fatal)} (59)")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from tests.replicator.batches.source_batches import Record
 from tests.world.mirror.source_load import Sender
+from tests.world.sinks.letter_view import Content
 
 TABLES = ("flights", "delays")
 MANY_TABLES = (*TABLES, "gates", "crews", "fares", "bags")
@@ -26,13 +27,13 @@ class ExpectedRows:
     Args:
         table: that the record names.
         rows: id and name of each row; empty for a dead letter.
-        value: of a record that becomes a dead letter.
+        content: key and value of a record that becomes a dead letter.
         is_fatal: its loader fails at it.
     """
 
     table: str
     rows: tuple[tuple[int, str], ...] = ()
-    value: bytes | None = None
+    content: Content = (None, None)
     is_fatal: bool = False
 
     @property
@@ -70,7 +71,7 @@ def wanted(record: Record) -> ExpectedRows:
     table = dict(record.headers).get(HEADER, b"") or b""
     value = record.value or b""
     if table.decode() not in MANY_TABLES or value.startswith((BROKEN, POISON)):
-        return ExpectedRows(table.decode(), value=record.value)
+        return ExpectedRows(table.decode(), content=(record.key, record.value))
     found = json.loads(value)
     rows = found if isinstance(found, list) else [found]
     is_fatal = value.startswith(FATAL)

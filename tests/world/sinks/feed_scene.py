@@ -7,9 +7,8 @@ import random
 import re
 from collections.abc import Callable
 from contextvars import Context
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from aggregator.intents.intent import Intent
 from aggregator.loader.assembly import MAKERS, Makers
 from balancer.plan import TopicPartition
 from tests.world.kafka.kafka_cluster import KafkaCluster
@@ -22,13 +21,6 @@ F = TypeVar("F", bound=LoadedFeed)
 GOES_ON_SHARE = 0.5
 """Share of the seeds whose last epoch goes on when the faults have ended."""
 LOADER_NUMBER = re.compile(r".*\.(\d+)(~\d+)?$")
-
-
-class FeedChecks(Protocol):
-    """Checks of a feed, as faults see them."""
-
-    armed: Callable[[Intent], object] | None
-    """Called once with the next intent of a loader that names what is not stored yet."""
 
 
 class FeedScene(Generic[F]):

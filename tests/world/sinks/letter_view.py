@@ -14,6 +14,9 @@ from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.kafka.log_batch import Batch
 from tests.world.kafka.partition import Observer, Partition
 
+Content = tuple[bytes | None, bytes | None]
+"""Key and value of a record."""
+
 
 class RecordPlace(NamedTuple):
     """Place of a record.
@@ -41,8 +44,8 @@ class LetterView(Observer):
         self._seen_again = seen_again
         self.sent: dict[RecordPlace, tuple[int, int]] = {}
         """Records with letters on disk, committed or not, and the producer of the last one."""
-        self.values: dict[RecordPlace, bytes | None] = {}
-        """Values of these letters."""
+        self.contents: dict[RecordPlace, Content] = {}
+        """Keys and values of these letters."""
         self.committed: Counter[RecordPlace] = Counter()
         """Number of committed letters of each record."""
         self._any: dict[int, LogReading] = {}
@@ -54,9 +57,9 @@ class LetterView(Observer):
 
     def advanced(self, partition: Partition) -> None:
         for batch in self._any[partition.number].batches():
-            for place, value in _places(batch):
+            for place, content in _places(batch):
                 self.sent[place] = batch.producer_id, batch.producer_epoch
-                self.values[place] = value
+                self.contents[place] = content
         for batch in self._stable[partition.number].batches():
             for place, _ in _places(batch):
                 self.committed[place] += 1
@@ -64,7 +67,7 @@ class LetterView(Observer):
                     self._seen_again(place)
 
 
-def _places(batch: Batch) -> list[tuple[RecordPlace, bytes | None]]:
+def _places(batch: Batch) -> list[tuple[RecordPlace, Content]]:
     found = []
     for record in decoded(batch.data) if not batch.is_marker else ():
         # The record's own may be of any kind.
@@ -79,5 +82,5 @@ def _places(batch: Batch) -> list[tuple[RecordPlace, bytes | None]]:
             int(headers["sluice.offset"]),
             int(headers.get("sluice.incarnation", 0)),
         )
-        found.append((place, record.value))
+        found.append((place, (record.key, record.value)))
     return found

@@ -32,7 +32,7 @@ from tests.world.sinks.feed_load import BROKEN, FeedSender, wanted
 from tests.world.sinks.feed_scene import FeedScene
 from tests.world.sinks.loaded_feed import FEED, LoadedFeed
 from tests.world.sinks.loader_faults import later
-from tests.world.sinks.source_view import SourceView
+from tests.world.sinks.seen_logs import SeenLogs
 
 AHEAD_MS = 2 * 3600 * 1000
 AFTER_MAX_MS = 3600 * 1000
@@ -92,7 +92,7 @@ class Letters:
 
     feeding: LoadedFeed
     topic: LetterTopic = field(init=False)
-    source: SourceView[Record] = field(init=False)
+    source: SeenLogs[Record] = field(init=False)
     counts: Counter[TopicPartition] = field(init=False, default_factory=Counter)
     """Committed letters of each partition."""
     _readings: list[LogReading] = field(init=False, default_factory=list)
@@ -107,14 +107,14 @@ class Letters:
             self._readings.append(LogReading(partition, is_stable=True))
         for broker in cluster.brokers.values():
             broker.handlers[DESCRIBE_CONFIGS] = Retention().describe_configs
-        self.source = SourceView(cluster, self.feeding.places, lambda _, record: record)
+        self.source = SeenLogs(cluster, self.feeding.places, lambda _, record: record)
 
     def wrong_park(self, place: TopicPartition, intent: Intent, now: float) -> str:
         """Returns what is wrong with an intent that is parked for a letter; empty: nothing."""
         loss = intent.parked
         if loss is None or loss.kind is not LossKind.LETTER_REFUSED:
             return ""
-        record = self.source.records[place].get(loss.begin)
+        record = self.source.today(place).records.get(loss.begin)
         if record is None or not wanted(record).is_dead:
             return f"{place}: parked for {loss.begin}, which is no dead letter (57): {record}"
         is_refused = self.topic.is_letterless or now - self.topic.refused_at < PARKED_SECONDS
@@ -130,7 +130,7 @@ class Letters:
                     place = TopicPartition((told[f"{HEADER_PREFIX}topic"] or b"").decode(), number)
                     offset = int(told[f"{HEADER_PREFIX}offset"] or b"")
                     self.counts[place] += 1
-                    if text := difference(self.source.records[place][offset], letter):
+                    if text := difference(self.source.today(place).records[offset], letter):
                         return f"{place}: the letter of {offset} {text} (57)"
         return ""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aggregator.driver.adoption_memory import AdoptionMemory, Remembered
 from aggregator.driver.feed_adoption import FeedAdoption
@@ -24,25 +24,15 @@ from tests.world.faults.fault import Fault
 from tests.world.faults.losses import BATCHES_LOST_MAX
 from tests.world.kafka import log_losses
 from tests.world.kafka.partition import NOBODY
-from tests.world.sinks.feed_scene import until
-from tests.world.sinks.log_checks import LogChecks
+from tests.world.sinks.feed_scene import FeedScene, until
 from tests.world.sinks.resting import drained, is_unsettled, retention, sleep_slowly
-
-if TYPE_CHECKING:
-    from tests.world.sinks.scene import Scene
 
 LOADED_SECONDS = (2.0, 8.0)
 
 
-def _checks(scene: Scene) -> LogChecks:
-    assert isinstance(scene.checks, LogChecks)
-    return scene.checks
-
-
-async def accept_losses(scene: Scene) -> None:
+async def accept_losses(scene: FeedScene[Any]) -> None:
     """Lets the partitions go on that are parked, or whose intent is gone while no driver runs."""
-    checks, accepting = _checks(scene), scene.course.accepting
-    assert accepting is not None
+    checks, accepting = scene.checks, scene.course.accepting
     for place, found in checks.intents.items():
         is_gone = place in checks.rest.gone
         if not (is_gone or found[-1].parked):
@@ -55,12 +45,12 @@ async def accept_losses(scene: Scene) -> None:
         scene.tell(f"{place.topic}-{place.partition} {why}: {intent and intent.parked}")
 
 
-async def cut_log(scene: Scene) -> None:
+async def cut_log(scene: FeedScene[Any]) -> None:
     """Has a replica lead that lacks the last records."""
     _cut(scene)
 
 
-async def cut_beside_dead(scene: Scene) -> None:
+async def cut_beside_dead(scene: FeedScene[Any]) -> None:
     """The same while all loaders are dead: only those that take over can notice it."""
     async with scene.lock:
         for loader in scene.running():
@@ -70,7 +60,7 @@ async def cut_beside_dead(scene: Scene) -> None:
     await scene.plan()
 
 
-def _cut(scene: Scene) -> None:
+def _cut(scene: FeedScene[Any]) -> None:
     cluster, place = scene.feeding.cluster, scene.dice.choice(scene.places)
     partition = cluster.partition(*place)
     assert partition is not None
@@ -83,10 +73,10 @@ def _cut(scene: Scene) -> None:
     kept = min(scene.dice.choice(ends or [log.end]), partition.logs[node].end)
     scene.tell(f"{place.topic}-{place.partition} ended at {log.end}, is cut at {kept}")
     log_losses.elect_unclean(cluster, partition, node, kept)
-    _checks(scene).logs.changed(place, kept)
+    scene.checks.source.changed(place, kept)
 
 
-async def recreate_topic(scene: Scene) -> None:
+async def recreate_topic(scene: FeedScene[Any]) -> None:
     """Deletes a topic and creates it again, beside loaders or while all of them are dead."""
     async with scene.lock:
         if scene.dice.random() < 0.5:
@@ -98,18 +88,18 @@ async def recreate_topic(scene: Scene) -> None:
         await scene.plan()
 
 
-def _recreate(scene: Scene, topic: str) -> None:
+def _recreate(scene: FeedScene[Any], topic: str) -> None:
     scene.tell(f"{topic} is deleted, and created again")
     log_losses.recreate(scene.feeding.cluster, topic)
     for place in scene.places:
         if place.topic == topic:
-            _checks(scene).logs.changed(place, 0)
+            scene.checks.source.changed(place, 0)
 
 
-async def accepted_without_driver(scene: Scene) -> None:
+async def accepted_without_driver(scene: FeedScene[Any]) -> None:
     """A topic is created again and its loss accepted while no driver runs; its new log is loaded,
     and then all rest until intents are gone."""
-    feeding, checks = scene.feeding, _checks(scene)
+    feeding, checks = scene.feeding, scene.checks
     async with scene.lock:
         scene.tell("the driver is dead")
         feeding.drivers[-1].kill()

@@ -122,7 +122,7 @@ def flaw(checks: StepChecks, now: float) -> str:
     empty: none does."""
     before = now - PARKED_SECONDS
     for place, seen_at in checks.source.seen_at.items():
-        fatal = [at for at, it in checks.source.records[place].items() if it.is_fatal]
+        fatal = [at for at, it in checks.source.today(place).records.items() if it.is_fatal]
         seen = checks.intents[place][-1]
         if fatal and seen_at[min(fatal)] < before and seen.parked is None:
             return f"{place} is not parked {PARKED_SECONDS} s behind {min(fatal)} (59): {seen}"

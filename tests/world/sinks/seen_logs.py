@@ -1,5 +1,5 @@
-"""Logs of a partition from outside: each with its committed records, also once a cut or another
-topic of the name has ended it.
+"""Logs of a feed's partitions from outside: each with its committed records, also once a cut or
+another topic of the name has ended it.
 
 A cut leaves the records below it: they are of the same origin in both logs.
 """
@@ -10,7 +10,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from balancer.plan import TopicPartition
 from tests.replicator.batches.source_batches import Record, decoded
@@ -43,8 +43,20 @@ class SeenLog(Generic[W]):
         return self.offsets[bisect_left(self.offsets, begin) : bisect_left(self.offsets, end)]
 
 
+class RecordOfLog(NamedTuple):
+    """A record, in whichever log it came first.
+
+    Args:
+        origin: number of that log.
+    """
+
+    place: TopicPartition
+    origin: int
+    offset: int
+
+
 class SeenLogs(Observer, Generic[W]):
-    """Observer of the partitions of a feed whose topics lose records, or come back.
+    """Observer of the partitions of a feed, whose topics may lose records, or come back.
 
     Args:
         wanted: returns the destination of a record of a partition.
@@ -79,6 +91,11 @@ class SeenLogs(Observer, Generic[W]):
     def offsets(self) -> dict[TopicPartition, list[int]]:
         """Offsets of the records of today's logs."""
         return {place: logs[-1].offsets for place, logs in self.of.items()}
+
+    def between(self, place: TopicPartition, begin: int, end: int) -> list[tuple[int, W]]:
+        """Returns the records of today's log with offsets begin..end-1."""
+        log = self.today(place)
+        return [(offset, log.records[offset]) for offset in log.between(begin, end)]
 
     def end(self, place: TopicPartition) -> int:
         """Returns the offset up to which everything was read."""

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from aggregator.intents.intent import Intent
 from balancer.plan import TopicPartition
-from replicator.kafka.client.custody import Custody
 from tests.aggregator.verifier.judged import judged
-from tests.world.checks.wrong import Wrong
 from tests.world.sinks.decided_intents import decided_intents
+from tests.world.sinks.feed_checks import FeedChecks
 from tests.world.sinks.feed_load import ExpectedRows, wanted
 from tests.world.sinks.feeding import Feeding
-from tests.world.sinks.intent_view import IntentView
 from tests.world.sinks.keeper import Identity, Observer, Part
-from tests.world.sinks.letter_view import LetterView, RecordPlace
+from tests.world.sinks.letter_view import RecordPlace
 from tests.world.sinks.loaded_feed import CLUSTER, FEED
 from tests.world.sinks.poison import explains
-from tests.world.sinks.resting import RestView
-from tests.world.sinks.source_view import SourceView
 from tests.world.virtual_loop import VirtualLoop
 
 BLOCK_NAME = re.compile(
@@ -31,7 +27,7 @@ Block = tuple[str, int, str, int, int, int]
 """Topic, partition, table, begin, end, and incarnation."""
 
 
-class StepChecks(Observer):
+class StepChecks(FeedChecks[ExpectedRows], Observer):
     """Checks of one feed. Whatever they find ends the history at that moment.
 
     - Data of a block are sent only once an intent that names the block is committed (37).
@@ -44,24 +40,13 @@ class StepChecks(Observer):
     """
 
     def __init__(self, loop: VirtualLoop, feeding: Feeding) -> None:
-        self._loop, self._feeding = loop, feeding
+        super().__init__(loop, feeding, lambda _, record: wanted(record))
+        self._feeding = feeding
         self._copies_needed = max(feeding.quorum, 1)
-        self.source = SourceView(feeding.cluster, feeding.places, lambda _, record: wanted(record))
-        self.letters = LetterView(feeding.cluster, FEED, self._letter_again)
-        self.intents: dict[TopicPartition, list[Intent]] = {it: [] for it in feeding.places}
         self._named: set[Block] = set()
         self._settled = dict.fromkeys(feeding.places, 0)
-        self.armed: Callable[[Intent], object] | None = None
-        """Called once with the next intent of a loader that names blocks."""
-        self.rest = RestView()
         self._watch_intents()
         feeding.keeper.observer = self
-
-    def _watch_intents(self) -> None:
-        IntentView(self._feeding.cluster, FEED, self._intent_seen, self._intent_gone)
-
-    def _wrong(self, place: tuple[str, int], text: str) -> None:
-        self._loop.fail(Wrong(f"{place[0]}-{place[1]}: {text}"))
 
     # -- blocks
 
@@ -87,7 +72,7 @@ class StepChecks(Observer):
             place = TopicPartition(identity.topic, identity.partition)
             if identity in self._feeding.keeper.part_of:
                 self._wrong(place, f"{identity} is stored twice, by {part.block_id} (39, 40)")
-            record = self.source.records[place].get(identity.offset)
+            record = self.source.today(place).records.get(identity.offset)
             is_true = (
                 record is not None
                 and record.table == table
@@ -100,30 +85,9 @@ class StepChecks(Observer):
 
     # -- intents
 
-    def _letter_again(self, place: RecordPlace) -> None:
-        if place in self.rest.sent_again:
-            self.letters.committed[place] = 1
-            return
-        self._wrong(place[:2], f"{place.offset} is a dead letter twice (42)")
-
-    def _intent_gone(self, place: TopicPartition) -> None:
-        if place not in self.intents:
-            return  # an offset by which a fence has confirmed its coordinator
-        self.rest.gone.add(place)
-        if not self.rest.are_all_away:
-            self._wrong(place, "its intent expires beside a driver that looks (55)")
-
     def _intent_seen(self, place: TopicPartition, intent: Intent) -> None:
         before = self.intents[place][-1:] if place not in self.rest.gone else []
-        self.rest.gone.discard(place)
-        self.intents[place].append(intent)
-        self._named |= {
-            (*place, table, each.begin, each.end, intent.incarnation_at(each.begin))
-            for table, each in intent.blocks.items()
-        }
-        if self.armed is not None and intent.blocks and intent.custody is Custody.HELD:
-            armed, self.armed = self.armed, None
-            armed(intent)
+        self._note(place, intent)
         is_failing = explains(self, self._feeding.defect, place, intent)
         if intent.parked and not (is_failing or self.rest.explains(intent)):
             self._wrong(place, f"parked: {intent.parked}")
@@ -140,6 +104,12 @@ class StepChecks(Observer):
             for offset, record in self.source.between(place, each.begin, each.end):
                 if record.table == table and record.is_dead:
                     self._check_letter(place, offset, intent)
+
+    def _note_named(self, place: TopicPartition, intent: Intent) -> None:
+        self._named |= {
+            (*place, table, each.begin, each.end, intent.incarnation_at(each.begin))
+            for table, each in intent.blocks.items()
+        }
 
     def _check_letter(self, place: TopicPartition, offset: int, intent: Intent) -> None:
         if RecordPlace(*place, offset) not in self.letters.sent:
