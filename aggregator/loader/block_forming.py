@@ -27,7 +27,7 @@ import numpy as np
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.table_range import KeeperMoment, TableRange
 from aggregator.loader.assignment import LoaderAssignment
-from aggregator.loader.block_loading import TableChanged
+from aggregator.loader.block_loading import BlockRefused, TableChanged
 from aggregator.loader.block_partition import BlockPartition
 from aggregator.loader.column_search import ColumnSearch
 from aggregator.loader.counters import REPLAYS_SKIPPED, ROW_LAG_SECONDS
@@ -86,6 +86,7 @@ class BlockStore(AskedStore, Protocol):
 
         Raises:
             TableChanged: the table has other columns than the block, or is gone.
+            BlockRefused: the server takes no such block.
             CannotBeRecognized: nobody can tell whether the block is stored.
         """
 
@@ -382,7 +383,10 @@ class BlockForming:
             try:
                 await self.store.load(place, formed, is_doubtful=is_doubtful)
                 break
+            except BlockRefused as refused:
+                pause_seconds = refused.pause_seconds
             except TableChanged as changed:
+                pause_seconds = TABLE_MISSING_SECONDS
                 log.warning(
                     "event=table-changed %s %s-%d table=%s: %s",
                     self.assignment.log_fields,
@@ -396,12 +400,14 @@ class BlockForming:
                 )
                 return
             is_doubtful = True
-            # The table may be gone for long: other blocks may have the room until it is back.
+            # It may take long: other blocks may have the room meanwhile.
+            expected = room.size_bytes
             del formed, decoded
             self.room.tell(room, 0)
-            await asyncio.sleep(TABLE_MISSING_SECONDS)
+            await asyncio.sleep(pause_seconds)
             await self.store.schema(place.topic, draft.table, is_fresh=True)
             schema = await self._schema_of_sent(place, draft.table, block)
+            await self.room.taken_again(room, expected)
             schema, decoded = await self._decode(place, draft, schema)
             self.room.tell(room, forms_bytes(decoded, draft.slices))
             if not await self._set_aside(partition, draft, decoded, told):

@@ -62,6 +62,19 @@ class TableChanged(Exception):
         self.problem = problem
 
 
+class BlockRefused(Exception):
+    """Block that the server does not take before an operator acts. Form it again after a pause, and
+    load it as one that may have been sent: its forms need no memory until then.
+
+    Args:
+        pause_seconds: as the retry policy has it.
+    """
+
+    def __init__(self, problem: InsertProblem, pause_seconds: float) -> None:
+        super().__init__(problem.text)
+        self.pause_seconds = pause_seconds
+
+
 @dataclass(eq=False)
 class BlockLoading:
     """Loads blocks into one shard.
@@ -108,7 +121,7 @@ class BlockLoading:
             is_doubtful: the block may have been sent before.
 
         Raises:
-            TableChanged: form the block again.
+            TableChanged, BlockRefused: form the block again.
             CannotBeRecognized: park the partition.
         """
         may_be_stored = is_doubtful or self._is_late(block)
@@ -225,7 +238,7 @@ class BlockLoading:
             yield
 
     async def _after(self, problem: InsertProblem, trouble: _Trouble) -> None:
-        """Waits as long as the problem demands. Raises TableChanged."""
+        """Waits as long as the problem demands. Raises TableChanged, BlockRefused."""
         name, code = trouble.block.name, str(problem.code or "socket")
         self.tally.add(INSERT_ERRORS, name.topic, name.table, code)
         trouble.begin(problem)
@@ -233,8 +246,11 @@ class BlockLoading:
             raise TableChanged(problem)
         if problem.error_class is ErrorClass.HOLD_TABLE:
             await self._hold(trouble.table)
-        else:
-            await asyncio.sleep(self.policy.pause(problem, trouble.failures, random.random()))
+            return
+        pause = self.policy.pause(problem, trouble.failures, random.random())
+        if problem.error_class is ErrorClass.STOP and trouble.block.has_coordinates:
+            raise BlockRefused(problem, pause)
+        await asyncio.sleep(pause)
 
     async def _released(self, table: str) -> None:
         """Waits while the table is held."""

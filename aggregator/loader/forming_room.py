@@ -87,6 +87,27 @@ class FormingRoom:
             size_bytes: as expected. Tell the true size once it is known, and 0 while the block
                 waits without its forms.
         """
+        await self._wait(size_bytes)
+        taken = Taken(size_bytes, monotonic())
+        self._taken.add(taken)
+        try:
+            yield taken
+        finally:
+            self._taken.discard(taken)
+            self._may_exceed = True
+            self._freed.set()
+
+    async def taken_again(self, taken: Taken, size_bytes: int) -> None:
+        """Waits for room for a block that has waited without its forms.
+
+        Args:
+            size_bytes: as expected.
+        """
+        await self._wait(size_bytes)
+        taken.size_bytes, taken.since = size_bytes, monotonic()
+
+    async def _wait(self, size_bytes: int) -> None:
+        """Waits for room."""
         waiting = object()
         self._waiting[waiting] = monotonic()
         try:
@@ -99,14 +120,6 @@ class FormingRoom:
             del self._waiting[waiting]
             self._freed.set()
         self._may_exceed = self.size_bytes + size_bytes <= self.bytes_max
-        taken = Taken(size_bytes, monotonic())
-        self._taken.add(taken)
-        try:
-            yield taken
-        finally:
-            self._taken.discard(taken)
-            self._may_exceed = True
-            self._freed.set()
 
     def _is_behind(self, waiting: object) -> bool:
         """Returns True if an earlier block has waited so long that it goes first.

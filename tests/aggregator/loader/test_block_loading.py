@@ -6,17 +6,20 @@ import asyncio
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from aggregator.loader.block_loading import BlockLoading
+from aggregator.loader.block_loading import BlockLoading, BlockRefused
 from aggregator.loader.pause_watch import PauseWatch
 from aggregator.store.block_name import BlockName
+from aggregator.store.insert_errors import ErrorClass, InsertProblem
 from aggregator.store.outgoing_block import OutgoingBlock
 from aggregator.store.recognition import Decision, Identities, Verdict
 from aggregator.store.retry import RetryPolicy
+from aggregator.store.shard_store import NotStored
 from aggregator.tables.native_block import NativeBlock
 
 PAUSE_SECONDS = 0.3
@@ -88,6 +91,35 @@ async def test_a_loader_that_stood_still_looks_for_its_block_though_its_clock_wa
     loading = BlockLoading(store, policy, asyncio.Semaphore(1), "feed=feed", watch)
     await loading.load(block(**sealed), is_doubtful=False)
     assert store.calls == [first]
+
+
+class Refuses(LookedAt):
+    """Store that refuses inserts twice."""
+
+    def insert(self, *_: Any) -> None:
+        super().insert()
+        if len(self.calls) < 3:
+            raise NotStored(InsertProblem(ErrorClass.STOP, 497, "no right", may_be_stored=False))
+
+
+@pytest.mark.parametrize("has_coordinates", [True, False])
+async def test_a_block_that_is_refused_waits_without_its_forms_if_it_can_be_recognized(
+    has_coordinates,
+):
+    store: Any = Refuses()
+    policy = RetryPolicy(pause_seconds=0.05, pause_seconds_max=0.05)
+    loading = BlockLoading(store, policy, asyncio.Semaphore(1), "feed=feed")
+    refused = replace(block(), has_coordinates=has_coordinates)
+    if has_coordinates:
+        with pytest.raises(BlockRefused, match="no right") as caught:
+            await loading.load(refused, is_doubtful=False)
+        assert 0.025 <= caught.value.pause_seconds <= 0.05 and loading.refuses("hits")
+        await loading.load(refused, is_doubtful=True)
+        assert store.calls == ["insert", "look"]
+    else:
+        await loading.load(refused, is_doubtful=False)
+        assert store.calls == ["insert"] * 3
+    assert not loading.refuses("hits")
 
 
 async def cancelled_load(store: Any) -> asyncio.Task[None]:

@@ -77,6 +77,20 @@ async def test_no_block_goes_beyond_the_room_once_none_is_stored_any_more():
     assert room.has(90, later)
 
 
+async def test_a_block_that_waited_without_its_forms_waits_for_room_again():
+    room = FormingRoom(100)
+    async with room.taken(90) as refused:
+        room.tell(refused, 0)
+        other, _ = await begun(room, 90, asyncio.Event())
+        again = asyncio.create_task(room.taken_again(refused, 90))
+        await asyncio.sleep(0)
+        assert room.size_bytes == 90 and not again.done()
+        other.cancel()
+        async with asyncio.timeout(5):
+            await again
+        assert room.size_bytes == refused.size_bytes == 90
+
+
 async def test_the_room_is_jammed_where_blocks_wait_for_some_that_stand_still():
     room, later = FormingRoom(100), monotonic() + 2 * STANDS_SECONDS
     tasks = [(await begun(room, 200, asyncio.Event()))[0]]
