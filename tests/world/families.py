@@ -224,6 +224,7 @@ FAMILIES: Mapping[str, Family] = {
     "object_poison": _objects(POISONED, poison.mutations(POISONED)),
     "object_clocks": _objects(CLOCKS, folder_mutations.OF_CLOCKS),
     "object_epochs": _objects(EPOCHS, folder_mutations.OF_EPOCHS),
+    "object_letters": _objects(of_objects.LETTERS, of_objects.OF_LETTERS),
     "object_cuts": _objects(log_mutations.CUT, log_mutations.OF_CUT),
     "object_recreations": _objects(log_mutations.RECREATED, log_mutations.OF_RECREATED),
     "object_truncations": _objects(loss_mutations.FEW_KINDS, loss_mutations.MUTATIONS),

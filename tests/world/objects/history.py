@@ -28,7 +28,7 @@ from tests.world.objects.step_checks import FOREIGN
 from tests.world.objects.sweeping import SWEEPING
 from tests.world.outcome import Outcome
 from tests.world.replay import WHOLE, Replay, replayed
-from tests.world.sinks import other_logs, resting
+from tests.world.sinks import letters, other_logs, resting
 from tests.world.sinks.feed_history import FeedHistory
 from tests.world.sinks.loaded_feed import FEED
 from tests.world.sinks.sink_loop import run
@@ -62,6 +62,8 @@ class History(FeedHistory[Scene]):
             assert self.scene.checks is not None
             self.scene.checks.check_parked(PARKED_SECONDS)
             self.scene.feeding.defect.is_mended = True
+        if self.scene.letters:
+            self.scene.letters.topic.limit(letters.LIMITS[-1])
         server = self.scene.server
         server.orders, server.armed, server.is_gone, server.slowness = [], None, False, 1.0
 
@@ -70,6 +72,8 @@ class History(FeedHistory[Scene]):
         if isinstance(self.scene.checks, LogChecks):
             return self.scene.checks.differences()
         found = differences(self.scene.feeding, self.scene.checks)
+        if self.scene.letters:
+            found += self.scene.letters.differences(self.scene.checks.intents)
         return found + (self.scene.restoring.differences() if self.scene.restoring else [])
 
     async def while_waiting(self) -> None:
@@ -78,7 +82,7 @@ class History(FeedHistory[Scene]):
         assert checks is not None
         if scene.course.accepting:
             await other_logs.accept_losses(scene)
-        elif scene.course.driving:
+        elif scene.course.driving or scene.letters:
             await resting.accept_letters(scene)
         for key, stored in list(scene.server.objects.items()):
             if stored.data.startswith(FOREIGN):
@@ -130,7 +134,11 @@ def play(
 ) -> Outcome:
     """Plays the history of a seed; raises Wrong with the history's log."""
     course = course or Course()
-    named = (*SWEEPING, *EPOCHS, *resting.FAULTS, *other_logs.FAULTS, SEALED) if course.only else ()
+    named = (
+        (*SWEEPING, *EPOCHS, *resting.FAULTS, *other_logs.FAULTS, SEALED, *letters.FAULTS)
+        if course.only
+        else ()
+    )
     faults = (*FAULTS, *(LOSSES if course.loses else ()), *named)
 
     def make(loop: ObjectLoop) -> History:

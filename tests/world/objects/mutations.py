@@ -27,9 +27,9 @@ from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.open_object import OpenObject
 from balancer.plan import TopicPartition
 from replicator.runtime.run_in_thread import run_in_thread
-from tests.world.objects.scene import FULL_OF_LETTERS, RESTS, Course
+from tests.world.objects.scene import FULL_OF_LETTERS, LETTERS, RESTS, Course
 from tests.world.objects.server import StoreKind
-from tests.world.sinks import resting
+from tests.world.sinks import letters, resting
 from tests.world.sinks.loader_faults import FAULTS as OF_LOADERS
 from tests.world.sinks.mutation import Mutation
 from tests.world.sinks.mutations import FencesNobody, FormsAnew, LettersAfter, LettersApart
@@ -320,6 +320,22 @@ OF_UPLOADS = (
     Mutation(
         48, "an upload that is gone is believed", Makers(object_forming=BelievesGone), UPLOADS
     ),
+)
+OF_LETTERS = (
+    Mutation(
+        57,
+        "objects: letters have the times of records",
+        Makers(effects=letters.KeepsTimes),
+        LETTERS,
+    ),
+    Mutation(57, "objects: no letter is cut", Makers(effects=letters.CutsNothing), LETTERS),
+    Mutation(
+        57,
+        "objects: letters beyond a batch are left out",
+        Makers(effects=letters.SendsSome),
+        LETTERS,
+    ),
+    Mutation(57, "objects: headers are texts", Makers(effects=letters.GarblesHeaders), LETTERS),
 )
 OF_COMMITS = (
     Mutation(53, "who waits is not told of a failure", Makers(intent_committer=TellsSome), AMID),

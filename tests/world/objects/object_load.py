@@ -18,6 +18,7 @@ from tests.replicator.batches.source_batches import Record
 from tests.world.mirror.source_load import Sender
 from tests.world.objects.poison import FATAL, POISON
 from tests.world.sinks.letter_view import Content
+from tests.world.sinks.letters import lettered
 from tests.world.virtual_loop import EPOCH
 
 CITIES = ("Rio", "a/b", "München", *(f"city {number}" for number in range(40)))
@@ -142,6 +143,10 @@ class Settings:
             (record.key, record.value),
         )
 
+    def is_dead(self, place: tuple[str, int], record: Record) -> bool:
+        """Returns True if a record has to become a dead letter."""
+        return self.wanted(place, record).fate is Destination.DEAD
+
     def _folder(self, partition: int, record: Record) -> str:
         if self.partition_by == "partition":
             return f"partition={partition}"
@@ -190,8 +195,14 @@ class ObjectSender(Sender):
     cities: int = 2
     poison_share: float = 0.0
     """Share of records that a file refuses; a tenth of them are fatal instead."""
+    letters: bool = False
+    """Many records become dead letters, of every shape."""
 
     def _record(self, at: int, now: int) -> Record:
+        made = self._usual(at, now)
+        return lettered(made, self.dice, now) if self.letters else made
+
+    def _usual(self, at: int, now: int) -> Record:
         number, dice = self.sent + at, self.dice
         begin_ms = int(EPOCH * 1000)
         time_ms = begin_ms + (now - begin_ms) * RECORD_TIME_SPEED + at

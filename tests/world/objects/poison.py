@@ -133,6 +133,24 @@ class BlamesNeighbours(OpenObject):
             self.admit = admit
 
 
+class TriesNothing(OpenObject):
+    """Object that writes records untried, also once its file has failed at one."""
+
+    @property  # type: ignore[override]
+    def is_careful(self) -> bool:
+        return False
+
+    @is_careful.setter
+    def is_careful(self, value: bool) -> None:
+        """Does nothing."""
+
+
+def _untried(make: Callable[..., OpenObject], *parts: Any) -> OpenObject:
+    made = make(*parts)
+    made.__class__ = TriesNothing
+    return made
+
+
 def _blaming(make: Callable[..., OpenObject], *parts: Any) -> OpenObject:
     made = make(*parts)
     made.__class__ = BlamesNeighbours
@@ -146,6 +164,12 @@ def mutations(course: Any) -> tuple[Mutation[Any], ...]:
             59,
             "a failing partition takes its session along",
             Makers(object_forming=TakesAllAlong),
+            course,
+        ),
+        Mutation(
+            59,
+            "a refused record fails its object",
+            Makers(object_forming=_opening(ObjectForming, _untried)),
             course,
         ),
         Mutation(

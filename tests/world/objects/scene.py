@@ -19,6 +19,8 @@ from tests.world.objects.server import Condition, StoreKind
 from tests.world.objects.step_checks import StepChecks
 from tests.world.sinks.accepting import Accepting
 from tests.world.sinks.feed_scene import FeedScene
+from tests.world.sinks.letters import KINDS as REFUSING
+from tests.world.sinks.letters import Letters
 from tests.world.sinks.loaded_feed import Driving
 from tests.world.sinks.resting import KINDS as RESTING
 from tests.world.sinks.sink_loop import SinkLoop
@@ -66,6 +68,7 @@ class Course:
         driving: driver that looks for partitions again and again; None: the first look is the only
             one.
         clocks: loaders and drivers have wall clocks of their own.
+        letters: records become dead letters of every shape, and their topic does not take all.
         accepting: acceptance of what logs lose, by an operator; None: nobody accepts any.
     """
 
@@ -95,6 +98,7 @@ class Course:
     sweep: type[UploadSweep] = UploadSweep
     driving: Driving | None = None
     clocks: bool = False
+    letters: bool = False
     accepting: Accepting | None = None
 
 
@@ -215,6 +219,19 @@ RESTS = Course(
 )
 """Course of loaders and drivers that are away for longer than progress is kept."""
 
+LETTERS = Course(
+    partitions=2,
+    loaders=2,
+    seconds=30.0,
+    fault_seconds=1.5,
+    only=(*REFUSING, "strike at a request"),
+    by_log=False,
+    file="json_lines",
+    age_seconds=2.0,
+    letters=True,
+)
+"""Course of dead letters that their topic refuses, or does not take as a whole."""
+
 
 class ObjectLoop(SinkLoop):
     """Loop of a world with a store."""
@@ -267,12 +284,14 @@ class Scene(FeedScene[ObjectFeeding]):
                 sparse_share=0.1,
                 cities=settings.cities,
                 poison_share=course.poison_share,
+                letters=course.letters,
             )
             for place in self.feeding.places
         ]
         self.checks = None
         if course.clocks:
             self.feeding.clock_dice = random.Random(f"{seed} clocks")
+        self.letters = Letters(self.feeding, settings.is_dead) if course.letters else None
         if course.driving:
             self.feeding.drive(course.driving, self.plan_soon)
         self.restoring = Restoring(self) if course.restores else None
@@ -285,3 +304,5 @@ class Scene(FeedScene[ObjectFeeding]):
         await self.feeding.begin()
         make_checks = LogChecks if self.course.accepting else StepChecks
         self.checks = make_checks(self.loop, self.feeding)
+        if self.letters:
+            self.letters.begin()

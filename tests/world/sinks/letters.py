@@ -8,9 +8,11 @@ its limits, and let partitions go on that are parked for a letter.
 from __future__ import annotations
 
 import hashlib
+import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from aggregator.formats.record_headers import encoded_headers
@@ -24,15 +26,18 @@ from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.loss import LossKind
 from tests.replicator.batches.source_batches import Record, decoded
 from tests.world.checks.log_reading import LogReading
+from tests.world.checks.wrong import Wrong
 from tests.world.faults.fault import Fault
 from tests.world.kafka.partition import Partition
 from tests.world.kafka.progress_retention import DESCRIBE_CONFIGS, Retention
 from tests.world.sinks import resting
-from tests.world.sinks.feed_load import BROKEN, FeedSender, wanted
+from tests.world.sinks.feed_load import BROKEN, FeedSender
 from tests.world.sinks.feed_scene import FeedScene
+from tests.world.sinks.intent_view import IntentView
 from tests.world.sinks.loaded_feed import FEED, LoadedFeed
 from tests.world.sinks.loader_faults import later
 from tests.world.sinks.seen_logs import SeenLogs
+from tests.world.virtual_loop import VirtualLoop
 
 AHEAD_MS = 2 * 3600 * 1000
 AFTER_MAX_MS = 3600 * 1000
@@ -60,13 +65,17 @@ class LetterSender(FeedSender):
     """Producer of records many of which become dead letters, of every shape."""
 
     def _record(self, at: int, now: int) -> Record:
-        made, dice = super(LetterSender, self)._record(at, now), self.dice
-        headers = (*made.headers, *dice.sample(HEADERS, dice.randint(0, len(HEADERS))))
-        value = made.value or b""
-        if dice.random() < 0.15:
-            value = BROKEN + value + dice.randbytes(dice.choice(LARGE_BYTES))
-        timestamp = now + AHEAD_MS if dice.random() < 0.2 else now
-        return replace(made, value=value, headers=headers, timestamp=timestamp)
+        return lettered(super(LetterSender, self)._record(at, now), self.dice, now)
+
+
+def lettered(made: Record, dice: random.Random, now: int) -> Record:
+    """Returns a record with other headers, and perhaps a large broken value or a time ahead."""
+    headers = (*made.headers, *dice.sample(HEADERS, dice.randint(0, len(HEADERS))))
+    value = made.value
+    if dice.random() < 0.15:
+        value = BROKEN + (value or b"") + dice.randbytes(dice.choice(LARGE_BYTES))
+    timestamp = now + AHEAD_MS if dice.random() < 0.2 else now
+    return replace(made, value=value, headers=headers, timestamp=timestamp)
 
 
 @dataclass(slots=True)
@@ -88,9 +97,14 @@ class LetterTopic:
 
 @dataclass(slots=True)
 class Letters:
-    """Dead letters of one feed, compared with the records that they are of."""
+    """Dead letters of one feed, compared with the records that they are of.
+
+    Args:
+        is_dead: returns True if a record of a partition has to become one.
+    """
 
     feeding: LoadedFeed
+    is_dead: Callable[[TopicPartition, Record], bool]
     topic: LetterTopic = field(init=False)
     source: SeenLogs[Record] = field(init=False)
     counts: Counter[TopicPartition] = field(init=False, default_factory=Counter)
@@ -108,6 +122,8 @@ class Letters:
         for broker in cluster.brokers.values():
             broker.handlers[DESCRIBE_CONFIGS] = Retention().describe_configs
         self.source = SeenLogs(cluster, self.feeding.places, lambda _, record: record)
+        loop = self.feeding.world.loop
+        IntentView(cluster, FEED, partial(self.check, loop))
 
     def wrong_park(self, place: TopicPartition, intent: Intent, now: float) -> str:
         """Returns what is wrong with an intent that is parked for a letter; empty: nothing."""
@@ -115,10 +131,15 @@ class Letters:
         if loss is None or loss.kind is not LossKind.LETTER_REFUSED:
             return ""
         record = self.source.today(place).records.get(loss.begin)
-        if record is None or not wanted(record).is_dead:
+        if record is None or not self.is_dead(place, record):
             return f"{place}: parked for {loss.begin}, which is no dead letter (57): {record}"
         is_refused = self.topic.is_letterless or now - self.topic.refused_at < PARKED_SECONDS
         return "" if is_refused else f"{place}: parked, while letters are taken (57): {loss}"
+
+    def check(self, loop: VirtualLoop, place: TopicPartition, intent: Intent) -> None:
+        """Checks an intent that is committed, and all letters up to now."""
+        if text := self.new_flaw() or self.wrong_park(place, intent, loop.time()):
+            loop.fail(Wrong(text))
 
     def new_flaw(self) -> str:
         """Reads on; returns how a letter that is new differs from its record; empty: none does."""

@@ -8,18 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aggregator.intents.intent import Intent
 from aggregator.loader.assembly import MAKERS, Makers
 from balancer.plan import TopicPartition
-from tests.world.checks.wrong import Wrong
+from tests.replicator.batches.source_batches import Record
 from tests.world.sinks.accepting import Accepting
-from tests.world.sinks.feed_load import FeedSender
+from tests.world.sinks.feed_load import FeedSender, wanted
 from tests.world.sinks.feed_scene import FeedScene, until
 from tests.world.sinks.feeding import Feeding
-from tests.world.sinks.intent_view import IntentView
 from tests.world.sinks.letters import KINDS as REFUSING
 from tests.world.sinks.letters import Letters, LetterSender
-from tests.world.sinks.loaded_feed import FEED, Driving
+from tests.world.sinks.loaded_feed import Driving
 from tests.world.sinks.loader_faults import WINDOW_SECONDS, later
 from tests.world.sinks.log_checks import LogChecks
 from tests.world.sinks.poison import Defect, PoisonSender
@@ -111,6 +109,11 @@ LETTERS = Course(
 """Course of dead letters that their topic refuses, or does not take as a whole."""
 
 
+def is_dead(_: TopicPartition, record: Record) -> bool:
+    """Returns True if a record has to become a dead letter."""
+    return wanted(record).is_dead
+
+
 class Scene(FeedScene[Feeding]):
     """Scene of one seed.
 
@@ -147,7 +150,7 @@ class Scene(FeedScene[Feeding]):
         self.checks: StepChecks | None = None
         if course.clocks:
             self.feeding.clock_dice = random.Random(f"{seed} clocks")
-        self.letters = Letters(self.feeding) if course.letters else None
+        self.letters = Letters(self.feeding, is_dead) if course.letters else None
         if course.driving:
             self.feeding.drive(course.driving, self.plan_soon)
         loop.at_end.append(self.feeding.kill_all)
@@ -160,13 +163,6 @@ class Scene(FeedScene[Feeding]):
         self.checks = make_checks(self.loop, self.feeding)
         if self.letters:
             self.letters.begin()
-            IntentView(self.feeding.cluster, FEED, self._check_letters)
-
-    def _check_letters(self, place: TopicPartition, intent: Intent) -> None:
-        assert self.letters is not None
-        now = self.loop.time()
-        if text := self.letters.new_flaw() or self.letters.wrong_park(place, intent, now):
-            self.loop.fail(Wrong(text))
 
     async def store_wakes(self) -> None:
         """In half of the rests, has one server tell a part of the rows, as it was rebuilt just
