@@ -169,7 +169,7 @@ class LeftTables:
         if no block of it may begin until then."""
         place, progress = partition.partition, partition.progress
         is_reading = not progress.has_caught_up or bool(progress.replaying)
-        if is_reading and not partition.is_waiting:
+        if partition.is_settling or (is_reading and not partition.is_waiting):
             return False
         self.stalled.has_caught_up(place, now)
         if all((place, table) in self.tasks for table in progress.dropped):

@@ -228,6 +228,20 @@ async def test_nothing_is_read_again_while_a_block_is_under_way_that_may_end(loa
     assert await it.tick() == [] and partition.is_to_reread
 
 
+async def test_a_partition_that_reads_no_more_does_not_begin_anew(loader):
+    it = loader()
+    partition = it.hold(0, TABLES)
+    it.send(partition, *STALLED)
+    it.store.refusing = {*STALLED}
+    await it.tick()
+    it.store.refusing, partition.is_settling = set(), True
+    await it.tick()
+    await it.woken.wait()
+    assert await it.tick() == [partition] and not partition.is_to_reread
+    partition.is_settling = False
+    assert await it.tick() == [] and partition.is_to_reread
+
+
 @pytest.mark.parametrize(("schema", "asks"), [("", False), ("abcd1234", True)])
 async def test_a_table_that_is_gone_is_asked_only_if_a_block_of_it_may_be_stored(
     loader, schema, asks
