@@ -20,6 +20,7 @@ from replicator.kafka.client.cluster import Fenced
 from replicator.kafka.client.loss import LossKind
 from tests.world.objects.end_checks import differences
 from tests.world.objects.faults import EPOCHS, FAULTS
+from tests.world.objects.forgetting import FORGETS
 from tests.world.objects.log_checks import LogChecks
 from tests.world.objects.losses import LOSSES, SEALED
 from tests.world.objects.overwriting import keep_overwriting
@@ -135,7 +136,7 @@ def play(
     """Plays the history of a seed; raises Wrong with the history's log."""
     course = course or Course()
     named = (
-        (*SWEEPING, *EPOCHS, *resting.FAULTS, *other_logs.FAULTS, SEALED, *letters.FAULTS)
+        (*SWEEPING, *FORGETS, *EPOCHS, *resting.FAULTS, *other_logs.FAULTS, SEALED, *letters.FAULTS)
         if course.only
         else ()
     )

@@ -13,7 +13,8 @@ from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.open_object import OpenObject
 from aggregator.s3.upload_sweep import Fate, JudgedUpload
 from replicator.runtime.run_in_thread import run_in_thread
-from tests.world.objects.scene import OVERWRITES, SWEEPS
+from tests.world.objects.forgetting import TellsNobody
+from tests.world.objects.scene import FORGETS, OVERWRITES, SWEEPS
 from tests.world.sinks.mutation import Mutation
 from tui.actions.upload_sweeping import UploadSweep
 
@@ -84,4 +85,12 @@ OF_SWEEPS = tuple(
         ("a sweep reads intents before it lists uploads", ReadsIntentsFirst),
         ("a sweep aborts uploads of others", SweepsEverything),
     )
+)
+OF_FORGETTING = (
+    Mutation(
+        63,
+        "nobody knows what was forgotten",
+        MAKERS,
+        replace(FORGETS, forgetting=TellsNobody),
+    ),
 )

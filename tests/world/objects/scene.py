@@ -10,6 +10,8 @@ from aggregator.loader.dead_letters import LETTERS_BYTES_MAX
 from aggregator.loader.object_forming import TAKEN_BYTES
 from aggregator.objects.object_progress import NAMED_MAX, UNTOLD_SECONDS
 from aggregator.restore.restore import Makers as RestoreMakers
+from tests.world.objects import forgetting
+from tests.world.objects.forgetting import Forgetting
 from tests.world.objects.log_checks import LogChecks
 from tests.world.objects.object_feeding import ObjectFeeding
 from tests.world.objects.object_load import CITIES, ObjectSender, Settings
@@ -65,6 +67,7 @@ class Course:
         overwrites: with an operator who has objects overwrite what has their names.
         restores: with restores of what the objects have into another topic; None: there are none.
         sweep: of operators; a mutation has another one.
+        forgetting: of operators; a mutation has another one.
         driving: driver that looks for partitions again and again; None: the first look is the only
             one.
         clocks: loaders and drivers have wall clocks of their own.
@@ -96,6 +99,7 @@ class Course:
     overwrites: bool = False
     restores: RestoreMakers | None = None
     sweep: type[UploadSweep] = UploadSweep
+    forgetting: type[Forgetting] = Forgetting
     driving: Driving | None = None
     clocks: bool = False
     letters: bool = False
@@ -231,6 +235,10 @@ LETTERS = Course(
     letters=True,
 )
 """Course of dead letters that their topic refuses, or does not take as a whole."""
+
+
+FORGETS = replace(FOLDERS, only=(*FOLDERS.only, forgetting.NAME))
+"""Course of folders beyond those that an intent names, of which objects are forgotten."""
 
 
 class ObjectLoop(SinkLoop):

@@ -12,13 +12,16 @@ from crc32c import crc32c
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import Manifest
 from aggregator.loader.object_layout import ObjectLayout
+from aggregator.objects.forgotten import Forgotten, Removed
 from aggregator.objects.object_name import ObjectName, parsed
 from aggregator.objects.told_object import ToldObject
+from aggregator.s3.object_listing import ToldRecord
 from balancer.plan import TopicPartition
 from replicator.config.object_feed import ObjectFeed
 from replicator.kafka.client.loss import LossKind
 from tests.aggregator.verifier.judged import judged
 from tests.world.objects import losses
+from tests.world.objects.forgetting import ForgottenView
 from tests.world.objects.log_ranges import LogRanges
 from tests.world.objects.object_feeding import PREFIX, ObjectFeeding
 from tests.world.objects.object_load import Destination, ExpectedRecord
@@ -62,6 +65,8 @@ class StepChecks(FeedChecks[ExpectedRecord]):
       letters, or left out (38, 39); the same holds below each range that it names for an encoded
       partition.
     - The reading position is the reference, and all records and holes behind it.
+    - Manifests are removed only of objects that are gone and passed, and that are known as
+      forgotten (63).
     - Objects are told of once, and only when they are there (48).
     - Dead letters of an object that an intent names are on disk when the intent is committed, and
       none is committed twice (42).
@@ -77,6 +82,7 @@ class StepChecks(FeedChecks[ExpectedRecord]):
         self.seen: dict[str, Seen] = {}
         """Objects of the feed by key."""
         self.told: dict[str, ToldObject] = {}
+        self.forgotten = ForgottenView()
         self.shown: dict[str, set[str]] = {}
         """ETags, by key, of contents that an operator lets be overwritten."""
         self.log_ranges = {place: LogRanges(settings) for place in feeding.places}
@@ -195,7 +201,23 @@ class StepChecks(FeedChecks[ExpectedRecord]):
 
     # -- what is told
 
-    def _told(self, told: ToldObject) -> None:
+    def _told(self, record: ToldRecord) -> None:
+        match record:
+            case Forgotten(log):
+                self.forgotten.of[log] = record
+            case Removed(key):
+                self._removed(key)
+            case ToldObject():
+                self._told_object(record)
+
+    def _removed(self, key: str) -> None:
+        told = self.told.get(key)
+        place = TopicPartition(told.topic, told.partition) if told else self._feeding.places[0]
+        is_there, seen = key in self._feeding.server.objects, self.intents[place]
+        if text := self.forgotten.flaw(told, is_there, seen[-1] if seen else None):
+            self._wrong(place, f"the manifest of {key} {text} (63)")
+
+    def _told_object(self, told: ToldObject) -> None:
         place = TopicPartition(told.topic, told.partition)
         seen = self.seen.get(told.key)
         if told.key in self.told:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aggregator.objects.told_object import ToldObject, decode
+from aggregator.objects.forgotten import decoded as told_of
+from aggregator.objects.told_object import ToldObject
+from aggregator.s3.object_listing import ToldRecord
 from replicator.config.names import objects_topic
 from tests.replicator.batches.source_batches import decoded
 from tests.world.checks.log_reading import LogReading
@@ -17,11 +19,11 @@ class ToldView(Observer):
     """Observer of the topic of a feed's objects.
 
     Args:
-        seen: called with each object that is told of once the transaction is committed.
+        seen: called with what each record says, once its transaction is committed.
     """
 
     def __init__(
-        self, cluster: KafkaCluster, feed: str, seen: Callable[[ToldObject], object]
+        self, cluster: KafkaCluster, feed: str, seen: Callable[[ToldRecord], object]
     ) -> None:
         self._seen = seen
         self.sent: set[str] = set()
@@ -35,13 +37,13 @@ class ToldView(Observer):
 
     def advanced(self, partition: Partition) -> None:
         for batch in self._any[partition.number].batches():
-            self.sent |= {each.key for each in _told(batch)}
+            self.sent |= {it.key for it in _told(batch) if isinstance(it, ToldObject)}
         for batch in self._stable[partition.number].batches():
             for each in _told(batch):
                 self._seen(each)
 
 
-def _told(batch: Batch) -> list[ToldObject]:
+def _told(batch: Batch) -> list[ToldRecord]:
     if batch.is_marker:
         return []
-    return [decode(record.key or b"", record.value or b"") for record in decoded(batch.data)]
+    return [told_of(record.key or b"", record.value) for record in decoded(batch.data)]
