@@ -147,12 +147,12 @@ class LogChecks(LogWatch[ExpectedRecord], StepChecks):
             if count != (record.fate is Destination.DEAD):
                 yield f"{offset} has {count} dead letters: {record}"
 
-    def _told(self, told: ToldObject) -> None:
+    def _told_object(self, told: ToldObject) -> None:
         place = TopicPartition(told.topic, told.partition)
         folder = told.encoded_partition
         if self._layout.key(place, folder, told.begin, told.incarnation) != told.key:
             self._wrong(place, f"{told} is told of another log (56)")
-        super()._told(told)
+        super()._told_object(told)
 
 
 def _content(log: Log, offsets: list[int]) -> list[Any]:
