@@ -193,6 +193,7 @@ class AdoptionMemory:
         self._topic = adopted_topic(feed)
         self._feed = feed
         self._known: dict[TopicPartition, Remembered | None] = {}
+        self._position = 0
 
     def __bool__(self) -> bool:
         return bool(self._known)
@@ -217,9 +218,11 @@ class AdoptionMemory:
         )
 
     async def read(self) -> None:
-        """Reads the topic. Raises Answered, Unreachable."""
-        async for key, value in read_topic(self._cluster, self._topic, 0):
+        """Reads the topic, from where it was read to before. Raises Answered, Unreachable."""
+        records = read_topic(self._cluster, self._topic, 0, self._position)
+        async for key, value, next_offset in records:
             self.take(key, value)
+            self._position = next_offset
         self.is_there = True
 
     async def read_if_there(self) -> None:
@@ -314,12 +317,14 @@ def _key(place: TopicPartition) -> bytes:
 
 
 async def read_topic(
-    cluster: Cluster, topic: str, partition: int
-) -> AsyncIterator[tuple[bytes | None, bytes | None]]:
-    """Yields keys and values of the committed records of a partition, up to its end of now.
+    cluster: Cluster, topic: str, partition: int, position: int = 0
+) -> AsyncIterator[tuple[bytes | None, bytes | None, int]]:
+    """Yields keys and values of the committed records of a partition, up to its end of now, each
+    with the offset behind the records that were fetched with it.
 
     Args:
         cluster: open; the topic is added to those that it watches.
+        position: offset to begin at; one that the log does not have is its start.
 
     Raises Answered, Unreachable; the latter also if the end is not reached.
     """
@@ -327,6 +332,7 @@ async def read_topic(
     await cluster.refresh()
     begin = await cluster.log_start(topic, partition)
     end = await cluster.log_end(topic, partition)
+    begin = position if begin < position <= end else begin
     size, stalled = READ_BYTES, 0
     while begin < end:
         fetched = await cluster.fetch(topic, partition, begin, size, read_committed=True)
@@ -342,5 +348,5 @@ async def read_topic(
         if found.records is not None:
             records = split(found.records)
             keys, values = records.key_column.to_pylist(), records.value_column.to_pylist()
-            for pair in zip(keys, values, strict=True):
-                yield pair
+            for key, value in zip(keys, values, strict=True):
+                yield key, value, begin

@@ -124,6 +124,9 @@ class FeedAdoption:
         waits: list[str] = []
         found = dict(known)
         if missing:
+            if self.memory.is_there:
+                # An operator who accepts a loss names another log, beside this driver.
+                await self.memory.read()
             is_first = not any(counts.values()) and not known and not self.memory
             found |= await self._settle(missing, counts, is_first, waits)
         lacking = {place.topic for place in missing if place not in found}

@@ -120,7 +120,7 @@ async def _told(feed: ObjectFeed, name: str, cluster: Cluster) -> ToldEnds:
     """Returns the ends of the objects that the feed has told of."""
     found = ToldEnds()
     for number in range(object_records.PARTITIONS):
-        async for key, value in read_topic(cluster, objects_topic(feed.name), number):
+        async for key, value, _ in read_topic(cluster, objects_topic(feed.name), number):
             try:
                 told = decoded(key or b"", value)
             except UnreadableObject as error:

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from uuid import UUID
 
+from aggregator.driver.adoption_memory import NOTED_SECONDS, Remembered
 from aggregator.driver.feed_adoption import as_renewed
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import TableRange
 from aggregator.verifier.intent_rules import IntentRules
+from replicator.config.names import adopted_topic
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 from tests.replicator.batches.source_batches import Record, encoded
+from tests.world.kafka import log_losses
 from tests.world.kafka.log_batch import Batch
 from tests.world.sinks.feeding import Feeding
 from tests.world.sinks.loaded_feed import FEED
@@ -99,6 +103,29 @@ def test_a_topic_that_was_made_while_no_driver_ran_is_loaded_whole():
         # What comes under the feed by another setting is older than that.
         feed.select([".*"])
         assert await feed.look() == {"old": 3, "late": 0, "later": 0, "other": 4}
+        await feed.close()
+
+    run(play)
+
+
+def test_an_acceptance_beside_the_driver_names_the_log_of_an_intent_that_is_gone():
+    """The intent parked with the name of the log before, which the driver had read at its start."""
+
+    async def play(loop: SinkLoop) -> None:
+        feed = Latest(loop, ["old"])
+        await feed.fill("old", 3)
+        await feed.client.open([])
+        assert await feed.look() == {"old": 3}
+        topic = feed.cluster.partition(adopted_topic(FEED), 0)
+        assert topic is not None
+        noted = Remembered(UUID(int=1), 7, noted_ms=5, incarnation=9)
+        data = encoded([Record(0, 1, b"old/0", noted.encode())])
+        topic.append(topic.decided.leader, Batch(0, 1, -1, data))
+        log_losses.recreate(feed.cluster, "old")
+        await asyncio.sleep(NOTED_SECONDS)  # until the driver looks at all intents again
+        found = await feed.leadership.partitions()
+        [intent] = (await feed.intents.read(found[FEED])).values()
+        assert (intent.parked is not None, intent.incarnation) == (True, 9)
         await feed.close()
 
     run(play)

@@ -96,7 +96,7 @@ class ObjectFeeding(LoadedFeed):
         try:
             for number in range(object_records.PARTITIONS):
                 topic = objects_topic(self.feed.name)
-                async for key, value in read_topic(self.client, topic, number):
+                async for key, value, _ in read_topic(self.client, topic, number):
                     told.take(decoded(key or b"", value))
         except (Answered, Unreachable) as error:
             raise LogUnreadable(str(error)) from error

@@ -58,8 +58,8 @@ def test_without_a_command_it_is_the_daemon(monkeypatch, config):
 
     # The daemon itself imports Spark.
     module = SimpleNamespace(run=daemon_run)
-    monkeypatch.setitem(sys.modules, "aggregator.driver.daemon", module)
-    monkeypatch.setattr("aggregator.driver.daemon", module, raising=False)
+    monkeypatch.setitem(sys.modules, "aggregator.driver.start", module)
+    monkeypatch.setattr("aggregator.driver.start", module, raising=False)
     arguments = ["--config", config, "--region", "west", "--conf", "spark.x=1", "--master", "m"]
     assert run(["aggregate", *arguments]) == 41
     assert started == [((config, "west"), {"master": "m", "conf": {"spark.x": "1"}})]
