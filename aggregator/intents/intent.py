@@ -10,10 +10,10 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from aggregator.intents.read_times import ReadTime, set_back
@@ -27,10 +27,19 @@ METADATA_BYTES_MAX = 3900
 FIXED_BYTES_MAX = 900
 """Bytes that all fields but the tables may need, also in a parked intent."""
 DETAIL_CHARACTERS_MAX = 200
+OLDER_LOGS_MAX = 4
+"""Most logs before the former one that an intent has room for."""
 
 
 class UnreadableIntent(Exception):
     """An intent that this version cannot read. Stop; do not guess where to continue."""
+
+
+class OlderLog(NamedTuple):
+    """Log whose records are those below an offset, from the end of a still older one on."""
+
+    end: int
+    incarnation: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +72,8 @@ class Intent:
         log_begin: first offset of that log, if an older one goes before it in the same topic: what
             is behind a cut was written anew. No block or object reaches over it.
         former: incarnation of the records below it.
+        older: logs below the former one, if the log was cut more than once above what is under
+            way; lowest first.
         leader_epoch: newest one of the batches read (-1: none yet); in an intent without a time of
             its commit, of the last batch that was read, perhaps again.
         losses: how many losses an operator accepted.
@@ -93,6 +104,7 @@ class Intent:
     incarnation: int = 0
     log_begin: int = 0
     former: int = 0
+    older: tuple[OlderLog, ...] = ()
     leader_epoch: int = -1
     losses: int = 0
     dead_letters: int = 0
@@ -109,7 +121,9 @@ class Intent:
 
     def incarnation_at(self, offset: int) -> int:
         """Returns the incarnation of the log that a record at an offset is of."""
-        return self.incarnation if offset >= self.log_begin else self.former
+        if offset >= self.log_begin:
+            return self.incarnation
+        return next((it.incarnation for it in self.older if offset < it.end), self.former)
 
     def log_end(self, begin: int, otherwise: int) -> int:
         """Returns where what begins at an offset has to end, as another log begins there.
@@ -117,7 +131,11 @@ class Intent:
         Args:
             otherwise: the end of what is read.
         """
-        return min(self.log_begin, otherwise) if begin < self.log_begin else otherwise
+        return _log_end(begin, otherwise, self.log_begin, self.older)
+
+    def older_behind(self, offset: int) -> tuple[OlderLog, ...]:
+        """Returns the older logs that have records from an offset on."""
+        return tuple(each for each in self.older if each.end > offset)
 
     def is_known(self, table: str) -> bool:
         """Returns False if the range of a table is told elsewhere, or may be."""
@@ -201,6 +219,8 @@ def encode(intent: Intent) -> tuple[int, str]:
     if intent.log_begin:
         # A version that knows of no cuts would look for the rows before it under another name.
         fields["log"] = [intent.incarnation, intent.log_begin - intent.offset, intent.former]
+        for each in intent.older:
+            fields["log"] += [each.end - intent.offset, each.incarnation]
     if intent.losses:
         fields["losses"] = intent.losses
     if intent.dead_letters:
@@ -218,6 +238,9 @@ def encode(intent: Intent) -> tuple[int, str]:
         text = _text(fields)
     if len(text) > METADATA_BYTES_MAX and fields.pop("since", None):
         text = _text(fields)  # ages begin anew, which costs smaller or later objects only
+    if len(text) > METADATA_BYTES_MAX and intent.parked:
+        fields["parked"][-1] = ""  # it is for people
+        text = _text(fields)
     if len(text) > METADATA_BYTES_MAX:
         raise ValueError(f"an intent of {len(intent.tables)} tables needs {len(text)} bytes")
     return intent.offset, text.decode()
@@ -236,7 +259,7 @@ def decode(offset: int, metadata: str) -> Intent:
         return Intent(
             custody=Custody(fields["custody"]),
             offset=offset,
-            tables=_unpacked(_expanded(fields.get("tables", {})), offset, log["log_begin"]),
+            tables=_unpacked(_expanded(fields.get("tables", {})), offset, log),
             reference=offset - _int(fields["ref"]),
             count=_int(fields["count"]),
             holes=_int(fields["holes"]),
@@ -311,19 +334,24 @@ _OF_OBJECTS = (
 _TYPES = (int, int, int, int, int, str, str, str)
 
 
+def _log_end(begin: int, otherwise: int, log_begin: int, older: Iterable[OlderLog]) -> int:
+    cuts = (log_begin, *(each.end for each in older))
+    return min([otherwise, *(each for each in cuts if begin < each)])
+
+
 def _unpacked(
-    packed: Mapping[str, list[Any]], offset: int, log_begin: int
+    packed: Mapping[str, list[Any]], offset: int, log: Mapping[str, Any]
 ) -> Mapping[str, TableRange]:
     found = {name: _range(offset, *listed) for name, listed in packed.items()}
-    return MappingProxyType({name: _left(each, offset, log_begin) for name, each in found.items()})
+    return MappingProxyType({name: _left(each, offset, log) for name, each in found.items()})
 
 
-def _left(each: TableRange, offset: int, log_begin: int) -> TableRange:
+def _left(each: TableRange, offset: int, log: Mapping[str, Any]) -> TableRange:
     """Returns what accepted losses have left of a sealed range: what is below the committed offset
     is lost, and what is behind a cut is of another log."""
     if not isinstance(each, Manifest):
         return each
-    return each.within(offset, log_begin if each.begin < log_begin else each.end)
+    return each.within(offset, _log_end(each.begin, each.end, log["log_begin"], log["older"]))
 
 
 def _range(offset: int, begin: Any, *more: Any) -> TableRange:
@@ -348,14 +376,16 @@ def _told(offset: int, begin: Any, base: Any, count: Any, digest: Any) -> ToldMa
     return ToldMarkers(_int(begin), offset + _int(base), _int(count), _int(digest))
 
 
-def _log(offset: int, log: Any) -> dict[str, int]:
+def _log(offset: int, log: Any) -> dict[str, Any]:
     if not isinstance(log, list):
-        return {"incarnation": _int(log), "log_begin": 0, "former": 0}
-    incarnation, begin, former = log
+        return {"incarnation": _int(log), "log_begin": 0, "former": 0, "older": ()}
+    incarnation, begin, former, *older = log
+    pairs = zip(older[::2], older[1::2], strict=True)
     return {
         "incarnation": _int(incarnation),
         "log_begin": offset + _int(begin),
         "former": _int(former),
+        "older": tuple(OlderLog(offset + _int(ahead), _int(name)) for ahead, name in pairs),
     }
 
 

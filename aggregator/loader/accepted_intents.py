@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from aggregator.intents.intent import Intent
+from aggregator.intents.intent import OLDER_LOGS_MAX, Intent, OlderLog
 from aggregator.intents.table_range import Manifest, TableRange
 from aggregator.intents.told_markers import ToldMarkers
 from replicator.kafka.client.custody import Custody
@@ -73,7 +73,8 @@ def accepted(
             log of an intent that is gone is not known: `renamed` names it.
 
     Raises:
-        NoRestart: the loss has no end, and no offset was named; or one that is too small.
+        NoRestart: the loss has no end, and no offset was named; or one that is too small; or the
+            log was cut more often than an intent has room for.
     """
     if intent is None:
         if restart_at is None:
@@ -102,6 +103,7 @@ def accepted(
         custody=Custody.RELEASED,
         offset=offset,
         tables=tables,
+        older=_older(intent, offset),
         told=told,
         read_times=(),
         reference=offset,
@@ -128,11 +130,13 @@ def renamed(intent: Intent, opened_at_ms: int, log_begin: int = 0) -> Intent:
             lost with an intent could say as much.
         log_begin: first offset of the log; those below it stay the former's.
     """
+    logs = (*intent.older, OlderLog(intent.log_begin, intent.former))
     return replace(
         intent,
         incarnation=max(opened_at_ms, intent.incarnation + 1),
         log_begin=log_begin,
         former=intent.incarnation_at(log_begin - 1) if log_begin else 0,
+        older=tuple(each for each in logs if 0 < each.end < log_begin),
     )
 
 
@@ -236,6 +240,18 @@ def _behind(intent: Intent, offset: int, cut: int | None) -> dict[str, TableRang
         if each.end > offset:
             tables[table] = each.within(offset, each.end)
     return tables
+
+
+def _older(intent: Intent, offset: int) -> tuple[OlderLog, ...]:
+    """Returns the older logs of which anything may be under way. Raises NoRestart."""
+    older = intent.older_behind(offset)
+    if len(older) > OLDER_LOGS_MAX:
+        raise NoRestart(
+            f"blocks or objects are under way below the first of {len(older) + 1} cuts, at "
+            f"{older[0].end}, and the intent has room for {OLDER_LOGS_MAX + 1}; an offset from "
+            "there on gives up what is under way below"
+        )
+    return older
 
 
 def _told_behind(intent: Intent, today: LogToday, offset: int) -> ToldMarkers | None:

@@ -448,6 +448,7 @@ class PartitionProgress(Generic[S]):
             incarnation=before.incarnation,
             log_begin=before.log_begin,
             former=before.former,
+            older=before.older_behind(offset),
             leader_epoch=self.leader_epoch,
             losses=self._losses,
             dead_letters=self.dead_letters,

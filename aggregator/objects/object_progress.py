@@ -334,6 +334,7 @@ class ObjectProgress(Generic[S]):
             incarnation=self._intent.incarnation,
             log_begin=self._intent.log_begin,
             former=self._intent.former,
+            older=self._intent.older_behind(self.offset),
             leader_epoch=self.leader_epoch,
             losses=self._intent.losses,
             dead_letters=self.dead_letters,

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from hashlib import sha256
+from itertools import count
+from uuid import UUID
 
 import pytest
 from hypothesis import example, given
@@ -14,7 +17,9 @@ from aggregator.intents.intent import (
     DETAIL_CHARACTERS_MAX,
     FIXED_BYTES_MAX,
     METADATA_BYTES_MAX,
+    OLDER_LOGS_MAX,
     Intent,
+    OlderLog,
     UnreadableIntent,
     decode,
     encode,
@@ -66,23 +71,24 @@ def ranges(draw, offset):
     )
 
 
-def left(table, offset, log_begin):
+def left(table, offset, cuts):
     """Returns what losses leave of a sealed object's range."""
     if not isinstance(table, Manifest):
         return table
-    return table.within(offset, log_begin if table.begin < log_begin else table.end)
+    return table.within(offset, min((it for it in cuts if it > table.begin), default=table.end))
 
 
 @st.composite
 def intents(draw, tables_max=8):
     offset, is_of_tables = draw(offsets), draw(st.booleans())
-    log_begin = draw(offsets)
+    cuts = sorted(draw(st.sets(offsets, max_size=4)))
+    log_begin = cuts[-1] if cuts else 0
     sealed_from = max(0, offset - draw(small))
     tables = draw(st.dictionaries(names, ranges(sealed_from), max_size=tables_max))
     return Intent(
         custody=draw(st.sampled_from(Custody)),
         offset=offset,
-        tables={name: left(each, offset, log_begin) for name, each in tables.items()},
+        tables={name: left(each, offset, cuts) for name, each in tables.items()},
         reference=draw(offsets),
         count=draw(offsets),
         holes=draw(offsets),
@@ -98,6 +104,7 @@ def intents(draw, tables_max=8):
         incarnation=draw(offsets),
         log_begin=log_begin,
         former=draw(offsets) if log_begin else 0,
+        older=tuple(OlderLog(each, draw(offsets)) for each in cuts[:-1]),
         leader_epoch=draw(st.integers(-1, 2**31 - 1)),
         losses=draw(st.integers(0, 2**31)),
         dead_letters=draw(offsets),
@@ -144,6 +151,16 @@ def test_a_log_that_was_cut_has_two_names_and_nothing_reaches_over_the_cut():
     assert [intent.incarnation_at(at) for at in (0, 49, 50, 51)] == [7, 7, 9, 9]
     assert [intent.log_end(begin, 80) for begin in (40, 49, 50, 60)] == [50, 50, 80, 80]
     assert intent.log_end(40, 45) == 45
+
+
+def test_a_log_that_was_cut_more_than_once_has_a_name_between_any_two_cuts():
+    older = (OlderLog(45, 0), OlderLog(48, 5))
+    intent = plain(incarnation=9, log_begin=50, former=7, older=older)
+    found = [intent.incarnation_at(at) for at in (40, 44, 45, 47, 48, 49, 50)]
+    assert found == [0, 0, 5, 5, 7, 7, 9]
+    assert [intent.log_end(begin, 80) for begin in (40, 45, 49, 50)] == [45, 48, 50, 80]
+    assert intent.older_behind(45) == older[1:]
+    assert decode(*encode(intent)) == intent
 
 
 def test_what_may_be_stored_ends_behind_everything_that_an_intent_names():
@@ -216,6 +233,37 @@ def test_all_fields_but_the_tables_need_no_more_than_is_kept_for_them(character)
     ).park(Loss(LossKind.SOURCE_WENT_BACK, 2**63 - 1, 2**63 - 1, character * 300))
     _, metadata = encode(intent)
     assert len(metadata.encode()) <= FIXED_BYTES_MAX
+
+
+def test_a_full_intent_of_a_log_that_was_cut_often_is_parked_without_its_detail():
+    """It has to be parked: its loader would fail again and again."""
+    tables = {}
+    for number in count():
+        name = sha256(str(number).encode()).hexdigest()[:20]
+        more = {**tables, name: TableRange(2**48 + number, 2**49, 2**20, "abcd1234", 2**42)}
+        if not fits(more):
+            break
+        tables = more
+    intent = plain(
+        offset=2**48,
+        tables=tables,
+        transactional_id="sluice.feed." + "x" * 60 + ".1023~99",
+        topic_id=UUID(int=2**127),
+        position=2**49,
+        open_records=2**48,
+        layout="0123abcd",
+        told=ToldMarkers(2**48, 2**49, 2**48, 2**63),
+        incarnation=2**42,
+        log_begin=2**49,
+        former=2**42,
+        older=tuple(OlderLog(2**49 - at, 2**42) for at in range(OLDER_LOGS_MAX, 0, -1)),
+        dead_letters=2**48,
+        letters_at=2**48,
+        committed_ms=2**42,
+    ).park(Loss(LossKind.SOURCE_WENT_BACK, 2**48, 2**49, '"' * 300))
+    found = decode(*encode(intent))
+    assert found.parked == Loss(LossKind.SOURCE_WENT_BACK, 2**48, 2**49, "")
+    assert replace(found, parked=intent.parked) == intent
 
 
 def test_markers_of_tables_with_names_alike_fit_by_the_hundred():

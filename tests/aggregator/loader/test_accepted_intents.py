@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from aggregator.intents.intent import Intent, decode, encode
+from aggregator.intents.intent import OLDER_LOGS_MAX, Intent, decode, encode
 from aggregator.intents.table_range import Manifest, TableRange
 from aggregator.intents.told_markers import ToldMarkers
 from aggregator.loader.accepted_intents import (
@@ -103,7 +103,8 @@ def test_what_was_sealed_below_a_cut_stays_sealed():
     }
 
 
-SEALED = Manifest(100, 150, 50, size_bytes=7, crc32c=9)
+OBJECT = {"records": 50, "size_bytes": 7, "crc32c": 9}
+SEALED = Manifest(100, 150, **OBJECT)
 LOSSES = [
     (Loss(LossKind.SOURCE_TRUNCATED, 130, 400), None, (100, 130)),
     (Loss(LossKind.RETENTION_PASSED, 100, 120), None, (120, 150)),
@@ -255,6 +256,55 @@ def test_a_second_cut_below_the_first_leaves_what_is_below_it_its_name():
     again = replace(first, offset=150, tables={}).park(Loss(LossKind.SOURCE_TRUNCATED, 140, 150))
     found = accepted(again, today(), "free", opened_at_ms=12)
     assert (found.incarnation, found.log_begin, found.former) == (12, 140, 9)
+
+
+def test_what_is_under_way_below_a_first_cut_keeps_its_name_behind_a_second_one_above():
+    """Under another name a block that is stored already would be stored again."""
+    first = accepted(parked(LossKind.SOURCE_TRUNCATED, 130, 400), today(), "", opened_at_ms=9)
+    between = {**first.tables, "b": TableRange(130, 170, 40), "d": Manifest(140, 200, **OBJECT)}
+    again = replace(first, tables=between).park(Loss(LossKind.SOURCE_TRUNCATED, 180, 200))
+    found = decode(*encode(accepted(again, today(), "free", opened_at_ms=12)))
+    assert {name: found.incarnation_at(each.begin) for name, each in found.tables.items()} == {
+        "a": 0,
+        "b": 9,
+        "c": 9,
+        "d": 9,
+    }
+    assert [found.incarnation_at(at) for at in (100, 129, 130, 179, 180)] == [0, 0, 9, 9, 12]
+    assert [found.log_end(begin, 500) for begin in (100, 130, 180)] == [130, 180, 500]
+    assert found.tables["d"].whole == between["d"]
+    # A third one, below them all.
+    third = found.park(Loss(LossKind.SOURCE_TRUNCATED, 110, 130))
+    last = accepted(third, today(), "free", opened_at_ms=15)
+    assert [last.incarnation_at(at) for at in (100, 109, 110, 180)] == [0, 0, 15, 15]
+    # Once nothing is under way below a cut, its names are not needed.
+    settled = replace(found, offset=150, tables={}).park(Loss(LossKind.RECORDS_REFUSED, 150, 151))
+    assert accepted(settled, today(), "free").older == ()
+
+
+def cut_often(times):
+    """Returns an intent whose log was cut as often above its block, and the last cut's offset."""
+    intent, cut = parked(LossKind.SOURCE_TRUNCATED, 130, 400), 130
+    for at in range(times):
+        cut = 130 + 10 * at
+        named = {**intent.tables, "b": TableRange(cut, cut + 10, 10)}
+        loss = Loss(LossKind.SOURCE_TRUNCATED, cut, cut + 10)
+        intent = replace(intent, tables=named).park(loss)
+        intent = accepted(intent, today(), "", opened_at_ms=at + 9)
+    return intent
+
+
+def test_a_log_that_was_cut_more_often_than_an_intent_can_tell_needs_an_offset():
+    intent = cut_often(OLDER_LOGS_MAX + 1)
+    assert [intent.incarnation_at(100 + 10 * at) for at in range(3, 9)] == [9, 10, 11, 12, 13, 13]
+    with pytest.raises(NoRestart, match="under way below the first of 6 cuts"):
+        cut_often(OLDER_LOGS_MAX + 2)
+    again = replace(intent, tables={**intent.tables, "b": TableRange(170, 300, 10)})
+    again = again.park(Loss(LossKind.SOURCE_TRUNCATED, 180, 300))
+    with pytest.raises(NoRestart):
+        accepted(again, today(), "free")
+    found = accepted(again, today(), "free", 140, opened_at_ms=99)
+    assert [found.incarnation_at(at) for at in (140, 150, 179, 180)] == [10, 11, 13, 99]
 
 
 def test_where_a_restored_log_begins_to_differ_the_operator_names():

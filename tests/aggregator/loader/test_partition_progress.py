@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.intents.intent import fits
+from aggregator.intents.intent import OlderLog, fits
 from aggregator.intents.reading import Mode
 from aggregator.loader.accepted_intents import LogToday, accepted
 from aggregator.loader.partition_progress import PartitionProgress
@@ -389,10 +389,13 @@ def test_nothing_is_dropped_of_a_table_without_a_buffer():
 
 
 def test_each_intent_keeps_the_name_of_its_log():
-    before = replace(virgin(), incarnation=5, log_begin=3, former=2)
+    older = (OlderLog(1, 0), OlderLog(2, 1))
+    before = replace(virgin(), incarnation=5, log_begin=3, former=2, older=older)
     progress = PartitionProgress(before)
     found = progress.intent(Custody.HELD, 7, 1, "loader")
-    assert (found.incarnation, found.log_begin, found.former) == (5, 3, 2)
+    assert (found.incarnation, found.log_begin, found.former, found.older) == (5, 3, 2, older)
+    again = PartitionProgress(replace(before, offset=1, reference=1))
+    assert again.intent(Custody.HELD, 7, 1, "loader").older == older[1:]
 
 
 def test_no_block_reaches_over_the_begin_of_another_log():

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.intents.intent import Intent
+from aggregator.intents.intent import Intent, OlderLog
 from aggregator.intents.table_range import TableRange
 from aggregator.objects import object_progress
 from aggregator.objects.object_progress import ObjectProgress
@@ -64,7 +64,10 @@ def lived(records, rotation, steps, *, by_clock=False, omits="", log_begin=0):
     log = [Logged(at, *each) for at, each in enumerate(records) if each is not None]
     life = Life(log, len(records), rotation, omits)
     if log_begin:
-        life.intent = replace(life.intent, incarnation=5, log_begin=log_begin, former=3)
+        older = (OlderLog(log_begin - 1, 2),) if log_begin > 1 else ()
+        life.intent = replace(
+            life.intent, incarnation=5, log_begin=log_begin, former=3, older=older
+        )
     life.begin()
     for what, amount in steps:
         life.now += 1.0
@@ -331,7 +334,8 @@ def test_no_object_reaches_over_the_begin_of_another_log(records, rotation, step
     ]
     objects += [(draft.begin, draft.end - 1) for _, draft in life.progress.writable()]
     assert objects or not any(records)
-    assert all(begin >= log_begin or last < log_begin for begin, last in objects)
+    for cut in (log_begin - 1, log_begin):
+        assert all(begin >= cut or last < cut for begin, last in objects)
     assert (life.intent.incarnation, life.intent.log_begin, life.intent.former) == (5, log_begin, 3)
 
 
