@@ -13,7 +13,7 @@ ONLY_LIVE = """
     aggregator/driver/: daemon
     aggregator/intents/: intent_store reading stored table_range
     aggregator/loader/: assembly assignment block_partition
-    aggregator/loader/: formed_block held_partition
+    aggregator/loader/: held_partition
     aggregator/loader/: loader_session loss_acceptance object_records progress
     aggregator/loader/: object_partition reporting sink table_sink
     aggregator/restore/: object_inventory told_source

@@ -305,8 +305,7 @@ def _packed(tables: Mapping[str, TableRange], offset: int) -> dict[str, list[Any
 
 
 def _listed(each: TableRange, offset: int) -> list[Any]:
-    if isinstance(each, Manifest):
-        each = each.whole
+    each = each.whole
     begin, length = each.begin - offset, each.end - each.begin
     if each.is_marker:
         return [begin]
@@ -349,7 +348,7 @@ def _unpacked(
 def _left(each: TableRange, offset: int, log: Mapping[str, Any]) -> TableRange:
     """Returns what accepted losses have left of a sealed range: what is below the committed offset
     is lost, and what is behind a cut is of another log."""
-    if not isinstance(each, Manifest):
+    if each.is_marker:
         return each
     return each.within(offset, _log_end(each.begin, each.end, log["log_begin"], log["older"]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 
@@ -33,6 +33,8 @@ class TableRange:
         sealed_at_ms: Unix time at which the block was sealed, for people: by the loader's clock.
         moment: before which the block was not sent; None for a table without ZooKeeper, or if
             nobody could tell.
+        before, behind: offsets that were sealed beyond the range at either end, of which a loss
+            left a part since. The block or object may be stored, and keeps its name.
     """
 
     begin: int
@@ -41,14 +43,33 @@ class TableRange:
     schema: str = ""
     sealed_at_ms: int = 0
     moment: KeeperMoment | None = None
+    before: int = field(default=0, kw_only=True)
+    behind: int = field(default=0, kw_only=True)
 
     @property
     def is_marker(self) -> bool:
         return self.begin == self.end
 
+    @property
+    def sealed_begin(self) -> int:
+        """Begin of the range as it was sealed, which the block's or object's name has."""
+        return self.begin - self.before
+
+    @property
+    def sealed_end(self) -> int:
+        """End of the range as it was sealed."""
+        return self.end + self.behind
+
+    @property
+    def whole(self) -> Self:
+        """Range as it was sealed."""
+        return replace(self, begin=self.sealed_begin, end=self.sealed_end, before=0, behind=0)
+
     def within(self, begin: int, end: int) -> Self:
         """Returns what a loss leaves of the range, within begin..end-1."""
-        return replace(self, begin=max(self.begin, begin), end=min(self.end, end))
+        left = replace(self, begin=max(self.begin, begin), end=min(self.end, end))
+        beyond = left.begin - self.sealed_begin, self.sealed_end - left.end
+        return replace(left, before=beyond[0], behind=beyond[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +84,6 @@ class Manifest(TableRange):
         fingerprint: of the settings that decide the object's bytes and its name.
         token: of the attempt whose upload it is.
         over: ETag of another content of that name, which an operator lets be overwritten.
-        before, behind: offsets that the object has beyond the range at either end, of which a loss
-            left a part once it was sealed. It may be complete, and keeps its name.
     """
 
     left_out: int = 0
@@ -76,28 +95,6 @@ class Manifest(TableRange):
     fingerprint: str = ""
     token: str = ""
     over: str = ""
-    before: int = 0
-    behind: int = 0
-
-    @property
-    def object_begin(self) -> int:
-        """Offset that the object's name has."""
-        return self.begin - self.before
-
-    @property
-    def object_end(self) -> int:
-        """Offset behind the last record that the object may have."""
-        return self.end + self.behind
-
-    @property
-    def whole(self) -> Manifest:
-        """Manifest of the range as it was sealed."""
-        return replace(self, begin=self.object_begin, end=self.object_end, before=0, behind=0)
-
-    def within(self, begin: int, end: int) -> Manifest:
-        left = replace(self, begin=max(self.begin, begin), end=min(self.end, end))
-        beyond = left.begin - self.object_begin, self.object_end - left.end
-        return replace(left, before=beyond[0], behind=beyond[1])
 
     @property
     def written(self) -> int:

@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 
 from aggregator.intents.table_range import TableRange
+from aggregator.store.block_name import BlockName
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.table_schema import TableSchema
+from balancer.plan import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,3 +32,16 @@ class FormedBlock:
     is_as_intended: bool
     incarnation: int = 0
     sealed_at: float = -math.inf
+
+    def name(self, feed: str, cluster: str, place: TopicPartition) -> BlockName:
+        """Returns the name that the block was sealed under: an earlier insert of it may still run,
+        also of records that are lost since."""
+        return BlockName(
+            feed,
+            cluster,
+            *place,
+            self.table,
+            self.range.sealed_begin,
+            self.range.sealed_end,
+            self.incarnation if self.schema.has_incarnations else None,
+        )

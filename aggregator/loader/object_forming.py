@@ -347,7 +347,7 @@ class ObjectForming:
         place = partition.partition
         opened = self._open.get((place, name, manifest.begin))
         if opened is None:
-            opened = self._made(partition, name, manifest.begin, manifest.object_begin)
+            opened = self._made(partition, name, manifest.begin, manifest.sealed_begin)
             opened.keeps_letters = False
             look = partial(self._is_settled, partition, name, manifest, opened)
             if await self._retry.until_done(place, name, look):

@@ -18,7 +18,6 @@ from aggregator.loader.block_loading import BlockLoading, part_digest
 from aggregator.loader.counters import SCHEMA_CHANGES, SCHEMA_FAILURES, SCHEMA_READS
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.tally import Tally
-from aggregator.store.block_name import BlockName
 from aggregator.store.outgoing_block import OutgoingBlock
 from aggregator.store.recognition import Identities
 from aggregator.store.retry import RetryPolicy
@@ -291,15 +290,7 @@ class ShardTables:
             )
 
         return OutgoingBlock(
-            name=BlockName(
-                self._assignment.feed.name,
-                cluster,
-                *place,
-                block.table,
-                block.range.begin,
-                block.range.end,
-                block.incarnation if schema.has_incarnations else None,
-            ),
+            name=block.name(self._assignment.feed.name, cluster, place),
             native=encoded(decoded),
             part=part,
             identities=Identities(decoded.offset, decoded.row),

@@ -33,7 +33,7 @@ class ObjectPlace(NamedTuple):
     def named(cls, topic: str, partition: int, intent: Intent) -> set[ObjectPlace]:
         """Returns the places of the objects that an intent names, whatever their schemas are."""
         return {
-            cls(topic, partition, bare(name), each.object_begin, intent.incarnation_at(each.begin))
+            cls(topic, partition, bare(name), each.sealed_begin, intent.incarnation_at(each.begin))
             for name, each in intent.tables.items()
             if isinstance(each, Manifest)
         }

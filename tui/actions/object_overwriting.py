@@ -118,7 +118,7 @@ def taken_objects(
             name, manifest = taken
             place = TopicPartition(partition.topic, partition.partition)
             log = intent.incarnation_at(manifest.begin)
-            key = layout.key(place, name, manifest.object_begin, log)
+            key = layout.key(place, name, manifest.sealed_begin, log)
             yield TakenObject(partition, key, manifest, store.head(key))
 
 

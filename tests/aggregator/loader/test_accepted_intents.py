@@ -65,7 +65,7 @@ def test_letters_of_what_is_read_again_are_not_taken_for_those_of_a_lost_commit(
 
 def test_a_block_that_is_cut_by_the_loss_is_formed_of_what_is_left():
     found = accepted(parked(LossKind.RETENTION_PASSED, 100, 130), today(start=130), "free")
-    assert found.tables["a"] == TableRange(130, 150, 50, "abcd", 5)
+    assert found.tables["a"] == TableRange(130, 150, 50, "abcd", 5, before=30)
 
 
 def test_of_a_recreated_topic_everything_is_loaded():
@@ -97,7 +97,7 @@ def test_what_was_sealed_below_a_cut_stays_sealed():
     found = accepted(parked(LossKind.SOURCE_TRUNCATED, 130, 400), today(end=5000), "free")
     assert found.offset == 100
     assert dict(found.tables) == {
-        "a": TableRange(100, 130, 50, "abcd", 5),
+        "a": TableRange(100, 130, 50, "abcd", 5, behind=20),
         "b": TableRange(120, 120),
         "c": TableRange(130, 130),
     }
@@ -112,13 +112,15 @@ LOSSES = [
 ]
 
 
+@pytest.mark.parametrize("sealed", [SEALED, TableRange(100, 150, 50, "abcd", 5)])
 @pytest.mark.parametrize(("loss", "restart_at", "left"), LOSSES)
-def test_a_sealed_object_keeps_its_name_and_its_end_where_a_loss_leaves_a_part_of_its_range(
-    loss, restart_at, left
+def test_what_was_sealed_keeps_its_name_and_its_end_where_a_loss_leaves_a_part_of_its_range(
+    loss, restart_at, left, sealed
 ):
-    """It may be complete: under another name its records would be in the bucket twice, and told of
-    as less than it has it could not be restored."""
-    tables = {"x=1": SEALED}
+    """An object may be complete: under another name its records would be in the bucket twice, and
+    told of as less than it has it could not be restored. The insert of a block may still run, and
+    nobody would wait for it under another name."""
+    tables = {"x=1": sealed}
     before = Intent(
         custody=Custody.HELD, offset=100, reference=40, transactional_id="loader", tables=tables
     )
@@ -127,8 +129,8 @@ def test_a_sealed_object_keeps_its_name_and_its_end_where_a_loss_leaves_a_part_o
     for intent in (found, again):
         each = intent.tables["x=1"]
         assert (each.begin, each.end) == left
-        assert (each.object_begin, each.object_end) == (100, 150)
-        assert (each.size_bytes, each.crc32c) == (7, 9)
+        assert (each.sealed_begin, each.sealed_end) == (100, 150)
+        assert each.whole == sealed
     assert again == found
 
 

@@ -45,7 +45,7 @@ class LogChecks(LogWatch[ExpectedRecord], StepChecks):
     def _take_empty(
         self, place: TopicPartition, folder: str, manifest: Manifest, incarnation: int
     ) -> None:
-        if self._layout.key(place, folder, manifest.object_begin, incarnation) not in self.seen:
+        if self._layout.key(place, folder, manifest.sealed_begin, incarnation) not in self.seen:
             self._note_range(place, folder, manifest, incarnation, [])
 
     def _note_range(
@@ -57,7 +57,7 @@ class LogChecks(LogWatch[ExpectedRecord], StepChecks):
         content: list[Any],
     ) -> None:
         begin, end = manifest.begin, manifest.end
-        key = self._layout.key(place, folder, manifest.object_begin, incarnation)
+        key = self._layout.key(place, folder, manifest.sealed_begin, incarnation)
         found = [
             [RecordOfLog(place, log.origins[it], it) for it in offsets]
             for log in self._named_logs(place, incarnation, begin)
@@ -76,7 +76,7 @@ class LogChecks(LogWatch[ExpectedRecord], StepChecks):
         for it in new[0]:
             self.key_of[it] = key
             self._check_name(place, incarnation, it.origin, it.offset)
-        told = manifest.object_begin, manifest.object_end
+        told = manifest.sealed_begin, manifest.sealed_end
         self.seen[key] = Seen(place, folder, *told, len(new[0]), content)
 
     @staticmethod

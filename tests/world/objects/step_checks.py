@@ -257,7 +257,7 @@ class StepChecks(FeedChecks[ExpectedRecord]):
         for name, each in intent.tables.items():
             if isinstance(each, Manifest):
                 log = intent.incarnation_at(each.begin)
-                named = self._named.setdefault((place, name, each.object_begin, log), [])
+                named = self._named.setdefault((place, name, each.sealed_begin, log), [])
                 if each not in named:
                     named.append(each)
                     if each.is_empty:

@@ -61,9 +61,8 @@ class StepChecks(FeedChecks[ExpectedRows], Observer):
     def _is_decided(self, block: Block) -> bool:
         """Returns True if the commit of an intent that names a block is decided."""
         return any(
-            block == (*place, table, each.begin, each.end, intent.incarnation_at(each.begin))
+            block in _blocks(place, intent)
             for place, intent in decided_intents(self._feeding.cluster, FEED)
-            for table, each in intent.blocks.items()
         )
 
     def committed(self, table: str, part: Part) -> None:
@@ -106,10 +105,7 @@ class StepChecks(FeedChecks[ExpectedRows], Observer):
                     self._check_letter(place, offset, intent)
 
     def _note_named(self, place: TopicPartition, intent: Intent) -> None:
-        self._named |= {
-            (*place, table, each.begin, each.end, intent.incarnation_at(each.begin))
-            for table, each in intent.blocks.items()
-        }
+        self._named |= _blocks(place, intent)
 
     def _check_letter(self, place: TopicPartition, offset: int, intent: Intent) -> None:
         if RecordPlace(*place, offset) not in self.letters.sent:
@@ -134,3 +130,11 @@ class StepChecks(FeedChecks[ExpectedRows], Observer):
             >= self._copies_needed
             for row in range(len(record.rows))
         )
+
+
+def _blocks(place: TopicPartition, intent: Intent) -> set[Block]:
+    """Returns the blocks that an intent names, by the ranges that they were sealed with."""
+    return {
+        (*place, table, each.sealed_begin, each.sealed_end, intent.incarnation_at(each.begin))
+        for table, each in intent.blocks.items()
+    }
