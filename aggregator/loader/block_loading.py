@@ -151,16 +151,22 @@ class BlockLoading:
         return block.has_coordinates and age_seconds > self.watch.pause_seconds
 
     async def _load(self, block: OutgoingBlock, attempts: BlockAttempts, trouble: _Trouble) -> None:
-        decided_at = time.monotonic()
+        decided_at = known_at = time.monotonic()
         looks = inserts = 0
         native, digest, encoded = block.native, block.part, None
         while (step := attempts.step) is not Step.DONE:
             await self._released(block.name.table)
+            # Refused by then, as a rule; a successor may have sent it, or what a loss left of it.
+            waited = time.monotonic() - known_at
+            if step is Step.SEND and block.has_coordinates and waited > self.watch.pause_seconds:
+                attempts.doubt()
+                step = Step.LOOK
             try:
                 if step is Step.LOOK:
                     decided_at = time.monotonic()
                     decision = await self._look(block, attempts, trouble)
                     attempts.looked(decision)
+                    known_at = time.monotonic()
                     if decision.verdict is Verdict.DONE and not attempts.is_acknowledged:
                         self._count(BLOCKS_RECOGNIZED, block)
                     if decision.verdict is Verdict.LOOK_AGAIN:

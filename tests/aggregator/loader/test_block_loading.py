@@ -122,6 +122,35 @@ async def test_a_block_that_is_refused_waits_without_its_forms_if_it_can_be_reco
     assert not loading.refuses("hits")
 
 
+class Holds(LookedAt):
+    """Store that refuses the first insert, as its table has too many parts for a while."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = iter([300, 300, 300, 10])
+
+    def insert(self, *_: Any) -> None:
+        super().insert()
+        if self.calls == ["insert"]:
+            problem = InsertProblem(ErrorClass.HOLD_TABLE, 252, "parts", may_be_stored=False)
+            raise NotStored(problem)
+
+    def most_parts(self, _: str) -> int:
+        return next(self.parts)
+
+
+@pytest.mark.parametrize(("pause_seconds", "then"), [(60.0, "insert"), (0.5, "look")])
+async def test_a_block_whose_table_was_held_for_long_is_looked_for(pause_seconds, then):
+    """A successor may have sent it meanwhile, formed of what a loss had left of it: it would not be
+    recognized as a repeat."""
+    store: Any = Holds()
+    policy = RetryPolicy(pause_seconds=0.3, pause_seconds_max=0.3)
+    watch = PauseWatch(pause_seconds)
+    loading = BlockLoading(store, policy, asyncio.Semaphore(1), "feed=feed", watch)
+    await loading.load(block(), is_doubtful=False)
+    assert store.calls == ["insert", then]
+
+
 async def cancelled_load(store: Any) -> asyncio.Task[None]:
     """Returns the load of a block that was cancelled before the block was sent."""
     loading = BlockLoading(
