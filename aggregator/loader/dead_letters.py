@@ -28,6 +28,7 @@ LETTER_BYTES = 300
 """Bytes that a dead letter adds to those of its record, roughly."""
 TEXT_CHARACTERS_MAX = 1000
 """Longest text of a header: the table's name may come from a record."""
+NUMBER_DIGITS_MAX = 19
 FIRST_ADDED = f"{HEADER_PREFIX}cluster"
 """First of the headers behind those of the record; the record may be a letter itself."""
 
@@ -117,10 +118,17 @@ def letter_place(headers: Headers) -> LetterPlace | None:
         found[1].get(f"{HEADER_PREFIX}{name}", "")
         for name in ("topic", "partition", "offset", "incarnation", "table")
     )
-    if not (number.isdecimal() and offset.isdecimal()):
+    partition_number, record_offset = number_in(number), number_in(offset)
+    if partition_number is None or record_offset is None:
         return None
-    incarnation = int(log) if log.isdecimal() else 0
-    return LetterPlace(TopicPartition(topic, int(number)), int(offset), incarnation, table)
+    place = TopicPartition(topic, partition_number)
+    return LetterPlace(place, record_offset, number_in(log) or 0, table)
+
+
+def number_in(text: str) -> int | None:
+    """Returns the number that a header of a letter has; None if it is none, or has more than 19
+    digits. Anybody who may write to the topic can write any text."""
+    return int(text) if text.isdecimal() and len(text) <= NUMBER_DIGITS_MAX else None
 
 
 def first_beyond(

@@ -22,16 +22,19 @@ from replicator.batches.batch import (
     Header,
     control_kind,
     header_at,
-    layout,
 )
+from replicator.batches.committed_records import laid_out
 from replicator.batches.records import opened
 from replicator.batches.varints import BrokenVarints
 from replicator.kafka.client.cluster import Answered, Cluster, Forbidden
 from replicator.kafka.protocol.error_codes import Code
+from replicator.runtime.report_once import ReportOnce
 
 log = logging.getLogger(__name__)
 
 FETCH_BYTES = 4 << 20
+MISSING = frozenset({Code.UNKNOWN_TOPIC_OR_PARTITION, Code.UNKNOWN_TOPIC_ID})
+"""Codes for a topic that was deleted, or created anew, while it was read."""
 Intents = Mapping[TopicPartition, Intent]
 
 
@@ -102,6 +105,7 @@ class SentLetters:
     """Letters of a feed in one cluster."""
 
     cluster: Cluster
+    _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
 
     async def look(self, place: TopicPartition, intents: Intents) -> Sight | None:
         """Returns the letters of some partitions that are there already; None if their topic is
@@ -131,13 +135,19 @@ class SentLetters:
             )
             await self._read(place, search, end)
         except (Forbidden, BrokenBatch) as error:
-            log.warning(
-                "event=letters-not-read %s %s-%d: letters of a commit that was lost may be there "
-                "twice: %s",
-                self.cluster.name,
-                *place,
-                error,
-            )
+            # Each commit with letters looks again.
+            if self._reports.is_news(place, str(error)):
+                log.warning(
+                    "event=letters-not-read %s %s-%d: letters of a commit that was lost may be "
+                    "there twice: %s",
+                    self.cluster.name,
+                    *place,
+                    error,
+                )
+            return None
+        except Answered as answer:
+            if MISSING.isdisjoint(answer.codes):
+                raise
             return None
         return Sight(end, search.found)
 
@@ -155,12 +165,15 @@ class SentLetters:
                     return  # the log was cut
                 position = begin
                 continue
-            batches = layout(fetched.records)
+            records, batches, broken = laid_out(memoryview(fetched.records))
             for start in batches.starts:
-                header: Header = header_at(fetched.records, start)
+                header: Header = header_at(records, start)
                 if header.next_offset > position:
-                    search.take(fetched.records[start : start + header.size])
+                    search.take(records[start : start + header.size])
                     position = header.next_offset
-            if isinstance(batches.stopped, BrokenBatch):
-                raise batches.stopped
+            if broken:
+                raise broken
+            if not batches.starts and batches.cut_bytes <= size:
+                # The log may have been cut here: the rest is gone.
+                end = min(end, await self.cluster.log_end(*place))
             size = max(size, batches.cut_bytes)

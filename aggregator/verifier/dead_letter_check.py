@@ -15,7 +15,7 @@ import numpy as np
 
 from aggregator.formats.record_headers import Headers, encoded_headers
 from aggregator.formats.record_slice import Ints, RecordSlice
-from aggregator.loader.dead_letters import PARTITIONS, added_headers, letter_place
+from aggregator.loader.dead_letters import PARTITIONS, added_headers, letter_place, number_in
 from aggregator.loader.produced import HEADER_PREFIX
 from aggregator.verifier.row_digest import ranges
 from aggregator.verifier.topic_records import TopicRecords
@@ -81,7 +81,8 @@ def letter_fields(
     if told is None or place is None:
         return None
     first, added = told
-    time = added.get(TIME)
+    time = added.get(TIME, "")
+    time_ms = number_in(time.removeprefix("-"))
     digests = (
         _told(added, "key") or _digest(key),
         _told(added, "value") or _digest(value),
@@ -89,7 +90,7 @@ def letter_fields(
     )
     fields = LetterFields.of(
         digests,
-        int(time) if time is not None and time.removeprefix("-").isdecimal() else None,
+        None if time_ms is None else int(time),
         place.incarnation,
     )
     return place.partition, place.offset, fields
@@ -200,9 +201,9 @@ async def read_letters(cluster: Cluster, records: TopicRecords, feed: str) -> Le
 
 def _told(added: Mapping[str, str], name: str) -> FieldDigest | None:
     """Returns what the headers of a letter tell of a field that was cut."""
-    size = added.get(f"{HEADER_PREFIX}{name}.bytes", "")
+    size_bytes = number_in(added.get(f"{HEADER_PREFIX}{name}.bytes", ""))
     digest = added.get(f"{HEADER_PREFIX}{name}.sha256", "")
-    return FieldDigest(int(size), digest) if size.isdecimal() else None
+    return None if size_bytes is None else FieldDigest(size_bytes, digest)
 
 
 def _digest(data: bytes | None) -> FieldDigest:

@@ -89,10 +89,11 @@ class Topic:
         return self.begin
 
     async def fetch(self, topic, partition, offset, size, *, read_committed):
+        await asyncio.sleep(0)
         if offset < self.begin:
             raise Answered("Fetch", [Code.OFFSET_OUT_OF_RANGE])
         wanted = (it for it in self.batches if batch.header_at(it).next_offset > offset)
-        data = next(wanted)
+        data = next(wanted, b"")
         return SimpleNamespace(records=memoryview(data if size >= len(data) else data[:size]))
 
 
@@ -162,3 +163,43 @@ def test_a_topic_that_is_missing_or_may_not_be_read_stops_nobody(caplog):
 def test_records_of_something_else_are_passed():
     own = encoded([Record(0, 1, b"k", b"v", (("sluice.offset", b"12"),))], producer_id=7)
     assert sent(own, letters(1, 15), control(2, 7, COMMIT)) == {15}
+
+
+@pytest.mark.parametrize("long", [{"partition": "9" * 5000}, {"incarnation": "9" * 5000}])
+def test_texts_that_anybody_has_written_as_numbers_stop_nobody(long):
+    assert sent(letters(0, 12, **long), letters(1, 15), control(2, 7, COMMIT)) >= {15}
+
+
+def test_letters_that_are_not_read_are_reported_once_though_each_commit_looks_again(caplog):
+    sent_letters = SentLetters(Topic(error=Forbidden("east", [Code.TOPIC_AUTHORIZATION_FAILED])))
+
+    async def look():
+        for _ in range(3):
+            await sent_letters.look(LETTERS, {PLACE: intent()})
+
+    asyncio.run(look())
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("code", [Code.UNKNOWN_TOPIC_OR_PARTITION, Code.UNKNOWN_TOPIC_ID])
+def test_a_topic_that_is_deleted_while_it_is_read_stops_nobody(code):
+    """The session ends otherwise, where the partition of the letter alone has to park."""
+    assert sight(error=Answered("east", [code])) is None
+    with pytest.raises(Answered):
+        sight(error=Answered("east", [Code.INVALID_TXN_STATE]))
+
+
+def test_a_log_that_is_cut_while_it_is_read_ends_the_search():
+    found = letters(0, 12), control(1, 7, COMMIT), letters(2, 15)
+
+    class Cut(Topic):
+        async def log_end(self, *place):
+            self.end, end = 2, self.end
+            self.batches = found[:2]
+            return end
+
+    async def look():
+        async with asyncio.timeout(5):
+            return await SentLetters(Cut(*found)).look(LETTERS, {PLACE: intent()})
+
+    assert asyncio.run(look()).sent[PLACE] == {12}
