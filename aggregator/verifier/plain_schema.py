@@ -298,7 +298,8 @@ def _is_nearest(raw: float | Decimal, stored: float) -> bool:
         return float(raw) == stored
     single, exact = np.float32(stored), Fraction(raw)
     distance = abs(exact - Fraction(float(single)))
-    around = [float(np.nextafter(single, np.float32(end))) for end in (-math.inf, math.inf)]
+    with np.errstate(over="ignore"):  # next to the largest number is infinity
+        around = [float(np.nextafter(single, np.float32(end))) for end in (-math.inf, math.inf)]
     if abs(exact) > _EXACT_INTEGERS:
         # An integer may have been a double on its way, as in fastavro.
         return distance <= abs(Fraction(float(single))) / 2**23

@@ -156,6 +156,7 @@ def test_a_float_of_32_bits_is_the_nearest_one():
     assert is_same_scalar(Decimal("0.1"), 0.10000000149011612, is_single=True)
     assert not is_same_scalar(Decimal("0.1"), 0.10000000894069672, is_single=True)
     assert not is_same_scalar(Decimal("0.1"), 0.0, is_single=True)
+    assert is_same_scalar(Decimal("3.4028235e38"), 3.4028234663852886e38, is_single=True)
 
 
 def test_a_schema_is_described_with_whole_names():
