@@ -36,7 +36,7 @@ from aggregator.loader.draft import Draft
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.forming_room import FormingRoom, Taken, forms_bytes
 from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
-from aggregator.loader.left_tables import AskedStore, LeftTables
+from aggregator.loader.left_tables import AskedStore, LeftTables, skip_order
 from aggregator.loader.partition_error import partition_error
 from aggregator.loader.produced import Produced
 from aggregator.loader.receipts import BlockReceipt
@@ -256,14 +256,7 @@ class BlockForming:
     async def _replay(self, partition: BlockPartition, draft: Draft[RecordSlice]) -> None:
         place, block = partition.partition, draft.replayed
         assert block is not None
-        order = self.assignment.orders.skipped(
-            self.assignment.cluster,
-            *place,
-            draft.table,
-            block.begin,
-            block.end,
-            partition.intent.incarnation_at(block.begin),
-        )
+        order = skip_order(self.assignment, partition, draft.table, block)
         if order is not None:
             log.warning(
                 "event=replay-skipped %s %s-%d table=%s offsets=%d-%d records=%d by=%s: %s",

@@ -16,12 +16,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
+from aggregator.intents.table_range import TableRange
 from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.block_partition import BlockPartition
 from aggregator.loader.forming_room import FormingRoom
 from aggregator.loader.seal_rule import PARTITION_BLOCKS, SealRule
 from aggregator.loader.stalled_tables import StalledTables
 from balancer.plan import TopicPartition
+from replicator.orders.order_records import SkipReplay
 
 log = logging.getLogger(__name__)
 
@@ -212,15 +214,20 @@ class LeftTables:
             before.add_done_callback(self._ended)
         pause = self.stalled.pause_seconds(place, table, now)
         block = partition.progress.in_flight.get(table)
-        asked = partial(
-            self.store.takes_blocks,
-            place.topic,
-            table,
-            may_be_missing=block is None or not block.schema,
-        )
+        asked = partial(self._takes_blocks, partition, table, block)
         asking = asyncio.create_task(_asked(asked, before, pause))
         asking.add_done_callback(lambda _: self.wake())
         self.tasks[place, table] = asking
+
+    async def _takes_blocks(
+        self, partition: BlockPartition, table: str, block: TableRange | None
+    ) -> bool:
+        """Returns True if a table takes blocks, or an operator has dropped the one of it."""
+        if block is not None and skip_order(self.assignment, partition, table, block):
+            return True
+        is_unsent = block is None or not block.schema
+        topic = partition.partition.topic
+        return await self.store.takes_blocks(topic, table, may_be_missing=is_unsent)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         del self._ending[task]
@@ -243,6 +250,20 @@ class LeftTables:
             partition.progress.dropped[table],
             what,
         )
+
+
+def skip_order(
+    assignment: LoaderAssignment, partition: BlockPartition, table: str, block: TableRange
+) -> SkipReplay | None:
+    """Returns the operator's order to drop a block of a table; None if it has to be loaded."""
+    return assignment.orders.skipped(
+        assignment.cluster,
+        *partition.partition,
+        table,
+        block.begin,
+        block.end,
+        partition.intent.incarnation_at(block.begin),
+    )
 
 
 async def _asked(

@@ -120,13 +120,14 @@ def insert_nothing(
     try:
         with client.disconnect_on_error(query, insert_settings(features, options, 0)):
             connection = client.connection
-            connection.socket.settimeout(options.timeout_seconds)
-            connection.send_query(query, query_id=options.query_id)
-            connection.send_external_tables(None)
-            client.receive_sample_block()
-            _send(connection, EMPTY)
-            client.receive_profile_events()
-            client.receive_end_of_insert_query()
+            # The next query on this connection may take longer.
+            with connection.timeout_setter(options.timeout_seconds):
+                connection.send_query(query, query_id=options.query_id)
+                connection.send_external_tables(None)
+                client.receive_sample_block()
+                _send(connection, EMPTY)
+                client.receive_profile_events()
+                client.receive_end_of_insert_query()
     except (Error, OSError, EOFError) as error:
         raise InsertFailed(error, was_sent=False) from error
 

@@ -96,7 +96,9 @@ def test_a_repeated_block_is_stored_once_on_all_replicas(replicated_database):
             )
             names = [column.name for column in schema.inserted]
             features, name = read_features(client), replicated_database.name
-            insert_nothing(client, features, name, "flights", names, options("none"))
+            before = client.connection.socket.gettimeout()
+            insert_nothing(client, features, name, "flights", names, options("none", 0, 7.0))
+            assert client.connection.socket.gettimeout() == before != 7.0
     assert replicated_database.counts("flights") == [1000, 1000, 1000]
 
 

@@ -16,6 +16,8 @@ from aggregator.loader.seal_rule import SealRule
 from aggregator.loader.stalled_tables import STALLED_SECONDS
 from balancer.plan import TopicPartition
 from replicator.kafka.client.custody import Custody
+from replicator.orders.feed_orders import FeedOrders
+from replicator.orders.order_records import SkipReplay
 from tests.aggregator.loader.partition_life import Log, virgin
 
 RULE = SealRule(
@@ -44,10 +46,11 @@ class Store:
 class Loader:
     """Loader whose blocks are under way until they are told to be stored."""
 
-    def __init__(self, rule=RULE) -> None:
+    def __init__(self, rule=RULE, skips=()) -> None:
         self.store, self.tasks, self.rule = Store(), {}, rule
         self.held, self.woken = {}, asyncio.Event()
-        assignment = SimpleNamespace(log_fields="feed=f")
+        orders = FeedOrders(feed="f", skips=skips)
+        assignment = SimpleNamespace(log_fields="feed=f", cluster="east", orders=orders)
         room, wake = FormingRoom(), self.woken.set
         self.left = LeftTables(assignment, self.store, rule, room, self.tasks, wake)
 
@@ -110,8 +113,8 @@ class Loader:
 async def loader():
     made = []
 
-    def make(rule=RULE):
-        made.append(Loader(rule))
+    def make(rule=RULE, skips=()):
+        made.append(Loader(rule, skips))
         return made[-1]
 
     yield make
@@ -273,6 +276,27 @@ async def test_blocks_that_are_read_again_take_no_more_than_a_partition_may_hold
     small.hold(1, TABLES, intent=intent)
     await small.tick(0.0)
     assert [each.progress.replaying for each in small.held.values()] == [["a", "b"], []]
+
+
+@pytest.mark.parametrize(("end", "is_dropped"), [(16, True), (15, False)])
+async def test_a_block_that_an_operator_dropped_waits_for_no_table(loader, end, is_dropped):
+    first = loader()
+    before = first.hold(0, TABLES)
+    first.send(before, *STALLED)
+    subject = {"cluster": "east", "topic": "t", "partition": 0, "table": "d"}
+    order = SkipReplay(route="f", at_ms=1, who="sre", begin=12, end=end, **subject)
+    it = loader(skips=(order,))
+    intent = before.progress.intent(Custody.HELD, 7, 1, "loader")
+    partition = it.hold(0, TABLES, intent=intent)
+    it.store.gone = {*STALLED}
+    await it.tick(0.0)
+    assert partition.progress.dropped == {"d": 12}
+    Log(TABLES).read(partition.progress, len(TABLES), 0.0)
+    for draft in partition.progress.replays():
+        it.work(partition, draft.table)
+    await it.tick()
+    await it.tick()
+    assert partition.is_to_reread is is_dropped
 
 
 async def test_work_that_was_cancelled_is_awaited_before_its_table_is_asked(loader):
