@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from balancer.plan import TopicPartition
 from replicator.mirror.ledger.entry import Entry
@@ -36,3 +36,15 @@ def runs_key(partition: TopicPartition, entry: Entry) -> RunsKey:
     """Returns the key of runs: the partition between the two topic ids of its entry."""
     source, target = (t.hex if t else "" for t in (entry.source_topic, entry.target_topic))
     return RunsKey(partition.topic, partition.partition, source, target, entry.losses)
+
+
+def losses_after(published: Iterable[RunsKey], key: RunsKey, at_least: int) -> int:
+    """Returns a number of losses under which runs overrule all that were published before.
+
+    Args:
+        published: keys of the runs topic.
+        key: of the partition; its own number of losses does not count.
+        at_least: the number where no more were published.
+    """
+    earlier = (it.losses for it in published if it.without_losses == key.without_losses)
+    return max([at_least, *(losses + 1 for losses in earlier)])

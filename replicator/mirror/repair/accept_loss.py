@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from balancer.plan import TopicPartition
 from replicator.config.names import unheld_id
@@ -20,6 +20,7 @@ from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.assembly import MAKERS, Makers
 from replicator.mirror.ledger.accepted_losses import can_restart_at, is_endless, takes_restart
 from replicator.mirror.ledger.entry import Custody, Entry
+from replicator.mirror.ledger.published_runs import losses_after, runs_key
 from replicator.mirror.repair.operator_takeover import OperatorTakeover
 
 NO_ENTRY = "the ledger has no entry"
@@ -202,10 +203,12 @@ class Acceptance:
             transactional_id=unheld,
             source_topic=source.id if source else None,
             target_topic=target.id if target else None,
-            # The number of earlier accepted losses is gone with the entry. Runs published from now
-            # on must overrule all earlier ones.
-            losses=int(time.time()),
         )
+        # The number of earlier accepted losses is gone with the entry. Runs published from now on
+        # must overrule all earlier ones, also those after a restart by a clock that was ahead.
+        published = await self._operator.runs.published_since(())
+        losses = losses_after(published, runs_key(partition, entry), int(time.time()))
+        entry = replace(entry, losses=losses)
         await self._ledger.replace(holder, {partition: there} if there else {}, {partition: entry})
         return Accepted(partition, (NO_ENTRY,), source_offset)
 

@@ -44,7 +44,7 @@ class OperatorTakeover:
             makers=makers,
         )
         self.source, self.target = self._side.source, self._side.target
-        self.ledger = self._side.ledger
+        self.ledger, self.runs = self._side.ledger, self._side.runs
         self._takeover: Takeover | None = None
 
     async def close(self) -> None:

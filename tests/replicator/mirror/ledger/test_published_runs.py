@@ -4,7 +4,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from balancer.plan import TopicPartition
-from replicator.mirror.ledger.published_runs import published_since, runs_key
+from replicator.mirror.ledger.published_runs import losses_after, published_since, runs_key
 from replicator.mirror.ledger.stale_entry import PublishedRun
 from replicator.mirror.offset_map.runs_tail import LastRun
 from tests.replicator.mirror.ledger.held import held
@@ -51,3 +51,18 @@ async def test_entries_without_runs_topic_positions_are_not_compared():
     tail = Tail({runs_key(ONE, ENTRY): LastRun(1, 1)})
     assert await published_since(tail, {ONE: replace(ENTRY, runs=())}) == {}
     assert tail.asked == [None]
+
+
+def test_an_operator_whose_clock_is_behind_an_earlier_ones_still_overrules_the_earlier_runs():
+    """An entry that is lost is made anew under the number of seconds of the operator's clock."""
+    key = runs_key(ONE, ENTRY)
+    an_hour_ahead = replace(key, losses=1_800_003_600)
+    assert losses_after([key, an_hour_ahead], key, 1_800_000_000) == 1_800_003_601
+    assert losses_after([key], key, 1_800_000_000) == 1_800_000_000
+    assert losses_after([], key, 1_800_000_000) == 1_800_000_000
+
+
+def test_runs_of_other_partitions_and_topics_do_not_raise_the_number_of_losses():
+    key = runs_key(ONE, ENTRY)
+    others = [runs_key(TWO, ENTRY), runs_key(ONE, replace(ENTRY, target_topic=UUID(int=3)))]
+    assert losses_after([replace(it, losses=9) for it in others], key, 7) == 7
