@@ -98,7 +98,8 @@ def be_carrier(told: Path) -> None:
 
     appliance, assignment = pickle.loads(told.read_bytes())
     conditions = [Conditions("carrier")]
-    receipts = uvloop.run(carried(Bin(appliance, (assignment,), assignment.deadline), conditions))
+    seconds = assignment.deadline - time.monotonic()
+    receipts = uvloop.run(carried(Bin(appliance, (assignment,), seconds), conditions))
     if receipts:
         to_arrow(receipts)
 

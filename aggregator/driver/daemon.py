@@ -77,6 +77,7 @@ class Daemon(DriverDaemon[FeedLeadership]):
             await stream.warm.wait()
             tasks.create_task(self._serve_metrics())
             tasks.create_task(self._leadership.lead(session.count_slots))
+            tasks.create_task(self.end_overdue(stream))
 
     async def _serve_metrics(self) -> None:
         """Serves metrics; a failure is only logged, since loading does not need them."""

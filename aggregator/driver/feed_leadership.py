@@ -79,6 +79,7 @@ class FeedLeadership:
         self._heard = asyncio.Event()
         self._follower: OrderFollower | None = None
         self._posting: FeedPosting | None = None
+        self._is_epoch_over = False
         self._reports = ReportOnce()
         self._conditions = conditions or Conditions(f"aggregate {region}")
         self._unknown: dict[Subject, str] = {}
@@ -108,6 +109,11 @@ class FeedLeadership:
             for cluster in self._clusters.values():
                 tasks.create_task(self._lead_in(cluster))
             tasks.create_task(self._keep_planning(count_slots))
+
+    def end_epoch(self) -> None:
+        """Has the plan posted anew, with which another epoch begins."""
+        self._is_epoch_over = True
+        self._changed.set()
 
     async def stop(self) -> None:
         """Posts the stop and publishes it: loaders drain, release and end."""
@@ -268,10 +274,12 @@ class FeedLeadership:
         posting = FeedPosting(
             planned, slots, dict(self._terms), orders, unconditional=unconditional
         )
+        is_over, self._is_epoch_over = self._is_epoch_over, False
         if before is not None:
-            if posting == before:
+            if posting == before and not is_over:
                 return
-            if self._may_wait(posting, before, wanted) and self._pace.seconds_left(now) > 0:
+            may_wait = not is_over and self._may_wait(posting, before, wanted)
+            if may_wait and self._pace.seconds_left(now) > 0:
                 return
             if planned is plan:
                 posting = replace(posting, plan=plan.renewed())

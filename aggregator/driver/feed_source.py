@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -37,15 +38,27 @@ class LoaderBin:
 
     appliance: Appliance
     assignments: tuple[LoaderAssignment, ...]
-    deadline: float
+    seconds: float
+    """Length of the epoch."""
+
+    def begun(self, now: float) -> LoaderBin:
+        """Returns the bin of a task that begins now: its loaders work until a deadline.
+
+        Args:
+            now: of the monotonic clock of the task's process, in seconds.
+        """
+        deadline = now + self.seconds
+        return replace(
+            self, assignments=tuple(replace(it, deadline=deadline) for it in self.assignments)
+        )
 
 
 class LoaderTasks(PostedTasks[FeedPosting]):
     """Bins of loaders, by the plan that the driver has posted."""
 
     @override
-    def tasks(self, appliance: Appliance, posting: FeedPosting, now: float) -> list[LoaderBin]:
-        return binned(appliance, posting, now)
+    def tasks(self, appliance: Appliance, posting: FeedPosting) -> list[LoaderBin]:
+        return binned(appliance, posting)
 
     @override
     def run(self, task: EpochTask) -> pa.RecordBatch | None:
@@ -73,14 +86,14 @@ def loader_tasks(appliance: Path, posting: Path) -> LoaderTasks:
     return LoaderTasks(ApplianceFile(appliance), FeedPostingFile(posting))
 
 
-def binned(appliance: Appliance, posting: FeedPosting, now: float) -> list[LoaderBin]:
+def binned(appliance: Appliance, posting: FeedPosting) -> list[LoaderBin]:
     """Returns the bins of the epoch that begins now, one for each task."""
-    deadline = now + epoch_seconds(appliance, posting)
+    seconds = epoch_seconds(appliance, posting)
     return [
         LoaderBin(
             appliance,
-            tuple(assigned(appliance, posting, loader, deadline) for loader in loaders),
-            deadline,
+            tuple(assigned(appliance, posting, loader) for loader in loaders),
+            seconds,
         )
         for loaders in posting.bins()
     ]
@@ -96,9 +109,7 @@ def epoch_seconds(appliance: Appliance, posting: FeedPosting) -> float:
     return max([appliance.aggregator.epoch_seconds, *longest])
 
 
-def assigned(
-    appliance: Appliance, posting: FeedPosting, loader: CarrierId, deadline: float
-) -> LoaderAssignment:
+def assigned(appliance: Appliance, posting: FeedPosting, loader: CarrierId) -> LoaderAssignment:
     """Returns the assignment of one loader for the epoch."""
     from aggregator.loader.assignment import LoaderAssignment
 
@@ -111,7 +122,6 @@ def assigned(
         orders=posting.orders[each.feed],
         term=posting.terms[each.cluster],
         plan_version=posting.plan.version,
-        deadline=deadline,
         has_condition=each not in posting.unconditional,
     )
 
@@ -129,6 +139,7 @@ async def loaded(each: LoaderBin, conditions: Sequence[Conditions]) -> pa.Record
     """
     import pyarrow as pa
 
+    each = each.begun(time.monotonic())
     found = await asyncio.gather(
         *(
             kept_loading(each.appliance, assignment, own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -22,7 +23,8 @@ class LoaderAssignment:
         number: of the loader, among those of its feed and cluster.
         orders: of operators about the feed.
         term: of the driver that made the plan, in this cluster.
-        deadline: Unix seconds, the end of the epoch.
+        deadline: latest end of the epoch, in seconds of the monotonic clock of the process that
+            loads; set once its task begins.
         has_condition: the store of a feed into objects keeps names that are taken.
     """
 
@@ -33,7 +35,7 @@ class LoaderAssignment:
     orders: FeedOrders
     term: Term
     plan_version: int
-    deadline: float
+    deadline: float = math.inf
     has_condition: bool = True
 
     @property

@@ -64,7 +64,7 @@ async def load(
     session: LoaderSession | None = None
     backoff = Backoff(*PAUSE_SECONDS)
     try:
-        while time.time() < assignment.deadline:
+        while time.monotonic() < assignment.deadline:
             session = make_session(appliance, assignment, partial(_keep, receipts), tally)
             session.conditions = conditions
             began = time.monotonic()

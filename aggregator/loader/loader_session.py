@@ -114,7 +114,7 @@ class LoaderSession:
 
     @property
     def _seconds_left(self) -> float:
-        return max(0.0, self.assignment.deadline - time.time())
+        return max(0.0, self.assignment.deadline - time.monotonic())
 
     async def _open(self) -> None:
         await self.source.open({partition.topic for partition in self.assignment.partitions})

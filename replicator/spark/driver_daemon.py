@@ -28,7 +28,7 @@ from replicator.spark.driver_command import TermSuperseded
 from replicator.spark.epoch_receipts import EpochReceipts
 from replicator.spark.epoch_source import EpochTasks
 from replicator.spark.jvm import Jvm
-from replicator.spark.kept_stream import KeptStream
+from replicator.spark.kept_stream import KeptStream, end_overdue
 from replicator.spark.posting import ApplianceFile
 from replicator.spark.receipts_folder import ReceiptsFolder
 from replicator.spark.session import Session
@@ -49,6 +49,9 @@ class Leadership(Protocol):
 
     def post_stop(self) -> None:
         """Posts to this host that no epoch shall begin any more. Raises OSError."""
+
+    def end_epoch(self) -> None:
+        """Has the plan posted anew, with which another epoch begins."""
 
     async def stop(self) -> None:
         """Publishes the stop command in Kafka."""
@@ -136,6 +139,10 @@ class DriverDaemon(Work, Generic[Led]):
         session = self._session = await run_in_thread(Session, self._run.jvm)
         stream = self._stream = KeptStream(session, lambda: self._start_stream(session))
         return session, stream
+
+    async def end_overdue(self, stream: KeptStream) -> None:
+        """Ends each epoch that outlasts its time, until cancelled."""
+        await end_overdue(lambda: stream.epoch, self._leadership.end_epoch)
 
     def _start_stream(self, session: Session) -> Stream:
         kind = self._kind

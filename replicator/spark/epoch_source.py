@@ -1,15 +1,15 @@
 """Epochs of a driver: each is a Spark job, and each of its tasks works until the epoch ends.
 
-Spark places the tasks, starts them again when they fail, and returns their rows. What the tasks do
-is passed in as EpochTasks.
+A task is sent the length of its epoch, and counts it from its own start: clocks of hosts may differ
+(decision 0090). Spark places the tasks, starts them again when they fail, and returns their rows.
+What the tasks do is passed in as EpochTasks.
 """
 
 from __future__ import annotations
 
-import logging
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,7 +20,9 @@ from replicator.spark.parent_watch import end_with_parents, is_of_spark
 if TYPE_CHECKING:
     import pyarrow as pa
 
-log = logging.getLogger(__name__)
+
+OVERDUE_SECONDS = 5.0
+"""Time in which Spark starts the tasks of an epoch, and these drain and release."""
 
 
 class Demand(Enum):
@@ -35,8 +37,28 @@ class EpochTask(Protocol):
     """Work of one Spark task. Executors may be anywhere: all they need is in it, pickled."""
 
     @property
-    def deadline(self) -> float:
-        """Unix seconds, by the driver's clock: the end of the epoch."""
+    def seconds(self) -> float:
+        """Length of the epoch. The task works for so long, unless the driver ends it earlier."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunningEpoch:
+    """Epoch that runs, by its driver's monotonic clock.
+
+    Args:
+        began: in seconds.
+        seconds: length.
+    """
+
+    began: float
+    seconds: float
+
+    def is_overdue(self, now: float) -> bool:
+        """Returns True when a task that began with the epoch has long ended, and another runs on.
+
+        Such a task began later: it waited for a slot, or for an executor instead of a lost one.
+        """
+        return now > self.began + self.seconds + OVERDUE_SECONDS
 
 
 class EpochTasks(ABC):
@@ -48,8 +70,8 @@ class EpochTasks(ABC):
         """Tells what the next epoch would have to do."""
 
     @abstractmethod
-    def begin(self, now: float) -> Sequence[EpochTask]:
-        """Returns the tasks of the epoch that begins at `now` (unix seconds)."""
+    def begin(self) -> Sequence[EpochTask]:
+        """Returns the tasks of the epoch that begins now."""
 
     @abstractmethod
     def run(self, task: EpochTask) -> pa.RecordBatch | None:
@@ -65,7 +87,7 @@ class EpochTasks(ABC):
 def run_tasks(tasks: EpochTasks, given: Iterable[EpochTask | None]) -> Iterator[pa.RecordBatch]:
     """Runs what a Spark task was given until the epoch ends; yields its rows.
 
-    A task that starts too late does nothing. None stands for a task of the first epoch.
+    None stands for a task of the first epoch.
     """
     end_with_parents()
     if is_of_spark():
@@ -74,10 +96,6 @@ def run_tasks(tasks: EpochTasks, given: Iterable[EpochTask | None]) -> Iterator[
     for task in given:
         if task is None:
             tasks.warm_up()
-            continue
-        late = time.time() - task.deadline
-        if late >= 0:
-            log.warning("event=too-late seconds=%.0f: the epoch of this task is over", late)
             continue
         rows = tasks.run(task)
         if rows is not None:

@@ -9,12 +9,39 @@ from collections.abc import Callable
 
 from replicator.runtime.backoff import Backoff
 from replicator.runtime.run_in_thread import run_in_thread
+from replicator.spark.epoch_source import RunningEpoch
 from replicator.spark.session import Session, SparkGone
 from replicator.spark.stream import Stream
 
 log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = (1.0, 30.0)
+LOOK_SECONDS = 1.0
+
+
+async def end_overdue(
+    running: Callable[[], RunningEpoch | None],
+    end: Callable[[], object],
+    look_seconds: float = LOOK_SECONDS,
+) -> None:
+    """Ends each epoch that outlasts its time, until cancelled: all others wait for its last task.
+
+    Only the driver's clock tells. Tasks count from their own start, and learn the end from Kafka.
+
+    Args:
+        running: returns the epoch that runs.
+        end: ends it, by a plan with which another epoch begins.
+        look_seconds: pause between two looks.
+    """
+    ended: RunningEpoch | None = None
+    while True:
+        await asyncio.sleep(look_seconds)
+        epoch = running()
+        if epoch is None or epoch is ended or not epoch.is_overdue(time.monotonic()):
+            continue
+        log.info("event=epoch-overdue seconds=%.0f: the plan is posted anew", epoch.seconds)
+        end()
+        ended = epoch
 
 
 class KeptStream:
@@ -62,6 +89,11 @@ class KeptStream:
             if await run_in_thread(self._session.has_ended):
                 raise SparkGone
             backoff.grow()
+
+    @property
+    def epoch(self) -> RunningEpoch | None:
+        """Epoch that runs."""
+        return self._stream.epoch if self._stream else None
 
     async def wait_idle(self, seconds: float) -> None:
         """Waits until no epoch runs and its receipts are handed over, or until time is up."""

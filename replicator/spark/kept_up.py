@@ -35,7 +35,7 @@ async def kept_up(
     Args:
         who: fields that name the work in the log.
         failed: text of the log for a failure, with places for `who` and the pause in seconds.
-        deadline: unix seconds at which the epoch ends; no work begins after it.
+        deadline: end of the epoch by the monotonic clock, in seconds; no work begins after it.
         note_failure: called with the error in words after each failure.
     """
     backoff = Backoff(*PAUSE_SECONDS)
@@ -51,6 +51,6 @@ async def kept_up(
             log.exception(failed, who, backoff.seconds)
             note_failure(f"unexpected {type(error).__name__}: {str(error) or 'no message'}")
         backoff.grow()
-        if time.time() + backoff.seconds >= deadline:
+        if time.monotonic() + backoff.seconds >= deadline:
             return None
         await asyncio.sleep(backoff.seconds)

@@ -47,8 +47,8 @@ class PostedTasks(EpochTasks, Generic[Input]):
     postings: PostingReader[Input]
 
     @abstractmethod
-    def tasks(self, appliance: Appliance, posting: Input, now: float) -> Sequence[EpochTask]:
-        """Returns the tasks of the epoch that begins at `now` (unix seconds)."""
+    def tasks(self, appliance: Appliance, posting: Input) -> Sequence[EpochTask]:
+        """Returns the tasks of the epoch that begins now."""
 
     @override
     def demand(self) -> Demand:
@@ -59,8 +59,8 @@ class PostedTasks(EpochTasks, Generic[Input]):
         return Demand.WORK if has_work else Demand.NOTHING_TO_DO
 
     @override
-    def begin(self, now: float) -> Sequence[EpochTask]:
+    def begin(self) -> Sequence[EpochTask]:
         posting = self.postings.read()
         if posting is None or posting.stop:
             return []
-        return self.tasks(self.appliance.read(), posting, now)
+        return self.tasks(self.appliance.read(), posting)

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 
-from replicator.spark.epoch_source import Demand, EpochTask, EpochTasks, run_tasks
+from replicator.spark.epoch_source import (
+    Demand,
+    EpochTask,
+    EpochTasks,
+    RunningEpoch,
+    run_tasks,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,6 +61,8 @@ class Stream:
         self._warm_or_ended = Event()
         self._stopping = Event()
         self._error: Exception | None = None
+        self.epoch: RunningEpoch | None = None
+        """Epoch that runs; None: no one, or the first one, which does no work."""
         # Spark cancels jobs by their group.
         self._group = f"epochs-{id(self):x}"
         self._thread = threading.Thread(target=self._run, args=(slots,), name="epochs", daemon=True)
@@ -95,7 +103,7 @@ class Stream:
             while not self._stopping.is_set():
                 if self._tasks.demand() is Demand.WORK:
                     number += 1
-                    self._epoch(self._tasks.begin(time.time()), number)
+                    self._work(self._tasks.begin(), number)
                 else:
                     self._stopping.wait(LOOK_SECONDS)
         except Exception as error:
@@ -103,6 +111,14 @@ class Stream:
                 self._error = error
         finally:
             self._warm_or_ended.set()
+
+    def _work(self, tasks: Sequence[EpochTask], number: int) -> None:
+        if tasks:
+            self.epoch = RunningEpoch(time.monotonic(), max(task.seconds for task in tasks))
+        try:
+            self._epoch(tasks, number)
+        finally:
+            self.epoch = None
 
     def _epoch(self, tasks: Sequence[EpochTask | None], number: int) -> None:
         """Runs an epoch: the job's tasks work in here until it is over."""

@@ -192,7 +192,7 @@ clusters = ["east aggregate"]
             orders=FeedOrders(feed=self.feed),
             term=self.leadership.term,
             plan_version=self.version,
-            deadline=time.time() + self.deadline_seconds,
+            deadline=time.monotonic() + self.deadline_seconds,
         )
 
     def load(

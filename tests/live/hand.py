@@ -69,7 +69,7 @@ class Hand:
             partitions=tuple(places) or tuple(every),
             term=term or carrying.driver.term,
             plan_version=carrying.plan_version,
-            deadline=time.time() + 600,
+            deadline=time.monotonic() + 600,
             max_message_bytes=tuple((max_message_bytes or {}).items()),
         )
         changed = carrying.appliance.replicator.model_copy(update=settings)

@@ -122,7 +122,7 @@ class PlayedDriver:
                 partitions=tuple(places[number::carriers]),
                 term=self.driver.term,
                 plan_version=self.plan_version,
-                deadline=time.time() + PATIENCE_SECONDS,
+                deadline=time.monotonic() + PATIENCE_SECONDS,
                 max_message_bytes=self._limits,
             )
             for route in self.routes.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
@@ -17,7 +18,8 @@ class Assignment:
     Args:
         number: of the carrier, unique within the route.
         term: of the driver that made the plan.
-        deadline: latest end of the epoch, in unix seconds.
+        deadline: latest end of the epoch, in seconds of the monotonic clock of the process that
+            carries; set once its task begins.
         max_message_bytes: max.message.bytes by target topic; other topics have Kafka's default.
         refusing: names of the errors by which the target refuses some records, by topic; a topic
             without them is not known.
@@ -28,7 +30,7 @@ class Assignment:
     partitions: tuple[TopicPartition, ...]
     term: Term
     plan_version: int
-    deadline: float
+    deadline: float = math.inf
     max_message_bytes: tuple[tuple[str, int], ...] = ()
     refusing: tuple[tuple[str, tuple[str, ...]], ...] = ()
 

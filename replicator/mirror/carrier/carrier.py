@@ -75,7 +75,7 @@ async def carry(
     """
     receipts = ReceiptBook(assignment, conditions)
     pauses = SessionPauses()
-    while time.time() < assignment.deadline:
+    while time.monotonic() < assignment.deadline:
         session = make_session(appliance, assignment, receipts)
         began = time.monotonic()
         try:

@@ -108,7 +108,7 @@ class CarrierSession:
 
     @property
     def _seconds_left(self) -> float:
-        return max(0.0, self.assignment.deadline - time.time())
+        return max(0.0, self.assignment.deadline - time.monotonic())
 
     async def _open(self) -> None:
         await self.target.open(self.reassignment.topics)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -40,15 +41,27 @@ class Bin:
 
     appliance: Appliance
     assignments: tuple[Assignment, ...]
-    deadline: float
+    seconds: float
+    """Length of the epoch."""
+
+    def begun(self, now: float) -> Bin:
+        """Returns the bin of a task that begins now: its carriers work until a deadline.
+
+        Args:
+            now: of the monotonic clock of the task's process, in seconds.
+        """
+        deadline = now + self.seconds
+        return replace(
+            self, assignments=tuple(replace(it, deadline=deadline) for it in self.assignments)
+        )
 
 
 class CarrierTasks(PostedTasks[Posting]):
     """Bins of carriers, by the plan that the driver has posted."""
 
     @override
-    def tasks(self, appliance: Appliance, posting: Posting, now: float) -> list[Bin]:
-        return binned(appliance, posting, now)
+    def tasks(self, appliance: Appliance, posting: Posting) -> list[Bin]:
+        return binned(appliance, posting)
 
     @override
     def run(self, task: EpochTask) -> pa.RecordBatch | None:
@@ -78,24 +91,21 @@ def carrier_tasks(appliance: Path, posting: Path) -> CarrierTasks:
     return CarrierTasks(ApplianceFile(appliance), PostingFile(posting))
 
 
-def binned(appliance: Appliance, posting: Posting, now: float) -> list[Bin]:
+def binned(appliance: Appliance, posting: Posting) -> list[Bin]:
     """Returns the bins of the epoch that begins now, one for each task."""
     from balancer.plan import bins
 
-    deadline = now + appliance.replicator.epoch_seconds
     return [
         Bin(
             appliance,
-            tuple(assigned(appliance, posting, carrier, deadline) for carrier in carriers),
-            deadline,
+            tuple(assigned(appliance, posting, carrier) for carrier in carriers),
+            appliance.replicator.epoch_seconds,
         )
         for carriers in bins(posting.plan, posting.slots)
     ]
 
 
-def assigned(
-    appliance: Appliance, posting: Posting, carrier: CarrierId, deadline: float
-) -> Assignment:
+def assigned(appliance: Appliance, posting: Posting, carrier: CarrierId) -> Assignment:
     """Returns the assignment of one carrier for the epoch."""
     from replicator.mirror.carrier.assignment import Assignment
 
@@ -107,7 +117,6 @@ def assigned(
         partitions=partitions,
         term=posting.term,
         plan_version=posting.plan.version,
-        deadline=deadline,
         max_message_bytes=tuple((topic, posting.limits[topic]) for topic in sorted(topics)),
         refusing=tuple(
             (topic, tuple(posting.refusing[topic]))
@@ -132,6 +141,7 @@ async def carried(
         conditions: of each carrier.
         carry: as of kept_mirroring.
     """
+    each = each.begun(time.monotonic())
     receipts = await asyncio.gather(
         *(
             kept_mirroring(each.appliance, assignment, own, carry)

@@ -102,6 +102,7 @@ class Daemon(DriverDaemon[DriverLeadership]):
             await stream.warm.wait()
             await self._leadership.acquire(self._trusted, session.count_slots)
             tasks.create_task(self._leadership.keep())
+            tasks.create_task(self.end_overdue(stream))
             tasks.create_task(self._keep_redis())
 
     async def _keep_redis(self) -> None:

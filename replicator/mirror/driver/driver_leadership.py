@@ -110,6 +110,7 @@ class DriverLeadership:
         self._last_version = 0
         self._posted: PostedPlan | None = None
         self._is_published = False
+        self._is_epoch_over = False
         self._plan_publisher = ActivePlanPublisher(
             lambda: makers.board(appliance.region(region).redis_url(), region)
         )
@@ -171,6 +172,11 @@ class DriverLeadership:
             tasks.create_task(self._keep_planning())
             tasks.create_task(self._driver.keep_checking())
             tasks.create_task(self._plan_publisher.keep())
+
+    def end_epoch(self) -> None:
+        """Has the plan posted anew, with which another epoch begins."""
+        self._is_epoch_over = True
+        self._orders_changed.set()
 
     async def stop(self) -> None:
         """Posts and publishes stop: carriers drain, release and end.
@@ -309,7 +315,11 @@ class DriverLeadership:
             self._topics.limits,
             refusing=self._topics.refusing,
         )
-        posted = before.next(posting) if before else PostedPlan.of_new_epoch(posting)
+        if before is None:
+            posted = PostedPlan.of_new_epoch(posting)
+        else:
+            posted = before.anew(posting) if self._is_epoch_over else before.next(posting)
+        self._is_epoch_over = False
         if posted is not before:
             await self._post(posted)
         elif not self._is_published:

@@ -35,15 +35,19 @@ class PostedPlan:
         before, after = self.posting.plan, posting.plan
         needs_epoch = needs_new_epoch(self.posting, posting)
         if after.version == before.version:
-            if not needs_epoch:
-                return self
-            return PostedPlan.of_new_epoch(replace(posting, plan=after.renewed()))
+            return self.anew(posting) if needs_epoch else self
         delta = None
         if not needs_epoch:
             delta = extended_delta(self.delta, before, after, self.running, posting.limits)
         if delta is None:
             return PostedPlan.of_new_epoch(posting)
         return PostedPlan(posting, delta, self.running & busy_carriers(after))
+
+    def anew(self, posting: Posting) -> PostedPlan:
+        """Returns the plan with which an epoch begins, whether or not anything has changed."""
+        plan = posting.plan
+        is_same = plan.version == self.posting.plan.version
+        return PostedPlan.of_new_epoch(replace(posting, plan=plan.renewed() if is_same else plan))
 
     def stopped(self) -> PostedPlan:
         """Returns the same plan with the order that all carriers stop."""

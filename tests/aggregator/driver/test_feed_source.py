@@ -26,7 +26,7 @@ async def test_a_loader_that_failed_has_a_condition_until_it_works_again():
         cluster="west regional",
         partitions=(),
         plan_version=3,
-        deadline=time.time() + 60.0,
+        deadline=time.monotonic() + 60.0,
         log_fields="feed=flights",
     )
     assert await kept_loading(None, assignment, conditions, load) == "receipts"

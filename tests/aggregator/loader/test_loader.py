@@ -50,7 +50,7 @@ def assignment(seconds=60.0):
         cluster="west regional",
         number=1,
         plan_version=3,
-        deadline=time.time() + seconds,
+        deadline=time.monotonic() + seconds,
         log_fields="feed=flights",
     )
 

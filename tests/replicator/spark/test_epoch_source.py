@@ -1,24 +1,29 @@
-"""Claims about a task of an epoch in its executor: too late it does nothing, empty it warms up."""
+"""Claims about a task of an epoch in its executor, and when an epoch outlasts its time."""
 
 from __future__ import annotations
 
 import pickle
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pytest
 
-from replicator.spark.epoch_source import Demand, EpochTasks, run_tasks
+from replicator.spark.epoch_source import (
+    OVERDUE_SECONDS,
+    Demand,
+    EpochTasks,
+    RunningEpoch,
+    run_tasks,
+)
 
 ROWS = pa.RecordBatch.from_pylist([{"records": 7}])
 
 
 @dataclass(frozen=True)
 class Task:
-    deadline: float
+    seconds: float
 
 
 class Tasks(EpochTasks):
@@ -29,8 +34,8 @@ class Tasks(EpochTasks):
     def demand(self):
         return Demand.WORK
 
-    def begin(self, now):
-        return [Task(now)]
+    def begin(self):
+        return [Task(60.0)]
 
     def run(self, task):
         self.ran.append(task)
@@ -40,15 +45,14 @@ class Tasks(EpochTasks):
         self.warmed += 1
 
 
-def test_a_task_past_its_deadline_does_nothing(caplog):
-    tasks = Tasks()
-    assert list(run_tasks(tasks, [Task(time.time() - 1)])) == []
-    assert tasks.ran == []
-    assert "event=too-late" in caplog.text
+def test_an_epoch_is_overdue_once_tasks_that_began_with_it_have_long_ended():
+    epoch = RunningEpoch(1000.0, 600.0)
+    assert not epoch.is_overdue(1600.0 + OVERDUE_SECONDS)
+    assert epoch.is_overdue(1600.1 + OVERDUE_SECONDS)
 
 
-def test_a_task_in_time_yields_its_rows():
-    tasks, task = Tasks(), Task(time.time() + 60)
+def test_a_task_yields_its_rows():
+    tasks, task = Tasks(), Task(60.0)
     assert list(run_tasks(tasks, [task])) == [ROWS]
     assert tasks.ran == [task]
 

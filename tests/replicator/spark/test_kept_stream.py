@@ -1,13 +1,15 @@
 """Claims about a kept stream: it is started again, and a Spark that has ended is named."""
 
 import asyncio
+import math
 import threading
 import time
 from contextlib import suppress
 
 import pytest
 
-from replicator.spark.kept_stream import KeptStream
+from replicator.spark.epoch_source import RunningEpoch
+from replicator.spark.kept_stream import KeptStream, end_overdue
 from replicator.spark.session import SparkGone
 
 
@@ -87,3 +89,23 @@ async def test_before_its_start_there_is_nothing_to_wait_for_or_to_stop():
     stream = KeptStream(Session(), never_ends)
     await stream.wait_idle(60.0)
     await stream.stop()
+
+
+async def test_an_epoch_that_outlasts_its_time_is_ended_once(caplog):
+    caplog.set_level("INFO")
+    late, in_time = RunningEpoch(time.monotonic() - 700.0, 600.0), RunningEpoch(math.inf, 600.0)
+    looks, ends = [None, in_time, late, late, late, in_time], []
+
+    def running():
+        if not looks:
+            raise EOFError
+        return looks.pop(0)
+
+    with pytest.raises(EOFError):
+        await end_overdue(running, lambda: ends.append(len(looks)), look_seconds=0.001)
+    assert ends == [3]
+    assert caplog.messages == ["event=epoch-overdue seconds=600: the plan is posted anew"]
+
+
+def test_a_stream_that_has_not_begun_runs_no_epoch():
+    assert KeptStream(Session(), never_ends).epoch is None

@@ -30,7 +30,7 @@ async def kept(work, seconds=60.0, note_failure=lambda text: None):
         work,
         who="carrier=3",
         failed=FAILED,
-        deadline=time.time() + seconds,
+        deadline=time.monotonic() + seconds,
         note_failure=note_failure,
     )
 

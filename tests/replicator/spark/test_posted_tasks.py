@@ -28,8 +28,8 @@ POSTING = Posting(
 class Named(PostedTasks[Posting]):
     """Tasks that name what they were made of."""
 
-    def tasks(self, appliance, posting, now):
-        return [(*appliance.regions, posting.plan.version, now)]
+    def tasks(self, appliance, posting):
+        return [(*appliance.regions, posting.plan.version)]
 
     def run(self, task):
         return None
@@ -47,17 +47,17 @@ def found(tmp_path):
 
 
 def test_before_a_posting_there_is_nothing_to_do(found):
-    assert (found.demand(), found.begin(7.0)) == (Demand.NOTHING_TO_DO, [])
+    assert (found.demand(), found.begin()) == (Demand.NOTHING_TO_DO, [])
 
 
 @pytest.mark.parametrize(
     ("posting", "demand", "tasks"),
     [
-        (POSTING, Demand.WORK, [("east", 5, 7.0)]),
-        (replace(POSTING, plan=Plan(6)), Demand.NOTHING_TO_DO, [("east", 6, 7.0)]),
+        (POSTING, Demand.WORK, [("east", 5)]),
+        (replace(POSTING, plan=Plan(6)), Demand.NOTHING_TO_DO, [("east", 6)]),
         (replace(POSTING, stop=True), Demand.STOP, []),
     ],
 )
 def test_a_plan_with_partitions_is_work_until_the_driver_stops(found, posting, demand, tasks):
     found.postings.write(posting)
-    assert (found.demand(), found.begin(7.0)) == (demand, tasks)
+    assert (found.demand(), found.begin()) == (demand, tasks)

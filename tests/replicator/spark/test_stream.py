@@ -60,8 +60,8 @@ class Tasks(EpochTasks):
     def demand(self):
         return self._demands.pop(0) if len(self._demands) > 1 else self._demands[0]
 
-    def begin(self, now):
-        return [SimpleNamespace(deadline=now + 60.0, name=name) for name in ("a", "b")]
+    def begin(self):
+        return [SimpleNamespace(seconds=60.0, name=name) for name in ("a", "b")]
 
     def run(self, task):
         return ROWS if task.name == "a" else None
@@ -129,9 +129,12 @@ def test_a_stop_cancels_the_tasks_where_they_stand_and_is_no_error():
     while len(context.jobs) < 2:
         time.sleep(0.01)
     assert not stream.wait_idle(0.0)
+    assert stream.epoch is not None
+    assert stream.epoch.seconds == 60.0
     stream.stop()
     stream.wait()
     assert stream.wait_idle(0.0)
+    assert stream.epoch is None
     assert len(context.jobs) == 2
 
 

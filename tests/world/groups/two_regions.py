@@ -132,7 +132,7 @@ class Side:
                 partitions=tuple(self._regions.places),
                 term=self._driver.term,
                 plan_version=self._version,
-                deadline=time.time() + EPOCH_SECONDS,
+                deadline=time.monotonic() + EPOCH_SECONDS,
             )
             made = Process(f"carrier {route.name} {self._version}")
             self.carriers.append(made.start(carry(self._regions.appliance, assignment)))

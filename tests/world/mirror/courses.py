@@ -156,6 +156,7 @@ COURSES: Mapping[str, Course] = {
         forgets=True,
         old_shares=(0.5,),
         old_seconds=16.0,
+        epoch_seconds=4.0,
         clock_seconds=5.0,
         has_gaps=False,
     ),

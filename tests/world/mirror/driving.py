@@ -37,6 +37,7 @@ from replicator.orders.order_records import (
 from replicator.orders.status_board import StatusBoard
 from replicator.runtime.exit_codes import decisive
 from replicator.spark.driver_command import Term, TermSuperseded
+from replicator.spark.kept_stream import end_overdue
 from replicator.spark.posting import Posting
 from tests.world.blocking import HAS_THREADS
 from tests.world.checks.log_reading import LogReading
@@ -163,7 +164,9 @@ class DriverRun:
         await self._leadership.prepare()
         await asyncio.sleep(self._dice.uniform(*WARM_SECONDS))
         await self._leadership.acquire((), self.spark.count_slots)
-        await self._leadership.keep()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._leadership.keep())
+            tasks.create_task(end_overdue(lambda: self.spark.epoch, self._leadership.end_epoch))
 
     async def _wind_down(self) -> None:
         try:

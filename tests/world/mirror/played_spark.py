@@ -17,6 +17,7 @@ from replicator.mirror.carrier.receipts import Receipt
 from replicator.mirror.driver.carrier_source import Bin, binned, carried, who
 from replicator.notices.conditions import Conditions
 from replicator.spark.driver_command import Term
+from replicator.spark.epoch_source import RunningEpoch
 from replicator.spark.posting import Posting
 from tests.world.process import CURRENT, Process
 from tests.world.virtual_loop import in_background
@@ -74,6 +75,8 @@ class PlayedSpark:
         self.idle = asyncio.Event()
         """Set while no epoch runs."""
         self.idle.set()
+        self.epoch: RunningEpoch | None = None
+        """Epoch that runs."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -94,13 +97,15 @@ class PlayedSpark:
             posting = self._postings.read()
             if posting is None or posting.stop or not posting.plan.partitions:
                 continue
-            bins = binned(self._appliance, posting, time.time())
+            bins = binned(self._appliance, posting)
+            self.epoch = RunningEpoch(time.monotonic(), bins[0].seconds)
             self.idle.clear()
             await asyncio.gather(*(self._done(each) for each in bins))
+            self.epoch = None
             self.idle.set()
 
     async def _done(self, each: Bin) -> None:
-        while time.time() < each.deadline:
+        while True:
             process = self._start(each)
             self._running.append(process)
             has_ended = await self._ended(process)

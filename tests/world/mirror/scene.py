@@ -43,6 +43,7 @@ class Course:
         forgets: True lets the target forget producers within seconds; None: in some seeds.
         old_shares: shares of batches with old records, of which each source partition has one.
         old_seconds: age of these records.
+        epoch_seconds: length of an epoch.
         clock_seconds: most by which the clock of a process is ahead or behind.
         keyless_share: share of the records that have no key.
         has_gaps: False lets the source have neither transactions nor compaction: no record waits
@@ -66,6 +67,7 @@ class Course:
     forgets: bool | None = None
     old_shares: tuple[float, ...] = (0.0, 0.0, 0.3)
     old_seconds: float = 2 * 24 * 3600.0
+    epoch_seconds: float = 600.0
     clock_seconds: float = 0.0
     has_gaps: bool = True
     keyless_share: float = 0.0
@@ -166,6 +168,7 @@ class Scene:
             topic_settings=_topic_settings(self.course) if self.course.has_configs else None,
             carriers_per_route=self.course.carriers,
             ledger_seconds=1.0,
+            epoch_seconds=self.course.epoch_seconds,
             request_timeout_ms=5000,
         )
 

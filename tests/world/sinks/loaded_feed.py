@@ -44,7 +44,6 @@ T = TypeVar("T")
 FEED, REGION = "air", "east"
 CLUSTER = ClusterName.aggregate(REGION)
 EPOCH_SECONDS = 3 * 3600.0
-"""Longer than any clock of a loader is ahead."""
 AHEAD_SECONDS = (15.0, 3600.0)
 """Seconds by which a clock is ahead or behind, at least and at most."""
 DRIFT_MAX = 0.01
@@ -247,7 +246,7 @@ class LoadedFeed:
             orders=FeedOrders(feed=FEED),
             term=self.leadership.term,
             plan_version=self.plan_version,
-            deadline=time.time() + EPOCH_SECONDS,
+            deadline=time.monotonic() + EPOCH_SECONDS,
         )
         session = partial(assemble, makers=self.connected(makers))
         made = Process(f"loader {number} of plan {self.plan_version}")

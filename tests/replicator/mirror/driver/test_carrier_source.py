@@ -10,6 +10,7 @@ from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.driver.carrier_source import (
     binned,
+    carried,
     carrier_tasks,
     kept_mirroring,
 )
@@ -50,19 +51,39 @@ def postings(tmp_path):
 def test_each_bin_carries_all_that_its_executor_needs_to_know():
     refusing = {"orders": ("INVALID_RECORD",), "other": ()}
     posting = Posting(PLAN, 2, TERM, {"orders": 2048, "other": 1}, refusing=refusing)
-    first, second = binned(APPLIANCE, posting, now=1000.0)
+    first, second = binned(APPLIANCE, posting)
     (assignment,) = first.assignments
     assert assignment.route == WEST
     assert assignment.partitions == (ORDERS,)
     assert (assignment.term, assignment.plan_version) == (TERM, 5)
-    assert assignment.deadline == first.deadline == 1600.0
+    assert first.seconds == 600.0
     assert assignment.max_message_bytes == (("orders", 2048),)
     assert assignment.refusing == (("orders", ("INVALID_RECORD",)),)
     assert second.assignments[0].max_message_bytes == ()
 
 
+def test_an_epoch_lasts_as_long_wherever_its_task_runs_and_whatever_the_clocks_say():
+    """No moment of the driver's clock is sent: what a task is given is the same at any time."""
+    first, second = (binned(APPLIANCE, Posting(PLAN, 1, TERM)) for _ in range(2))
+    assert first == second
+    (begun,) = (each.begun(now=50.0) for each in first)
+    assert [each.deadline for each in begun.assignments] == [650.0, 650.0]
+
+
+async def test_the_carriers_of_a_task_work_for_the_epochs_length_from_its_start():
+    told = []
+
+    async def carry(appliance, assignment, conditions):
+        told.append(assignment.deadline - time.monotonic())
+        return []
+
+    (only,) = binned(APPLIANCE, Posting(PLAN, 1, TERM))
+    await carried(only, [Conditions("one"), Conditions("another")], carry)
+    assert told == pytest.approx([600.0, 600.0], abs=5.0)
+
+
 def test_carriers_share_a_task_when_slots_are_few():
-    (only,) = binned(APPLIANCE, Posting(PLAN, 1, TERM), now=0.0)
+    (only,) = binned(APPLIANCE, Posting(PLAN, 1, TERM))
     assert [assignment.number for assignment in only.assignments] == [0, 1]
 
 
@@ -72,7 +93,7 @@ def test_an_epoch_is_made_of_what_the_daemon_loaded_not_of_what_the_file_says_by
     ApplianceFile(tmp_path / "appliance.pickle").write(APPLIANCE)
     (tmp_path / "appliance.toml").write_text("a typo saved while the daemon runs")
     postings.write(Posting(PLAN, 2, TERM))
-    first, second = carrier_tasks(tmp_path / "appliance.pickle", postings.path).begin(1000.0)
+    first, second = carrier_tasks(tmp_path / "appliance.pickle", postings.path).begin()
     assert first.appliance == second.appliance == APPLIANCE
     assert [each.assignments[0].route for each in (first, second)] == [WEST, WEST]
 
@@ -91,7 +112,7 @@ async def test_a_carrier_that_failed_has_a_condition_until_it_works_again():
         return receipts.receipts(0.0)
 
     conditions = Conditions("carrier 3 of west>east")
-    assignment = Assignment(WEST, 3, (ORDERS,), TERM, 5, time.time() + 60.0)
+    assignment = Assignment(WEST, 3, (ORDERS,), TERM, 5, time.monotonic() + 60.0)
     assert len(await kept_mirroring(APPLIANCE, assignment, conditions, carry)) == 1
     assert held == [[], [("carrier-failed", "west>east", 3, "unexpected ValueError: a fault")]]
     assert conditions.current == ()

@@ -41,6 +41,18 @@ def test_an_unchanged_plan_begins_an_epoch_when_the_largest_batch_changes():
     assert new.posting.plan.loads == BEGUN.posting.plan.loads
 
 
+def test_an_unchanged_plan_is_posted_anew_to_end_the_epoch():
+    new = BEGUN.anew(BEGUN.posting)
+    assert new.begins_epoch
+    assert new.posting.plan.version > 7
+    assert new.posting.plan.loads == BEGUN.posting.plan.loads
+
+
+def test_a_changed_plan_ends_the_epoch_under_its_own_version():
+    changed = posting(8, (FIRST, SECOND), (), orders=5)
+    assert BEGUN.anew(changed) == PostedPlan.of_new_epoch(changed)
+
+
 def test_running_carriers_exchange_partitions_within_the_epoch():
     new = BEGUN.next(posting(8, (FIRST, SECOND), (), orders=5))
     assert not new.begins_epoch
