@@ -222,7 +222,7 @@ FAMILIES: Mapping[str, Family] = {
     "object_commits": _objects(of_objects.AMID, of_objects.OF_COMMITS),
     "object_folders": _objects(FOLDERS, folder_mutations.OF_FOLDERS),
     "object_forgets": _objects(FORGETS, operator_mutations.OF_FORGETTING),
-    "object_ends": _objects(FULL_OF_LETTERS, of_objects.OF_LETTERS),
+    "object_ends": _objects(FULL_OF_LETTERS, of_objects.OF_ENDS),
     "object_poison": _objects(POISONED, poison.mutations(POISONED)),
     "object_clocks": _objects(CLOCKS, folder_mutations.OF_CLOCKS),
     "object_epochs": _objects(EPOCHS, folder_mutations.OF_EPOCHS),

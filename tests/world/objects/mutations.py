@@ -297,7 +297,7 @@ MUTATIONS = (
     Mutation(48, "completed before the intent", Makers(intent_committer=CommitsLater), USUAL),
     Mutation(48, "told before it is complete", Makers(object_forming=TellsBefore), USUAL),
 )
-OF_LETTERS = (
+OF_ENDS = (
     Mutation(
         38,
         "records behind an object that its letters fill are forgotten",

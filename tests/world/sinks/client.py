@@ -94,6 +94,14 @@ class WorldConnection:
     def settimeout(self, seconds: float) -> None:
         self._client.seconds = seconds
 
+    @contextmanager
+    def timeout_setter(self, seconds: float) -> Iterator[None]:
+        before, self._client.seconds = self._client.seconds, seconds
+        try:
+            yield
+        finally:
+            self._client.seconds = before
+
     def shutdown(self, _: int) -> None:
         self._client.fail(ConnectionAbortedError("shut down"))
 

@@ -108,8 +108,8 @@ async def lose_abort(scene: FeedScene[Any]) -> None:
         _watch(scene, State.PREPARE_ABORT, lambda _: _leave_out(scene))
         await (scene.plan_one(transactional_id, others) if others else scene.plan())
         await asyncio.sleep(seconds)
-        if not scene.is_mended:
-            await scene.plan()
+        # Also once all is mended: the plan above has not all partitions.
+        await scene.plan()
 
     _watch(scene, State.ONGOING, begun)
 
