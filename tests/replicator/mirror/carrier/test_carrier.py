@@ -31,7 +31,7 @@ def test_a_carrier_whose_producer_is_lost_begins_again_after_a_pause():
             if len(began) < 3:
                 raise ProducerStateLost("west>east")
 
-    assignment = Assignment(Route("west", "east"), 0, (), Term(1, 0), 1, time.time() + 60)
+    assignment = Assignment(Route("west", "east"), 0, (), Term(1, 0), 1, time.monotonic() + 60)
     asyncio.run(carry(None, assignment, lambda *_: Failing()))  # type: ignore[arg-type]
     first, second, third = began
     # Half of the doubled first pause, and half of the one after that.

@@ -31,7 +31,7 @@ APPLIANCE = Appliance.model_validate(
 
 
 def assignment(seconds: float) -> Assignment:
-    return Assignment(Route("west", "east"), 0, (), Term(1, 0), 1, time.time() + seconds)
+    return Assignment(Route("west", "east"), 0, (), Term(1, 0), 1, time.monotonic() + seconds)
 
 
 @pytest.mark.parametrize("spins", range(4))
