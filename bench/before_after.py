@@ -22,7 +22,7 @@ from bench.__main__ import LOADS
 from bench.ground import Ground, delete_topics, say
 from bench.load import fill
 from bench.mirror import Factory
-from bench.sluice_run import Sluice
+from bench.sluice_run import Sluice, program_of
 from deploy.lab.kafka import CHECKOUT
 
 FILE = CHECKOUT / "bench" / "results" / "before_after.json"
@@ -39,9 +39,7 @@ Figures = Mapping[str, float]
 @click.option("--rounds", default=3, show_default=True, type=click.IntRange(1))
 def main(checkout: Path, rounds: int) -> None:
     """Ratios are this checkout's medians to the other's."""
-    program = checkout.resolve() / ".venv" / "bin" / "sluice"
-    if not program.exists():
-        raise click.UsageError(f"{program} is missing: run `make setup` in {checkout}")
+    program = program_of(checkout)
     versions: dict[str, Factory] = {"before": partial(Sluice, program=program), "after": Sluice}
     load_before = machine.load_average()
     found: dict[str, object] = {}

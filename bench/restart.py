@@ -31,7 +31,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from bench import machine
 from bench.ground import DIRECTORY, PARTITIONS, Ground, log_end, make_topic, say
 from bench.mirror import Order
-from bench.sluice_run import OWN_PROGRAM, Sluice
+from bench.sluice_run import OWN_PROGRAM, Sluice, program_of
 from deploy.lab.kafka import CHECKOUT
 from deploy.lab.wait import until
 
@@ -225,9 +225,7 @@ def _commit(checkout: Path) -> str:
 @click.option("--pairs", default=5, show_default=True, type=click.IntRange(1))
 def main(checkout: Path, pairs: int) -> None:
     """Ratios are this checkout's figures to the other's."""
-    program = checkout.resolve() / ".venv" / "bin" / "sluice"
-    if not program.exists():
-        raise click.UsageError(f"{program} is missing: run `make setup` in {checkout}")
+    program = program_of(checkout)
     kept, found = [], []
     with ExitStack() as stack:
         programs = {"old": program, "new": OWN_PROGRAM}

@@ -7,6 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
+import click
 import psutil
 
 from bench.ground import Ground, delete_topics
@@ -42,6 +43,14 @@ bootstrap = ["{target}"]
 
 
 OWN_PROGRAM = Path(sys.executable).with_name("sluice")
+
+
+def program_of(checkout: Path) -> Path:
+    """Returns the `sluice` of another checkout. Raises UsageError if that is not set up."""
+    program = checkout.resolve() / ".venv" / "bin" / "sluice"
+    if not program.exists():
+        raise click.UsageError(f"{program} is missing: run `make setup` in {checkout}")
+    return program
 
 
 class Sluice:

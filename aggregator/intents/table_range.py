@@ -63,6 +63,8 @@ class TableRange:
     @property
     def whole(self) -> Self:
         """Range as it was sealed."""
+        if not (self.before or self.behind):
+            return self
         return replace(self, begin=self.sealed_begin, end=self.sealed_end, before=0, behind=0)
 
     def within(self, begin: int, end: int) -> Self:

@@ -88,7 +88,7 @@ def accepted(
             losses=1,
         )
     intent = _cut_again(intent, today)
-    before, offset = intent, _offset(intent, today, restart_at)
+    offset = _offset(intent, today, restart_at)
     told = _told_behind(intent, today, offset)
     cut = _cut(intent, offset, restart_at)
     tables = _behind(intent, offset, cut)
@@ -114,7 +114,7 @@ def accepted(
         open_records=0,
         transactional_id=free_id,
         topic_id=today.topic_id,
-        leader_epoch=_epoch(before, today, offset),
+        leader_epoch=_epoch(intent, today, offset),
         losses=intent.losses + 1,
         # What is read again may have letters that were counted.
         letters_at=None,

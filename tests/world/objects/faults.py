@@ -14,7 +14,7 @@ from tests.world.objects.step_checks import FOREIGN
 from tests.world.objects.store_faults import HEAD
 from tests.world.process import Process
 from tests.world.sinks import loader_faults
-from tests.world.sinks.loader_faults import STOP_SECONDS, later, strike_later
+from tests.world.sinks.loader_faults import STOP_SECONDS, kill_or_stop, strike_later
 
 
 async def strike_at_request(scene: Scene) -> None:
@@ -28,13 +28,7 @@ async def strike_at_request(scene: Scene) -> None:
             strike_later(scene, delay, hit, victim)
 
     def hit(victim: Process) -> None:
-        how = "kill" if kills else f"stop for {seconds} s"
-        scene.tell(f"{how} {victim.name} at its {operation}")
-        if kills:
-            victim.kill()
-        else:
-            victim.stop()
-            later(scene, seconds, victim.resume)
+        kill_or_stop(scene, victim, None if kills else seconds, f" at its {operation}")
         if scene.dice.random() < 0.8:
             scene.plan_soon()
 

@@ -50,6 +50,24 @@ def strike_later(
     later(scene, seconds, act)
 
 
+def kill_or_stop(
+    scene: FeedScene[Any], victim: Process, stop_seconds: float | None, where: str
+) -> None:
+    """Kills a loader, or stops it for some seconds.
+
+    Args:
+        stop_seconds: None: it is killed.
+        where: tells at what, in the history's log.
+    """
+    if stop_seconds is None:
+        scene.tell(f"kill {victim.name}{where}")
+        victim.kill()
+        return
+    scene.tell(f"stop for {stop_seconds} s {victim.name}{where}")
+    victim.stop()
+    later(scene, stop_seconds, victim.resume)
+
+
 async def kill_loader(scene: FeedScene[Any]) -> None:
     if running := scene.running():
         victim = scene.dice.choice(running)
@@ -90,12 +108,7 @@ async def strike_at_intent(scene: FeedScene[Any]) -> None:
             strike_later(scene, delay, hit, victim)
 
     def hit(victim: Process) -> None:
-        scene.tell(f"{'kill' if kills else f'stop for {seconds} s'} {victim.name} at its intent")
-        if kills:
-            victim.kill()
-        else:
-            victim.stop()
-            later(scene, seconds, victim.resume)
+        kill_or_stop(scene, victim, None if kills else seconds, " at its intent")
         scene.plan_soon()
 
     assert scene.checks is not None

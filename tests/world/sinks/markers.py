@@ -25,7 +25,7 @@ from tests.world.kafka.transaction_log import State, Transaction
 from tests.world.process import Process
 from tests.world.sinks.feed_scene import FeedScene
 from tests.world.sinks.loaded_feed import FEED
-from tests.world.sinks.loader_faults import LOADER, STOP_SECONDS, later, strike_later
+from tests.world.sinks.loader_faults import LOADER, STOP_SECONDS, kill_or_stop, later, strike_later
 
 LEFT_OUT_SECONDS = 0.5
 """Time for which markers are left out: they are due within some milliseconds."""
@@ -79,12 +79,7 @@ async def lose_commit(scene: FeedScene[Any]) -> None:
             strike_later(scene, delay, hit, victim)
 
     def hit(victim: Process) -> None:
-        scene.tell(f"{'kill' if kills else f'stop for {seconds} s'} {victim.name}; no markers")
-        if kills:
-            victim.kill()
-        else:
-            victim.stop()
-            later(scene, seconds, victim.resume)
+        kill_or_stop(scene, victim, None if kills else seconds, "; no markers")
         scene.plan_soon()
 
     _watch(scene, State.PREPARE_COMMIT, prepared)

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -10,16 +9,12 @@ from hypothesis import strategies as st
 
 from balancer.plan import TopicPartition
 from replicator.config.settings import TopicSettings
-from replicator.config.topology import Route
 from replicator.kafka.admin.admin import Outcome
 from replicator.kafka.admin.admin_error import AdminUnreachable
 from replicator.kafka.admin.topic_changes import Action, Alter, Create, Grow
-from replicator.kafka.client.loss import NeededLimit
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.mirror.topics.followed_configs import WrittenConfigs
-from replicator.mirror.topics.topic_sync import Ends, TopicSync
 from replicator.mirror.topics.written_log import WrittenLog
-from replicator.notices.conditions import Conditions
 from tests.replicator.mirror.topics.played_cluster import (
     KAFKA_39,
     KAFKA_43,
@@ -27,52 +22,9 @@ from tests.replicator.mirror.topics.played_cluster import (
     NO_LIMIT,
     PlayedCluster,
 )
+from tests.replicator.mirror.topics.played_site import ROUTES, Site, site, two_sources
 
-ROUTES = {source: Route(source, "north") for source in ("east", "west")}
 WEEK = "604800000"
-
-
-class Site:
-    """Clusters of two sources and a target, and the driver's sync."""
-
-    def __init__(self, *sources: PlayedCluster, target: PlayedCluster | None = None) -> None:
-        self.sources = dict(zip(sorted(ROUTES, reverse=True), sources, strict=False))
-        self.target = target or PlayedCluster("target")
-        self.written = WrittenLog()
-        self.mirrored = True
-        self.settings = TopicSettings()
-        self.restart()
-
-    def restart(self) -> None:
-        """Starts the driver again."""
-        routes = tuple(ROUTES[name] for name in sorted(self.sources))
-        ends = Ends(self.target, self.sources, routes, self.written)
-        self.conditions = Conditions("driver")
-        appliance = SimpleNamespace(topics=self.settings)
-        self.sync = TopicSync(appliance, "north", self.conditions, ends)
-
-    def round(self, **needs: int) -> None:
-        """Plays a round as the driver does; carriers have mirrored all, unless told otherwise.
-
-        Args:
-            needs: by topic, the limit of a batch that a record needs.
-        """
-        self.sync.round(needs)
-        ends = {
-            route: {place: self.sources[route.source].ends.get(place, 0) for place in places}
-            for route, places in self.sync.awaited().items()
-        }
-        if self.mirrored and self.sync.advance(ends):
-            self.sync.round(needs)
-
-
-def site(**own: str) -> tuple[Site, PlayedCluster, PlayedCluster]:
-    """Returns a site with one source whose topic was mirrored once; the source; and the target."""
-    source = PlayedCluster("source")
-    source.make(**own)
-    made = Site(source)
-    made.round()
-    return made, source, made.target
 
 
 OTHER_VALUES = {
@@ -472,68 +424,6 @@ def test_a_topic_of_very_many_partitions_is_made_in_steps() -> None:
         before = size
 
 
-@pytest.mark.parametrize("name", ["max.message.bytes", "segment.bytes"])
-def test_the_target_takes_what_a_source_took_before_it_lowered_its_limit(name: str) -> None:
-    """The target's topic was made after that, and a record waits for a limit, or is parked."""
-    made, source, target = site(**{name.replace(".", "_"): "1100000"})
-    assert target.value(name) == "1100000"
-    source.ends[TopicPartition("orders", 0)] = 7
-    made.mirrored = False
-    made.round(orders=2_700_000)
-    assert int(target.value(name)) >= 2_700_000
-    changes = len(target.applied)
-    # The carrier has the record, whose entry needs nothing any more.
-    made.round()
-    assert made.sync.limits["orders"] >= 2_700_000
-    assert len(target.applied) == changes
-    made.restart()
-    made.round()
-    assert made.sync.limits["orders"] >= 2_700_000
-    made.mirrored = True
-    made.round()
-    assert target.value(name) == "1100000"
-
-
-def test_a_limit_that_was_set_by_hand_is_kept_also_where_a_record_needs_more() -> None:
-    made, _, target = site()
-    target.set(max_message_bytes="500000")
-    made.round(orders=900_000)
-    assert target.value("max.message.bytes") == "500000"
-
-
-def test_a_limit_of_one_broker_yields_to_that_of_the_topic() -> None:
-    """The leader refuses what the topic's description allows, which another broker made."""
-    source, target = PlayedCluster("source"), PlayedCluster("target")
-    target.brokers["message.max.bytes"] = target.brokers["max.message.bytes"] = "3000000"
-    source.make()
-    made = Site(source, target=target)
-    made.round()
-    assert "max.message.bytes" not in target.own["orders"]
-    made.round(orders=NeededLimit(1_000_000, refused_bytes=3_000_000).least_bytes)
-    assert int(target.own["orders"]["max.message.bytes"]) > 3_000_000
-
-
-def test_a_limit_is_left_alone_that_is_not_synced() -> None:
-    made, _, target = site()
-    made.settings = TopicSettings(synced_configs=("retention.ms",))
-    made.restart()
-    made.round(orders=2_000_000)
-    assert target.value("max.message.bytes") == "1048588"
-
-
-def two_sources(**west: str) -> tuple[Site, PlayedCluster, PlayedCluster, PlayedCluster]:
-    """Returns a site whose eastern source is silent from the start; west; east; and the target."""
-    sources = PlayedCluster("west"), PlayedCluster("east")
-    sources[0].make(**west)
-    sources[1].make()
-    sources[1].is_silent = True
-    made = Site(*sources)
-    made.settings = TopicSettings(compact_many_sources=("orders",))
-    made.restart()
-    made.round()
-    return made, *sources, made.target
-
-
 @pytest.mark.parametrize("name", OTHER_VALUES)
 def test_what_a_topic_was_made_with_is_ours_also_where_a_source_was_away(name: str) -> None:
     """The source that was there deletes its override before the other one is back."""
@@ -600,12 +490,6 @@ def test_what_keeps_or_takes_more_does_not_wait_for_a_source_that_is_away(name: 
     west.own["orders"][name] = "6000000"
     made.round()
     assert target.value(name) == "4000000", "it was set by hand"
-
-
-def test_a_record_that_needs_a_higher_limit_does_not_wait_for_a_source_that_is_away() -> None:
-    made, _, _, target = two_sources()
-    made.round(orders=3_000_000)
-    assert int(target.value("max.message.bytes")) >= 3_000_000
 
 
 def test_the_sync_tells_which_records_the_target_refuses() -> None:

@@ -1,20 +1,23 @@
-"""Topics carried while a source is silent, and their form for a planner."""
+"""Topics carried while a source is silent, their form for a planner, and limits of record sizes."""
 
 from types import SimpleNamespace
 from uuid import uuid4
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from balancer.plan import TopicPartition
 from replicator.config.settings import TopicSettings
 from replicator.config.topology import Route
+from replicator.kafka.client.loss import NeededLimit
 from replicator.mirror.topics.topic_plan import Carried, TopicPlan
 from replicator.mirror.topics.topic_sync import Ends, TopicSync, by_route, with_remembered
 from replicator.mirror.topics.written_log import WrittenLog
 from replicator.notices.conditions import Conditions
 from tests.replicator.mirror.topics.config_history import HISTORIES, History, Step
 from tests.replicator.mirror.topics.played_cluster import PlayedCluster
+from tests.replicator.mirror.topics.played_site import Site, site, two_sources
 
 WEST, EAST = Route("west", "east"), Route("east", "east")
 
@@ -121,3 +124,58 @@ def test_the_target_keeps_what_its_sources_keep_and_what_operators_set_whatever_
     for step in steps:
         history.play(*step)
     history.check_end()
+
+
+@pytest.mark.parametrize("name", ["max.message.bytes", "segment.bytes"])
+def test_the_target_takes_what_a_source_took_before_it_lowered_its_limit(name: str) -> None:
+    """The target's topic was made after that, and a record waits for a limit, or is parked."""
+    made, source, target = site(**{name.replace(".", "_"): "1100000"})
+    assert target.value(name) == "1100000"
+    source.ends[TopicPartition("orders", 0)] = 7
+    made.mirrored = False
+    made.round(orders=2_700_000)
+    assert int(target.value(name)) >= 2_700_000
+    changes = len(target.applied)
+    # The carrier has the record, whose entry needs nothing any more.
+    made.round()
+    assert made.sync.limits["orders"] >= 2_700_000
+    assert len(target.applied) == changes
+    made.restart()
+    made.round()
+    assert made.sync.limits["orders"] >= 2_700_000
+    made.mirrored = True
+    made.round()
+    assert target.value(name) == "1100000"
+
+
+def test_a_limit_that_was_set_by_hand_is_kept_also_where_a_record_needs_more() -> None:
+    made, _, target = site()
+    target.set(max_message_bytes="500000")
+    made.round(orders=900_000)
+    assert target.value("max.message.bytes") == "500000"
+
+
+def test_a_limit_of_one_broker_yields_to_that_of_the_topic() -> None:
+    """The leader refuses what the topic's description allows, which another broker made."""
+    source, target = PlayedCluster("source"), PlayedCluster("target")
+    target.brokers["message.max.bytes"] = target.brokers["max.message.bytes"] = "3000000"
+    source.make()
+    made = Site(source, target=target)
+    made.round()
+    assert "max.message.bytes" not in target.own["orders"]
+    made.round(orders=NeededLimit(1_000_000, refused_bytes=3_000_000).least_bytes)
+    assert int(target.own["orders"]["max.message.bytes"]) > 3_000_000
+
+
+def test_a_limit_is_left_alone_that_is_not_synced() -> None:
+    made, _, target = site()
+    made.settings = TopicSettings(synced_configs=("retention.ms",))
+    made.restart()
+    made.round(orders=2_000_000)
+    assert target.value("max.message.bytes") == "1048588"
+
+
+def test_a_record_that_needs_a_higher_limit_does_not_wait_for_a_source_that_is_away() -> None:
+    made, _, _, target = two_sources()
+    made.round(orders=3_000_000)
+    assert int(target.value("max.message.bytes")) >= 3_000_000
