@@ -22,13 +22,13 @@ from replicator.kafka.admin.topic import Configs, Topic
 from replicator.mirror.ledger.entries import Entries
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.offset_map.reports import PartitionReport, packed, unpacked
-from tui.state.group_lags import GroupLag
-from tui.watch.group_questions import StoredGroups, lags_key, members_key, stored_key
-from tui.watch.inventory import Inventory, whole_inventory
-from tui.watch.live_source import LiveSource
-from tui.watch.question import Key
-from tui.watch.route_questions import ends_key, ledger_key, reports_key, topics_key
-from tui.watch.spotlight import Spotlight
+from tui.facts.watch.group_lags import GroupLag
+from tui.facts.watch.group_questions import StoredGroups, lags_key, members_key, stored_key
+from tui.facts.watch.inventory import Inventory, whole_inventory
+from tui.facts.watch.live_source import LiveSource
+from tui.facts.watch.question import Key
+from tui.facts.watch.route_questions import ends_key, ledger_key, reports_key, topics_key
+from tui.facts.watch.spotlight import Spotlight
 
 NAMES = [f"topic-{number:02d}" for number in range(TOPICS)]
 PLACES = [TopicPartition(name, n) for name in NAMES for n in range(PARTITIONS_OF_TOPIC)]

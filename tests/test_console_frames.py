@@ -6,11 +6,11 @@ import pytest
 
 from tests.tui.console import snapshots
 from tests.tui.console.running import assert_frames, frames_of
-from tui.console.page import Page
-from tui.console.pages.overview import OverviewPage
-from tui.console.pages.partitions import PartitionsPage
-from tui.console.pages.routes import RoutesPage
-from tui.console.pages.topics import TopicsPage
+from tui.pages.overview import OverviewPage
+from tui.pages.page import Page
+from tui.pages.partitions import PartitionsPage
+from tui.pages.routes import RoutesPage
+from tui.pages.topics import TopicsPage
 
 PAGES: dict[str, Page] = {
     "overview": OverviewPage(),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.tui.console import snapshots
-from tests.tui.console.pages.finding_snapshots import PARKED, findings
 from tests.tui.console.running import assert_frames, frames_of, running
-from tui.console.page import Page
-from tui.console.pages.alert import AlertPage
-from tui.console.pages.alerts import AlertsPage
-from tui.console.pages.events import EventsPage
-from tui.console.pages.feed import FeedPage
-from tui.console.pages.feeds import FeedsPage
+from tests.tui.pages.finding_snapshots import PARKED, findings
+from tui.pages.alert import AlertPage
+from tui.pages.alerts import AlertsPage
+from tui.pages.events import EventsPage
+from tui.pages.feed import FeedPage
+from tui.pages.feeds import FeedsPage
+from tui.pages.page import Page
 
 PAGES: dict[str, Page] = {
     "alerts": AlertsPage(),

@@ -6,13 +6,13 @@ import pytest
 
 from tests.tui.console import snapshots
 from tests.tui.console.running import assert_frames, frames_of
-from tui.console.page import Page
-from tui.console.pages.balance import BalancePage
-from tui.console.pages.failover import FailoverPage
-from tui.console.pages.group import GroupPage
-from tui.console.pages.groups import GroupsPage
-from tui.console.pages.plan import PlanPage
-from tui.console.pages.stream import StreamPage
+from tui.pages.balance import BalancePage
+from tui.pages.failover import FailoverPage
+from tui.pages.group import GroupPage
+from tui.pages.groups import GroupsPage
+from tui.pages.page import Page
+from tui.pages.plan import PlanPage
+from tui.pages.stream import StreamPage
 
 PAGES: dict[str, Page] = {
     "groups": GroupsPage(),

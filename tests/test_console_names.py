@@ -10,27 +10,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tui.console import snapshots
-from tests.tui.console.pages.finding_snapshots import findings
 from tests.tui.console.running import running, terminal_text
+from tests.tui.pages.finding_snapshots import findings
 from tui.console.built_page import built
 from tui.console.export import as_csv, as_json
 from tui.console.keys import SCREENS
 from tui.console.line_widget import TONES
 from tui.console.navigation import first_view
-from tui.console.page import Page
-from tui.console.pages.alert import AlertPage
-from tui.console.pages.feed import FeedPage
-from tui.console.pages.group import GroupPage
-from tui.console.pages.groups import GroupsPage
-from tui.console.pages.partitions import MEASURES, PartitionsPage
-from tui.console.pages.plan import PlanPage
-from tui.console.pages.stream import StreamPage
-from tui.console.pages.topics import TopicsPage
 from tui.console.registry import first_page
 from tui.console.search import names_of, search_page, target_of
 from tui.console.settings import ConsoleSettings
 from tui.console.table_drawing import drawn
 from tui.console.table_layout import lines_of
+from tui.pages.alert import AlertPage
+from tui.pages.feed import FeedPage
+from tui.pages.group import GroupPage
+from tui.pages.groups import GroupsPage
+from tui.pages.page import Page
+from tui.pages.partitions import MEASURES, PartitionsPage
+from tui.pages.plan import PlanPage
+from tui.pages.stream import StreamPage
+from tui.pages.topics import TopicsPage
 
 OURS = re.compile(r"\x1b\[[0-9;]*[mH]")
 HOSTILE = "a\x1b[2J[bold]\x1b]52;c;eA==\x07\n\u202e\x9b31m"

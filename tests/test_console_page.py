@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from deploy.pictures import PICTURES, Picture, rest, shown
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
 from tui.console.keys import KEYS, SCREENS, KeyDefinition
 from tui.console.keys import shown as shown_key
-from tui.state.health import Health
+from tui.facts.health import Health
 
 PAGE = (Path(__file__).parents[1] / "docs" / "console.md").read_text()
 CODE = re.compile(r"`([^`]+)`")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
 from tui.program import program
 
 CHECKOUT = Path(__file__).parents[1]

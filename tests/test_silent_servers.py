@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.addresses import refusing, silent
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
 from tui.program import run
 
 TIMEOUT_SECONDS = 3.0

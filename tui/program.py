@@ -8,29 +8,29 @@ from importlib import import_module
 import click
 
 from replicator.runtime.left_out import leave_out_pandas
-from tui.cli.exit_codes import ExitCode, exit_code_help, exit_code_of
-from tui.cli.output import say
-from tui.cli.views.table import joined
+from tui.commands.exit_codes import ExitCode, exit_code_help, exit_code_of
+from tui.commands.output import say
+from tui.commands.views.table import joined
 
 COMMANDS = {
-    "accept-loss": "tui.cli.commands.accept_loss:accept_loss",
-    "aggregate": "tui.cli.commands.aggregate:aggregate",
-    "alerts": "tui.cli.commands.alerts:alerts",
-    "audit": "tui.cli.commands.audit:audit",
-    "balance": "tui.cli.commands.balance:balance",
-    "config": "tui.cli.commands.config:config",
-    "console": "tui.cli.commands.console:console",
-    "doctor": "tui.cli.commands.doctor:doctor",
-    "failover": "tui.cli.commands.failover:failover",
-    "offsets": "tui.cli.commands.offsets:offsets",
-    "groups": "tui.cli.commands.groups:groups",
-    "record": "tui.cli.commands.record:record",
-    "restore": "tui.cli.commands.restore:restore",
-    "replicate": "tui.cli.commands.replicate:replicate",
-    "status": "tui.cli.commands.status:status",
-    "stream": "tui.cli.commands.stream:stream",
-    "switchover": "tui.cli.commands.switchover:switchover",
-    "verify": "tui.cli.commands.verify:verify",
+    "accept-loss": "tui.commands.accept_loss:accept_loss",
+    "aggregate": "tui.commands.aggregate:aggregate",
+    "alerts": "tui.commands.alerts:alerts",
+    "audit": "tui.commands.audit:audit",
+    "balance": "tui.commands.balance:balance",
+    "config": "tui.commands.config:config",
+    "console": "tui.commands.console:console",
+    "doctor": "tui.commands.doctor:doctor",
+    "failover": "tui.commands.failover:failover",
+    "offsets": "tui.commands.offsets:offsets",
+    "groups": "tui.commands.groups:groups",
+    "record": "tui.commands.record:record",
+    "restore": "tui.commands.restore:restore",
+    "replicate": "tui.commands.replicate:replicate",
+    "status": "tui.commands.status:status",
+    "stream": "tui.commands.stream:stream",
+    "switchover": "tui.commands.switchover:switchover",
+    "verify": "tui.commands.verify:verify",
 }
 INTERRUPTED = 130
 

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from deploy.pictures import RECORDING
 from tests.tui.console.snapshots import NOW, healthy, lagging, region_gone
 from tests.tui.recording.recordings import recorded
-from tui.state.snapshot import Snapshot
+from tui.facts.snapshot import Snapshot
 
 SNAPSHOTS = TypeAdapter(Snapshot)
 NEAR_SECONDS = 10 * 86_400

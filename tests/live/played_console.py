@@ -18,8 +18,8 @@ from tui.console.run import run
 from tui.console.settings import ConsoleSettings
 from tui.console.source import Opened
 from tui.console.textual_internals import StdoutDriver
-from tui.state.route_view import PartitionView, RouteView, TopicView
-from tui.state.snapshot import Snapshot
+from tui.facts.route_view import PartitionView, RouteView, TopicView
+from tui.facts.snapshot import Snapshot
 
 REFRESHES = 4
 

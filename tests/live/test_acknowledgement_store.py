@@ -17,13 +17,13 @@ from replicator.notices.acknowledgement_store import KEPT_MAX, AcknowledgementSt
 from replicator.notices.event import Event
 from replicator.notices.notice_store import NoticeStore
 from tests.replicator.audit.test_kept_audit import AUDIT
-from tests.tui.cli.commands.test_replicate import CONFIG
-from tests.tui.state.test_anomaly import ROW, anomaly
-from tui.cli.exit_codes import ExitCode
+from tests.tui.commands.test_replicate import CONFIG
+from tests.tui.facts.test_anomaly import ROW, anomaly
+from tui.commands.exit_codes import ExitCode
+from tui.facts.watch.audit_questions import audit_fields, audit_questions
+from tui.facts.watch.event_questions import EVENTS_MAX, event_fields, event_questions
+from tui.facts.watch.look import look
 from tui.program import run
-from tui.watch.audit_questions import audit_fields, audit_questions
-from tui.watch.event_questions import EVENTS_MAX, event_fields, event_questions
-from tui.watch.look import look
 
 pytestmark = pytest.mark.stores
 

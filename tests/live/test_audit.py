@@ -30,7 +30,7 @@ from tests.live.conftest import Carry, StageMaker
 from tests.live.failover_command import Sluice
 from tests.live.stage import COMPACTED as COMPACTED_TOPIC
 from tests.live.topics import create, new_name
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
 
 SHAPES = {
     "plain": Shape(),

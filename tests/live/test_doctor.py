@@ -16,7 +16,7 @@ from deploy.lab.traffic import TrafficRecord
 from deploy.lab.wait import until
 from replicator.config.names import dead_letter_topic
 from tests.live.feed_ground import COLUMNS, FeedGround, documents
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
 from tui.program import run
 
 

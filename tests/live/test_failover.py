@@ -39,8 +39,8 @@ from tests.live.relocating import (
     Relocating,
     make_topic,
 )
-from tui.actions.plan_applying import plan_writer
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
+from tui.orders.plan_applying import plan_writer
 
 PATIENCE_SECONDS = 60.0
 

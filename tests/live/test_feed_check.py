@@ -9,8 +9,8 @@ import pytest
 from deploy.lab.clickhouse import READER
 from deploy.lab.clickhouse_replicas import replicated_engine
 from tests.live.feed_ground import COLUMNS, FeedGround
-from tui.state.feed_check import birth, check_feeds
-from tui.state.feed_findings import FeedCheck, ShardFacts
+from tui.facts.feed_findings import FeedCheck, ShardFacts
+from tui.facts.watch.feed_check import birth, check_feeds
 
 TIMEOUT_SECONDS = 10.0
 

@@ -22,9 +22,9 @@ from replicator.orders.order_records import Freeze
 from tests.live.feed_ground import CLUSTER, COLUMNS, FeedGround, documents
 from tests.live.feed_metrics import scraped
 from tests.live.feed_steps import Step, begin_with_end
-from tui.state.feed_scope import Scope
-from tui.state.pending_blocks import pending_blocks
-from tui.watch.feed_look import feeds_now
+from tui.facts.feed_scope import Scope
+from tui.facts.watch.feed_look import feeds_now
+from tui.facts.watch.pending_blocks import pending_blocks
 
 TIMEOUT_SECONDS = 10.0
 

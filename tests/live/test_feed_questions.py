@@ -10,12 +10,12 @@ from replicator.notices.condition import Condition
 from replicator.notices.notice_store import NoticeStore
 from tests.live.feed_ground import CLUSTER, FeedGround, documents
 from tests.live.test_feed_look import commit, ground, status_of  # noqa: F401
-from tui.state.feed_status import FeedView, PartitionView
-from tui.watch.audit_questions import audit_questions
-from tui.watch.balance_questions import balance_questions
-from tui.watch.feed_questions import feed_questions, feeds_of
-from tui.watch.look import look
-from tui.watch.notice_questions import notice_questions
+from tui.facts.feed_status import FeedPartitionView, FeedView
+from tui.facts.watch.audit_questions import audit_questions
+from tui.facts.watch.balance_questions import balance_questions
+from tui.facts.watch.feed_questions import feed_questions, feeds_of
+from tui.facts.watch.look import look
+from tui.facts.watch.notice_questions import notice_questions
 
 # ruff: noqa: F811
 
@@ -38,7 +38,7 @@ def shown(ground: FeedGround) -> FeedView:
     return found
 
 
-def steady(partition: PartitionView) -> tuple[object, ...]:
+def steady(partition: FeedPartitionView) -> tuple[object, ...]:
     """Returns what does not change between two looks at a feed that is loaded."""
     names = ("cluster", "topic", "partition", "committed", "end", "lag_records", "mode", "loader")
     return tuple(getattr(partition, name) for name in (*names, "custody", "shard"))

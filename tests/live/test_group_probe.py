@@ -24,7 +24,7 @@ from replicator.groups.membership.activity import ActivityStore
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_region import PrimaryRegion, decided
 from replicator.groups.membership.primary_store import PrimaryStore
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
 from tui.program import run
 
 PATIENCE_SECONDS = 60.0

@@ -25,18 +25,18 @@ from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.conftest import TopicMaker
 from tests.live.hand_carried import HandCarried
 from tests.live.played_balance import ORDERS, Balanced, now_ms
-from tui.cli.exit_codes import ExitCode
-from tui.program import run
-from tui.watch.balance_questions import balance_of, balance_questions
-from tui.watch.group_questions import (
+from tui.commands.exit_codes import ExitCode
+from tui.facts.watch.balance_questions import balance_of, balance_questions
+from tui.facts.watch.group_questions import (
     copies_age_in,
     group_questions,
     groups_of,
     lags_key,
     members_key,
 )
-from tui.watch.question import Answer, Answers, Key, Question
-from tui.watch.resume_process import ResumeProcess
+from tui.facts.watch.question import Answer, Answers, Key, Question
+from tui.facts.watch.resume_process import ResumeProcess
+from tui.program import run
 
 PATIENCE_SECONDS = 60.0
 TIMEOUT_SECONDS = 10.0

@@ -21,8 +21,8 @@ from replicator.groups.planning.plan import Case, Completeness, GroupPlan, Move,
 from tests.live.conftest import ClusterMaker
 from tests.live.failover_command import applied, plans, verified
 from tests.live.relocating import PARTITIONS, Relocating, make_topic
-from tui.actions.plan_applying import plan_writer
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
+from tui.orders.plan_applying import plan_writer
 
 PATIENCE_SECONDS = 60.0
 GROUPS = 800

@@ -13,13 +13,13 @@ from confluent_kafka import Producer
 from deploy.lab.kafka import KafkaCluster
 from replicator.config.topology import load
 from tests.live.conftest import RedisMaker, TopicMaker
-from tui.console.page import Focus
-from tui.state.health import Health
-from tui.state.snapshot import Snapshot
-from tui.watch.inventory import whole_inventory
-from tui.watch.snapshot_stream import SnapshotStream
-from tui.watch.spotlight import Spotlight
-from tui.watch.watcher import Watcher
+from tui.facts.health import Health
+from tui.facts.snapshot import Snapshot
+from tui.facts.watch.inventory import whole_inventory
+from tui.facts.watch.snapshot_stream import SnapshotStream
+from tui.facts.watch.spotlight import Spotlight
+from tui.facts.watch.watcher import Watcher
+from tui.pages.page import Focus
 
 SECONDS = 60.0
 TIMEOUT_SECONDS = 3.0

@@ -14,7 +14,7 @@ from tests.live.audited import BY, ByHand, auditor, messages
 from tests.live.carrying import Carrying
 from tests.live.conftest import Carry
 from tests.live.failover_command import Sluice
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
 
 
 @pytest.fixture

@@ -25,11 +25,11 @@ from tests.live import viewer
 from tests.live.conftest import ClusterMaker, StageMaker
 from tests.live.failover_command import Sluice
 from tests.live.stage import Stage
+from tui.facts.snapshot import Snapshot
 from tui.recording.reader import Reader
 from tui.recording.recording_file import NoRecording
 from tui.recording.replay import Replay
 from tui.recording.tables import Damaged
-from tui.state.snapshot import Snapshot
 
 PATIENCE_SECONDS = 60.0
 RECORDS = 100

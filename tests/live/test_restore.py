@@ -25,7 +25,7 @@ from tests.live.object_ground import ObjectGround
 from tests.live.restore_steps import EACH, Step, begin_with_end, each_transaction_twice
 from tests.live.test_feed_kills import await_death
 from tests.live.test_feed_zombies import await_stop
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
 from tui.program import run
 
 PARTITIONS = 3

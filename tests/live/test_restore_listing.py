@@ -22,7 +22,7 @@ from tests.live.test_restore import (
     target,
     words,
 )
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
 
 __all__ = ["lake", "stage", "target"]  # fixtures
 

@@ -26,7 +26,7 @@ from replicator.mirror.offset_map.reports import PartitionReport, packed
 from replicator.runtime import expiring_values
 from tests.live.conftest import TopicMaker
 from tests.replicator.mirror.ledger.held import held
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
 from tui.program import run
 
 ROUTE = Route("west", "west")

@@ -18,7 +18,7 @@ from tests.live.played_balance import (  # noqa: F401
     now_ms,
     values,
 )
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
 
 # ruff: noqa: F811
 

@@ -15,7 +15,7 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from tests.live.relocating import EAST_RECORDS, PARTITIONS, WEST_RECORDS, Relocating, make_topic
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
 from tui.program import run
 
 PATIENCE_SECONDS = 60.0

@@ -20,12 +20,12 @@ from tests.live.conftest import NEVER_KILLED
 from tests.live.failover_command import Sluice
 from tests.live.viewed import GROUP, ROUTE, TOPIC, fill
 from tests.live.viewer import Right, rights, without
-from tui.cli.exit_codes import ExitCode
-from tui.state.snapshot import Snapshot
-from tui.watch.inventory import whole_inventory
-from tui.watch.look import look
-from tui.watch.question import Answers
-from tui.watch.resume_worker import ResumeWorker
+from tui.commands.exit_codes import ExitCode
+from tui.facts.snapshot import Snapshot
+from tui.facts.watch.inventory import whole_inventory
+from tui.facts.watch.look import look
+from tui.facts.watch.question import Answers
+from tui.facts.watch.resume_worker import ResumeWorker
 
 TIMEOUT_SECONDS = 15.0
 SETTLE_SECONDS = 30.0

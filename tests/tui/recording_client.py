@@ -11,8 +11,8 @@ from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import AnyRecord
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.tui.balance_records import NOW_MS, log_of
-from tui.actions.region_orders import RegionOrders
-from tui.state.balance_client import BalanceClient
+from tui.facts.watch.balance_client import BalanceClient
+from tui.orders.region_orders import RegionOrders
 
 
 class RecordingClient(BalanceClient):

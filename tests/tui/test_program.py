@@ -9,7 +9,7 @@ import click
 import pytest
 
 from tui import program
-from tui.cli.exit_codes import ExitCode
+from tui.commands.exit_codes import ExitCode
 from tui.program import COMMANDS, run
 
 HEAVY = ("pyspark", "confluent_kafka", "aiokafka", "pyarrow", "pydantic", "redis", "yaml")

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui.console.keys import DEFAULT, Keymap
-from tui.console.page import Action, Page
-from tui.console.pages.alerts import AlertsPage
-from tui.console.pages.balance import BalancePage
-from tui.console.pages.failover import FailoverPage
-from tui.console.pages.feeds import FeedsPage
-from tui.console.pages.groups import GroupsPage
-from tui.console.pages.plan import PlanPage
-from tui.console.pages.stream import StreamPage
-from tui.console.pages.topics import TopicsPage
+from tui.pages.alerts import AlertsPage
+from tui.pages.balance import BalancePage
+from tui.pages.failover import FailoverPage
+from tui.pages.feeds import FeedsPage
+from tui.pages.groups import GroupsPage
+from tui.pages.page import Action, Page
+from tui.pages.plan import PlanPage
+from tui.pages.stream import StreamPage
+from tui.pages.topics import TopicsPage
 
 if TYPE_CHECKING:
-    from tui.state.snapshot import Snapshot
+    from tui.facts.snapshot import Snapshot
 
 PLACES: tuple[tuple[str, Page], ...] = (
     ("on a topic or a partition", TopicsPage("")),

@@ -18,7 +18,6 @@ from textual.message import Message
 from tui.console.built_page import BuiltPage
 from tui.console.main_screen import MainScreen
 from tui.console.navigation import Navigation
-from tui.console.page import NO_FOCUS, Focus, Page
 from tui.console.page_builder import PageBuilder, PageRequest
 from tui.console.registry import first_page
 from tui.console.settings import ConsoleSettings
@@ -26,11 +25,12 @@ from tui.console.source import FailingSource, Opened, Opening
 from tui.console.textual_internals import ContainedApp
 from tui.console.themes import HIGH_CONTRAST
 from tui.console.typed_keys import TypedKeys
+from tui.pages.page import NO_FOCUS, Focus, Page
 
 if TYPE_CHECKING:
     from textual.driver import Driver
 
-    from tui.state.snapshot import Snapshot
+    from tui.facts.snapshot import Snapshot
 
 REDRAW_SECONDS = 5.0
 """Age up to which a page is not made anew without a new snapshot."""

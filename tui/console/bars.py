@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from tui.console.built_page import BuiltPage
 from tui.console.keys import KEYS, SCREENS, Keymap, shown
-from tui.console.page import Action
 from tui.console.styled_text import StyledLine, StyledText, ends, styled
 from tui.console.view_state import ViewState
-from tui.state.moments import clock_text
+from tui.facts.moments import clock_text
+from tui.pages.page import Action
 
 FILE_WIDTH_MIN = 20
 """Cells of a file's name that are shown: a long one must not push out the mode."""

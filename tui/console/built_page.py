@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui.console.failed_page import error_text, failed_page, failed_row
-from tui.console.page import Action, Column, Page, Row, Section, Sort
 from tui.console.row_filter import BadFilter, Matcher, matcher_of, words_matcher
-from tui.console.rows import faults_of, keys_of, sorts_of, texts_of
 from tui.console.view_state import ViewState
+from tui.pages.page import Action, Column, Page, Row, Section, Sort
+from tui.pages.rows import faults_of, keys_of, sorts_of, texts_of
 
 if TYPE_CHECKING:
-    from tui.state.snapshot import Snapshot
+    from tui.facts.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tui.console.page import Action
+from tui.pages.page import Action
 from tui.steering.steered_command import as_typed, copied_line, words_of
 
 

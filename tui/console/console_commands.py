@@ -11,7 +11,7 @@ from tui.console import row_commands as rows
 from tui.console.built_page import next_sort
 from tui.console.keys import SCREENS
 from tui.console.themes import next_theme
-from tui.state.moments import clock_text
+from tui.facts.moments import clock_text
 
 if TYPE_CHECKING:
     from tui.console.main_screen import MainScreen

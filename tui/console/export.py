@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tui.console.built_page import BuiltPage
-from tui.console.page import Cell, Column
 from tui.console.plain import plain
+from tui.pages.page import Cell, Column
 
 UNKNOWN = "?"
 DIGIT = re.compile(r"\d")

@@ -6,7 +6,7 @@ Odd values of other programs should never end the console; this is what is left 
 from __future__ import annotations
 
 from tui.console.list_page import ListPage
-from tui.console.page import Cell, Column, Row, Section
+from tui.pages.page import Cell, Column, Row, Section
 
 COLUMNS = (Column("ERROR", 40, "a mistake of the console; the values of servers caused it"),)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tui.console.built_page import BuiltPage
 from tui.console.keys import KEYS, Keymap, shown
 from tui.console.list_page import ListPage
-from tui.console.page import Action, Cell, Column, Row, Section
+from tui.pages.page import Action, Cell, Column, Row, Section
 from tui.steering.steered_command import as_typed
 
 KEY_COLUMNS = (Column("KEY", 14), Column("DOES", 14), Column("MEANING", 30, grows=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tui.console.page import Action
+from tui.pages.page import Action
 
 
 @dataclass(frozen=True, slots=True)

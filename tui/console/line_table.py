@@ -10,11 +10,11 @@ from textual.message import Message
 
 from tui.console.built_page import BuiltPage
 from tui.console.line_widget import LineWidget
-from tui.console.page import Row
 from tui.console.styled_text import StyledLine, styled_column
 from tui.console.table_drawing import drawn
 from tui.console.table_layout import Lines, lines_of, scrolled
 from tui.console.view_state import ViewState
+from tui.pages.page import Row
 
 WHEEL_LINES = 3
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui.console.page import NO_FOCUS, Action, Focus, Page, Row, Section
+from tui.pages.page import NO_FOCUS, Action, Focus, Page, Row, Section
 
 if TYPE_CHECKING:
-    from tui.state.snapshot import Snapshot
+    from tui.facts.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

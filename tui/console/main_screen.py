@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widgets import Input
 
-from tui.console.ages import data_age
 from tui.console.bars import Hint, TopFacts, hints, hints_line, page_line, screens_line, top_line
 from tui.console.built_page import BuiltPage
 from tui.console.console_commands import COMMANDS
@@ -21,18 +20,19 @@ from tui.console.keys import Keymap, shown, typed
 from tui.console.line_table import LineTable
 from tui.console.line_widget import LineWidget
 from tui.console.missing_rights import why_no_right
-from tui.console.page import Action
 from tui.console.plain import wrapped
 from tui.console.plain_input import PlainInput
 from tui.console.replay_commands import replay_text
 from tui.console.steering_dialog import open_dialog
 from tui.console.styled_text import StyledLine, styled, styled_column
 from tui.console.view_state import ViewState
+from tui.pages.ages import data_age
+from tui.pages.page import Action
 
 if TYPE_CHECKING:
     from tui.console.app import ConsoleApp
     from tui.console.settings import ConsoleSettings
-    from tui.state.snapshot import Snapshot
+    from tui.facts.snapshot import Snapshot
 
 NOTES_PART = 3
 """Notes take at most one part of three of the screen's lines."""

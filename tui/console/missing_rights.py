@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui.console.page import Action
-from tui.state.part import NOTICES, ORDERS
+from tui.facts.part import NOTICES, ORDERS
+from tui.pages.page import Action
 
 if TYPE_CHECKING:
-    from tui.state.snapshot import Snapshot
+    from tui.facts.snapshot import Snapshot
 
 PRIMARY_REGIONS = "primary regions"
 OF_ORDERS = ("stream", "balance", "aggregate")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tui.console.page import Page
 from tui.console.view_state import ViewState
+from tui.pages.page import Page
 
 
 class Navigation:

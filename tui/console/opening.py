@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from replicator.config.topology import load
 from tui.console.interpreter import keep_imported
-from tui.console.pages.jobs import left_behind
 from tui.console.source import Opened
 from tui.console.steered_jobs import SteeredJobs
+from tui.pages.jobs import left_behind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ class LiveOptions:
 
 def opened_live(options: LiveOptions) -> Opened:
     """Loads the configuration and makes the source that asks its servers."""
-    from tui.watch.live_source import LiveSource
+    from tui.facts.watch.live_source import LiveSource
 
     appliance = load(str(options.config))
     keep_imported()

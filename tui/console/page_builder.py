@@ -11,7 +11,7 @@ from tui.console.built_page import BuiltPage, built_or_failed
 from tui.console.view_state import ViewState
 
 if TYPE_CHECKING:
-    from tui.state.snapshot import Snapshot
+    from tui.facts.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tui.console.all_actions import PlacedAction
 from tui.console.keys import KEYS, Keymap, shown
 from tui.console.list_page import ListPage
-from tui.console.page import Action, Cell, Column, Row, Section
+from tui.pages.page import Action, Cell, Column, Row, Section
 from tui.steering.steered_command import as_typed
 
 COLUMNS = (

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
-from tui.console.page import Page
+from tui.pages.page import Page
 
 PAGES = {
-    "overview": "tui.console.pages.overview:OverviewPage",
-    "routes": "tui.console.pages.routes:RoutesPage",
-    "groups": "tui.console.pages.groups:GroupsPage",
-    "failover": "tui.console.pages.failover:FailoverPage",
-    "balance": "tui.console.pages.balance:BalancePage",
-    "alerts": "tui.console.pages.alerts:AlertsPage",
-    "feeds": "tui.console.pages.feeds:FeedsPage",
-    "events": "tui.console.pages.events:EventsPage",
+    "overview": "tui.pages.overview:OverviewPage",
+    "routes": "tui.pages.routes:RoutesPage",
+    "groups": "tui.pages.groups:GroupsPage",
+    "failover": "tui.pages.failover:FailoverPage",
+    "balance": "tui.pages.balance:BalancePage",
+    "alerts": "tui.pages.alerts:AlertsPage",
+    "feeds": "tui.pages.feeds:FeedsPage",
+    "events": "tui.pages.events:EventsPage",
 }
 """Class of each screen's first page, by the name of its key."""
 

@@ -13,13 +13,13 @@ from tui.console.chooser import Chooser
 from tui.console.export import as_csv, as_json, file_name, without_fonts, written
 from tui.console.help_page import help_page
 from tui.console.list_page import ListPage
-from tui.console.page import Cell, Column, Page, Row, Section
-from tui.console.pages.jobs import JobsPage
-from tui.console.pages.partitions import MEASURES
 from tui.console.palette import ELSEWHERE, PAGE_ACTION, palette_page, where
 from tui.console.row_filter import escaped
 from tui.console.search import names_of, search_page, target_of
 from tui.console.steering_dialog import copy
+from tui.pages.jobs import JobsPage
+from tui.pages.page import Cell, Column, Page, Row, Section
+from tui.pages.partitions import MEASURES
 
 if TYPE_CHECKING:
     from tui.console.main_screen import MainScreen

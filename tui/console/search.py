@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui.console.list_page import ListPage
-from tui.console.page import Cell, Column, Page, Row, Section
-from tui.console.pages.partitions import PartitionsPage
-from tui.console.pages.topics import TopicsPage
-from tui.console.rows import LazyRows
+from tui.pages.page import Cell, Column, Page, Row, Section
+from tui.pages.partitions import PartitionsPage
+from tui.pages.rows import LazyRows
+from tui.pages.topics import TopicsPage
 
 if TYPE_CHECKING:
-    from tui.state.snapshot import Snapshot
+    from tui.facts.snapshot import Snapshot
 
 COLUMNS = (
     Column("KIND", 7),

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tui.console.page import Action, Focus
+from tui.pages.page import Action, Focus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tui.state.snapshot import Snapshot
+    from tui.facts.snapshot import Snapshot
+    from tui.steering.job import Job
 
 
 class SnapshotSource(Protocol):
@@ -78,54 +79,6 @@ class ReplaySource(SnapshotSource, Protocol):
 
     def set_speed(self, factor: float) -> None:
         """Plays `factor` times as fast as recorded; 0 stops."""
-
-
-class Job(Protocol):
-    """Command that was started, as its files tell. Its texts are data, not safe for a terminal."""
-
-    @property
-    def job_id(self) -> str:
-        """Name of the job."""
-
-    @property
-    def command(self) -> str:
-        """Command as it is typed in a shell."""
-
-    @property
-    def who(self) -> str:
-        """Operator who started it."""
-
-    @property
-    def started_at(self) -> float:
-        """Unix seconds."""
-
-    @property
-    def ended_at(self) -> float | None:
-        """Unix seconds; None while it runs, or where not known."""
-
-    @property
-    def exit_code(self) -> int | None:
-        """Exit code; None while it runs, or where not known."""
-
-    @property
-    def state(self) -> str:
-        """State in a word: "running", "ended" or "lost"."""
-
-    @property
-    def meaning(self) -> str:
-        """Meaning of state and exit code, in words."""
-
-    @property
-    def way_out(self) -> Sequence[str]:
-        """Words of the command that shows what was done; empty where that is known."""
-
-    @property
-    def tail(self) -> Sequence[str]:
-        """Last lines of its error output."""
-
-    @property
-    def result(self) -> Sequence[str]:
-        """Lines of its result, once it has ended."""
 
 
 class JobRefused(Exception):

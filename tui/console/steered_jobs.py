@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from tui.actions.operator import operator
 from tui.console.command_line import filled
-from tui.console.page import Action
-from tui.console.source import Job, JobRefused
+from tui.console.source import JobRefused
+from tui.orders.operator import operator
+from tui.pages.page import Action
+from tui.steering.job import Job
 from tui.steering.job_folder import JobFolder
 from tui.steering.job_start import JobNotStarted, start_job
 from tui.steering.steered_command import (

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from tui.console.command_line import command_text
 from tui.console.dialog import ActionDialog
-from tui.console.page import Action
-from tui.console.pages.jobs import JobPage
 from tui.console.plain import plain
-from tui.console.source import Job, JobRefused
+from tui.console.source import JobRefused
+from tui.pages.jobs import JobPage
+from tui.pages.page import Action
+from tui.steering.job import Job
 from tui.steering.steered_command import BadValue
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui.console.built_page import BuiltSection
-from tui.console.page import Column, Row
 from tui.console.styled_text import StyledLine, StyledText, styled_column
 from tui.console.table_layout import GAP, MARGIN, Line, Lines, Span, fitting
+from tui.pages.page import Column, Row
 
 CURSOR = "›"
 FALLING, RISING = "▼", "▲"

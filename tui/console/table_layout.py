@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tui.console.built_page import BuiltPage, BuiltSection
-from tui.console.page import Column
+from tui.pages.page import Column
 
 GAP = 2
 """Blanks between two columns."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tui.console.page import Page
+from tui.pages.page import Page
 
 NO_SORTS: Mapping[str, tuple[str, ...]] = {}
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
+from tui.facts.snapshot import Snapshot
 from tui.recording.difference import applied, difference
 from tui.recording.tables import Damaged, Tables, from_tables, to_tables
-from tui.state.snapshot import Snapshot
 
 VERSION = 1
 UPGRADES: Mapping[int, Callable[[Tables], Tables]] = {}

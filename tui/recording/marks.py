@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tui.state.alert import AlertState
-from tui.state.health import ORDER, Health
-from tui.state.snapshot import Snapshot
+from tui.facts.alert import AlertState
+from tui.facts.health import ORDER, Health
+from tui.facts.snapshot import Snapshot
 
 
 class Marker:

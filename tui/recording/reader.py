@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
+from tui.facts.snapshot import Snapshot
 from tui.recording.frame import Frame, Kind, snapshot_of, tables_of
 from tui.recording.recording_file import (
     BUSY_SECONDS,
@@ -23,7 +24,6 @@ from tui.recording.recording_file import (
     refuse_others,
 )
 from tui.recording.tables import Damaged, Tables
-from tui.state.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tui.facts.snapshot import Snapshot
 from tui.recording.frame import Kind, Packer
 from tui.recording.marks import Marker
 from tui.recording.recording_file import NoRecording, OtherWriter, RecordingFile, TooLarge
 from tui.recording.whole_frames import Group
-from tui.state.snapshot import Snapshot
 
 AGAIN_SECONDS = 10.0
 """Time after which a file that could not be written is opened again."""

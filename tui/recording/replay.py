@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tui.facts.snapshot import Snapshot
 from tui.recording.playback import Playback
 from tui.recording.reader import Moment, Reader
 from tui.recording.tables import Damaged
-from tui.state.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from tui.state.snapshot import Snapshot
+from tui.facts.snapshot import Snapshot
 
 Column = list[Any]
 Table = dict[str, Column]

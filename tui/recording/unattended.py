@@ -12,8 +12,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
+from tui.facts.snapshot import Snapshot
 from tui.recording.recorder import Recorder
-from tui.state.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import signal
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tui.actions.exit_code import MEANINGS, ExitCode
+from tui.orders.exit_code import MEANINGS, ExitCode
 from tui.steering.steered_command import as_typed, changes, way_out
 
 SIGNALLED = 128

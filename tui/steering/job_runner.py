@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from tui.actions.exit_code import ExitCode
+from tui.orders.exit_code import ExitCode
 from tui.steering.job import SIGNALLED
 from tui.steering.job_files import Command, JobFiles
 

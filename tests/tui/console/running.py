@@ -18,10 +18,10 @@ os.environ.pop("NO_COLOR", None)
 from tests.tui.console.snapshots import NOW
 from tui.console.app import ConsoleApp
 from tui.console.navigation import first_view
-from tui.console.page import NO_FOCUS, Action, Focus, Page
 from tui.console.settings import ConsoleSettings
 from tui.console.source import Opened
-from tui.state.snapshot import Snapshot
+from tui.facts.snapshot import Snapshot
+from tui.pages.page import NO_FOCUS, Action, Focus, Page
 
 REWRITE = "REWRITE_SNAPSHOTS"
 FRAMES = Path(__file__).parent / "frames"

@@ -22,9 +22,9 @@ from tests.tui.console.values.routes import (
     unknown,
 )
 from tests.tui.console.values.times import MINUTE_MS, NOW, NOW_MS, REFUSED
-from tui.state.health import Health
-from tui.state.region_view import DaemonView, RegionView
-from tui.state.snapshot import Snapshot
+from tui.facts.health import Health
+from tui.facts.region_view import DaemonView, RegionView
+from tui.facts.snapshot import Snapshot
 
 __all__ = [
     "ALL",

@@ -2,7 +2,7 @@
 
 from tests.tui.console import snapshots
 from tui.console.all_actions import PLACES, elsewhere
-from tui.console.pages.topics import TopicsPage
+from tui.pages.topics import TopicsPage
 
 SNAPSHOT = snapshots.lagging()
 

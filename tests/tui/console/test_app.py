@@ -7,10 +7,10 @@ from dataclasses import replace
 from tests.tui.console import snapshots
 from tests.tui.console.running import FakeSource, running
 from tui.console.app import ConsoleApp
-from tui.console.page import NO_FOCUS, Focus
-from tui.console.pages.partitions import PartitionsPage
 from tui.console.settings import ConsoleSettings
 from tui.console.source import Opened
+from tui.pages.page import NO_FOCUS, Focus
+from tui.pages.partitions import PartitionsPage
 
 HEAVY = ("pydantic", "aiokafka", "redis", "numpy", "confluent_kafka", "pyarrow", "yaml")
 

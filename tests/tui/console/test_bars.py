@@ -8,10 +8,10 @@ from tui.console.built_page import built
 from tui.console.keys import DEFAULT
 from tui.console.keys_file import keymap_from
 from tui.console.navigation import first_view
-from tui.console.page import Action
-from tui.console.pages.events import EventsPage
-from tui.console.pages.routes import RoutesPage
 from tui.console.view_state import ViewState
+from tui.pages.events import EventsPage
+from tui.pages.page import Action
+from tui.pages.routes import RoutesPage
 
 FACTS = TopFacts(
     file="appliance.toml",

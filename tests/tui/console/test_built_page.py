@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from tests.tui.console import snapshots
 from tui.console.built_page import built, built_or_failed, next_sort, ordered
 from tui.console.list_page import ListPage
-from tui.console.page import Cell, Column, Row, Section
-from tui.console.pages.events import EventsPage
-from tui.console.pages.overview import OverviewPage
-from tui.console.pages.partitions import PartitionsPage
-from tui.console.rows import LazyRows
 from tui.console.view_state import ViewState
+from tui.pages.events import EventsPage
+from tui.pages.overview import OverviewPage
+from tui.pages.page import Cell, Column, Row, Section
+from tui.pages.partitions import PartitionsPage
+from tui.pages.rows import LazyRows
 
 COLUMNS = (Column("NAME", 6), Column("LAG", 6, is_right=True))
 LAGS = {"a": 3, "b": None, "c": 9, "d": 3}

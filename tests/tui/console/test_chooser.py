@@ -4,7 +4,7 @@ from tests.tui.console import snapshots
 from tests.tui.console.running import running
 from tui.console.chooser import Chooser
 from tui.console.list_page import ListPage
-from tui.console.page import Cell, Column, Row, Section
+from tui.pages.page import Cell, Column, Row, Section
 
 ROWS = [Row(f"key {at}", (Cell(f"name {at}"),)) for at in range(40)]
 PAGE = ListPage("names", (Section("s", (Column("NAME", 20, grows=True),), ROWS),))

@@ -1,7 +1,7 @@
 """Command line of an action, as it is shown and copied."""
 
 from tui.console.command_line import command_text, filled, missing
-from tui.console.page import Action, Field
+from tui.pages.page import Action, Field
 
 ACTION = Action(
     "H",

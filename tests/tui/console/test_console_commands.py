@@ -9,9 +9,9 @@ from tests.tui.console.running import running
 from tui.console.console_commands import COMMANDS
 from tui.console.keys import KEYS, SCREENS
 from tui.console.keys_file import keymap_from
-from tui.console.pages.partitions import PartitionsPage
-from tui.console.pages.topics import TopicsPage
 from tui.console.settings import ConsoleSettings
+from tui.pages.partitions import PartitionsPage
+from tui.pages.topics import TopicsPage
 
 PAGE = PartitionsPage("east>west", "orders")
 

@@ -6,8 +6,8 @@ from tests.tui.console import snapshots
 from tests.tui.console.running import running
 from tui.console.command_line import command_text
 from tui.console.dialog import ActionDialog, help_of, window
-from tui.console.page import Action, Field
 from tui.console.source import JobRefused
+from tui.pages.page import Action, Field
 
 PAUSE = Action(
     "H",

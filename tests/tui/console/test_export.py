@@ -19,9 +19,9 @@ from tui.console.export import (
     without_fonts,
     written,
 )
-from tui.console.page import Cell, Column
-from tui.console.pages.overview import OverviewPage
 from tui.console.view_state import ViewState
+from tui.pages.overview import OverviewPage
+from tui.pages.page import Cell, Column
 
 
 def view(**changes) -> BuiltPage:

@@ -2,7 +2,7 @@
 
 from tests.tui.console import snapshots
 from tui.console.failed_page import failed_page, failed_row
-from tui.console.page import NO_FOCUS, Row
+from tui.pages.page import NO_FOCUS, Row
 
 EMPTY = snapshots.empty()
 PAGE = failed_page("alerts", ValueError("year 29402 is out of range"))

@@ -4,8 +4,8 @@ from tests.tui.console import snapshots
 from tui.console.built_page import built
 from tui.console.help_page import help_page
 from tui.console.keys import DEFAULT, KEYS
-from tui.console.pages.partitions import COLUMNS, PartitionsPage
 from tui.console.view_state import ViewState
+from tui.pages.partitions import COLUMNS, PartitionsPage
 
 
 def test_help_names_every_key_of_the_console_and_every_column():

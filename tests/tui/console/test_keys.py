@@ -4,8 +4,8 @@ from tests.tui.console import snapshots
 from tui.console.all_actions import PLACES
 from tui.console.keys import DEFAULT, KEYS, PAGE_KEYS, Keymap, typed
 from tui.console.keys_file import REFUSED_KEYS
-from tui.console.page import Action
-from tui.console.pages.balance_actions import stream_actions
+from tui.pages.balance_actions import stream_actions
+from tui.pages.page import Action
 
 OWN = {key for each in KEYS for key in each.keys}
 

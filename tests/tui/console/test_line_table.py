@@ -8,11 +8,11 @@ from tests.tui.console import snapshots
 from tests.tui.console.running import running
 from tui.console.line_table import LineTable
 from tui.console.list_page import ListPage
-from tui.console.page import Cell, Column, Row, Section
-from tui.console.pages.partitions import PartitionsPage
-from tui.console.pages.topics import TopicsPage
-from tui.console.rows import LazyRows
-from tui.state.health import Health
+from tui.facts.health import Health
+from tui.pages.page import Cell, Column, Row, Section
+from tui.pages.partitions import PartitionsPage
+from tui.pages.rows import LazyRows
+from tui.pages.topics import TopicsPage
 
 PAGE = PartitionsPage("east>west", "orders")
 MANY = PartitionsPage("west>east", "topic-000")

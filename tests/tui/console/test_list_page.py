@@ -2,7 +2,7 @@
 
 from tests.tui.console import snapshots
 from tui.console.list_page import ListPage
-from tui.console.page import NO_FOCUS, Row, Section
+from tui.pages.page import NO_FOCUS, Row, Section
 
 
 def test_a_list_has_its_sections_and_nothing_else():

@@ -4,9 +4,9 @@ import pytest
 
 from tests.tui.console import snapshots
 from tests.tui.console.running import SIZES, running
-from tui.console.pages.partitions import PartitionsPage
-from tui.console.pages.topics import TopicsPage
 from tui.console.settings import ConsoleSettings
+from tui.pages.partitions import PartitionsPage
+from tui.pages.topics import TopicsPage
 
 PAGE = PartitionsPage("east>west", "orders")
 STEERING = ConsoleSettings(file="appliance.toml", is_steering=True)

@@ -7,10 +7,10 @@ import pytest
 from tests.tui.console import snapshots
 from tests.tui.console.running import running
 from tui.console.missing_rights import why_no_right
-from tui.console.page import Action
 from tui.console.settings import ConsoleSettings
-from tui.state.part import NOTICES, ORDERS, Part
-from tui.state.snapshot import Snapshot
+from tui.facts.part import NOTICES, ORDERS, Part
+from tui.facts.snapshot import Snapshot
+from tui.pages.page import Action
 
 REFUSAL = "lacks the right: TOPIC_AUTHORIZATION_FAILED"
 HOLD = Action("H", "hold", ("balance", "pause", "--route", "east>west", "--stream", "default"))

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from tui.console.navigation import Navigation, first_view
-from tui.console.pages.overview import OverviewPage
-from tui.console.pages.partitions import PartitionsPage
-from tui.console.pages.routes import RoutesPage
-from tui.console.pages.topics import TopicsPage
+from tui.pages.overview import OverviewPage
+from tui.pages.partitions import PartitionsPage
+from tui.pages.routes import RoutesPage
+from tui.pages.topics import TopicsPage
 
 PAGES: dict[str, type] = {"overview": OverviewPage, "routes": RoutesPage}
 

@@ -6,8 +6,8 @@ from tests.tui.console import snapshots
 from tui.console.built_page import BuiltPage
 from tui.console.list_page import ListPage
 from tui.console.page_builder import PageBuilder, PageRequest
-from tui.console.pages.routes import RoutesPage
 from tui.console.view_state import ViewState
+from tui.pages.routes import RoutesPage
 
 
 def test_a_request_that_was_not_begun_is_dropped_for_a_newer_one():

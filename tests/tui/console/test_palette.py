@@ -2,8 +2,8 @@
 
 from tui.console.all_actions import PlacedAction
 from tui.console.keys import DEFAULT, KEYS
-from tui.console.page import Action
 from tui.console.palette import ELSEWHERE, PAGE_ACTION, palette_page
+from tui.pages.page import Action
 
 PAUSE = Action("H", "pause", ("balance", "pause"), confirmation="x")
 

@@ -8,12 +8,12 @@ import pytest
 
 from tests.tui.console import snapshots
 from tests.tui.console.running import FakeJob, running
-from tui.console.pages.groups import GroupsPage
-from tui.console.pages.jobs import JobPage
-from tui.console.pages.partitions import PartitionsPage
-from tui.console.pages.plan import PlanPage
-from tui.console.pages.topics import TopicsPage
 from tui.console.settings import ConsoleSettings
+from tui.pages.groups import GroupsPage
+from tui.pages.jobs import JobPage
+from tui.pages.partitions import PartitionsPage
+from tui.pages.plan import PlanPage
+from tui.pages.topics import TopicsPage
 
 PAGE = PartitionsPage("east>west", "orders")
 

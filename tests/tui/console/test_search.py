@@ -1,9 +1,9 @@
 """Search over all names."""
 
 from tests.tui.console import snapshots
-from tui.console.pages.partitions import PartitionsPage
-from tui.console.pages.topics import TopicsPage
 from tui.console.search import Name, names_of, search_page, target_of
+from tui.pages.partitions import PartitionsPage
+from tui.pages.topics import TopicsPage
 
 
 def test_regions_routes_topics_groups_and_feeds_are_found():

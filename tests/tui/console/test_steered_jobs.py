@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tui.console.page import Action, Field
 from tui.console.source import JobRefused
 from tui.console.steered_jobs import SteeredJobs
+from tui.pages.page import Action, Field
 from tui.steering.job_start import JobNotStarted
 
 PAUSE = Action(

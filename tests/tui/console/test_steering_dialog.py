@@ -2,10 +2,10 @@
 
 from tests.tui.console import snapshots
 from tests.tui.console.running import running
-from tui.console.pages.jobs import JobPage
-from tui.console.pages.topics import TopicsPage
 from tui.console.settings import ConsoleSettings
 from tui.console.source import JobRefused
+from tui.pages.jobs import JobPage
+from tui.pages.topics import TopicsPage
 
 STEERING = ConsoleSettings(file="appliance.toml", is_steering=True)
 PAUSE = ("H", *"test", "enter", "enter", *"orders", "enter")

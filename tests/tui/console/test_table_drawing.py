@@ -5,10 +5,10 @@ from dataclasses import replace
 from tests.tui.console import snapshots
 from tui.console.built_page import built
 from tui.console.list_page import ListPage
-from tui.console.page import Cell, Column, Row, Section
 from tui.console.table_drawing import drawn
 from tui.console.table_layout import lines_of
 from tui.console.view_state import ViewState
+from tui.pages.page import Cell, Column, Row, Section
 
 ROWS = [Row(str(at), (Cell(f"row {at}", "bad", at), Cell(str(at), sort=at))) for at in range(20)]
 SECTION = Section("s", (Column("NAME", 8), Column("N", 4, is_right=True)), ROWS, sort=("-N",))

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from tests.tui.console import snapshots
 from tui.console.built_page import built
 from tui.console.list_page import ListPage
-from tui.console.page import Cell, Column, Row, Section
 from tui.console.table_layout import GAP, MARGIN, Line, fitting, lines_of, scrolled
 from tui.console.view_state import ViewState
+from tui.pages.page import Cell, Column, Row, Section
 
 COLUMNS = (
     Column("STATE", 7),

@@ -1,7 +1,7 @@
 """State of a view: sort and order of its own."""
 
-from tui.console.pages.routes import RoutesPage
 from tui.console.view_state import ViewState
+from tui.pages.routes import RoutesPage
 
 
 def test_sections_are_sorted_and_turned_round_apart():

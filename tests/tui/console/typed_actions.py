@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from tui.console.command_line import filled
-from tui.console.page import Action
+from tui.pages.page import Action
 from tui.program import program
 from tui.steering.steered_command import copied_line, words_of
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from tui.facts.snapshot import Snapshot
 from tui.recording.frame import Packer
 from tui.recording.marks import Marker
 from tui.recording.recording_file import RecordingFile
 from tui.recording.whole_frames import Group
-from tui.state.snapshot import Snapshot
 
 MAX_BYTES = 64 * 2**20
 

@@ -8,24 +8,24 @@ from hypothesis import strategies as st
 
 from replicator.audit.kept_audit import KeptAudit
 from replicator.notices.condition import Condition
-from tui.state.alert import Alert, AlertState, Level
-from tui.state.balancing import BalanceAlert, BalanceView, CarrierLoad, OrderView, StreamView
-from tui.state.feed_status import (
+from tui.facts.alert import Alert, AlertState, Level
+from tui.facts.balancing import BalanceAlert, BalanceView, CarrierLoad, OrderView, StreamView
+from tui.facts.feed_status import (
     BlockView,
+    FeedPartitionView,
     FeedView,
     ShardView,
     TableState,
     TableView,
 )
-from tui.state.feed_status import PartitionView as FeedPartitionView
-from tui.state.group_view import GroupDetail, GroupPosition, GroupView
-from tui.state.health import Health
-from tui.state.part import Part
-from tui.state.plan_summary import PlanCheck, PlanPosition, PlanSummary
-from tui.state.region_event import RegionEvent
-from tui.state.region_view import DaemonView, RegionView
-from tui.state.route_view import PartitionView, RouteView, TopicView
-from tui.state.snapshot import Snapshot
+from tui.facts.group_view import GroupDetail, GroupPosition, GroupView
+from tui.facts.health import Health
+from tui.facts.part import Part
+from tui.facts.plan_summary import PlanCheck, PlanPosition, PlanSummary
+from tui.facts.region_event import RegionEvent
+from tui.facts.region_view import DaemonView, RegionView
+from tui.facts.route_view import PartitionView, RouteView, TopicView
+from tui.facts.snapshot import Snapshot
 
 BEGAN = 1_800_000_000.0
 

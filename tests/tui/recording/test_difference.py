@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 
 from tests.tui.recording.samples import event, full, partition, route, snapshots
+from tui.facts.snapshot import Snapshot
 from tui.recording.difference import applied, difference
 from tui.recording.tables import Damaged, to_tables
-from tui.state.snapshot import Snapshot
 
 PARTITIONS = "routes.topics.partitions."
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tui.recording.samples import full, partition, route, snapshots
+from tui.facts.snapshot import Snapshot
 from tui.recording.frame import VERSION, Frame, Kind, Packer, snapshot_of, tables_of
 from tui.recording.tables import Damaged, Tables
-from tui.state.snapshot import Snapshot
 
 
 @given(st.lists(st.tuples(snapshots, st.booleans()), min_size=1, max_size=4))

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from tests.tui.recording.samples import alert, route
+from tui.facts.alert import AlertState
+from tui.facts.health import Health
+from tui.facts.snapshot import Snapshot
 from tui.recording.marks import Marker
-from tui.state.alert import AlertState
-from tui.state.health import Health
-from tui.state.snapshot import Snapshot
 
 EMPTY = Snapshot(taken_at=1.0, alerts=())
 

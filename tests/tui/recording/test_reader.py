@@ -13,12 +13,12 @@ from pydantic_core import to_json
 
 from tests.tui.recording.recordings import MAX_BYTES, recorded
 from tests.tui.recording.samples import BEGAN, alert, full, partition, route, snapshots
+from tui.facts.health import Health
+from tui.facts.snapshot import Snapshot
 from tui.recording.frame import Frame, Kind, Packer
 from tui.recording.reader import Reader
 from tui.recording.recording_file import NoRecording, RecordingFile
 from tui.recording.tables import Damaged, to_tables
-from tui.state.health import Health
-from tui.state.snapshot import Snapshot
 
 
 def moving(number: int) -> Snapshot:

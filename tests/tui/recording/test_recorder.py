@@ -17,11 +17,11 @@ import pytest
 
 from tests.tui.recording.recordings import MAX_BYTES, recorded
 from tests.tui.recording.samples import BEGAN, alert, event, full
+from tui.facts.snapshot import Snapshot
 from tui.recording.frame import Frame
 from tui.recording.reader import Reader
 from tui.recording.recorder import AGAIN_SECONDS, Recorder
 from tui.recording.recording_file import NoRecording, RecordingFile
-from tui.state.snapshot import Snapshot
 
 
 def series(count: int, begin: float = BEGAN) -> list[Snapshot]:

@@ -11,9 +11,9 @@ import pytest
 
 from tests.tui.recording.recordings import recorded
 from tests.tui.recording.samples import BEGAN, alert, full
+from tui.facts.snapshot import Snapshot
 from tui.recording.reader import Reader
 from tui.recording.replay import Replay
-from tui.state.snapshot import Snapshot
 
 COUNT = 10
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from tests.tui.recording.samples import full, snapshots
+from tui.facts.snapshot import Snapshot
 from tui.recording.tables import Damaged, from_tables, to_tables, whole_number_columns
-from tui.state.snapshot import Snapshot
 
 
 def test_a_snapshot_with_every_part_comes_back_equal() -> None:

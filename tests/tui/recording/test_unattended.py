@@ -12,10 +12,10 @@ import pytest
 
 from tests.tui.recording.recordings import MAX_BYTES, recorded
 from tests.tui.recording.samples import BEGAN, event, full
+from tui.facts.snapshot import Snapshot
 from tui.recording.reader import Reader
 from tui.recording.recording_file import NoRecording
 from tui.recording.unattended import SIGNALS, record
-from tui.state.snapshot import Snapshot
 
 Tell = Callable[[str], None]
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tui.actions.exit_code import MEANINGS, ExitCode
+from tui.orders.exit_code import MEANINGS, ExitCode
 from tui.steering.job import LOST_TEXT, Job, JobState
 
 APPLY = ("failover", "apply", "--config", "/a.toml", "p1", "--confirm", "west:east")

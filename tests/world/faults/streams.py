@@ -24,8 +24,8 @@ from tests.world.mirror.mirroring import ROUTE
 from tests.world.mirror.operating import WorldClient, commanded
 from tests.world.mirror.scene import Scene
 from tests.world.mirror.standing_orders import STRANGER
-from tui.actions.region_orders import RegionOrders, Terms
-from tui.actions.streams import change_stream, create_stream, delete_stream, set_paused
+from tui.orders.region_orders import RegionOrders, Terms
+from tui.orders.streams import change_stream, create_stream, delete_stream, set_paused
 
 NAMES = ("bulk", "fast", "money")
 KILL_SECONDS = (0.05, 0.5, 15.0, 15.0)

@@ -24,9 +24,9 @@ from replicator.orders.order_records import AnyRecord, key_of
 from tests.world.blocking import in_thread, pause, wait
 from tests.world.mirror.order_topic import OrderTopic, keyed, pairs_of
 from tests.world.process import Process
-from tui.actions.region_orders import RegionOrders
-from tui.cli.exit_codes import exit_code_of
-from tui.state.balance_client import BalanceClient
+from tui.commands.exit_codes import exit_code_of
+from tui.facts.watch.balance_client import BalanceClient
+from tui.orders.region_orders import RegionOrders
 
 TIMEOUT_SECONDS = 5.0
 READ_SECONDS = (0.01, 0.3)

@@ -16,7 +16,7 @@ from replicator.runtime.run_in_thread import run_in_thread
 from tests.world.objects.forgetting import TellsNobody
 from tests.world.objects.scene import FORGETS, OVERWRITES, SWEEPS
 from tests.world.sinks.mutation import Mutation
-from tui.actions.upload_sweeping import UploadSweep
+from tui.orders.upload_sweeping import UploadSweep
 
 
 class ReadsNoIntents(UploadSweep):

@@ -26,7 +26,7 @@ from tests.world.sinks.letters import Letters
 from tests.world.sinks.loaded_feed import Driving
 from tests.world.sinks.resting import KINDS as RESTING
 from tests.world.sinks.sink_loop import SinkLoop
-from tui.actions.upload_sweeping import UploadSweep
+from tui.orders.upload_sweeping import UploadSweep
 
 KINDS = (
     StoreKind(),

@@ -28,7 +28,7 @@ from tests.world.objects.server import COMPLETE, PART, Armed
 from tests.world.process import Process
 from tests.world.sinks.loaded_feed import CLUSTER, FEED
 from tests.world.sinks.loader_faults import later
-from tui.actions.upload_sweeping import abort_stale
+from tui.orders.upload_sweeping import abort_stale
 
 if TYPE_CHECKING:
     from tests.world.objects.scene import Scene

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.tui.console.values.times import MINUTE_MS, NOW_MS
-from tui.state.balancing import (
+from tui.facts.balancing import (
     BalanceAlert,
     BalanceView,
     CarrierLoad,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tui.state.feed_status import FeedView, ShardView, TableState, TableView
-from tui.state.feed_status import PartitionView as FeedPartitionView
+from tui.facts.feed_status import FeedPartitionView, FeedView, ShardView, TableState, TableView
 
 
 def feed() -> FeedView:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.tui.console.values.times import MINUTE_MS, NOW, NOW_MS
-from tui.state.group_view import GroupDetail, GroupPosition, GroupView
+from tui.facts.group_view import GroupDetail, GroupPosition, GroupView
 
 
 def groups() -> tuple[GroupView, ...]:

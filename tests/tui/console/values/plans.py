@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.tui.console.values.times import NOW_MS
-from tui.state.plan_summary import PlanCheck, PlanPosition, PlanSummary
+from tui.facts.plan_summary import PlanCheck, PlanPosition, PlanSummary
 
 
 def plan_summary() -> PlanSummary:

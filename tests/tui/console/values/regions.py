@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.tui.console.values.times import MINUTE_MS, NOW, NOW_MS
-from tui.state.part import Part
-from tui.state.region_view import DAEMON_ROLES, DaemonView, RegionView
+from tui.facts.part import Part
+from tui.facts.region_view import DAEMON_ROLES, DaemonView, RegionView
 
 
 def parts(age_seconds: float = 1.2) -> tuple[Part, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.tui.console.values.times import REFUSED
-from tui.state.health import Health
-from tui.state.route_view import PartitionView, RouteView, TopicView
-from tui.state.totals import largest, total
+from tui.facts.health import Health
+from tui.facts.route_view import PartitionView, RouteView, TopicView
+from tui.facts.totals import largest, total
 
 PARKED = "parked: retention passed 1,196,301 to 1,198,112"
 ROUTES = (("west", "east"), ("east", "west"), ("east", "east"), ("west", "west"))

@@ -1,0 +1,32 @@
+"""`sluice aggregate sweep`, `overwrite` and `forget`, without servers."""
+
+import pytest
+
+from tests.tui.commands.test_aggregate import config, no_configuration
+from tui.commands.exit_codes import ExitCode
+from tui.program import run
+
+__all__ = ["config", "no_configuration"]  # fixtures
+
+
+@pytest.mark.parametrize("command", ["sweep", "overwrite", "forget --older-than 30d"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--feed"),
+        (["--feed", "x"], "no feed 'x'; known: flights"),
+        (["--feed", "flights"], "feed flights has no objects: its kind is clickhouse"),
+        (["--feed", "flights", "--partition", "1"], "--partition needs --topic"),
+    ],
+)
+def test_a_mistake_is_named_before_a_server_is_contacted(
+    config, capsys, command, arguments, message
+):
+    assert run(["aggregate", *command.split(), "--config", config, *arguments]) == ExitCode.USAGE
+    assert message in capsys.readouterr().err
+
+
+def test_the_age_from_which_on_objects_are_forgotten_has_to_be_named(config, capsys):
+    words = ["aggregate", "forget", "--config", config, "--feed", "flights"]
+    assert run(words) == ExitCode.USAGE
+    assert "--older-than" in capsys.readouterr().err

@@ -1,0 +1,93 @@
+"""`sluice alerts` without servers: mistakes, and what is said when nobody answers."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from replicator.notices.acknowledgement import Acknowledgement
+from tests.tui.commands.test_replicate import config
+from tui.commands.alerts import noted, reopened
+from tui.commands.exit_codes import ExitCode
+from tui.program import run
+
+__all__ = ["config"]  # fixture
+
+KEY = "parked/west>east/orders/"
+REASON = ["--reason", "looking"]
+EAST = ["--region", "east"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["acknowledge", *EAST, *REASON], "KEY"),
+        (["acknowledge", KEY, *REASON], "--region"),
+        (["acknowledge", KEY, *EAST], "--reason"),
+        (["acknowledge", KEY, *EAST, "--reason", " "], "--reason is empty"),
+        (["acknowledge", "nonsense", *EAST, *REASON], "'nonsense' is no key of an alert"),
+        (["acknowledge", KEY, "--region", "north", *REASON], "no region 'north'"),
+        (["silence", KEY, *EAST, *REASON], "--for"),
+        (["silence", KEY, *EAST, *REASON, "--for", "1 day"], "no length of time"),
+        (["reopen", KEY], "--region"),
+        (["list", "--region", "north"], "no region 'north'"),
+        (["list", "--timeout", "0"], "--timeout"),
+    ],
+)
+def test_a_mistake_is_named_before_a_server_is_contacted(config, capsys, arguments, message):
+    command, *rest = arguments
+    assert run(["alerts", command, "--config", config, *rest]) == ExitCode.USAGE
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["acknowledge", KEY, *EAST, *REASON],
+        ["silence", KEY, *EAST, *REASON, "--for", "2h"],
+        ["reopen", KEY, *EAST],
+    ],
+)
+def test_without_redis_nothing_is_changed(config, capsys, arguments):
+    command, *rest = arguments
+    assert run(["alerts", command, "--config", config, *rest]) == ExitCode.UNREACHABLE
+    assert "Redis at redis://127.0.0.1:1" in capsys.readouterr().err
+
+
+def test_servers_that_refuse_are_alerts_themselves(config, capsys):
+    arguments = ["alerts", "list", "--config", config, "--timeout", "2", "-o", "json"]
+    assert run(arguments) == ExitCode.UNREACHABLE
+    shown = json.loads(capsys.readouterr().out)
+    assert [(each["level"], each["key"]) for each in shown["alerts"]] == [
+        ("PAGE", "region/east"),
+        ("PAGE", "region/west"),
+    ]
+    assert shown["problems"]
+
+
+class Noting:
+    """Acknowledging that notes what it is given; no server is asked."""
+
+    region = SimpleNamespace(name="east")
+
+    def __init__(self):
+        self.given = []
+
+    def put(self, key, why, now_ms, until_ms=None, extent=None):
+        self.given.append((key, why, until_ms and until_ms - now_ms, extent))
+        return Acknowledgement(key=key, who="a@b", why=why, at_ms=now_ms, until_ms=until_ms)
+
+    def withdraw(self, key):
+        self.given.append(key)
+        return True
+
+
+def test_what_was_recorded_is_shown(capsys):
+    noting = Noting()
+    assert noted(noting, KEY, "looking", "table", extent=2) == ExitCode.DONE
+    assert capsys.readouterr().out == f"acknowledged until it ends: {KEY}\n"
+    assert noted(noting, KEY, "looking", "table", duration="90s") == ExitCode.DONE
+    capsys.readouterr()
+    assert reopened(noting, KEY, "json") == ExitCode.DONE
+    assert json.loads(capsys.readouterr().out)["reopened"] is True
+    assert noting.given == [(KEY, "looking", None, 2), (KEY, "looking", 90_000, None), KEY]

@@ -1,0 +1,54 @@
+"""`sluice config check`: prints mistakes with their paths, and a summary if there are none."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tui.commands.exit_codes import ExitCode
+from tui.program import run
+
+REFERENCE = Path(__file__).parents[3] / "deploy" / "appliance.toml"
+
+
+def test_a_sound_configuration_is_ok_and_summed_up(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["config", "check", "--config", str(REFERENCE)]) == ExitCode.DONE
+    text = capsys.readouterr().out
+    assert text.startswith("ok\n")
+    assert "routes: west>west, west>east, east>west, east>east" in text
+
+
+def test_every_mistake_is_printed_with_its_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "appliance.toml"
+    path.write_text(REFERENCE.read_text() + "\n[topic]\n[metrics.colour]\n")
+    assert run(["config", "check", "--config", str(path)]) == ExitCode.USAGE
+    text = capsys.readouterr().out
+    assert "topic: unknown key; did you mean 'topics'?" in text
+    assert "metrics.colour: unknown key" in text
+    assert "2 mistakes" in text
+
+
+@pytest.mark.parametrize(("output", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_programs_read_the_same(
+    output: str, read: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert callable(read)
+    assert run(["config", "check", "--config", str(REFERENCE), "-o", output]) == ExitCode.DONE
+    assert read(capsys.readouterr().out)["regions"] == ["east", "west"]
+    (tmp_path / "bad.toml").write_text("colour = 1")
+    arguments = ["config", "check", "--config", str(tmp_path / "bad.toml"), "-o", output]
+    assert run(arguments) == ExitCode.USAGE
+    value = read(capsys.readouterr().out)
+    assert value["ok"] is False
+    assert {"path": "colour"}.items() <= value["mistakes"][0].items()
+
+
+def test_the_file_may_come_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SLUICE_CONFIG", str(REFERENCE))
+    assert run(["config", "check"]) == ExitCode.DONE
+    assert capsys.readouterr().out.startswith("ok\n")

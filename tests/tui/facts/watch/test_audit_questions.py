@@ -1,0 +1,93 @@
+"""Audits, anomalies and acknowledgements of all regions, from what their Redis answered."""
+
+from __future__ import annotations
+
+from replicator.config.topology import Route
+from replicator.notices.acknowledgement import Acknowledgement
+from tests.replicator.audit.test_kept_audit import AUDIT
+from tests.tui.facts.test_anomaly import ROW, anomaly
+from tests.tui.facts.watch.told import answered, appliance
+from tui.facts.watch.audit_questions import (
+    AUDITS_MAX,
+    SeenAnomalies,
+    acknowledgements_key,
+    anomalies_in,
+    anomalies_key,
+    audit_fields,
+    audit_questions,
+    audits_key,
+    last_audits,
+)
+from tui.facts.watch.question import Answers
+
+BOTH = appliance("east", "west")
+SEEN = Acknowledgement(key="copies/east", who="ann@ops", why="looking", at_ms=1)
+
+
+class Board:
+    """Board of one region, in memory."""
+
+    def __init__(self, *rows: dict[str, object]) -> None:
+        self.rows = list(rows)
+
+    def recent(self) -> list[dict[str, object]]:
+        return list(self.rows)
+
+
+class Kept:
+    """Audits of one Redis, in memory."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Route, int]] = []
+
+    def of(self, route: Route, count: int):
+        self.asked.append((route, count))
+        return [AUDIT]
+
+
+def test_each_region_is_asked_for_its_routes_findings_and_who_has_seen_them():
+    keys = [each.key for each in audit_questions(BOTH, 1.0)]
+    assert keys == [
+        key(region)
+        for region in ("east", "west")
+        for key in (audits_key, anomalies_key, acknowledgements_key)
+    ]
+
+
+def test_the_last_audits_of_each_route_are_read():
+    kept, routes = Kept(), BOTH.routes_into("east")
+    assert last_audits(kept, routes) == (AUDIT, AUDIT)
+    assert kept.asked == [(route, AUDITS_MAX) for route in routes]
+
+
+def test_rows_that_have_not_changed_are_not_parsed_again():
+    board, seen = Board(ROW), SeenAnomalies("west")
+    first = seen.read(board)
+    assert first == (anomaly(),)
+    assert seen.read(board) is first
+    board.rows.insert(0, {**ROW, "partition": 9})
+    assert [each.partition for each in seen.read(board)] == [9, 3]
+
+
+def test_rows_of_another_version_are_left_out():
+    assert list(anomalies_in("west", [{"of": "x"}, ROW])) == [anomaly()]
+
+
+def test_the_findings_of_all_regions_are_joined_and_unknown_before_any_answer():
+    build = audit_fields(BOTH)
+    assert build(Answers({}), 0.0) == {
+        "audits": None,
+        "anomalies": None,
+        "acknowledgements": (),
+    }
+    values = {
+        audits_key("east"): (AUDIT,),
+        anomalies_key("west"): (anomaly(),),
+        acknowledgements_key("east"): [SEEN],
+        acknowledgements_key("west"): [],
+    }
+    assert build(answered(values), 0.0) == {
+        "audits": (AUDIT,),
+        "anomalies": (anomaly(),),
+        "acknowledgements": (SEEN,),
+    }

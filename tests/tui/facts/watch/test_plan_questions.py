@@ -1,0 +1,155 @@
+"""Saved plans of this machine, read again only once they have changed."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from replicator.groups.failover.plan_files import PlanFiles
+from replicator.groups.planning.plan import (
+    BrokenPlan,
+    Case,
+    Check,
+    Completeness,
+    Count,
+    GroupPlan,
+    Level,
+    Move,
+)
+from replicator.runtime.store_errors import StoreUnreachable
+from tests.replicator.groups.planning.empty_plan import EMPTY
+from tests.tui.facts.watch.told import appliance
+from tui.facts.plan_summary import PlanCheck, PlanPosition
+from tui.facts.watch import plan_questions as module
+from tui.facts.watch.plan_questions import (
+    PLANS_KEY,
+    PlanWatch,
+    plan_fields,
+    plan_questions,
+    plan_summary,
+)
+from tui.facts.watch.question import Answer, Answers
+
+MOVES = (
+    Move(
+        topic="trades",
+        partition=0,
+        case=Case.MOVES,
+        committed=43,
+        resume=40,
+        basis="floor",
+        read_again=Count(3, "at most"),
+        not_replicated=Count(0, "at least"),
+    ),
+    Move(topic="trades", partition=1, case=Case.UNKNOWN, committed=7, notes=("too little",)),
+)
+PLAN = replace(
+    EMPTY,
+    age_ms=200,
+    checks=(Check("age", Level.PASS, "0.2 s old"), Check("basis", Level.BLOCK, "nothing is known")),
+    groups=(GroupPlan("billing", "west", MOVES),),
+    completeness=Completeness(2, 1, 0),
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    tmp_path.chmod(0o700)
+    return tmp_path
+
+
+def watch(folder, **limits):
+    """Returns a watch, and the ids of the plans that it has loaded."""
+    loaded = []
+
+    def load(name):
+        loaded.append(name)
+        return PlanFiles(folder).load(name)
+
+    return PlanWatch(folder, load, **limits), loaded
+
+
+def test_a_plan_is_shown_with_its_checks_and_positions_as_failover_show_has_them():
+    found = plan_summary(PLAN, 10)
+    assert (found.way, found.verb, found.is_blocked) == (
+        f"{PLAN.source}:{PLAN.target}",
+        "failover",
+        True,
+    )
+    assert found.checks[1] == PlanCheck(name="basis", result="block", text="nothing is known")
+    assert found.positions[0] == PlanPosition(
+        group="billing",
+        topic="trades",
+        partition=0,
+        committed=43,
+        resume=40,
+        basis="floor",
+        read_again=3,
+        read_again_bound="at most",
+        not_replicated=0,
+        not_replicated_bound="at least",
+    )
+    assert (found.positions[1].basis, found.positions[1].resume) == ("unknown", None)
+    assert (found.asked, found.mapped, found.exact, found.age_ms) == (2, 1, 0, 200)
+
+
+def test_a_plan_with_too_many_positions_tells_their_number():
+    found = plan_summary(PLAN, 1)
+    assert (found.positions, found.positions_count) == ((), 2)
+
+
+def test_a_file_is_read_again_only_once_it_has_changed(folder):
+    plans, loaded = watch(folder)
+    path = PlanFiles(folder).save(replace(PLAN, id="p1"))
+    assert [each.plan_id for each in plans.read()] == ["p1"]
+    plans.read()
+    assert loaded == ["p1"]
+    PlanFiles(folder).save(replace(PLAN, id="p1", reason="another"))
+    os.utime(path, ns=(1, 1))
+    assert [each.reason for each in plans.read()] == ["another"]
+    path.unlink()
+    assert plans.read() == ()
+
+
+def test_plans_are_listed_oldest_first_and_only_the_newest_keep_their_positions(folder):
+    for name in ("20260101-000000-aaaa", "20260102-000000-aaaa", "20260103-000000-aaaa"):
+        PlanFiles(folder).save(replace(PLAN, id=name))
+    plans, loaded = watch(folder, plans_max=2, positions_max=3)
+    for _ in range(2):
+        found = plans.read()
+        assert [(each.plan_id[:8], len(each.positions)) for each in found] == [
+            ("20260102", 0),
+            ("20260103", 2),
+        ]
+    assert len(loaded) == 2
+
+
+def test_a_file_that_is_no_plan_is_shown_as_broken(folder):
+    (folder / "p9.json").write_text("{}")
+    (found,) = watch(folder)[0].read()
+    assert found.plan_id == "p9" and "not the text of a plan" in found.broken
+
+
+def test_without_the_folder_there_are_no_plans_and_none_is_made(tmp_path):
+    assert PlanWatch(tmp_path / "plans").read() == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_read_is_a_problem(folder):
+    (folder / "p1.json").write_text("{}")
+
+    def load(_):
+        raise PermissionError("not yours")
+
+    with pytest.raises(StoreUnreachable, match="saved plans: not yours"):
+        PlanWatch(folder, load).read()
+
+
+def test_plans_are_asked_for_every_two_seconds():
+    (question,) = plan_questions(appliance())
+    assert (question.key, question.cadence_seconds) == (PLANS_KEY, 2.0)
+    assert question.ask() == ()
+    summary = plan_summary(PLAN, 10)
+    assert plan_fields(Answers({PLANS_KEY: Answer((summary,), 1.0)}), 2.0) == {"plans": (summary,)}
+    assert plan_fields(Answers({}), 2.0) == {"plans": None}
+    assert module.broken_plan("p", BrokenPlan("b")).way == ":"

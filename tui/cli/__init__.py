@@ -1,1 +1,0 @@
-"""Command line of the `sluice` program: commands, and views that format what they show."""

@@ -1,0 +1,197 @@
+"""sluice alerts: alerts of the appliance, and who has seen them."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from tui.commands.exit_codes import ExitCode
+from tui.commands.options import (
+    checked_duration,
+    config_option,
+    output_option,
+    reason_option,
+    timeout_option,
+    usage_errors,
+)
+from tui.commands.output import emit
+
+if TYPE_CHECKING:
+    from tui.orders.alert_acknowledging import Acknowledging
+
+REDIS_SECONDS = 5.0
+
+
+def _key(_: click.Context, __: click.Parameter, text: str) -> str:
+    from tui.orders.alert_acknowledging import BadKey, check_key
+
+    with usage_errors(BadKey):
+        check_key(text)
+    return text
+
+
+key_argument = click.argument("key", callback=_key)
+region_option = click.option(
+    "--region",
+    required=True,
+    metavar="REGION",
+    help="Region whose Redis keeps it, as `sluice alerts list` shows.",
+)
+length_option = click.option(
+    "--for",
+    "duration",
+    required=True,
+    metavar="DURATION",
+    callback=checked_duration,
+    help="Time for which the alert is silent: 90s, 30m, 2h, 7d.",
+)
+
+
+@click.group()
+def alerts() -> None:
+    """Show what an operator should look at, and note who has seen it.
+
+    An acknowledgement holds until its alert ends, at most a week, and 8 hours where nothing tells
+    when the alert began; a silence until a time. Both are in a region's Redis: after a flush the
+    alerts are open again.
+    """
+
+
+@alerts.command("list")
+@config_option
+@click.option("--region", metavar="REGION", help="Only alerts that this region's Redis keeps.")
+@timeout_option(5.0)
+@output_option
+def list_alerts(config: str, region: str | None, timeout: float, output: str) -> int:
+    """Show all alerts, worst first, with the keys that the other commands take.
+
+    All servers of the appliance are asked. Exits with 3 when one could not be reached; everything
+    that is known is shown all the same.
+    """
+    from replicator.config.topology import load
+    from tui.commands.views.alerts_view import as_text, as_values
+    from tui.facts.watch.inventory import whole_inventory
+
+    appliance = load(config)
+    if region is not None:
+        appliance.region(region)
+    snapshot = whole_inventory(appliance, timeout).snapshot(timeout)
+    shown = [each for each in snapshot.alerts or () if region in (None, each.region)]
+    problems = snapshot.problems
+    emit(output, as_values(shown, problems), lambda: as_text(shown, problems))
+    return ExitCode.UNREACHABLE if problems else ExitCode.DONE
+
+
+@alerts.command()
+@key_argument
+@config_option
+@region_option
+@click.option(
+    "--extent",
+    type=click.IntRange(1),
+    metavar="NUMBER",
+    help="Number of groups or partitions that the alert tells; it is open again beyond.",
+)
+@reason_option
+@timeout_option(REDIS_SECONDS)
+@output_option
+def acknowledge(
+    key: str,
+    config: str,
+    region: str,
+    extent: int | None,
+    reason: str,
+    timeout: float,
+    output: str,
+) -> int:
+    """Note that the alert KEY is known, and why it may stay for now.
+
+    It is open again when it gets worse, such as by one more parked partition, or when it returns
+    after its end. When nothing tells how long it lasts, as of a daemon that is missing, it is open
+    again after 8 hours. Exits with 3, and changes nothing, when the region's Redis does not answer.
+    """
+    return noted(_acknowledging(config, region, timeout), key, reason, output, extent=extent)
+
+
+@alerts.command()
+@key_argument
+@config_option
+@region_option
+@reason_option
+@length_option
+@timeout_option(REDIS_SECONDS)
+@output_option
+def silence(
+    key: str,
+    config: str,
+    region: str,
+    reason: str,
+    duration: str,
+    timeout: float,
+    output: str,
+) -> int:
+    """Keep the alert KEY silent for a time, whatever happens to it.
+
+    Exits with 3, and changes nothing, when the region's Redis does not answer.
+    """
+    return noted(_acknowledging(config, region, timeout), key, reason, output, duration=duration)
+
+
+@alerts.command()
+@key_argument
+@config_option
+@region_option
+@timeout_option(REDIS_SECONDS)
+@output_option
+def reopen(key: str, config: str, region: str, timeout: float, output: str) -> int:
+    """Take `acknowledge` or `silence` of the alert KEY back.
+
+    Exits with 3, and changes nothing, when the region's Redis does not answer.
+    """
+    return reopened(_acknowledging(config, region, timeout), key, output)
+
+
+def reopened(acknowledging: Acknowledging, key: str, output: str) -> int:
+    """Withdraws the acknowledgement of an alert, and prints what was done."""
+    from tui.commands.views.alerts_view import reopened_text, reopened_values
+
+    is_withdrawn = acknowledging.withdraw(key)
+    emit(
+        output,
+        reopened_values(acknowledging.region.name, key, is_withdrawn),
+        lambda: reopened_text(key, is_withdrawn),
+    )
+    return ExitCode.DONE
+
+
+def noted(
+    acknowledging: Acknowledging,
+    key: str,
+    reason: str,
+    output: str,
+    *,
+    duration: str | None = None,
+    extent: int | None = None,
+) -> int:
+    """Acknowledges an alert, or silences it for a duration, and prints what was done."""
+    from tui.commands.views.alerts_view import acknowledgement_text, acknowledgement_values
+    from tui.orders.durations import until_ms
+
+    now_ms = time.time_ns() // 1_000_000
+    given = acknowledging.put(key, reason, now_ms, until_ms(duration, now_ms), extent)
+    emit(
+        output,
+        acknowledgement_values(acknowledging.region.name, given),
+        lambda: acknowledgement_text(given),
+    )
+    return ExitCode.DONE
+
+
+def _acknowledging(config: str, region: str, timeout: float) -> Acknowledging:
+    from replicator.config.topology import load
+    from tui.orders.alert_acknowledging import Acknowledging
+    from tui.orders.operator import operator
+
+    return Acknowledging(load(config).region(region), operator(), timeout)

@@ -1,0 +1,152 @@
+"""sluice audit: compares the records of source and target in a window of time."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from tui.commands.exit_codes import ExitCode
+from tui.commands.options import (
+    config_option,
+    output_option,
+    partitions_option,
+    selected_routes,
+    timeout_option,
+    topics_option,
+    usage_errors,
+)
+from tui.commands.output import emit, say
+from tui.commands.progress import LINE_SECONDS, progress_option, wait_display
+
+if TYPE_CHECKING:
+    from replicator.audit.audit import AuditRequest, AuditResult
+    from replicator.config.topology import Appliance
+
+DEPTHS = ("offsets", "count", "bytes")
+JSON_SECONDS = 1.0
+"""Time between two JSON lines: thousands of batches are compared in a second."""
+
+
+@click.command()
+@config_option
+@click.option("--region", metavar="REGION", help="Only routes into this target region.")
+@click.option(
+    "--route",
+    "route_names",
+    multiple=True,
+    metavar="SOURCE>TARGET",
+    help="Only this route. Repeatable.",
+)
+@topics_option
+@partitions_option
+@click.option(
+    "--since",
+    metavar="AGO|INSTANT",
+    help="Start of the window: 10m, 2h, 1d, or 2026-11-22T03:00:00Z. Default: the last full ten "
+    "minutes of the clock that ended at least a minute ago.",
+)
+@click.option("--until", metavar="AGO|INSTANT", help="End of the window. Default: now.")
+@click.option(
+    "--by",
+    type=click.Choice(DEPTHS),
+    default="count",
+    show_default=True,
+    help="Depth: the ends of logs, the header of every batch, or every record.",
+)
+@click.option(
+    "--keep/--no-keep",
+    default=True,
+    show_default=True,
+    help="Keep the verdict in the Redis of the target region, the last 200 of each route.",
+)
+@timeout_option(10.0, "Seconds to wait for each answer of a server.")
+@progress_option
+@output_option
+def audit(
+    config: str,
+    region: str | None,
+    route_names: Sequence[str],
+    topics: Sequence[str],
+    partitions: bool,
+    since: str | None,
+    until: str | None,
+    by: str,
+    keep: bool,
+    timeout: float,
+    progress: str | None,
+    output: str,
+) -> int:
+    """Compare the records of source and target in a window of time.
+
+    The timestamp of a record at the source decides whether it belongs to the window. Exits with 0
+    when all records are equal, or only not mirrored yet; with 9 when records are missing, surplus
+    or changed; with 3 when a server could not be reached; with 5 when something could not be
+    compared. docs/audit.md describes what an audit proves, and what it costs.
+    """
+    from replicator.audit.audit import AuditRequest
+    from replicator.audit.partition_audit import Depth
+    from replicator.audit.verdict import by_topic
+    from replicator.audit.window import BadWindow, window
+    from replicator.config.topology import load
+    from tui.commands.views.audit_view import as_text, as_values
+    from tui.orders.audit_keeping import keep_audit
+    from tui.orders.operator import operator
+
+    now_ms = int(time.time() * 1000)
+    with usage_errors(BadWindow):
+        asked_window = window(since, until, now_ms)
+    appliance = load(config)
+    asked = AuditRequest(
+        routes=selected_routes(appliance, region, route_names),
+        topics=frozenset(topics),
+        window=asked_window,
+        depth=Depth(by),
+        now_ms=now_ms,
+    )
+    found = _audited(appliance, asked, timeout, progress)
+    rows = found.rows if partitions else by_topic(found.rows)
+    emit(output, as_values(asked, found, rows), lambda: as_text(asked, found, rows))
+    say(*found.problems)
+    if keep:
+        say(*keep_audit(appliance, asked, found, who=operator(), timeout_seconds=timeout))
+    return exit_code(found)
+
+
+def exit_code(found: AuditResult) -> ExitCode:
+    """Returns the exit code of the worst finding.
+
+    A difference outranks an unreachable server. An unreachable server outranks an incomplete
+    comparison.
+    """
+    from replicator.audit.verdict import Verdict
+
+    verdicts = {row.verdict for row in found.rows}
+    if any(verdict.is_difference for verdict in verdicts):
+        return ExitCode.DIFFERENT
+    if found.problems:
+        return ExitCode.UNREACHABLE
+    return ExitCode.PARTLY_DONE if Verdict.INCOMPLETE in verdicts else ExitCode.DONE
+
+
+def _audited(
+    appliance: Appliance, asked: AuditRequest, timeout: float, progress: str | None
+) -> AuditResult:
+    from replicator.audit.audit import Audit
+
+    display, began = wait_display(progress, json_seconds=JSON_SECONDS), time.monotonic()
+    is_at_once = progress == "json" or sys.stderr.isatty()
+
+    def show(done: int, whole: int) -> None:
+        now = time.monotonic()
+        # A short run without a terminal, such as a timer's, prints no text.
+        if is_at_once or now - began >= LINE_SECONDS:
+            display.show("audit", whole - done, f"{done} of {whole} source offsets", now)
+
+    try:
+        return Audit(appliance, asked, timeout, show).run()
+    finally:
+        display.end()

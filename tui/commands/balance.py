@@ -1,0 +1,182 @@
+"""sluice balance: the daemon that assigns partitions to carriers, and its commands."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from tui.commands.balance_orders import exclude, include, pause, pin, resume, unpin
+from tui.commands.command_context import CommandContext, on_one_route, on_routes
+from tui.commands.exit_codes import ExitCode
+from tui.commands.options import (
+    answer_options,
+    check_daemon_options,
+    daemon_options,
+    output_option,
+    pass_on,
+    stream_option,
+    timeout_option,
+    typed_config_option,
+)
+from tui.commands.output import emit, say
+from tui.commands.progress import progress_option, steps_display
+
+full_option = click.option(
+    "--full", is_flag=True, help="Place all partitions anew. Default: move as few as possible."
+)
+
+
+@click.group(invoke_without_command=True)
+@daemon_options
+@click.pass_context
+def balance(ctx: click.Context, config: str | None, region: str | None) -> int:
+    """Place partitions on carriers by their traffic, until stopped.
+
+    Without a subcommand this is the daemon, one for each target region, beside `sluice replicate`.
+    While no daemon runs, carriers keep the last placement. SIGTERM and Ctrl-C stop it within
+    seconds. See docs/balance.md.
+    """
+    if ctx.invoked_subcommand is not None:
+        pass_on(balance, ctx)
+        return ExitCode.DONE
+    check_daemon_options(ctx)
+    from replicator.placement.rounds import daemon
+
+    return daemon.run(str(config), str(region))
+
+
+@balance.command()
+@on_routes
+@click.option("--carriers", is_flag=True, help="List all carriers, however many there are.")
+@answer_options
+def show(context: CommandContext, carriers: bool) -> int:
+    """Show the current placement, its alerts, and the orders of operators.
+
+    Unknown values are shown as ? (null in JSON and YAML). Exits with 3 when a server could not be
+    reached; everything that is known is shown all the same.
+    """
+    from tui.commands.views.balance_view import as_text, as_values, remarks
+
+    status = context.client.status(context.routes)
+    emit(context.output, as_values(status), lambda: as_text(status, all_carriers=carriers))
+    say(*remarks(status))
+    return ExitCode.UNREACHABLE if status.problems else ExitCode.DONE
+
+
+@balance.command()
+@on_routes
+@stream_option
+@click.option("--topic", metavar="TOPIC", help="Only partitions of this topic.")
+@click.option(
+    "--all", "all_partitions", is_flag=True, help="List all partitions, however many there are."
+)
+@answer_options
+def partitions(
+    context: CommandContext, stream: str | None, topic: str | None, all_partitions: bool
+) -> int:
+    """Show the load of each partition, and the values that it is derived from.
+
+    The heaviest partition comes first. Each row has the carrier, the load (part of a carrier's
+    time), the traffic at the source, the lag, and the source of this knowledge. Exits with 4 when
+    no driver publishes its plan.
+    """
+    from tui.commands.views.partition_needs_view import Needs, as_text, as_values
+    from tui.orders.previews import check_topic_carried, read_previews
+
+    previews = read_previews(
+        context.appliance, context.region, context.routes, context.timeout_seconds, stream=stream
+    )
+    if topic is not None:
+        check_topic_carried(previews, topic)
+    needs = Needs(context.region, previews, topic)
+    emit(context.output, as_values(needs), lambda: as_text(needs, all_partitions=all_partitions))
+    say(*needs.remarks())
+    return ExitCode.DONE
+
+
+@balance.command()
+@on_routes
+@stream_option
+@full_option
+@click.option("--moves", is_flag=True, help="List all moves, however many there are.")
+@answer_options
+def plan(context: CommandContext, stream: str | None, full: bool, moves: bool) -> int:
+    """Show the moves of a plan made now, with their reasons. Changes nothing.
+
+    The plan is made from what driver and balancer publish in Redis. Exits with 4 when no driver
+    publishes its plan.
+    """
+    from balancer.decision.placement import Scope
+    from tui.commands.views.preview_view import Planned, as_text, as_values
+    from tui.orders.previews import read_previews
+
+    scope = Scope.FULL if full else Scope.STICKY
+    previews = read_previews(
+        context.appliance,
+        context.region,
+        context.routes,
+        context.timeout_seconds,
+        stream=stream,
+        scope=scope,
+    )
+    planned = Planned(context.region, scope, previews, typed_config_option())
+    emit(context.output, as_values(planned), lambda: as_text(planned, all_moves=moves))
+    return ExitCode.DONE
+
+
+@balance.command()
+@on_one_route
+@click.option(
+    "--stream", default="default", show_default=True, metavar="STREAM", help="Stream to place."
+)
+@full_option
+@click.option(
+    "--generation",
+    type=click.IntRange(min=0),
+    required=True,
+    help="Generation of the placement that the plan is based on, as printed by `sluice balance "
+    "plan`.",
+)
+@timeout_option(30.0, "Seconds to wait for the balancer's answer.", name="answer_seconds")
+@progress_option
+@output_option
+def apply(
+    context: CommandContext,
+    stream: str,
+    full: bool,
+    generation: int,
+    answer_seconds: float,
+    progress: str | None,
+) -> int:
+    """Have the balancer place a stream now, as `plan` has shown it.
+
+    The balancer makes the plan anew, from what it knows then. Exits with 6, and nothing moves, when
+    the current placement has another generation; with 7 when no balancer has answered: the order
+    stays.
+    """
+    from balancer.decision.placement import Scope
+    from tui.commands.views.manual_placement_view import as_text, as_values
+    from tui.facts.manual_placement_result import Result
+    from tui.orders.manual_placement import place_stream
+
+    display = steps_display(progress)
+    placement = place_stream(
+        context.orders,
+        context.route,
+        stream,
+        scope=Scope.FULL if full else Scope.STICKY,
+        generation=generation,
+        timeout_seconds=answer_seconds,
+        progress=lambda left, text: display.show("balance", left, text, time.monotonic()),
+    )
+    emit(context.output, as_values(placement), lambda: as_text(placement, typed_config_option()))
+    return {
+        Result.DONE: ExitCode.DONE,
+        Result.STALE: ExitCode.PLAN_STALE,
+        Result.UNKNOWN: ExitCode.RESULT_UNKNOWN,
+    }[placement.result]
+
+
+for command in (pause, resume, pin, unpin, exclude, include):
+    balance.add_command(command)

@@ -1,0 +1,93 @@
+"""Command context of the balancing commands: selected routes, options, orders of the region."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Concatenate
+
+from tui.commands.options import (
+    SERVER_SECONDS,
+    config_option,
+    one_route_option,
+    region_and_routes,
+    region_option,
+    route_option,
+)
+from tui.commands.order_context import OrderContext
+
+if TYPE_CHECKING:
+    from replicator.config.topology import Route
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandContext(OrderContext):
+    """Context of one run of a balancing command. Blocking.
+
+    Args:
+        region_name, route_name: as typed; `region` and `routes` are derived from them.
+    """
+
+    region_name: str | None
+    route_name: str | None
+
+    @property
+    def region(self) -> str:
+        return self._region_and_routes[0]
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        return self._region_and_routes[1]
+
+    @property
+    def route(self) -> Route:
+        """Route of a command that takes exactly one."""
+        (route,) = self.routes
+        return route
+
+    @cached_property
+    def _region_and_routes(self) -> tuple[str, tuple[Route, ...]]:
+        return region_and_routes(self.appliance, self.region_name, self.route_name)
+
+
+ContextCommand = Callable[Concatenate[CommandContext, ...], int]
+"""Command function: takes the command context, then its own options by name."""
+
+
+def on_one_route(command: ContextCommand) -> Callable[..., int]:
+    """Adds --config, --region and a required --route before the command's own options."""
+    return config_option(region_option(one_route_option(_with_context(command))))
+
+
+def on_routes(command: ContextCommand) -> Callable[..., int]:
+    """Adds --config, --region and an optional --route, which defaults to all into the region."""
+    return config_option(region_option(route_option(_with_context(command))))
+
+
+def _with_context(command: ContextCommand) -> Callable[..., int]:
+    @wraps(command)
+    def run(
+        *,
+        config: str,
+        region: str | None,
+        route_name: str | None,
+        output: str,
+        # Commands without an option for these get the defaults.
+        timeout: float = SERVER_SECONDS,
+        reason: str | None = None,
+        duration: str | None = None,
+        **own: object,
+    ) -> int:
+        context = CommandContext(
+            config=config,
+            region_name=region,
+            route_name=route_name,
+            timeout_seconds=timeout,
+            output=output,
+            reason=reason,
+            duration=duration,
+        )
+        return command(context, **own)
+
+    return run

@@ -1,0 +1,112 @@
+"""Feed context: the feed and the part of it that a command names, and the orders of its region."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate
+
+import click
+
+from tui.commands.options import SERVER_SECONDS, config_option
+from tui.commands.order_context import OrderContext
+
+if TYPE_CHECKING:
+    from replicator.config.feed_settings import Feed
+    from tui.facts.feed_scope import Scope
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeedContext(OrderContext):
+    """Context of one run of a command about one feed. Blocking.
+
+    Args:
+        feed_name, cluster, topic, partition, table: as typed; `feed` and `scope` are made of them.
+    """
+
+    feed_name: str
+    cluster: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    table: str | None = None
+
+    @property
+    def feed(self) -> Feed:
+        """The named feed. Raises UnknownRegion, listing the known ones."""
+        return self.appliance.feed(self.feed_name)
+
+    @property
+    def scope(self) -> Scope:
+        from tui.facts.feed_scope import Scope
+
+        return Scope(self.cluster, self.topic, self.partition, self.table)
+
+    @property
+    def region(self) -> str:
+        return self.feed.region
+
+
+FeedCommand = Callable[Concatenate[FeedContext, ...], int]
+"""Command function: takes the feed context, then its own options by name."""
+
+feed_option = click.option("--feed", "feed_name", required=True, metavar="FEED", help="The feed.")
+table_option = click.option("--table", metavar="TABLE", help="Only this table.")
+folder_option = click.option(
+    "--table",
+    metavar="TABLE",
+    help="Only this table, or this folder of a feed into objects, as `objects` shows it.",
+)
+
+
+def on_feed(command: FeedCommand) -> Callable[..., int]:
+    """Adds --config and --feed before the command's own options."""
+    return config_option(feed_option(_with_context(command)))
+
+
+def on_partitions(command: FeedCommand) -> Callable[..., int]:
+    """Adds --config, --feed, and the options that name partitions of the feed."""
+    cluster = click.option(
+        "--cluster", metavar="CLUSTER", help='Only this cluster, such as "west regional".'
+    )
+    topic = click.option("--topic", metavar="TOPIC", help="Only this topic.")
+    partition = click.option(
+        "--partition", type=click.IntRange(min=0), help="Only this partition of --topic."
+    )
+    return config_option(feed_option(cluster(topic(partition(_with_context(command))))))
+
+
+def _with_context(command: FeedCommand) -> Callable[..., int]:
+    @wraps(command)
+    def run(
+        *,
+        config: str,
+        feed_name: str,
+        output: str,
+        # Commands without an option for these get the defaults.
+        cluster: str | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        table: str | None = None,
+        timeout: float = SERVER_SECONDS,
+        reason: str | None = None,
+        duration: str | None = None,
+        **own: object,
+    ) -> int:
+        if partition is not None and topic is None:
+            raise click.UsageError("--partition needs --topic")
+        context = FeedContext(
+            config=config,
+            feed_name=feed_name,
+            cluster=cluster,
+            topic=topic,
+            partition=partition,
+            table=table,
+            timeout_seconds=timeout,
+            output=output,
+            reason=reason,
+            duration=duration,
+        )
+        return command(context, **own)
+
+    return run

@@ -1,0 +1,79 @@
+"""Order context: options that commands with orders share, and the orders of their region."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tui.commands.exit_codes import ExitCode
+from tui.commands.output import emit, say
+
+if TYPE_CHECKING:
+    from replicator.config.topology import Appliance
+    from tui.facts.watch.balance_client import BalanceClient
+    from tui.orders.region_orders import OrderChange, RegionOrders, Terms
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderContext:
+    """Context of one run of a command that reads or changes orders. Blocking.
+
+    Each property is read on first use. Mistakes on the command line are therefore reported before
+    the configuration is opened, and mistakes in the configuration before a server is contacted.
+
+    Args:
+        config: path of the configuration file.
+        timeout_seconds: for each server.
+        output: table, json or yaml.
+        reason, duration: None when not given, or when the command has no such option.
+    """
+
+    config: str
+    timeout_seconds: float
+    output: str
+    reason: str | None
+    duration: str | None
+
+    @cached_property
+    def appliance(self) -> Appliance:
+        from replicator.config.topology import load
+
+        return load(self.config)
+
+    @property
+    def region(self) -> str:
+        """Region whose orders these are."""
+        raise NotImplementedError
+
+    @cached_property
+    def client(self) -> BalanceClient:
+        from tui.facts.watch.balance_client import BalanceClient
+
+        return BalanceClient(self.appliance, self.region, self.timeout_seconds)
+
+    @cached_property
+    def orders(self) -> RegionOrders:
+        """Orders of the region, with remarks for the operator on stderr."""
+        from tui.orders.operator import operator
+        from tui.orders.region_orders import RegionOrders
+
+        return RegionOrders(self.client, who=operator(), warn=say)
+
+    @property
+    def terms(self) -> Terms:
+        from tui.orders.region_orders import Terms
+
+        return Terms(self.reason or "", self.duration)
+
+    def show(self, change: OrderChange, nothing: str = "nothing was changed") -> int:
+        """Prints the orders that were written and taken back, or `nothing` when there are none."""
+        from tui.commands.views.order_view import changes_text, changes_values
+
+        written, taken_back = change.written, change.taken_back
+        emit(
+            self.output,
+            changes_values(change.region, written, taken_back),
+            lambda: changes_text(written, taken_back, nothing),
+        )
+        return ExitCode.DONE

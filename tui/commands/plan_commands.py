@@ -1,0 +1,308 @@
+"""Commands that `sluice failover` and `sluice switchover` share: plan, apply, verify."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tui.commands.exit_codes import ExitCode
+from tui.commands.options import (
+    Command,
+    config_option,
+    output_option,
+    timeout_option,
+    typed_config_option,
+    usage_errors,
+)
+from tui.commands.output import emit, say
+from tui.commands.progress import progress_option, steps_display, wait_display
+
+if TYPE_CHECKING:
+    from replicator.groups.failover.arrival import Awaited
+    from replicator.groups.failover.outcome import Outcome
+    from replicator.groups.failover.plan_writer import Step
+    from replicator.groups.planning.plan import Plan
+
+plan_argument = click.argument("plan", metavar="PLAN")
+server_timeout_option = timeout_option(
+    15.0,
+    "Seconds to wait for each server. A lost source region costs 2 s in a failover, and all of "
+    "them in a switchover.",
+)
+plan_partitions_option = click.option(
+    "--partitions", is_flag=True, help="List all partitions, however many there are."
+)
+PLAN_OPTIONS = (
+    config_option,
+    click.option(
+        "--from", "source", required=True, metavar="REGION", help="Region that the groups leave."
+    ),
+    click.option(
+        "--to", "target", required=True, metavar="REGION", help="Region that the groups move to."
+    ),
+    click.option("--group", "groups", multiple=True, help="This group. Repeatable."),
+    click.option(
+        "--all-groups",
+        is_flag=True,
+        help="All groups that have committed in --from, except those with another primary region.",
+    ),
+    click.option(
+        "--recorded",
+        is_flag=True,
+        help="With --all-groups: only groups whose recorded primary region is --from.",
+    ),
+    click.option(
+        "--of-plan",
+        metavar="PLAN",
+        help="The groups that this plan moved to --from: to move them back.",
+    ),
+    click.option(
+        "--except",
+        "left_out",
+        multiple=True,
+        metavar="GROUP",
+        help="Leave this group out, because it consumes in every region. Repeatable.",
+    ),
+    click.option("--topic", "topics", multiple=True, help="Only this topic. Repeatable."),
+    click.option(
+        "--reason", required=True, help="Reason. It is recorded, and shown to other operators."
+    ),
+    click.option(
+        "--earliest",
+        multiple=True,
+        metavar="GROUP",
+        help="For positions without any knowledge: this group starts at the beginning of the log. "
+        "Repeatable.",
+    ),
+    click.option(
+        "--from-timestamp",
+        multiple=True,
+        metavar="GROUP=DATE-TIME",
+        help="For positions without any knowledge: this group starts at this time and skips older "
+        "records. Repeatable.",
+    ),
+    click.option(
+        "--may-go-back",
+        multiple=True,
+        metavar="GROUP",
+        help="This group may lose progress that it has made in --to. Repeatable.",
+    ),
+    click.option(
+        "--valid-minutes",
+        type=click.FloatRange(min=0, min_open=True, max=24 * 60),
+        default=5.0,
+        show_default=True,
+        help="Minutes for which the plan can be applied.",
+    ),
+    server_timeout_option,
+    plan_partitions_option,
+    progress_option,
+    output_option,
+)
+CONFIRM_OPTION = click.option(
+    "--confirm",
+    metavar="FROM:TO",
+    help="The two regions of the plan, such as west:east. Asked for on a terminal.",
+)
+
+
+def plan_options(command: Command) -> Command:
+    """Adds the options of `plan`."""
+    for option in reversed(PLAN_OPTIONS):
+        command = option(command)
+    return command
+
+
+def apply_options(command: Command) -> Command:
+    """Adds the argument and the options of `apply`."""
+    return verify_options(CONFIRM_OPTION(command))
+
+
+def verify_options(command: Command) -> Command:
+    """Adds the argument and the options of `verify`."""
+    for option in (
+        output_option,
+        progress_option,
+        plan_partitions_option,
+        server_timeout_option,
+        config_option,
+    ):
+        command = option(command)
+    return plan_argument(command)
+
+
+def run_plan(
+    *, config: str, partitions: bool, output: str, progress: str | None, **wanted: Any
+) -> int:
+    """Makes, saves and prints a plan; the exit code says whether it can be applied.
+
+    Args:
+        wanted: fields of PlanInput.
+    """
+    from replicator.config.topology import load
+    from replicator.groups.failover.plan_files import PlanNotKept
+    from tui.facts.watch.saved_plans import plan_files
+    from tui.orders.plan_making import make_plan
+    from tui.orders.plan_request import BadRequest, PlanInput
+
+    appliance = load(config)
+    display = wait_display(progress)
+    if progress == "json":
+        text = f"asks the servers of {wanted['source']} and {wanted['target']}"
+        display.show("plan", None, text, time.monotonic())
+
+    def show(awaited: Awaited) -> None:
+        display.show(awaited.what, awaited.left, awaited.text, time.monotonic())
+
+    try:
+        with usage_errors(BadRequest):
+            plan = make_plan(appliance, PlanInput(**wanted), show)
+    finally:
+        display.end()
+    try:
+        plan_files(appliance).save(plan)
+    except PlanNotKept:
+        # The plan is shown all the same: it may have taken a long wait to make.
+        _show_plan(plan, output, by_partition=partitions, is_saved=False)
+        raise
+    _show_plan(plan, output, by_partition=partitions)
+    return ExitCode.REFUSED if plan.is_blocked else ExitCode.DONE
+
+
+def run_apply(
+    *,
+    plan: str,
+    config: str,
+    confirm: str | None,
+    timeout: float,
+    partitions: bool,
+    output: str,
+    progress: str | None,
+) -> int:
+    """Applies a saved plan once the operator has confirmed source and target region."""
+    from replicator.config.topology import load
+    from tui.commands.views.outcome_view import advice
+    from tui.facts.watch.saved_plans import load_plan
+    from tui.orders.operator import operator
+    from tui.orders.plan_applying import apply_plan
+
+    appliance = load(config)
+    found = load_plan(appliance, plan)
+    confirm_plan(found, confirm, is_terminal=sys.stdin.isatty())
+    display = steps_display(progress)
+
+    def show(step: Step) -> None:
+        display.show("apply", step.left, step.text, time.monotonic())
+
+    outcome = apply_plan(
+        appliance,
+        found,
+        who=operator(),
+        timeout_seconds=timeout,
+        progress=show,
+    )
+    _show_outcome(outcome, output, by_partition=partitions)
+    if not outcome.is_known:
+        look = f"sluice failover verify {found.id}{typed_config_option()}"
+        say(f"look with `{look}`, then apply the plan again")
+        return ExitCode.RESULT_UNKNOWN
+    say(*advice(outcome))
+    return ExitCode.PARTLY_DONE if outcome.not_done else ExitCode.DONE
+
+
+def run_verify(
+    *,
+    plan: str,
+    config: str,
+    timeout: float,
+    partitions: bool,
+    output: str,
+    progress: str | None,
+) -> int:
+    """Reads back and prints what the target has of a plan."""
+    from replicator.config.topology import load
+    from tui.facts.counted import counted
+    from tui.facts.watch.saved_plans import load_plan
+    from tui.orders.plan_applying import plan_writer
+
+    appliance = load(config)
+    found, display = load_plan(appliance, plan), steps_display(progress)
+    display.show(
+        "verify", len(found.groups), f"reads the groups in {found.target}", time.monotonic()
+    )
+    outcome = plan_writer(appliance, found, timeout).verified()
+    left = counted(len(outcome.not_done), "group")
+    display.show("verify", 0, f"read: {left} not where the plan says", time.monotonic())
+    _show_outcome(outcome, output, by_partition=partitions)
+    if not outcome.not_done:
+        return ExitCode.DONE
+    return ExitCode.PARTLY_DONE if outcome.done else ExitCode.FAILED
+
+
+def run_show(*, plan: str, config: str, partitions: bool, output: str) -> int:
+    """Prints a saved plan as it was made, for a second reader. Contacts no server."""
+    from replicator.config.topology import load
+    from tui.facts.watch.saved_plans import plan_files
+
+    found = plan_files(load(config)).load(plan)
+    _show_plan(found, output, by_partition=partitions)
+    return ExitCode.DONE
+
+
+def run_list(*, config: str, output: str) -> int:
+    """Prints all saved plans, oldest first."""
+    from replicator.config.topology import load
+    from tui.commands.views.plan_list_view import as_text, as_values
+    from tui.facts.watch.saved_plans import plan_files
+
+    now_ms = time.time_ns() // 1_000_000
+    plans = list(plan_files(load(config)).all())
+    emit(output, as_values(plans, now_ms), lambda: as_text(plans, now_ms))
+    return ExitCode.DONE
+
+
+def confirm_plan(plan: Plan, confirmation: str | None, *, is_terminal: bool) -> None:
+    """Raises UsageError unless the operator confirms the plan with SOURCE:TARGET.
+
+    Without --confirm the operator is prompted, if stdin is a terminal.
+    """
+    from tui.commands.views.plan_view import way
+    from tui.commands.views.table import joined
+    from tui.facts.counted import counted
+
+    if confirmation is None:
+        if not is_terminal:
+            raise click.UsageError(f"without a terminal it needs --confirm {way(plan)}")
+        groups = counted(len(plan.groups) - len(plan.held_back), "group")
+        confirmation = click.prompt(
+            joined([f"Move {groups} from {plan.source} to {plan.target} ({plan.reason})?"]) + "\n"
+            f"Type {way(plan)} to do it",
+            err=True,
+        )
+    if confirmation.strip() != way(plan):
+        raise click.UsageError(f"not confirmed: this plan goes {way(plan)}, not {confirmation!r}")
+
+
+def _show_plan(plan: Plan, output: str, *, by_partition: bool, is_saved: bool = True) -> None:
+    from replicator.groups.planning.plan import encode
+    from tui.commands.views.plan_view import plan_text
+
+    now_ms = time.time_ns() // 1_000_000
+    config = typed_config_option()
+    emit(
+        output,
+        None if output == "table" else json.loads(encode(plan)),
+        lambda: plan_text(
+            plan, now_ms, by_partition=by_partition, config=config, is_saved=is_saved
+        ),
+    )
+
+
+def _show_outcome(outcome: Outcome, output: str, *, by_partition: bool) -> None:
+    from tui.commands.views.outcome_view import outcome_text
+
+    emit(output, outcome.as_values(), lambda: outcome_text(outcome, by_partition=by_partition))

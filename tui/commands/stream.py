@@ -1,0 +1,158 @@
+"""sluice stream: gives topics of a route carriers and limits of their own, or pauses them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from tui.commands.command_context import CommandContext, on_one_route, on_routes
+from tui.commands.exit_codes import ExitCode
+from tui.commands.options import answer_options, new_reason_option, reason_option, usage_errors
+from tui.commands.output import emit
+from tui.commands.stream_options import LIMITS, limit_options
+from tui.commands.topic_pause import pause_topic, resume_topic
+from tui.commands.topic_rewind import rewind_topic
+
+
+@click.group()
+def stream() -> None:
+    """Give topics of a route carriers and limits of their own, or pause them.
+
+    If several streams match a topic, the topic belongs to the one whose name sorts first. A topic
+    that matches none belongs to stream "default". See docs/balance.md.
+    """
+
+
+@stream.command()
+@click.argument("name")
+@on_one_route
+@click.option(
+    "--topics",
+    multiple=True,
+    required=True,
+    metavar="RE2",
+    help="Pattern for whole topic names. Repeatable.",
+)
+@limit_options
+@reason_option
+@answer_options
+def create(
+    context: CommandContext, name: str, topics: Sequence[str], **limits: float | int | None
+) -> int:
+    """Create stream NAME. Its topics move to carriers of its own."""
+    from tui.orders.stream_terms import BadTerms
+    from tui.orders.streams import create_stream
+
+    settings = context.appliance.balance
+    with usage_errors(BadTerms):
+        change = create_stream(
+            context.orders, settings, context.route, name, topics, limits, context.terms
+        )
+    return context.show(change)
+
+
+@stream.command()
+@click.argument("name")
+@on_one_route
+@click.option(
+    "--topics",
+    multiple=True,
+    metavar="RE2",
+    help="Pattern for whole topic names, instead of all patterns of the stream. Repeatable.",
+)
+@limit_options
+@click.option(
+    "--unset",
+    multiple=True,
+    type=click.Choice([each.replace("_", "-") for each in LIMITS]),
+    help="Limit that the stream takes from its route again. Repeatable.",
+)
+@new_reason_option
+@answer_options
+def change(
+    context: CommandContext,
+    name: str,
+    topics: Sequence[str],
+    unset: Sequence[str],
+    **limits: float | int | None,
+) -> int:
+    """Change the given settings of stream NAME; the others stay."""
+    from tui.orders.stream_terms import BadTerms
+    from tui.orders.streams import change_stream
+
+    settings, names = context.appliance.balance, [each.replace("-", "_") for each in unset]
+    with usage_errors(BadTerms):
+        changed = change_stream(
+            context.orders, settings, context.route, name, topics, limits, names, context.reason
+        )
+    return context.show(changed)
+
+
+@stream.command()
+@click.argument("name")
+@on_one_route
+@answer_options
+def delete(context: CommandContext, name: str) -> int:
+    """Delete stream NAME. Its topics move to other streams that match them, or to "default"."""
+    from tui.orders.stream_terms import BadTerms
+    from tui.orders.streams import delete_stream
+
+    with usage_errors(BadTerms):
+        return context.show(delete_stream(context.orders, context.route, name))
+
+
+@stream.command()
+@click.argument("name")
+@on_one_route
+@reason_option
+@answer_options
+def pause(context: CommandContext, name: str) -> int:
+    """Stop carrying the topics of stream NAME. Their ledger entries stay.
+
+    A running `sluice replicate` keeps the entries, however long that takes. Once it has been down
+    for offsets.retention.minutes, only `accept-loss --restart-at` lets the topics go on.
+    """
+    return _set_paused(context, name, True)
+
+
+@stream.command()
+@click.argument("name")
+@on_one_route
+@new_reason_option
+@answer_options
+def resume(context: CommandContext, name: str) -> int:
+    """Carry the topics of stream NAME again, from their ledger entries on."""
+    return _set_paused(context, name, False)
+
+
+@stream.command("list")
+@on_routes
+@answer_options
+def list_(context: CommandContext) -> int:
+    """List the streams, with the topics that belong to each of them now.
+
+    The topics are known from the driver's plan in Redis; without a plan they are shown as ?.
+    """
+    from tui.commands.views.stream_view import as_text, as_values
+    from tui.facts.streams import stream_summaries
+
+    orders = context.orders
+    order_log, plan = orders.order_log, orders.active_plan()
+    streams = list(stream_summaries(context.routes, order_log, plan, orders.now_ms))
+    emit(context.output, as_values(context.region, streams), lambda: as_text(streams))
+    return ExitCode.DONE
+
+
+for command in (pause_topic, resume_topic, rewind_topic):
+    stream.add_command(command)
+
+
+def _set_paused(context: CommandContext, name: str, is_paused: bool) -> int:
+    from tui.orders.stream_terms import BadTerms
+    from tui.orders.streams import set_paused
+
+    with usage_errors(BadTerms):
+        changed = set_paused(context.orders, context.route, name, is_paused, context.reason)
+    state = "is paused" if is_paused else "is not paused"
+    return context.show(changed, nothing=f"stream {name} {state} already")

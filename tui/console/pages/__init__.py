@@ -1,1 +1,0 @@
-"""Pages of the console: functions of a snapshot. None imports Textual."""

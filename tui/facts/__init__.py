@@ -1,0 +1,1 @@
+"""Facts about an appliance, as values; watch/ asks its servers for them."""

@@ -1,0 +1,93 @@
+"""Health of the partitions of feeds: one word, worst first, with the reason in words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui.facts.health import Health, worst
+
+if TYPE_CHECKING:
+    from replicator.notices.condition import Condition
+    from tui.facts.feed_status import FeedPartitionView, FeedView
+
+BEHIND_SECONDS = 60.0
+"""Age of the records loaded last above which a partition is behind."""
+UNKNOWN_LAG = "its lag is not known"
+WINDOW_WARN = 0.5
+"""Part of a deduplication window from which on a block is worth a look."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedHealth:
+    """State of a partition or a feed; `why` is "" when it is OK."""
+
+    state: Health
+    why: str = ""
+
+
+def feed_health(feed: FeedView) -> FeedHealth:
+    """Returns the worst state of a feed's partitions, with the first reason of that state."""
+    found = [partition_health(each, feed.conditions or ()) for each in feed.partitions]
+    if feed.unknown_clusters:
+        text = f"topics of {', '.join(feed.unknown_clusters)} are not known"
+        found.append(FeedHealth(Health.UNKNOWN, "; ".join((text, *feed.problems[:1]))))
+    state = worst(each.state for each in found)
+    if state is None:
+        return FeedHealth(Health.UNKNOWN, "no cluster has a topic of it")
+    return next(each for each in found if each.state is state)
+
+
+def partition_health(partition: FeedPartitionView, conditions: Iterable[Condition]) -> FeedHealth:
+    """Returns the state of one partition.
+
+    Args:
+        conditions: of its feed.
+    """
+    if partition.parked is not None:
+        text = partition.parked
+        return FeedHealth(Health.PARKED, text if text.startswith("parked") else f"parked: {text}")
+    waits = next((each for each in conditions if _concerns(each, partition)), None)
+    if waits is not None:
+        return FeedHealth(Health.WAITS, f"{waits.kind}: {waits.text}")
+    if partition.frozen is not None:
+        return FeedHealth(Health.PAUSED, f"frozen {partition.frozen}")
+    if partition.mode is None:
+        return FeedHealth(Health.UNKNOWN, "no loader has reported it lately")
+    if partition.open_objects is not None:
+        # Records wait in open objects: only a sealed one that does not become complete is late.
+        sealed = partition.intent_age_seconds or 0.0
+        if sealed > BEHIND_SECONDS:
+            text = f"an object has been sealed for {sealed:,.0f} s, and is not complete"
+            return FeedHealth(Health.BEHIND, text)
+        is_known = partition.lag_records is not None
+        return FeedHealth(Health.OK) if is_known else FeedHealth(Health.UNKNOWN, UNKNOWN_LAG)
+    # Seconds are those of the records loaded last, so they tell nothing of a source that is quiet.
+    if partition.lag_records != 0 and (partition.lag_seconds or 0.0) > BEHIND_SECONDS:
+        return FeedHealth(
+            Health.BEHIND, f"{partition.lag_seconds:,.0f} s behind: {reason(partition)}"
+        )
+    if partition.lag_records is None:
+        return FeedHealth(Health.UNKNOWN, UNKNOWN_LAG)
+    return FeedHealth(Health.OK)
+
+
+def reason(partition: FeedPartitionView) -> str:
+    """Returns what a partition that is behind waits for, as far as its figures tell."""
+    if partition.mode == "replay":
+        return "the loader repeats the blocks of its predecessor"
+    used = partition.window_used
+    if used is not None and used >= WINDOW_WARN:
+        return f"a block has been on its way for {partition.intent_age_seconds:,.0f} s"
+    return "cause not known"
+
+
+def _concerns(condition: Condition, partition: FeedPartitionView) -> bool:
+    """Returns True if a condition keeps a partition from being loaded."""
+    wanted = (
+        (condition.cluster, partition.cluster),
+        (condition.topic, partition.topic),
+        (condition.partition, partition.partition),
+    )
+    return all(named in ("", None, own) for named, own in wanted)

@@ -1,0 +1,34 @@
+"""Snapshot as JSON and back, and the schema of its JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from tui.facts.snapshot import Snapshot
+
+ADAPTER = TypeAdapter(Snapshot)
+
+
+def as_values(snapshot: Snapshot) -> dict[str, Any]:
+    """Returns a snapshot as plain values, as in its JSON."""
+    values: dict[str, Any] = ADAPTER.dump_python(snapshot, mode="json")
+    return values
+
+
+def to_json(snapshot: Snapshot) -> bytes:
+    """Returns a snapshot as compact JSON."""
+    return ADAPTER.dump_json(snapshot)
+
+
+def from_json(text: str | bytes) -> Snapshot:
+    """Parses a snapshot; fields of later versions are left out. Raises ValueError."""
+    return ADAPTER.validate_json(text)
+
+
+def schema_text() -> str:
+    """Returns the JSON Schema of a snapshot, as docs/status.schema.json has it."""
+    schema = ADAPTER.json_schema(mode="serialization")
+    return json.dumps({**schema, "title": "sluice status -o json"}, indent=2) + "\n"

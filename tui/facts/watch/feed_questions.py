@@ -1,0 +1,275 @@
+"""Questions about the feeds of all regions, and the views that their answers make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import TypeVar
+
+from aggregator.loader.report_store import ReportStore
+from aggregator.loader.reports import FeedPartition, LoaderReport
+from replicator.config.cluster_name import ClusterName
+from replicator.config.feed_settings import Feed
+from replicator.config.topology import Appliance
+from replicator.orders.feed_orders import FeedOrders
+from replicator.orders.order_log import OrderLog
+from replicator.runtime.store_errors import StoreUnreachable
+from tui.facts.anomaly import Anomaly
+from tui.facts.feed_status import FeedFacts, FeedView, TableState, conditions_of, feed_view
+from tui.facts.part import Part, each_once
+from tui.facts.watch.admins import Admins
+from tui.facts.watch.audit_questions import anomalies_key
+from tui.facts.watch.balance_questions import order_question, orders_key
+from tui.facts.watch.feed_intents import FeedProgress, loaded_partitions, read_progress
+from tui.facts.watch.inquiry import Inquiry, Reply
+from tui.facts.watch.kept_client import KeptClient
+from tui.facts.watch.notice_questions import known_conditions, notices_key, redis_name
+from tui.facts.watch.question import Answers, Key, Question
+from tui.facts.watch.shard_servers import ShardServers
+from tui.facts.watch.table_probe import table_states
+
+TOPICS_SECONDS = 30.0
+PROGRESS_SECONDS = 10.0
+REPORTS_SECONDS = 2.0
+TABLES_SECONDS = 10.0
+NEXT_REPLICA_PART = 0.3
+"""Part of the timeout after which the next replica of a shard is asked as well."""
+Server = TypeVar("Server")
+FINDINGS_MAX = 20
+"""Last verdicts of the verifier that a feed is shown with."""
+
+
+Listed = Mapping[str, Sequence[FeedPartition]]
+"""Partitions that a cluster has of each feed, by the feed's name."""
+
+
+def feed_topics_key(cluster: ClusterName) -> Key:
+    return Key(str(cluster), "topics of feeds")
+
+
+def progress_key(feed: Feed, cluster: ClusterName) -> Key:
+    return Key(str(cluster), f"intents of {feed.name}")
+
+
+def loader_reports_key(feed: Feed) -> Key:
+    return Key(redis_name(feed.region), f"loaders of {feed.name}")
+
+
+def tables_key(feed: Feed, shard: int) -> Key:
+    return Key(f"{feed.name} shard {shard}", "tables")
+
+
+def feed_questions(
+    appliance: Appliance, timeout_seconds: float, admins: Admins | None = None
+) -> list[Question]:
+    """Returns the questions about all feeds; nothing is asked yet, and nothing without feeds.
+
+    Orders are asked for by the questions about balancing, where routes lead into the region.
+
+    Args:
+        admins: clients that other questions use too; by default some are made.
+    """
+    clients = admins or Admins(appliance, timeout_seconds)
+    feeds = tuple(appliance.feeds.values())
+    regions = dict.fromkeys(feed.region for feed in feeds)
+    return [
+        *questions_of(clients, feeds),
+        *(order_question(clients, it) for it in regions if not appliance.routes_into(it)),
+    ]
+
+
+def questions_of(admins: Admins, feeds: Sequence[Feed]) -> list[Question]:
+    """Returns the questions about some feeds, those about orders left out."""
+    clusters = dict.fromkeys(cluster for feed in feeds for cluster in feed.clusters)
+    return [
+        *(_topics(admins, cluster) for cluster in clusters),
+        *(each for feed in feeds for each in _of_feed(admins, feed)),
+    ]
+
+
+def _topics(admins: Admins, cluster: ClusterName) -> Question:
+    admin = admins.of(cluster)
+    feeds = [feed for feed in admins.appliance.feeds.values() if cluster in feed.clusters]
+
+    def listed() -> Listed:
+        topics = admin.topics()
+        return {feed.name: loaded_partitions(feed, cluster, topics) for feed in feeds}
+
+    return Question(
+        key=feed_topics_key(cluster),
+        cadence_seconds=TOPICS_SECONDS,
+        ask=listed,
+        cluster=admins.cluster(cluster),
+    )
+
+
+def _of_feed(admins: Admins, feed: Feed) -> list[Question]:
+    region, timeout_seconds = admins.appliance.region(feed.region), admins.timeout_seconds
+    redis = KeptClient(
+        redis_name(feed.region),
+        lambda: ReportStore(region.redis_url(), timeout_seconds=timeout_seconds),
+    )
+    return [
+        *(_progress(admins, feed, cluster) for cluster in feed.clusters),
+        Question(
+            key=loader_reports_key(feed),
+            cadence_seconds=REPORTS_SECONDS,
+            ask=lambda: redis.ask(lambda store: store.read(feed.name)),
+            close=redis.close,
+        ),
+        *(
+            Question(
+                key=tables_key(feed, number),
+                cadence_seconds=TABLES_SECONDS,
+                ask=partial(read_tables, feed, number, timeout_seconds),
+            )
+            for number in range(len(feed.shards))
+        ),
+    ]
+
+
+def _progress(admins: Admins, feed: Feed, cluster: ClusterName) -> Question:
+    settings, admin = admins.cluster(cluster), admins.of(cluster)
+
+    def progress(listed: Listed) -> FeedProgress:
+        partitions = listed[feed.name]
+        return read_progress(feed, cluster, settings, admin, partitions, admins.timeout_seconds)
+
+    return Question(
+        key=progress_key(feed, cluster),
+        cadence_seconds=PROGRESS_SECONDS,
+        ask=progress,
+        needs=(feed_topics_key(cluster),),
+        cluster=settings,
+    )
+
+
+def read_tables(feed: Feed, number: int, timeout_seconds: float) -> dict[str, TableState]:
+    """Returns the tables of a shard by its first replica that answers. Raises StoreUnreachable."""
+    try:
+        servers = ShardServers(feed, number, timeout_seconds).servers()
+    except (OSError, ValueError) as error:
+        raise StoreUnreachable(f"{feed.name} shard {number}: {error}") from error
+    return first_answer(servers, table_states, timeout_seconds)
+
+
+def first_answer(
+    servers: Sequence[Server],
+    ask: Callable[[Server], dict[str, TableState]],
+    timeout_seconds: float,
+) -> dict[str, TableState]:
+    """Returns the answer of the first server that gives one.
+
+    A server is asked once those before it have failed, or are silent for a part of the timeout.
+    Raises StoreUnreachable.
+    """
+    inquiry = Inquiry(timeout_seconds)
+    replies: list[Reply[dict[str, TableState]]] = []
+    for place, server in enumerate(servers):
+        in_turn = partial(_in_turn, tuple(replies), timeout_seconds, partial(ask, server))
+        replies.append(inquiry.ask(f"replica {place}", in_turn))
+    # The last one has its turn only after the others, silent ones too.
+    replies[-1].answer()
+    found = next((it for each in replies if (it := each.early(0.0)) is not None), None)
+    if found is None:
+        raise StoreUnreachable("; ".join(inquiry.problems.values()))
+    return found
+
+
+def _in_turn(
+    before: Iterable[Reply[dict[str, TableState]]],
+    timeout_seconds: float,
+    ask: Callable[[], dict[str, TableState]],
+) -> dict[str, TableState] | None:
+    """Returns the tables; None if one before tells them."""
+    seconds = timeout_seconds * NEXT_REPLICA_PART
+    return None if any(each.early(seconds) is not None for each in before) else ask()
+
+
+def feed_fields(appliance: Appliance) -> Callable[[Answers, float], dict[str, object]]:
+    """Returns the builder of the snapshot's field `feeds`."""
+    return lambda answers, now: {"feeds": feeds_of(appliance, answers, now)}
+
+
+def feeds_of(appliance: Appliance, answers: Answers, now: float) -> tuple[FeedView, ...]:
+    """Returns all feeds by name, with what is known of each."""
+    now_ms = int(now * 1000)
+    return tuple(
+        with_findings(
+            feed_view(facts_of(feed, answers, now_ms), now_ms),
+            answers.value(anomalies_key(feed.region)),
+        )
+        for _, feed in sorted(appliance.feeds.items())
+    )
+
+
+def facts_of(feed: Feed, answers: Answers, now_ms: int) -> FeedFacts:
+    """Returns the facts about one feed, as the last answers tell them."""
+    progress: dict[str, FeedProgress] = {
+        str(cluster): found
+        for cluster in feed.clusters
+        if (found := answers.value(progress_key(feed, cluster))) is not None
+    }
+    listed: dict[ClusterName, Listed | None] = {
+        cluster: answers.value(feed_topics_key(cluster)) for cluster in feed.clusters
+    }
+    reports: Mapping[FeedPartition, LoaderReport] | None = answers.value(loader_reports_key(feed))
+    orders: OrderLog | None = answers.value(orders_key(feed.region))
+    conditions = known_conditions(answers, feed.region, now_ms / 1000)
+    return FeedFacts(
+        feed=feed,
+        partitions={
+            str(cluster): found[feed.name] for cluster, found in listed.items() if found is not None
+        },
+        intents={name: each.intents for name, each in progress.items()},
+        ends={place: end for each in progress.values() for place, end in each.ends.items()},
+        stale_clusters=frozenset(
+            str(cluster)
+            for cluster in feed.clusters
+            if _is_stale(answers, progress_key(feed, cluster), now_ms)
+        ),
+        reports=reports,
+        tables={
+            number: answers.value(tables_key(feed, number)) for number in range(len(feed.shards))
+        },
+        orders=None if orders is None else FeedOrders.of(orders, feed.name, now_ms),
+        conditions=None if conditions is None else conditions_of(feed, conditions),
+        problems=_problems(feed, answers),
+    )
+
+
+def _is_stale(answers: Answers, progress: Key, now_ms: int) -> bool:
+    asked_at = answers.answer(progress).asked_at
+    part = Part(
+        server=progress.server,
+        about=progress.about,
+        asked_at=asked_at,
+        cadence_seconds=PROGRESS_SECONDS,
+    )
+    return part.is_stale(now_ms / 1000)
+
+
+def _problems(feed: Feed, answers: Answers) -> tuple[str, ...]:
+    keys = [
+        *(feed_topics_key(cluster) for cluster in feed.clusters),
+        *(progress_key(feed, cluster) for cluster in feed.clusters),
+        orders_key(feed.region),
+        loader_reports_key(feed),
+        notices_key(feed.region),
+        *(tables_key(feed, number) for number in range(len(feed.shards))),
+    ]
+    return each_once(answers.answer(key).problem for key in keys)
+
+
+def with_findings(view: FeedView, anomalies: Iterable[Anomaly] | None) -> FeedView:
+    """Returns a feed with the verifier's last findings about it.
+
+    Args:
+        anomalies: of the feed's region, the newest first; None: not known.
+    """
+    if anomalies is None:
+        return view
+    own = (each for each in anomalies if each.feed == view.feed)
+    return replace(view, findings=tuple(islice(own, FINDINGS_MAX)))

@@ -1,0 +1,129 @@
+"""Orders to the loaders of a feed: freeze, resume, refresh the schema, skip a replayed block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from aggregator.objects.named_folder import UnknownFolder, named_folder
+from aggregator.objects.schema_versions import bare
+from replicator.config.cluster_name import ClusterName
+from replicator.config.feed_settings import Feed
+from replicator.config.object_feed import ObjectFeed
+from replicator.orders.order_records import Freeze, RefreshSchema, SkipReplay
+from tui.facts.feed_scope import PendingBlock, Scope
+from tui.orders.order_checks import OrderRefused
+from tui.orders.region_orders import OrderChange, RegionOrders, Terms
+
+SKIP_DURATION = "1d"
+"""Time for which a block may be skipped. Offsets of a topic that is created anew begin at 0."""
+
+
+def check_scope(feed: Feed, scope: Scope) -> None:
+    """Checks that the feed has what the scope names. Raises OrderRefused."""
+    if scope.cluster is not None and scope.cluster not in feed.clusters:
+        raise OrderRefused(
+            f"feed {feed.name} does not read {scope.cluster}; it reads {', '.join(feed.clusters)}"
+        )
+    if scope.partition is not None and scope.topic is None:
+        raise OrderRefused("a partition is one of a topic: name the topic")
+    if scope.topic is not None and not feed.takes(scope.topic):
+        raise OrderRefused(f"no shard of feed {feed.name} has the topic {scope.topic}")
+
+
+def freeze(orders: RegionOrders, feed: Feed, scope: Scope, terms: Terms) -> OrderChange:
+    """Stops reading. Raises OrderRefused for a scope that the feed does not have."""
+    check_scope(feed, scope)
+    scope = _with_folder(feed, scope)
+    fields = orders.fields(feed, terms)
+    return orders.publish(
+        [
+            Freeze(
+                **fields,
+                cluster=scope.cluster,
+                topic=scope.topic,
+                partition=scope.partition,
+                table=scope.table,
+            )
+        ]
+    )
+
+
+def resume(orders: RegionOrders, feed: Feed, scope: Scope) -> OrderChange:
+    """Takes back the freezes within the scope.
+
+    Raises OrderRefused for a part of what one freeze stops as a whole.
+    """
+    check_scope(feed, scope)
+    active = orders.active(Freeze, [feed])
+    if scope.table not in {each.table for each in active}:
+        scope = _with_folder(feed, scope)
+    inside = [each for each in active if _is_within(feed, each, scope)]
+    wider = [each for each in active if each not in inside and _is_within(feed, scope, each)]
+    if wider:
+        raise OrderRefused(
+            "a wider freeze holds: resume that one, and freeze the others one by one; nothing was "
+            "changed"
+        )
+    return orders.publish(deleted=inside)
+
+
+def refresh_schema(
+    orders: RegionOrders, feed: Feed, table: str | None, terms: Terms
+) -> OrderChange:
+    """Has the loaders read the columns of a table again, or of all tables."""
+    return orders.publish([RefreshSchema(**orders.fields(feed, terms), table=table)])
+
+
+def skip_replay(
+    orders: RegionOrders, feed: Feed, blocks: Iterable[PendingBlock], terms: Terms
+) -> OrderChange:
+    """Drops blocks that loaders have to repeat: their records may then be missing."""
+    fields = orders.fields(feed, replace(terms, duration=SKIP_DURATION))
+    return orders.publish(
+        SkipReplay(
+            **fields,
+            cluster=ClusterName(each.partition.cluster),
+            topic=each.partition.topic,
+            partition=each.partition.partition,
+            table=each.table,
+            begin=each.block.begin,
+            end=each.block.end,
+            incarnation=each.incarnation or None,
+        )
+        for each in blocks
+    )
+
+
+def _with_folder(feed: Feed, scope: Scope) -> Scope:
+    """Returns the scope with the folder of objects as loaders name it, and with the cluster and the
+    topic of its path.
+
+    Raises OrderRefused for a folder that the feed does not make.
+    """
+    if scope.table is None or not isinstance(feed, ObjectFeed):
+        return scope
+    try:
+        cluster, topic, name = named_folder(feed, scope.table)
+    except UnknownFolder as error:
+        raise OrderRefused(str(error)) from None
+    if cluster is not None and scope.cluster not in (None, cluster):
+        raise OrderRefused(f"{scope.table} is of the cluster {cluster}, and not {scope.cluster}")
+    if topic is not None and scope.topic not in (None, topic):
+        raise OrderRefused(f"{scope.table} is of the topic {topic}, and not {scope.topic}")
+    if topic is not None and not feed.takes(topic):
+        raise OrderRefused(f"feed {feed.name} takes no topic {topic}")
+    return replace(scope, cluster=cluster or scope.cluster, topic=topic or scope.topic, table=name)
+
+
+def _is_within(feed: Feed, one: Freeze | Scope, other: Freeze | Scope) -> bool:
+    """Returns True if the other names nothing, or the same, wherever it names something."""
+    if isinstance(feed, ObjectFeed) and one.table is not None and other.table == bare(one.table):
+        # A folder has all versions of its records.
+        one, other = _without_table(one), _without_table(other)
+    names = ("cluster", "topic", "partition", "table")
+    return all(getattr(other, name) in (None, getattr(one, name)) for name in names)
+
+
+def _without_table(of: Freeze | Scope) -> Scope:
+    return Scope(of.cluster, of.topic, of.partition)

@@ -1,0 +1,124 @@
+"""Page of the failover plans that are saved on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui.facts.counted import counted
+from tui.pages.ages import age_text
+from tui.pages.figures import UNKNOWN, text_cell
+from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.plan import PlanPage, apply_actions, moved_counts, state_of, validity
+from tui.pages.plan_forms import plan_actions
+
+if TYPE_CHECKING:
+    from tui.facts.plan_summary import PlanSummary
+    from tui.facts.snapshot import Snapshot
+
+STATES = {
+    "BROKEN": ("bad", 0.0),
+    "PARTLY": ("warn", 1.0),
+    "VALID": ("good", 2.0),
+    "BLOCKED": ("warn", 3.0),
+    "EXPIRED": ("dim", 4.0),
+    "APPLIED": ("", 5.0),
+}
+COLUMNS = (
+    Column(
+        "STATE",
+        7,
+        "VALID: can be applied; BLOCKED by a check; EXPIRED; APPLIED: all its groups live where it "
+        "moved them; PARTLY: some do; BROKEN: no readable plan",
+    ),
+    Column("PLAN", 20, "id, which begins with the time in UTC"),
+    Column("WAY", 11, "region that the groups leave, and the one that they move to"),
+    Column("GROUPS", 6, "number of groups", is_right=True, priority=2),
+    Column("LEFT", 6, "time for which it can be applied", is_right=True, priority=1),
+    Column("AGE", 9, "time since it was made", is_right=True, priority=3),
+    Column("REASON", 12, "of the operator who made it", grows=True, priority=4),
+    Column("MAPPED", 12, "positions with a known resume offset, of all", priority=5),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FailoverPage:
+    """Saved plans, the newest first."""
+
+    @property
+    def name(self) -> str:
+        return "failover"
+
+    def title(self, snapshot: Snapshot) -> str:
+        """Returns the number of plans."""
+        count = (
+            "not known" if snapshot.plans is None else counted(len(snapshot.plans), "saved plan")
+        )
+        return f"failover   {count} on this machine"
+
+    def sections(self, snapshot: Snapshot, now: float) -> Sequence[Section]:
+        """Returns the table of plans."""
+        moved = moved_counts(snapshot)
+        return (
+            Section(
+                "plans",
+                COLUMNS,
+                [row_of(each, moved, now) for each in snapshot.plans or ()],
+                empty="saved plans are not known yet"
+                if snapshot.plans is None
+                else "no plan is saved on this machine: plan one with a key below",
+                sort=("AGE",),
+            ),
+        )
+
+    def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
+        """Returns the page of a plan."""
+        found = self._plan(snapshot, row)
+        return None if found is None or found.broken else PlanPage(found.plan_id)
+
+    def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
+        """Returns new plans, and what can be done with the plan under the cursor."""
+        regions = tuple(sorted(each.region for each in snapshot.regions))
+        return (*plan_actions(regions), *apply_actions(self._plan(snapshot, row), now))
+
+    def notes(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[str]:
+        """Returns the reason of a plan, and its groups."""
+        found = self._plan(snapshot, row)
+        if found is None or found.broken:
+            return ()
+        return (f"{found.verb} {found.way}: {found.reason}", f"groups: {', '.join(found.groups)}")
+
+    def focus(self) -> Focus:
+        """Returns none."""
+        return NO_FOCUS
+
+    def _plan(self, snapshot: Snapshot, row: Row | None) -> PlanSummary | None:
+        key = None if row is None else row.key
+        return next((each for each in snapshot.plans or () if each.plan_id == key), None)
+
+
+def row_of(plan: PlanSummary, moved: Mapping[str, int] | None, now: float) -> Row:
+    """Returns the row of a plan."""
+    state = state_of(plan, None if moved is None else moved.get(plan.plan_id, 0), now)
+    tone, place = STATES[state]
+    if plan.broken:
+        blank = [text_cell(UNKNOWN)] * (len(COLUMNS) - 2)
+        cells = (Cell(state, tone, place), text_cell(plan.plan_id), *blank)
+        return Row(plan.plan_id, cells, is_fault=True, why=plan.broken)
+    age, left = now - plan.made_at_ms / 1000, plan.valid_until_ms / 1000 - now
+    return Row(
+        key=plan.plan_id,
+        cells=(
+            Cell(state, tone, place),
+            text_cell(plan.plan_id, "bold"),
+            text_cell(plan.way),
+            Cell(str(len(plan.groups)), sort=len(plan.groups)),
+            Cell(age_text(left) if left > 0 else "-", sort=max(0.0, left)),
+            Cell(age_text(age), sort=age),
+            text_cell(plan.reason),
+            Cell(f"{plan.mapped} of {plan.asked}", sort=plan.mapped),
+        ),
+        is_fault=state in ("PARTLY", "BLOCKED"),
+        why="" if state != "BLOCKED" else f"{validity(plan, now)}",
+    )

@@ -1,0 +1,77 @@
+"""Rows of a long table, made only when they are looked at.
+
+A page of 10,000 partitions makes the rows that are drawn; sorting and filtering need only single
+values of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, overload
+
+from tui.pages.page import Row, Sort
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LazyRows(Sequence[Row], Generic[Item]):
+    """Rows of items.
+
+    Args:
+        key: as Row.key.
+        sorts: value that a column sorts by, by the column's title; as Cell.sort.
+        text: text of names and words that `/` looks through.
+    """
+
+    items: Sequence[Item]
+    make: Callable[[Item], Row]
+    key: Callable[[Item], str]
+    sorts: Mapping[str, Callable[[Item], Sort]]
+    is_fault: Callable[[Item], bool]
+    text: Callable[[Item], str]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Row]: ...
+    def __getitem__(self, at: int | slice) -> Row | Sequence[Row]:
+        if isinstance(at, slice):
+            return [self.make(item) for item in self.items[at]]
+        return self.make(self.items[at])
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(self.make, self.items)
+
+
+def keys_of(rows: Sequence[Row]) -> list[str]:
+    """Returns the key of each row."""
+    if isinstance(rows, LazyRows):
+        return [rows.key(item) for item in rows.items]
+    return [row.key for row in rows]
+
+
+def faults_of(rows: Sequence[Row]) -> list[bool]:
+    """Returns True for each row that is a fault."""
+    if isinstance(rows, LazyRows):
+        return [rows.is_fault(item) for item in rows.items]
+    return [row.is_fault for row in rows]
+
+
+def texts_of(rows: Sequence[Row]) -> list[str]:
+    """Returns the text of each row that a filter looks through."""
+    if isinstance(rows, LazyRows):
+        return [rows.text(item) for item in rows.items]
+    return [" ".join((*(cell.text for cell in row.cells), row.why)) for row in rows]
+
+
+def sorts_of(rows: Sequence[Row], title: str, at: int) -> list[Sort]:
+    """Returns the value that each row has for sorting by the column `title`, the `at`-th."""
+    if isinstance(rows, LazyRows):
+        value: Callable[[Any], Sort] = rows.sorts[title]
+        return [value(item) for item in rows.items]
+    return [row.cells[at].sort for row in rows]

@@ -1,0 +1,133 @@
+"""Page of the topics of a route."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui.pages.figures import duration, number_cell, per_second, seconds, short, text_cell
+from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.partitions import GROWS, PartitionsPage
+from tui.pages.states import STATE, is_fault, state_cell
+from tui.pages.stream_orders import topic_actions
+
+if TYPE_CHECKING:
+    from tui.facts.route_view import RouteView, TopicView
+    from tui.facts.snapshot import Snapshot
+
+DRAIN_MEANING = 'time until the lag is gone; "grows": that of a partition does not shrink'
+COLUMNS = (
+    STATE,
+    Column("TOPIC", 16, "name in the source", grows=True),
+    Column("P", 5, "partitions", is_right=True, priority=2),
+    Column("LAG", 7, "source offsets that are not mirrored yet", is_right=True, priority=1),
+    Column("SEC", 6, "age of the oldest record not mirrored", is_right=True, priority=3),
+    Column("DRAIN", 6, DRAIN_MEANING, is_right=True, priority=6),
+    Column("REC/S", 7, "records mirrored per second", is_right=True, priority=4),
+    Column("PARKED", 6, "partitions that wait for an operator", is_right=True, priority=5),
+    Column("UNKNOWN", 7, "partitions whose lag is not known", is_right=True, priority=7),
+    Column("TREND", 9, "change of the lag, over the last minute", is_right=True, priority=8),
+    Column("PLAN", 12, "state of the topic by the topic plan", priority=9),
+    Column("WHY", 20, "reason of the state", priority=10, grows=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsPage:
+    """Topics of one route."""
+
+    route: str
+
+    @property
+    def name(self) -> str:
+        return "routes"
+
+    def title(self, snapshot: Snapshot) -> str:
+        """Returns route and number of topics."""
+        found = route_of(snapshot, self.route)
+        topics = None if found is None else found.topics
+        count = "topics not known" if topics is None else f"{len(topics)} topics"
+        return f"{self.route}   {count}"
+
+    def sections(self, snapshot: Snapshot, now: float) -> Sequence[Section]:
+        """Returns the table of topics."""
+        found = route_of(snapshot, self.route)
+        topics = () if found is None else found.topics or ()
+        empty = "no topics"
+        if found is None:
+            empty = f"the route {self.route} is not known"
+        elif found.topics is None:
+            empty = f"topics are not known: {found.why or 'the source did not list them'}"
+        rows = [topic_row(each, self.route) for each in topics]
+        return (Section("topics", COLUMNS, rows, empty=empty, sort=("STATE", "-LAG", "TOPIC")),)
+
+    def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
+        """Returns the partitions of a topic."""
+        return PartitionsPage(self.route, row.topic) if row.topic is not None else None
+
+    def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
+        """Returns the orders about a topic."""
+        topic = self._topic(snapshot, row)
+        parked = topic is not None and topic.parked_partitions != 0
+        return topic_actions(self.route, row.topic if row else None, None, parked)
+
+    def notes(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[str]:
+        """Returns the notes of the topic plan, and what is in the way of the route."""
+        found = route_of(snapshot, self.route)
+        if found is None:
+            return ()
+        topic = self._topic(snapshot, row)
+        notes = [f"plan: {text}" for text in topic.notes] if topic is not None else []
+        return [*notes, *found.problems]
+
+    def focus(self) -> Focus:
+        """Returns none: all topics are asked about with their own cadence."""
+        return NO_FOCUS
+
+    def _topic(self, snapshot: Snapshot, row: Row | None) -> TopicView | None:
+        found = route_of(snapshot, self.route)
+        topics = () if found is None else found.topics or ()
+        return next((each for each in topics if row and each.topic == row.topic), None)
+
+
+def route_of(snapshot: Snapshot, name: str) -> RouteView | None:
+    """Returns a route by its name."""
+    return next((each for each in snapshot.routes if each.route == name), None)
+
+
+def drain_cell(each: TopicView | RouteView) -> Cell:
+    """Returns the time until the lag of the slowest partition is gone."""
+    if each.drain_seconds is not None:
+        return Cell(duration(each.drain_seconds), sort=each.drain_seconds)
+    # A time is lacking although all lags and their changes are known: one does not shrink.
+    if each.lag_records is not None and each.lag_per_second is not None:
+        return Cell("grows", sort=GROWS)
+    return number_cell(duration(None), None)
+
+
+def topic_row(topic: TopicView, route: str) -> Row:
+    """Returns the row of a topic."""
+    lag, late, rate = topic.lag_records, topic.lag_seconds, topic.records_per_second
+    parked, unknown = topic.parked_partitions, topic.unknown_partitions
+    return Row(
+        key=topic.topic,
+        cells=(
+            state_cell(topic.state),
+            text_cell(topic.topic),
+            number_cell(str(len(topic.partitions)), len(topic.partitions)),
+            number_cell(short(lag), lag),
+            number_cell(seconds(late), late),
+            drain_cell(topic),
+            number_cell(short(rate), rate),
+            number_cell(short(parked), parked, "bad" if parked else ""),
+            number_cell(str(unknown), unknown, "warn" if unknown else ""),
+            number_cell(per_second(topic.lag_per_second), topic.lag_per_second),
+            text_cell(", ".join(topic.states) or "?"),
+            text_cell(topic.why),
+        ),
+        is_fault=is_fault(topic.state),
+        why=topic.why,
+        route=route,
+        topic=topic.topic,
+    )
