@@ -10,7 +10,7 @@ import click
 from replicator.runtime.left_out import leave_out_pandas
 from tui.commands.exit_codes import ExitCode, exit_code_help, exit_code_of
 from tui.commands.output import say
-from tui.commands.views.table import joined
+from tui.commands.text import joined
 
 COMMANDS = {
     "accept-loss": "tui.commands.accept_loss:accept_loss",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from replicator.runtime.plain_text import one_line
 from tui.commands.exit_codes import ExitCode
 from tui.commands.options import (
     checked_duration,
@@ -19,9 +20,13 @@ from tui.commands.options import (
 from tui.commands.output import emit
 
 if TYPE_CHECKING:
+    from tui.facts.alert import AlertList
     from tui.orders.alert_acknowledging import Acknowledging
 
+LIST_TITLES = ("LEVEL", "STATE", "FOR", "REGION", "KEY", "ALERT")
 REDIS_SECONDS = 5.0
+SCHEMA_VERSION = 1
+"""Schema version of the results of `acknowledge`, `silence` and `reopen`."""
 
 
 def _key(_: click.Context, __: click.Parameter, text: str) -> str:
@@ -71,17 +76,27 @@ def list_alerts(config: str, region: str | None, timeout: float, output: str) ->
     that is known is shown all the same.
     """
     from replicator.config.topology import load
-    from tui.commands.views.alerts_view import as_text, as_values
+    from tui.facts.alert import AlertList
     from tui.facts.watch.inventory import whole_inventory
 
     appliance = load(config)
     if region is not None:
         appliance.region(region)
     snapshot = whole_inventory(appliance, timeout).snapshot(timeout)
-    shown = [each for each in snapshot.alerts or () if region in (None, each.region)]
-    problems = snapshot.problems
-    emit(output, as_values(shown, problems), lambda: as_text(shown, problems))
-    return ExitCode.UNREACHABLE if problems else ExitCode.DONE
+    shown = tuple(each for each in snapshot.alerts or () if region in (None, each.region))
+    found = AlertList(alerts=shown, problems=snapshot.problems)
+    emit(output, found, lambda: list_text(found, snapshot.taken_at))
+    return ExitCode.UNREACHABLE if found.problems else ExitCode.DONE
+
+
+def list_text(found: AlertList, now: float) -> str:
+    """Formats alerts as a table, with who acknowledged them and the problems below."""
+    from tui.commands.text import page_text
+    from tui.pages.alerts import alert_notes, alerts_section
+
+    notes = [f"{alert.key}: {note}" for alert in found.alerts for note in alert_notes(alert)]
+    problems = [f"problem: {text}" for text in found.problems]
+    return page_text([alerts_section(found.alerts, now).only(LIST_TITLES)], [*notes, *problems])
 
 
 @alerts.command()
@@ -155,14 +170,16 @@ def reopen(key: str, config: str, region: str, timeout: float, output: str) -> i
 
 def reopened(acknowledging: Acknowledging, key: str, output: str) -> int:
     """Withdraws the acknowledgement of an alert, and prints what was done."""
-    from tui.commands.views.alerts_view import reopened_text, reopened_values
-
     is_withdrawn = acknowledging.withdraw(key)
-    emit(
-        output,
-        reopened_values(acknowledging.region.name, key, is_withdrawn),
-        lambda: reopened_text(key, is_withdrawn),
-    )
+    values = {
+        "schema_version": SCHEMA_VERSION,
+        "region": acknowledging.region.name,
+        "key": key,
+        "reopened": is_withdrawn,
+    }
+    done, nothing = f"open again: {key}", f"nobody had acknowledged or silenced {key}"
+    text = done if is_withdrawn else f"{nothing}: nothing was changed"
+    emit(output, values, lambda: one_line(text))
     return ExitCode.DONE
 
 
@@ -176,16 +193,23 @@ def noted(
     extent: int | None = None,
 ) -> int:
     """Acknowledges an alert, or silences it for a duration, and prints what was done."""
-    from tui.commands.views.alerts_view import acknowledgement_text, acknowledgement_values
+    from tui.commands.text import instant
     from tui.orders.durations import until_ms
 
     now_ms = time.time_ns() // 1_000_000
     given = acknowledging.put(key, reason, now_ms, until_ms(duration, now_ms), extent)
-    emit(
-        output,
-        acknowledgement_values(acknowledging.region.name, given),
-        lambda: acknowledgement_text(given),
-    )
+    until = instant(given.until_ms)
+    values = {
+        "schema_version": SCHEMA_VERSION,
+        "region": acknowledging.region.name,
+        "key": given.key,
+        "who": given.who,
+        "why": given.why,
+        "at": instant(given.at_ms),
+        "until": until,
+    }
+    how_long = "acknowledged until it ends" if until is None else f"silenced until {until}"
+    emit(output, values, lambda: one_line(f"{how_long}: {given.key}"))
     return ExitCode.DONE
 
 

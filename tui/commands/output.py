@@ -1,6 +1,7 @@
 """Output of commands: a table for people, JSON or YAML for programs. Unknown is ? or null."""
 
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from typing import Any
 
 import click
@@ -15,19 +16,30 @@ def emit(output: str, value: Any, text: Callable[[], str]) -> None:
 
     Args:
         output: one of FORMATS.
-        value: plain values for JSON and YAML.
+        value: a fact, or plain values, for JSON and YAML.
         text: makes the text for people; called only for the format table.
     """
     if output == "json":
         import json
 
-        click.echo(json.dumps(value, indent=2))
+        click.echo(json.dumps(plain_values(value), indent=2))
     elif output == "yaml":
         import yaml
 
-        click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
+        click.echo(
+            yaml.safe_dump(plain_values(value), sort_keys=False, allow_unicode=True), nl=False
+        )
     else:
         click.echo(several_lines(text()))
+
+
+def plain_values(value: Any) -> Any:
+    """Returns a fact as plain values by the names of its fields; plain values stay."""
+    if not is_dataclass(value):
+        return value
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(type(value)).dump_python(value, mode="json")
 
 
 def say(*texts: str) -> None:

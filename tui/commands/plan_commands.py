@@ -270,8 +270,8 @@ def confirm_plan(plan: Plan, confirmation: str | None, *, is_terminal: bool) -> 
 
     Without --confirm the operator is prompted, if stdin is a terminal.
     """
+    from tui.commands.text import joined
     from tui.commands.views.plan_view import way
-    from tui.commands.views.table import joined
     from tui.facts.counted import counted
 
     if confirmation is None:

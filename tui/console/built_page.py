@@ -251,6 +251,7 @@ def _comparable(value: Sort) -> tuple[bool, float, str]:
 
 def next_sort(columns: Sequence[Column], titles: tuple[str, ...]) -> tuple[str, ...]:
     """Returns the sort by the column after the one sorted by; numbers begin with the largest."""
+    columns = [column for column in columns if not column.is_printed_only]
     names = [column.title for column in columns]
     first = titles[0].removeprefix("-") if titles else ""
     at = (names.index(first) + 1) % len(names) if first in names else 0

@@ -41,6 +41,7 @@ def help_page(
         Row(f"{one.section.name} {column.title}", _cells(column.title, one.section.name, column))
         for one in (page.sections if page is not None else ())
         for column in one.section.columns
+        if not column.is_printed_only
     ]
     columns += [
         Row(f"basics {word}", (Cell(word, "bold"), Cell("values", "dim"), Cell(text)))

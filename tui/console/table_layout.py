@@ -26,7 +26,11 @@ def fitting(
     view can be moved along.
     """
     fixed = [at for at, column in enumerate(columns) if column.priority == 0]
-    others = [at for at, column in enumerate(columns) if column.priority != 0]
+    others = [
+        at
+        for at, column in enumerate(columns)
+        if column.priority != 0 and not column.is_printed_only
+    ]
     others = others[min(shift, max(0, len(others) - 1)) :]
     wanted = [at for at in others if is_wide or not columns[at].is_wide]
     extra = [at for at in others if at not in wanted]

@@ -91,3 +91,16 @@ class Alert(AlertSubject):
     who: str | None = None
     why: str | None = None
     until_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertList:
+    """Alerts, worst first.
+
+    Args:
+        problems: of servers that could not be asked; their alerts are not known.
+    """
+
+    alerts: tuple[Alert, ...]
+    problems: tuple[str, ...] = ()
+    schema_version: int = 2

@@ -32,6 +32,7 @@ COLUMNS = (
     Column("WHO", 14, "acknowledged or silenced it", priority=5),
     Column("KIND", 9, "what found it", priority=6),
     Column("REGION", 7, "its Redis keeps the acknowledgement", priority=7),
+    Column("KEY", 20, "names the alert in commands", priority=8, is_printed_only=True),
 )
 STATE_TEXTS = {AlertState.ACKNOWLEDGED: "acked"}
 LEVEL_TONES = {Level.PAGE: "bad", Level.WARN: "warn"}
@@ -55,16 +56,7 @@ class AlertsPage:
 
     def sections(self, snapshot: Snapshot, now: float) -> Sequence[Section]:
         """Returns the table of alerts."""
-        empty = "no alert" if snapshot.alerts is not None else "alerts are not known yet"
-        return (
-            Section(
-                "alerts",
-                COLUMNS,
-                [alert_row(each, now) for each in snapshot.alerts or ()],
-                empty=empty,
-                sort=("STATE", "LEVEL", "-FOR"),
-            ),
-        )
+        return (alerts_section(snapshot.alerts, now),)
 
     def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
         """Returns the page of the alert."""
@@ -84,6 +76,17 @@ class AlertsPage:
         return NO_FOCUS
 
 
+def alerts_section(alerts: Sequence[Alert] | None, now: float) -> Section:
+    """Returns the table of alerts; of None it says that they are not known yet."""
+    return Section(
+        "alerts",
+        COLUMNS,
+        [alert_row(each, now) for each in alerts or ()],
+        empty="no alert" if alerts is not None else "alerts are not known yet",
+        sort=("STATE", "LEVEL", "-FOR"),
+    )
+
+
 def alert_row(alert: Alert, now: float) -> Row:
     """Returns the row of an alert."""
     begin_ms = alert.since_ms if alert.ended_ms is None else alert.ended_ms
@@ -94,13 +97,19 @@ def alert_row(alert: Alert, now: float) -> Row:
         key=alert.key,
         cells=(
             Cell(level.value, LEVEL_TONES[level] if is_open else "dim", LEVELS[level]),
-            Cell(STATE_TEXTS.get(state, state.value), "" if is_open else "dim", STATES[state]),
+            Cell(
+                STATE_TEXTS.get(state, state.value),
+                "" if is_open else "dim",
+                STATES[state],
+                state.value,
+            ),
             text_cell(alert.text, "" if is_open else "dim"),
             Cell(age_text(age), sort=age),
             text_cell(" ".join(alert.about)),
             text_cell(alert.who or "-"),
             text_cell(alert.kind),
             text_cell(alert.region),
+            text_cell(alert.key),
         ),
         is_fault=is_open,
         why=alert.text,

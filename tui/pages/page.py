@@ -1,12 +1,13 @@
-"""Page of the console: sections of rows, made of a snapshot by pure functions.
+"""Page: sections of rows, made of a snapshot by pure functions.
 
-A page knows nothing of Textual: it is shown, exported, copied and tested as a value.
+A page knows nothing of Textual: it is shown by the console, printed by a command, exported, copied
+and tested as a value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class Column:
         grows: takes the room that is left.
         unit: size of the title's unit in that of the sorted values: 1e6 where they are bytes and
             the title says MB.
+        is_printed_only: in the text of commands and in exports, never on the screen, which has it
+            elsewhere.
     """
 
     title: str
@@ -38,6 +41,7 @@ class Column:
     is_wide: bool = False
     grows: bool = False
     unit: float = 1.0
+    is_printed_only: bool = False
 
 
 Sort = float | str | None
@@ -53,11 +57,14 @@ class Cell:
             not.
         sort: None sorts as unknown: worst, before all others. Texts and numbers do not mix in one
             column.
+        full: text where there is room for all of it, such as 47103 where `text` is 47.1k; "": the
+            text itself.
     """
 
     text: str
     tone: str = ""
     sort: Sort = None
+    full: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,16 @@ class Section:
     empty: str = "nothing here"
     sort: tuple[str, ...] = ()
     rows_max: int | None = None
+
+    def only(self, titles: Sequence[str]) -> Section:
+        """Returns the section with the columns of these titles, in their order."""
+        places = {column.title: at for at, column in enumerate(self.columns)}
+        chosen = [places[title] for title in titles]
+        return replace(
+            self,
+            columns=tuple(self.columns[at] for at in chosen),
+            rows=[replace(row, cells=tuple(row.cells[at] for at in chosen)) for row in self.rows],
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,11 @@ import pytest
 
 from replicator.notices.acknowledgement import Acknowledgement
 from tests.tui.commands.test_replicate import config
-from tui.commands.alerts import noted, reopened
+from tests.tui.console.snapshots import NOW, alerts
+from tui.commands.alerts import list_text, noted, reopened
 from tui.commands.exit_codes import ExitCode
+from tui.commands.output import plain_values
+from tui.facts.alert import AlertList
 from tui.program import run
 
 __all__ = ["config"]  # fixture
@@ -65,6 +68,28 @@ def test_servers_that_refuse_are_alerts_themselves(config, capsys):
     assert shown["problems"]
 
 
+def test_a_table_of_alerts(assert_snapshot):
+    found = AlertList(alerts=alerts(), problems=("west Redis: no answer",))
+    assert_snapshot(list_text(found, NOW), "alerts")
+
+
+def test_no_alert_is_said():
+    assert list_text(AlertList(alerts=()), NOW) == "no alert"
+
+
+def test_programs_read_alerts_as_in_status():
+    values = plain_values(AlertList(alerts=alerts(), problems=("p",)))
+    assert (values["schema_version"], values["problems"]) == (2, ["p"])
+    first, *_, last = values["alerts"]
+    assert (first["level"], first["state"]) == ("PAGE", "open")
+    assert (first["since_ms"], first["until_ms"]) == (1795269670000, None)
+    assert (last["state"], last["who"], last["command"][0]) == (
+        "acknowledged",
+        "alice@ops",
+        "audit",
+    )
+
+
 class Noting:
     """Acknowledging that notes what it is given; no server is asked."""
 
@@ -91,3 +116,20 @@ def test_what_was_recorded_is_shown(capsys):
     assert reopened(noting, KEY, "json") == ExitCode.DONE
     assert json.loads(capsys.readouterr().out)["reopened"] is True
     assert noting.given == [(KEY, "looking", None, 2), (KEY, "looking", 90_000, None), KEY]
+
+
+def test_an_acknowledgement_and_a_silence_say_how_long_they_hold(capsys):
+    noted(Noting(), KEY, "looking", "json")
+    assert json.loads(capsys.readouterr().out)["until"] is None
+    noted(Noting(), KEY, "looking", "json", duration="90s")
+    given = json.loads(capsys.readouterr().out)
+    assert given["until"] > given["at"]
+    noted(Noting(), KEY, "looking", "table", duration="90s")
+    assert capsys.readouterr().out.startswith("silenced until 20")
+
+
+def test_what_was_not_acknowledged_is_not_reopened(capsys):
+    nobody = Noting()
+    nobody.withdraw = lambda key: False
+    assert reopened(nobody, KEY, "table") == ExitCode.DONE
+    assert "nothing was changed" in capsys.readouterr().out

@@ -9,7 +9,7 @@ from replicator.audit.audit import AuditRequest, AuditResult
 from replicator.audit.partition_audit import Depth
 from replicator.audit.verdict import Row
 from replicator.audit.window import iso
-from tui.commands.views.table import joined, table
+from tui.commands.text import joined, table
 
 SCHEMA_VERSION = 1
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from replicator.orders.round_status import RoundStatus
+from tui.commands.text import NONE, decimals, instant, joined, table
 from tui.commands.views.order_view import SCHEMA_VERSION, order_values, orders_text
-from tui.commands.views.table import NONE, decimals, instant, joined, table
 from tui.facts.balance_status import BalanceStatus, CarrierStatus, StreamStatus, is_acting
 
 CARRIERS_SHOWN_MAX = 40

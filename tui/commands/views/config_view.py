@@ -8,7 +8,7 @@ from typing import Any
 
 from replicator.config.mistakes import ConfigMistakes
 from replicator.config.topology import Appliance
-from tui.commands.views.table import table
+from tui.commands.text import table
 from tui.facts.connections import Connection
 
 

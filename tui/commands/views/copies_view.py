@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from tui.commands.views.table import table
+from tui.commands.text import table
 from tui.facts.copies import RegionCopy
 
 

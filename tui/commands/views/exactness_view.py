@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from tui.commands.views.table import joined, table
+from tui.commands.text import joined, table
 from tui.facts.exactness import Exactness
 
 HEADS = ("VERDICT", "KIND", "WHERE", "DIAGNOSIS", "REPAIR")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tui.commands.views.table import NONE
+from tui.commands.text import NONE
 from tui.facts.feed_status import FeedPartitionView
 from tui.facts.totals import largest
 

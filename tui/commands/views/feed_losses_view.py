@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tui.commands.views.table import table
+from tui.commands.text import table
 from tui.facts.feed_losses import FeedLosses
 
 PARKED_HEADS = ("CLUSTER", "TOPIC", "PARTITION", "LOADED TO", "REASON")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tui.commands.views.table import instant, table
+from tui.commands.text import instant, table
 from tui.facts.feed_objects import DroppedObjects, Forgetting
 
 HEADS = (

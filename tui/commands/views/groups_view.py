@@ -8,7 +8,7 @@ from typing import Any
 from replicator.groups.membership.group_types import unmovable, unmovable_text
 from replicator.groups.membership.out_of_place import OutOfPlace, out_of_place
 from replicator.groups.membership.primary_region import PrimaryRegion
-from tui.commands.views.table import NONE, joined, table
+from tui.commands.text import NONE, joined, table
 from tui.facts.group_locations import GroupLocations, PrimaryChange, PrimaryChanges
 from tui.facts.moments import UNKNOWN, iso_text
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tui.commands.text import NONE, joined, table
 from tui.commands.views.balance_view import stream_label
 from tui.commands.views.order_view import SCHEMA_VERSION
-from tui.commands.views.table import NONE, joined, table
 from tui.facts.balance_status import is_acting
 from tui.facts.manual_placement_result import ManualPlacement, Result
 from tui.facts.streams import route_name

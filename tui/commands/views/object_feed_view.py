@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from tui.commands.text import NONE, table
 from tui.commands.views.feed_cells import ages, counts, custody, mib
-from tui.commands.views.table import NONE, table
 from tui.facts.feed_status import FeedPartitionView, FeedView
 from tui.facts.totals import largest, total
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from aggregator.objects.forgotten import Log
-from tui.commands.views.table import joined, table
+from tui.commands.text import joined, table
 from tui.facts.feed_objects import ObjectListing
 
 HEADS = ("CLUSTER", "TOPIC", "PARTITION", "BEGIN", "END", "RECORDS", "LEFT OUT", "MIB", "KEY")

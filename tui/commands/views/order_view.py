@@ -15,7 +15,7 @@ from replicator.orders.order_records import (
     Pin,
     Stream,
 )
-from tui.commands.views.table import NONE, instant, table
+from tui.commands.text import NONE, instant, table
 from tui.facts.order_words import order_text
 from tui.facts.streams import route_name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tui.commands.views.table import instant, joined, table
+from tui.commands.text import instant, joined, table
 from tui.facts.taken_objects import Overwrites, TakenObject
 
 HEADS = ("KEY", "CONTENT", "BYTES", "CHECKSUM", "ETAG", "WRITTEN")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tui.commands.views.table import instant, table
+from tui.commands.text import instant, table
 from tui.facts.feed_scope import PendingBlock
 
 HEADS = ("CLUSTER", "TOPIC", "PARTITION", "TABLE", "BEGIN", "END", "RECORDS", "SEALED")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from replicator.groups.planning.plan import BrokenPlan, Plan, UnknownPlan
+from tui.commands.text import table
 from tui.commands.views.plan_view import validity, verb, way
-from tui.commands.views.table import table
 
 HEADS = ("PLAN", "WHAT", "GROUPS", "AGE S", "STATE", "REASON")
 SavedPlans = Sequence[tuple[str, Plan | BrokenPlan | UnknownPlan]]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from replicator.groups.planning.checks import named
-from tui.commands.views.table import NONE, joined, table
+from tui.commands.text import NONE, joined, table
 from tui.facts.counted import counted
 from tui.facts.moments import utc_text
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from replicator.mirror.offset_map.read_back import ReadBack
-from tui.commands.views.table import table
+from tui.commands.text import table
 
 HEADS = ("ROUTE", "PARTITIONS", "RUNS", "RECORDS", "COMPLETE")
 

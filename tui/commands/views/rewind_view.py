@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from replicator.mirror.repair.rewind import Rewound
-from tui.commands.views.table import table
+from tui.commands.text import table
 
 SCHEMA_VERSION = 1
 HEADS = ("TOPIC", "PARTITION", "WAS AT", "GOES ON AT", "OFFSETS AGAIN")

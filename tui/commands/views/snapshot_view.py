@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from replicator.notices.condition import Kind
+from tui.commands.text import joined, table
 from tui.commands.views.condition_view import condition_line
-from tui.commands.views.table import joined, table
 from tui.facts.route_view import RouteView, custody_counts
 from tui.facts.snapshot import Snapshot
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tui.commands.text import NONE, instant, table
 from tui.commands.views.order_view import SCHEMA_VERSION
-from tui.commands.views.table import NONE, instant, table
 from tui.facts.streams import StreamSummary, limits_of
 
 TOPICS_SHOWN_MAX = 3

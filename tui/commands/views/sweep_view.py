@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aggregator.s3.upload_sweep import Fate, JudgedUpload
-from tui.commands.views.table import instant, table
+from tui.commands.text import instant, table
 from tui.facts.counted import counted
 from tui.facts.swept_uploads import Sweep
 

@@ -14,7 +14,7 @@ from aggregator.verifier.finding import Weight
 from aggregator.verifier.object_check import ObjectCount
 from aggregator.verifier.row_check import RowCount
 from replicator.audit.window import iso
-from tui.commands.views.table import instant, joined, table
+from tui.commands.text import instant, joined, table
 
 SCHEMA_VERSION = 1
 ROW_HEADS = (

@@ -1,6 +1,6 @@
 """Tables line up in one row a line, and unknown is ?."""
 
-from tui.commands.views.table import instant, joined, table
+from tui.commands.text import instant, joined, table
 
 HOSTILE = "a\r\nb\x1b[2J\x9bc\u202ed\u2028e"
 SHOWN = "a\\r\\nb\\x1b[2J\\x9bc\\u202ed\\u2028e"

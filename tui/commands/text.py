@@ -1,0 +1,98 @@
+"""Text of commands: pages as tables and lines, and the cells that several commands share.
+
+A table has one row on each line, however wide it becomes, and no colors: it can be piped through
+grep. Unprintable characters in texts from Kafka are escaped.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from replicator.runtime.plain_text import one_line
+from tui.facts.moments import UNKNOWN, iso_zulu_text
+
+if TYPE_CHECKING:
+    from tui.pages.page import Column, Row, Section
+
+NONE = "-"
+"""Cell for a value that does not exist; an unknown value is ?."""
+
+
+def page_text(sections: Iterable[Section], remarks: Iterable[str] = ()) -> str:
+    """Formats sections of a page, one below the other, with remarks below them.
+
+    A section without rows is the line that says why there are none.
+    """
+    parts = [section_text(each) for each in sections]
+    if lines := joined(remarks):
+        parts.append(lines)
+    return "\n\n".join(part for part in parts if part)
+
+
+def section_text(section: Section) -> str:
+    """Formats a section as a table, with its heading above it; numbers with all their digits."""
+    lines = [section.heading] if section.heading else []
+    if section.rows:
+        lines.append(_aligned(section.columns, section.rows))
+    elif section.empty:
+        lines.append(one_line(section.empty))
+    return "\n".join(lines)
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Formats a table: columns as wide as their widest cell, numbers to the right, None as ?."""
+    body = list(rows)
+    numbers = [any(isinstance(row[at], int | float) for row in body) for at, _ in enumerate(heads)]
+    return _grid(heads, numbers, [[_cell(cell) for cell in row] for row in body])
+
+
+def joined(lines: Iterable[str]) -> str:
+    """Joins lines with newlines, and escapes the unprintable characters of each."""
+    return "\n".join(map(one_line, lines))
+
+
+def decimals(number: float | None, digits: int = 3) -> str | None:
+    """Formats a number with that many digits after the point; None stays None."""
+    return None if number is None else f"{number:.{digits}f}"
+
+
+def instant(at_ms: int | None) -> str | None:
+    """Formats a Unix time as 2026-11-22T03:00:00Z; None stays None."""
+    if at_ms is None:
+        return None
+    text = iso_zulu_text(at_ms)
+    return f"{at_ms} ms" if text == UNKNOWN else text
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "?"
+    return f"{value:.1f}" if isinstance(value, float) else one_line(str(value))
+
+
+def _aligned(columns: Sequence[Column], rows: Iterable[Row]) -> str:
+    return _grid(
+        [column.title for column in columns],
+        [column.is_right for column in columns],
+        [[one_line(cell.full or cell.text) for cell in row.cells] for row in rows],
+    )
+
+
+def _grid(heads: Sequence[str], is_right: Sequence[bool], rows: Iterable[Sequence[str]]) -> str:
+    # Imported here, because every start of the program would pay for it.
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for head, right in zip(heads, is_right, strict=True):
+        found.add_column(Text(head), justify="right" if right else "left", no_wrap=True)
+    for row in rows:
+        found.add_row(*map(Text, row))
+    text = io.StringIO()
+    # A console assumes the width of the terminal, or 80 columns, and would cut the rows.
+    Console(file=text, width=sys.maxsize, color_system=None).print(found)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
