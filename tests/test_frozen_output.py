@@ -1,0 +1,299 @@
+"""Output of each command that shows a value: its text and its JSON are those of the stored files.
+
+A case names the functions that a command calls, and the values to call them with. To rewrite the
+files after an intended change, run this once with REWRITE_SNAPSHOTS=1, and read the difference.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from replicator.audit.audit import AuditResult
+from replicator.audit.partition_audit import Depth
+from replicator.audit.verdict import by_topic
+from replicator.groups.planning.plan import encode
+from tests.tui.output import balancing, groups, loading, replication
+from tests.tui.output.odd import ODD
+from tui.cli.output import emit, say
+from tui.cli.views import (
+    alerts_view,
+    audit_view,
+    balance_view,
+    config_view,
+    copies_view,
+    exactness_view,
+    feed_check_view,
+    feed_losses_view,
+    feed_view,
+    forgetting_view,
+    groups_view,
+    loss_view,
+    manual_placement_view,
+    objects_view,
+    order_view,
+    outcome_view,
+    overwrites_view,
+    partition_needs_view,
+    pending_blocks_view,
+    plan_list_view,
+    plan_view,
+    preview_view,
+    rebuild_view,
+    restore_view,
+    rewind_view,
+    snapshot_view,
+    stream_view,
+    sweep_view,
+    verify_view,
+)
+from tui.state import snapshot_json
+from tui.state.loss_report import LossReport
+from tui.state.snapshot import Snapshot
+
+FROZEN = Path(__file__).parent / "tui" / "output" / "frozen"
+REWRITE = "REWRITE_SNAPSHOTS"
+
+
+class Output(NamedTuple):
+    """Functions of a command's output, each called with `of`.
+
+    Args:
+        text: None where only lines on stderr are frozen.
+        values: None for a variant that changes the text alone.
+        remarks: lines on stderr; None for a command that says none about its value.
+    """
+
+    of: tuple[Any, ...]
+    text: Callable[..., str] | None
+    values: Callable[..., Any] | None = None
+    remarks: Callable[..., Iterable[str]] | None = None
+
+    def show(self, suffix: str) -> None:
+        """Prints the output that a file with this suffix holds, as the command does."""
+        if suffix == "err" and self.remarks:
+            say(*self.remarks(*self.of))
+        elif suffix == "json" and self.values:
+            emit("json", self.values(*self.of), str)
+        elif suffix == "txt" and self.text:
+            text = self.text
+            emit("table", None, lambda: text(*self.of))
+
+    def suffixes(self) -> list[str]:
+        """Returns the suffixes of its files."""
+        found = {"txt": self.text, "json": self.values, "err": self.remarks}
+        return [suffix for suffix, function in found.items() if function]
+
+
+def after_first(text: Callable[..., str]) -> Callable[..., str]:
+    """Returns a function that leaves out the first value, which the JSON alone has."""
+    return lambda _, *of: text(*of)
+
+
+def variants(name: str, found: dict[str, Any], *functions: Callable[..., Any]) -> dict[str, Output]:
+    """Returns a case for each value, named by the command and the key."""
+    return {f"{name}{key}": Output((value,), *functions) for key, value in found.items()}
+
+
+def routes() -> dict[str, Output]:
+    status = replication.status()
+    whole = replication.appliance("flights", "delays")
+    count, read = replication.audit(), replication.audit(Depth.BYTES)
+    audited = replication.AUDITED
+    audit = audit_view.as_text, audit_view.as_values, lambda _, found, rows: found.problems
+    config = after_first(config_view.as_text), config_view.as_values
+    mistakes = replication.MISTAKES
+    rewind = replication.REWOUND
+    given = "east", replication.ACKNOWLEDGED
+    acknowledge = (
+        after_first(alerts_view.acknowledgement_text),
+        alerts_view.acknowledgement_values,
+    )
+    reopen = after_first(alerts_view.reopened_text), alerts_view.reopened_values
+    alerts = alerts_view.as_text, alerts_view.as_values
+    loss = loss_view.as_text, loss_view.as_values
+    return {
+        "status": Output((status,), snapshot_view.as_text, snapshot_json.as_values),
+        "status_partitions": Output((status,), partial(snapshot_view.as_text, by_partition=True)),
+        "status_empty": Output(
+            (Snapshot(taken_at=0.0),), snapshot_view.as_text, snapshot_json.as_values
+        ),
+        "alerts_list": Output((replication.ALERTS, replication.PROBLEMS), *alerts),
+        "alerts_list_none": Output(((), ()), *alerts),
+        "alerts_acknowledge": Output(given, *acknowledge),
+        "alerts_silence": Output(("east", replication.SILENT), *acknowledge),
+        "alerts_reopen": Output(("east", ODD, True), *reopen),
+        "alerts_reopen_nothing": Output(("east", "copies/east", False), *reopen),
+        "audit": Output((count, audited, by_topic(audited.rows)), *audit),
+        "audit_partitions": Output((count, audited, audited.rows), *audit),
+        "audit_bytes": Output((read, audited, audited.rows), *audit),
+        "audit_nothing": Output((count, AuditResult(()), []), *audit),
+        "offsets_show": Output((replication.COPIES,), copies_view.as_text, copies_view.as_values),
+        "offsets_rebuild": Output(
+            (replication.READ_BACK,), rebuild_view.as_text, rebuild_view.as_values
+        ),
+        "accept-loss_parked": Output((replication.PARKED,), *loss),
+        "accept-loss": Output((replication.ACCEPTED,), *loss),
+        "accept-loss_none": Output((LossReport(),), *loss),
+        "stream_rewind-topic": Output(
+            (rewind,),
+            partial(rewind_view.as_text, is_done=True),
+            partial(rewind_view.as_values, is_done=True),
+        ),
+        "stream_rewind-topic_dry": Output(
+            (rewind,),
+            partial(rewind_view.as_text, is_done=False),
+            partial(rewind_view.as_values, is_done=False),
+        ),
+        "config_check": Output(("a.toml", whole), *config),
+        "config_check_connect": Output(
+            ("a.toml", replication.appliance(), replication.SOUND), *config
+        ),
+        "config_check_away": Output(("a.toml", whole, replication.AWAY), *config),
+        "config_check_mistakes": Output((mistakes,), str, config_view.mistakes_values),
+    }
+
+
+def balance() -> dict[str, Output]:
+    shown = {"": balancing.balance()} | {f"_{k}": v for k, v in balancing.balances().items()}
+    show = balance_view.as_text, balance_view.as_values, balance_view.remarks
+    many = balancing.many_carriers()
+    few, all_needs = balancing.needs(), balancing.needs(found=balancing.MANY_NEEDS)
+    need = partition_needs_view.as_text, partition_needs_view.as_values, lambda it: it.remarks()
+    changes = (
+        after_first(partial(order_view.changes_text, nothing="nothing was changed")),
+        order_view.changes_values,
+    )
+    streams = after_first(stream_view.as_text), stream_view.as_values
+    return {
+        **variants("balance_show", shown, *show),
+        "balance_show_many": Output((many,), *show),
+        "balance_show_carriers": Output((many,), partial(balance_view.as_text, all_carriers=True)),
+        "balance_partitions": Output((few,), *need),
+        "balance_partitions_topic": Output((balancing.needs(ODD),), *need),
+        "balance_partitions_many": Output((all_needs,), *need),
+        "balance_partitions_all": Output(
+            (all_needs,), partial(partition_needs_view.as_text, all_partitions=True)
+        ),
+        **variants("balance_plan", balancing.PLANS, preview_view.as_text, preview_view.as_values),
+        "balance_plan_moves": Output(
+            (balancing.PLANS["_many"],), partial(preview_view.as_text, all_moves=True)
+        ),
+        **variants(
+            "balance_apply",
+            balancing.PLACEMENTS,
+            lambda it: manual_placement_view.as_text(it, " --config a.toml"),
+            manual_placement_view.as_values,
+        ),
+        "orders": Output(
+            ("east", balancing.ORDERS, (balancing.HOLD, *balancing.STREAMS)), *changes
+        ),
+        "orders_of_feeds": Output(("east", balancing.FEED_ORDERS, ()), *changes),
+        "orders_unchanged": Output(("east", (), ()), *changes),
+        "stream_list": Output(("east", balancing.streams()), *streams),
+        "stream_list_unknown": Output(("east", balancing.streams(is_known=False)), *streams),
+    }
+
+
+def moves() -> dict[str, Output]:
+    show = partial(
+        plan_view.plan_text, now_ms=groups.NOW_MS, by_partition=False, config=" --config a.toml"
+    )
+    parts = partial(plan_view.plan_text, now_ms=groups.NOW_MS, by_partition=True)
+    unsaved = partial(parts, is_saved=False)
+    listed = plan_list_view.as_text, plan_list_view.as_values
+    location = groups_view.as_text, groups_view.as_values
+    out = outcome_view.outcome_text
+    return {
+        "groups_show": Output((groups.LOCATIONS,), *location),
+        "groups_show_unknown": Output((groups.UNKNOWN,), *location),
+        "groups_show_none": Output((groups.LOCATIONS.only([]),), *location),
+        "groups_set-primary": Output(
+            (groups.CHANGES,), groups_view.changes_text, groups_view.changes_values
+        ),
+        "groups_set-primary_unknown": Output((groups.UNKNOWN,), None, None, groups_view.remarks),
+        **variants("failover_show", groups.PLANS, show, lambda plan: json.loads(encode(plan))),
+        "failover_show_partitions": Output((groups.PLANS["_switchover"],), parts),
+        "failover_show_unsaved": Output((groups.PLAN,), unsaved),
+        "failover_list": Output((groups.SAVED, groups.NOW_MS), *listed),
+        "failover_list_none": Output(((), groups.NOW_MS), *listed),
+        **variants(
+            "failover_apply",
+            groups.OUTCOMES,
+            partial(out, by_partition=False),
+            lambda outcome: outcome.as_values(),
+            outcome_view.advice,
+        ),
+        "failover_apply_partitions": Output(
+            (groups.OUTCOMES["_long"],), partial(out, by_partition=True)
+        ),
+    }
+
+
+def feeds() -> dict[str, Output]:
+    status = loading.feeds()
+    check = feed_check_view.as_text, feed_check_view.as_values
+    objects = objects_view.as_text, objects_view.as_values
+    losses = feed_losses_view.as_text, feed_losses_view.as_values
+    blocks = pending_blocks_view.blocks_text, pending_blocks_view.blocks_values
+    taken = overwrites_view.as_text, overwrites_view.as_values
+    sound = type(loading.FOUND)("east", (), ())
+    return {
+        "aggregate_status": Output((status,), feed_view.as_text, feed_view.as_values),
+        "aggregate_status_partitions": Output(
+            (status,), partial(feed_view.as_text, by_partition=True)
+        ),
+        "aggregate_check": Output((loading.CHECK,), *check),
+        "aggregate_check_ok": Output((loading.SOUND_CHECK,), *check),
+        **variants("aggregate_objects", loading.LISTINGS, *objects),
+        **variants("aggregate_accept-loss", loading.LOSSES, *losses),
+        **variants("aggregate_overwrite", loading.OVERWRITES, *taken),
+        **variants("aggregate_sweep", loading.SWEEPS, sweep_view.as_text, sweep_view.as_values),
+        **variants(
+            "aggregate_forget",
+            loading.FORGETTINGS,
+            forgetting_view.as_text,
+            forgetting_view.as_values,
+        ),
+        "aggregate_skip-replay": Output((loading.BLOCKS,), *blocks),
+        "aggregate_skip-replay_none": Output(((),), *blocks),
+        **variants("restore", loading.RESTORES, restore_view.as_text, restore_view.as_values),
+        **variants("verify_check", loading.CHECKS, verify_view.as_text, verify_view.as_values),
+        "doctor_exactness": Output(
+            (loading.FOUND,), exactness_view.as_text, exactness_view.as_values
+        ),
+        "doctor_exactness_ok": Output((sound,), exactness_view.as_text, exactness_view.as_values),
+    }
+
+
+CASES = {**routes(), **balance(), **moves(), **feeds()}
+
+
+FILES = [(name, suffix) for name, found in CASES.items() for suffix in found.suffixes()]
+
+
+@pytest.mark.parametrize(("name", "suffix"), FILES)
+def test_a_command_prints_what_it_printed_before(name, suffix, capsys):
+    CASES[name].show(suffix)
+    printed, path = "".join(capsys.readouterr()), FROZEN / f"{name}.{suffix}"
+    if os.environ.get(REWRITE):
+        path.write_text(printed)
+    assert path.exists(), f"{path} is missing; to write it: {REWRITE}=1 pytest {__file__}"
+    stored = path.read_text()
+    if printed != stored:
+        both = stored.splitlines(), printed.splitlines()
+        changes = difflib.unified_diff(*both, str(path), "printed", lineterm="")
+        pytest.fail("\n".join(changes) or f"{path}: line breaks differ", pytrace=False)
+
+
+def test_each_stored_file_is_of_a_case():
+    assert {path.name for path in FROZEN.iterdir()} == {
+        f"{name}.{suffix}" for name, suffix in FILES
+    }
