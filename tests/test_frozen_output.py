@@ -20,11 +20,12 @@ from replicator.audit.audit import AuditResult
 from replicator.audit.partition_audit import Depth
 from replicator.audit.verdict import by_topic
 from replicator.groups.planning.plan import encode
+from tests.tui.console.values.times import NOW
 from tests.tui.output import balancing, groups, loading, replication
 from tests.tui.output.odd import ODD
-from tui.cli.output import emit, say
-from tui.cli.views import (
-    alerts_view,
+from tui.commands.alerts import list_text
+from tui.commands.output import emit, plain_values, say
+from tui.commands.views import (
     audit_view,
     balance_view,
     config_view,
@@ -54,9 +55,10 @@ from tui.cli.views import (
     sweep_view,
     verify_view,
 )
-from tui.state import snapshot_json
-from tui.state.loss_report import LossReport
-from tui.state.snapshot import Snapshot
+from tui.facts import snapshot_json
+from tui.facts.alert import AlertList
+from tui.facts.loss_report import LossReport
+from tui.facts.snapshot import Snapshot
 
 FROZEN = Path(__file__).parent / "tui" / "output" / "frozen"
 REWRITE = "REWRITE_SNAPSHOTS"
@@ -111,13 +113,8 @@ def routes() -> dict[str, Output]:
     config = after_first(config_view.as_text), config_view.as_values
     mistakes = replication.MISTAKES
     rewind = replication.REWOUND
-    given = "east", replication.ACKNOWLEDGED
-    acknowledge = (
-        after_first(alerts_view.acknowledgement_text),
-        alerts_view.acknowledgement_values,
-    )
-    reopen = after_first(alerts_view.reopened_text), alerts_view.reopened_values
-    alerts = alerts_view.as_text, alerts_view.as_values
+    listed = AlertList(alerts=replication.ALERTS, problems=replication.PROBLEMS)
+    alerts = partial(list_text, now=NOW), plain_values
     loss = loss_view.as_text, loss_view.as_values
     return {
         "status": Output((status,), snapshot_view.as_text, snapshot_json.as_values),
@@ -125,12 +122,8 @@ def routes() -> dict[str, Output]:
         "status_empty": Output(
             (Snapshot(taken_at=0.0),), snapshot_view.as_text, snapshot_json.as_values
         ),
-        "alerts_list": Output((replication.ALERTS, replication.PROBLEMS), *alerts),
-        "alerts_list_none": Output(((), ()), *alerts),
-        "alerts_acknowledge": Output(given, *acknowledge),
-        "alerts_silence": Output(("east", replication.SILENT), *acknowledge),
-        "alerts_reopen": Output(("east", ODD, True), *reopen),
-        "alerts_reopen_nothing": Output(("east", "copies/east", False), *reopen),
+        "alerts_list": Output((listed,), *alerts),
+        "alerts_list_none": Output((AlertList(alerts=()),), *alerts),
         "audit": Output((count, audited, by_topic(audited.rows)), *audit),
         "audit_partitions": Output((count, audited, audited.rows), *audit),
         "audit_bytes": Output((read, audited, audited.rows), *audit),

@@ -37,11 +37,11 @@ from tests.tui.balance_records import (
     stream,
 )
 from tests.tui.output.odd import ODD
-from tui.cli.views.partition_needs_view import Needs
-from tui.cli.views.preview_view import Planned
-from tui.state.balance_status import BalanceStatus
-from tui.state.manual_placement_result import ManualPlacement
-from tui.state.streams import StreamSummary, stream_summaries
+from tui.commands.views.partition_needs_view import Needs
+from tui.commands.views.preview_view import Planned
+from tui.facts.balance_status import BalanceStatus
+from tui.facts.manual_placement_result import ManualPlacement
+from tui.facts.streams import StreamSummary, stream_summaries
 
 OWN = Route("east", "east")
 PIN = Pin(**FIELDS, topic="orders", partition=1, carrier=1, why="near", until_ms=NOW_MS + 60_000)

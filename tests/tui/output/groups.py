@@ -19,7 +19,7 @@ from replicator.groups.planning.plan import (
 )
 from tests.replicator.groups.planning.empty_plan import EMPTY
 from tests.tui.output.odd import ODD
-from tui.state.group_locations import GroupLocations, PrimaryChange, PrimaryChanges
+from tui.facts.group_locations import GroupLocations, PrimaryChange, PrimaryChanges
 
 WEST = decided(None, "orders", "west", at_ms=0, who="ann@ops", why="near the bank")
 FREE = decided(WEST, "free", None, at_ms=60_000, who="bob@ops", why="both", plan_id="p1")

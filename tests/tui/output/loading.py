@@ -32,9 +32,7 @@ from replicator.orders.order_records import Freeze
 from tests.aggregator.objects.test_told_object import TOLD
 from tests.aggregator.restore.test_restore_job import REQUEST
 from tests.aggregator.restore.told import told
-from tests.tui.actions.test_feed_loss_acceptance import parked
-from tests.tui.output.odd import ODD
-from tests.tui.state.test_feed_status import (
+from tests.tui.facts.test_feed_status import (
     CLUSTER,
     FACTS,
     FIRST,
@@ -44,17 +42,19 @@ from tests.tui.state.test_feed_status import (
     SECOND,
     TABLE,
 )
-from tui.state.exactness import Diagnosis, Verdict
-from tui.state.exactness import Kind as Cause
-from tui.state.exactness_probe import Exactness
-from tui.state.feed_findings import FeedCheck, Finding
-from tui.state.feed_losses import ContinuedPartition, FeedLosses
-from tui.state.feed_objects import DroppedObjects, Forgetting, ObjectListing
-from tui.state.feed_scope import PendingBlock
-from tui.state.feed_status import FeedStatus, feed_status
-from tui.state.restore_result import RestoreResult
-from tui.state.swept_uploads import Sweep
-from tui.state.taken_objects import Overwrites, TakenObject
+from tests.tui.orders.test_feed_loss_acceptance import parked
+from tests.tui.output.odd import ODD
+from tui.facts.exactness import Diagnosis, Verdict
+from tui.facts.exactness import Kind as Cause
+from tui.facts.feed_findings import FeedCheck, Finding
+from tui.facts.feed_losses import ContinuedPartition, FeedLosses
+from tui.facts.feed_objects import DroppedObjects, Forgetting, ObjectListing
+from tui.facts.feed_scope import PendingBlock
+from tui.facts.feed_status import FeedStatus, feed_status
+from tui.facts.restore_result import RestoreResult
+from tui.facts.swept_uploads import Sweep
+from tui.facts.taken_objects import Overwrites, TakenObject
+from tui.facts.watch.exactness_probe import Exactness
 
 THIRD = FeedPartition(CLUSTER, "clicks", 0)
 OLD = replace(INTENT, tables={"flights": TableRange(90, 120, 30, "h", NOW_MS - 40_000)})

@@ -20,24 +20,24 @@ from replicator.mirror.repair.rewind import Rewound
 from replicator.notices.acknowledgement import Acknowledgement
 from replicator.notices.condition import Condition
 from tests.replicator.config.test_feed_contradictions import feed as feed_text
-from tests.tui.console.pages.finding_snapshots import PARKED as PARKED_ALERT
-from tests.tui.console.pages.finding_snapshots import RESOLVED, SILENCED, busy_feed
 from tests.tui.console.values.balancing import balance
 from tests.tui.console.values.findings import alerts, audits, events
 from tests.tui.console.values.groups import group_detail, groups
 from tests.tui.console.values.plans import plan_summary
 from tests.tui.console.values.regions import daemons, region
 from tests.tui.console.values.routes import parked, partition, route, topic, unknown
-from tests.tui.console.values.times import MINUTE_MS, NOW, NOW_MS, REFUSED
+from tests.tui.console.values.times import NOW, NOW_MS, REFUSED
+from tests.tui.facts.test_anomaly import anomaly
 from tests.tui.output.odd import ODD
-from tests.tui.state.test_anomaly import anomaly
-from tui.state.connections import Connection
-from tui.state.copies import RegionCopy
-from tui.state.loss_report import LossReport
-from tui.state.part import Part
-from tui.state.region_view import RegionView
-from tui.state.route_view import RouteView, SilentCarrier
-from tui.state.snapshot import Snapshot
+from tests.tui.pages.finding_snapshots import PARKED as PARKED_ALERT
+from tests.tui.pages.finding_snapshots import RESOLVED, SILENCED, busy_feed
+from tui.facts.connections import Connection
+from tui.facts.copies import RegionCopy
+from tui.facts.loss_report import LossReport
+from tui.facts.part import Part
+from tui.facts.region_view import RegionView
+from tui.facts.route_view import RouteView, SilentCarrier
+from tui.facts.snapshot import Snapshot
 
 NOTES = ("4 partitions, the sources have 2: carried on", ODD)
 
@@ -130,7 +130,6 @@ def status() -> Snapshot:
 
 
 ACKNOWLEDGED = Acknowledgement(key="copies/east", who="ann@ops", why="looking", at_ms=NOW_MS)
-SILENT = replace(ACKNOWLEDGED, key=ODD, until_ms=NOW_MS + MINUTE_MS, extent=3)
 ALERTS = (
     PARKED_ALERT,
     *alerts(),
