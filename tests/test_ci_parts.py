@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ci_parts import END_SECONDS, FILE, PARTS, ends_in_time, main, run_parts
+from tests.ci_parts import END_SECONDS, FILE, PARTS, ends_in_time, in_order, main, run_parts
 
 CHECKOUT = Path(__file__).parents[1]
 
@@ -36,7 +36,7 @@ def test_a_part_begins_only_if_by_its_last_time_it_ends_in_time():
 
 def test_with_time_for_all_parts_all_are_run_in_their_order():
     making = Making({"rest": 1000, "drills": 500})
-    assert run_parts(800, {"rest": 900, "drills": 600}, making, making.clock) == (
+    assert run_parts(PARTS, 800, {"rest": 900, "drills": 600}, making, making.clock) == (
         0,
         {"rest": 1000, "drills": 500},
     )
@@ -47,23 +47,27 @@ def test_what_there_is_no_time_for_is_left_out_by_name_and_a_shorter_part_is_run
     capsys: pytest.CaptureFixture[str],
 ):
     making = Making({"rest": 1000, "drills": 500})
-    run_parts(END_SECONDS - 1100, {"rest": 1200, "drills": 600}, making, making.clock)
+    run_parts(PARTS, END_SECONDS - 1100, {"rest": 1200, "drills": 600}, making, making.clock)
     assert making.made == ["drills"]
-    assert (
-        f"left out: make rest; {END_SECONDS - 1100:.0f} s are gone, it took 1200 s\n"
-        in capsys.readouterr().out
-    )
+    last = capsys.readouterr().out.splitlines()[-1]
+    gone = f"{END_SECONDS - 1100:.0f} s were gone, it took 1200 s"
+    assert last == f"ci: LEFT OUT: make rest: NOT TESTED ({gone})"
+
+
+def test_every_second_commit_begins_with_the_other_part():
+    assert in_order("a0") == in_order("") == PARTS
+    assert in_order("a1") == PARTS[::-1]
 
 
 def test_a_part_that_takes_longer_than_before_leaves_out_the_next_one():
     making = Making({"rest": 2000, "drills": 500})
-    run_parts(END_SECONDS - 2400, {"rest": 1000, "drills": 600}, making, making.clock)
+    run_parts(PARTS, END_SECONDS - 2400, {"rest": 1000, "drills": 600}, making, making.clock)
     assert making.made == ["rest"]
 
 
 def test_a_part_that_fails_fails_the_whole_and_keeps_no_other_from_being_run():
     making = Making({"rest": 1000, "drills": 500}, failing="rest")
-    status, seconds = run_parts(800, {"rest": 900, "drills": 600}, making, making.clock)
+    status, seconds = run_parts(PARTS, 800, {"rest": 900, "drills": 600}, making, making.clock)
     assert making.made == ["rest", "drills"]
     assert (status, seconds) == (1, {"drills": 500})
 
