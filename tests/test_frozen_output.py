@@ -57,7 +57,6 @@ from tui.commands.views import (
 )
 from tui.facts import snapshot_json
 from tui.facts.alert import AlertList
-from tui.facts.loss_report import LossReport
 from tui.facts.snapshot import Snapshot
 
 FROZEN = Path(__file__).parent / "tui" / "output" / "frozen"
@@ -115,7 +114,6 @@ def routes() -> dict[str, Output]:
     rewind = replication.REWOUND
     listed = AlertList(alerts=replication.ALERTS, problems=replication.PROBLEMS)
     alerts = partial(list_text, now=NOW), plain_values
-    loss = loss_view.as_text, loss_view.as_values
     return {
         "status": Output((status,), snapshot_view.as_text, snapshot_json.as_values),
         "status_partitions": Output((status,), partial(snapshot_view.as_text, by_partition=True)),
@@ -132,9 +130,7 @@ def routes() -> dict[str, Output]:
         "offsets_rebuild": Output(
             (replication.READ_BACK,), rebuild_view.as_text, rebuild_view.as_values
         ),
-        "accept-loss_parked": Output((replication.PARKED,), *loss),
-        "accept-loss": Output((replication.ACCEPTED,), *loss),
-        "accept-loss_none": Output((LossReport(),), *loss),
+        **variants("accept-loss", replication.LOSSES, loss_view.as_text, loss_view.as_values),
         "stream_rewind-topic": Output(
             (rewind,),
             partial(rewind_view.as_text, is_done=True),
@@ -237,14 +233,13 @@ def feeds() -> dict[str, Output]:
     losses = feed_losses_view.as_text, feed_losses_view.as_values
     blocks = pending_blocks_view.blocks_text, pending_blocks_view.blocks_values
     taken = overwrites_view.as_text, overwrites_view.as_values
-    sound = type(loading.FOUND)("east", (), ())
+    exactness = exactness_view.as_text, exactness_view.as_values
     return {
         "aggregate_status": Output((status,), feed_view.as_text, feed_view.as_values),
         "aggregate_status_partitions": Output(
             (status,), partial(feed_view.as_text, by_partition=True)
         ),
-        "aggregate_check": Output((loading.CHECK,), *check),
-        "aggregate_check_ok": Output((loading.SOUND_CHECK,), *check),
+        **variants("aggregate_check", loading.CHECKED_FEEDS, *check),
         **variants("aggregate_objects", loading.LISTINGS, *objects),
         **variants("aggregate_accept-loss", loading.LOSSES, *losses),
         **variants("aggregate_overwrite", loading.OVERWRITES, *taken),
@@ -259,10 +254,7 @@ def feeds() -> dict[str, Output]:
         "aggregate_skip-replay_none": Output(((),), *blocks),
         **variants("restore", loading.RESTORES, restore_view.as_text, restore_view.as_values),
         **variants("verify_check", loading.CHECKS, verify_view.as_text, verify_view.as_values),
-        "doctor_exactness": Output(
-            (loading.FOUND,), exactness_view.as_text, exactness_view.as_values
-        ),
-        "doctor_exactness_ok": Output((sound,), exactness_view.as_text, exactness_view.as_values),
+        **variants("doctor_exactness", loading.DIAGNOSED, *exactness),
     }
 
 

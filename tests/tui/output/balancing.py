@@ -64,7 +64,7 @@ OF_FEED = {**FIELDS, "route": "flights"}
 FEED_ORDERS = (
     Freeze(**OF_FEED, why="w"),
     Freeze(**OF_FEED, topic="t", partition=0, cluster="west regional", table="hits", why=ODD),
-    RefreshSchema(**OF_FEED),
+    RefreshSchema(**{**OF_FEED, "route": "lake.v2"}),
     RefreshSchema(**OF_FEED, table="hits", until_ms=NOW_MS),
     SkipReplay(
         **OF_FEED, cluster="west regional", topic="t", partition=1, table="hits", begin=3, end=9
@@ -106,6 +106,7 @@ def balances() -> dict[str, BalanceStatus]:
         "unknown": balance(order_log=None, rounds=None, active_plan=None, problems=(ODD,)),
         "without_orders": balance(order_log=None, problems=()),
         "never_balanced": balance(order_log=log_of(), rounds=(), active_plan=None, problems=()),
+        "earlier_round": balance(rounds=(status(generation=2),)),
         "lapsed": balance(order_log=log_of(placed(), lease(40)), rounds=(blind,), problems=()),
     }
 
@@ -163,37 +164,38 @@ MOVES = (
 
 
 def preview(
-    moves: int = 1, stream: str = "default", generation: int = 3, told: int = 100, **more
+    count: int = 1, stream: str = "default", generation: int = 3, told: int = 100, **more
 ) -> Preview:
     """Returns a dry run with that many moves, of which the round tells the first `told`."""
     placement = Placement(
         where={PLACE: 0},
-        moves=(Move(PLACE, 1, 0, Reason.RELIEVES),) * moves,
+        moves=(Move(PLACE, 1, 0, Reason.RELIEVES),) * count,
         loads={0: 0.5, 1: 0.4},
-        hot={PLACE: 0.9} if moves == 2 else {},
+        hot={PLACE: 0.9} if count == 2 else {},
         unplaced=(),
         bound=0.45,
-        certificate=moves,
+        certificate=count,
     )
     fields = {
         "stream": stream,
         "generation": generation + 1,
         "loads": {0: 0.5, 1: 0.4},
-        "moves": (MOVES * moves)[: min(moves, told)],
-        "moves_count": moves,
+        "moves": (MOVES * count)[: min(count, told)],
+        "moves_count": count,
         "bound": 0.45,
-        "certificate": moves,
+        "certificate": count,
         "alerts": (),
         "held": None,
     }
     outcome = Outcome(
         status(**(fields | more)),
-        placement=placement if moves else None,
+        placement=placement if count else None,
         estimates=ShareEstimates({PLACE: 0.2}),
     )
     return Preview(ROUTE, stream, generation, outcome, {0: 0.3, 2: 0.6})
 
 
+UNLOADED = preview(0, stream="idle", loads={})
 ALERT = AlertStatus(name="hot partition", text=ODD, evidence={"0": 0.9})
 PLANS = {
     "": Planned(
@@ -206,7 +208,16 @@ PLANS = {
         ),
         " --config a.toml",
     ),
-    "_nothing": Planned("east", Scope.STICKY, (preview(0), preview(0, generation=0, stream="new"))),
+    "_nothing": Planned(
+        "east",
+        Scope.STICKY,
+        (
+            preview(0, moves=MOVES),
+            preview(0, generation=0, stream="new"),
+            replace(UNLOADED, before={}),
+            replace(UNLOADED, outcome=replace(UNLOADED.outcome, estimates=ShareEstimates({}))),
+        ),
+    ),
     "_many": Planned("east", Scope.STICKY, (preview(45), preview(45, stream="money", told=42))),
 }
 
@@ -230,7 +241,7 @@ PLACEMENTS = {
     "_many": placement(ANSWER.model_copy(update={"moves": 45}), FAR),
     "_unmoved": placement(ANSWER.model_copy(update={"moves": 0, "generation": 3}), placed(3)),
     "_untold": placement(ANSWER),
-    "_refused": placement(STALE),
+    "_refused": placement(STALE, AFTER),
     "_stale": placement(is_written=False),
     "_waits": placement(acting=lease()),
     "_without_balancer": placement(acting=lease(40)),
@@ -240,7 +251,8 @@ PLACEMENTS = {
 
 def streams(*, is_known: bool = True) -> list[StreamSummary]:
     """Returns streams with and without topics, of a route with and one without placements."""
-    records = (*STREAMS, placed(), placed(stream="money", first=1000))
+    gaps = placed(stream="rare").model_copy(update={"carriers": (2003, 2000, 2002)})
+    records = (*STREAMS, placed(), placed(stream="money", first=1000), gaps)
     if is_known:
         several = [TopicPartition(f"x.{letter}", 0) for letter in "edcba"]
         plan = active_plan(*several)

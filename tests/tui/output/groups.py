@@ -39,8 +39,8 @@ LOCATIONS = GroupLocations(
         "east": frozenset(["free", "out", "twice"]),
     },
     silent=(),
-    groups=("absurd", "free", "idle", "orders", "out", "shared", "twice", ODD),
-    types={"orders": "consumer", "shared": "share"},
+    groups=("absurd", "free", "idle", "orders", "other", "out", "shared", "twice", ODD),
+    types={"orders": "consumer", "other": "new", "shared": "share"},
 )
 UNKNOWN = replace(
     LOCATIONS,
@@ -106,13 +106,24 @@ BASIS = Check("basis", Level.BLOCK, "nothing is known")
 LONG = tuple(replace(MOVE, partition=number) for number in range(34))
 PLANS = {
     "": PLAN,
-    "_blocked": replace(PLAN, checks=(*PLAN.checks, replace(BASIS, groups=("orders", "billing")))),
+    "_blocked": replace(
+        PLAN,
+        checks=(
+            *PLAN.checks,
+            replace(BASIS, groups=("orders", "billing")),
+            replace(BASIS, name="rights", groups=("billing",)),
+        ),
+    ),
     "_held_back": replace(PLAN, checks=(replace(BASIS, groups=("orders",)),)),
     "_expired": replace(PLAN, expires_at_ms=NOW_MS - 60_000, age_ms=None),
     "_switchover": replace(
         PLAN,
         is_planned=True,
-        groups=(GroupPlan("orders", None, (*LONG, *MOVES)), GroupPlan("exact", "west", LONG[:3])),
+        groups=(
+            GroupPlan("orders", None, (*LONG, *MOVES)),
+            GroupPlan("exact", "west", LONG[:3]),
+            GroupPlan("floor", "west", (MOVE, FLOOR)),
+        ),
     ),
     "_empty": replace(PLAN, groups=(), checks=(), reason=ODD, created_at_ms=10**18),
 }
@@ -146,6 +157,7 @@ OUTCOMES = {
         MoveState.WRITTEN, MoveState.OPEN, MoveState.OPEN, MoveState.OVERTAKEN, positions=2
     ),
     "_not": outcome(MoveState.OPEN),
+    "_bare": outcome(MoveState.WRITTEN, positions=0),
     "_unknown": outcome(MoveState.WRITTEN, MoveState.UNKNOWN, positions=2),
     "_long": outcome(MoveState.WRITTEN, positions=41),
 }

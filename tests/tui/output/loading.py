@@ -113,6 +113,7 @@ def feeds() -> FeedStatus:
     lake = replace(
         FACTS,
         feed=LAKE,
+        partitions={CLUSTER: (FIRST, SECOND, THIRD)},
         intents={
             CLUSTER: {
                 FIRST: replace(INTENT, tables={"month=7": SEALED}),
@@ -144,7 +145,12 @@ CHECK = FeedCheck(
     ),
     ("ClickHouse at two: away", ODD),
 )
-SOUND_CHECK = FeedCheck(("delays", "flights"), CHECK.findings[:1], ())
+CHECKED_FEEDS = {
+    "": CHECK,
+    "_mistake": replace(CHECK, problems=()),
+    "_problem": replace(CHECK, findings=()),
+    "_ok": replace(CHECK, findings=CHECK.findings[:1], problems=()),
+}
 
 FORGOTTEN = Forgotten(Log.of(TOLD)).with_objects([TOLD], 1)
 LATER = Forgotten(Log.of(TOLD)._replace(incarnation=7)).with_objects([TOLD], 1)
@@ -166,6 +172,8 @@ LOSSES = {
         continued=(ContinuedPartition(PLACE, "source batch cannot be read", 95),),
         left={OTHER: "a loader was faster: look again"},
     ),
+    "_continued": FeedLosses(continued=(ContinuedPartition(PLACE, ODD, 95),)),
+    "_left": FeedLosses(left={OTHER: ODD}),
     "_none": FeedLosses(),
 }
 
@@ -277,6 +285,8 @@ CHECKS = {
                 examples=["missing: partition 3, offsets 5..6", ODD],
             ),
             replace(COUNT, table="other", found=0, doubts=["the table has no coordinate columns"]),
+            replace(COUNT, table="partly", doubts=["partition 3 is being moved"]),
+            replace(COUNT, table="empty", expected=0, found=0),
         ),
         (
             ObjectCount(EAST, "lake", "s3://b/topics", told=40),
@@ -297,3 +307,9 @@ FOUND = Exactness(
     ),
     ("east aggregate: away", ODD),
 )
+DIAGNOSED = {
+    "": FOUND,
+    "_diagnosis": replace(FOUND, problems=()),
+    "_problem": replace(FOUND, diagnoses=()),
+    "_ok": replace(FOUND, diagnoses=(), problems=()),
+}

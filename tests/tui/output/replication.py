@@ -189,10 +189,17 @@ REWOUND = (
 
 ONE, TWO = TopicPartition("flights", 0), TopicPartition("flights", 11)
 PARKED = LossReport(parked=(Parked(ONE, None, NO_ENTRY), Parked(TWO, None, ODD)))
-ACCEPTED = LossReport(
+ACCEPTED_AND_LEFT = LossReport(
     accepted=(Accepted(ONE, ("source batch cannot be read", ODD), 7),),
     left={TWO: "no leader in the target"},
 )
+LOSSES = {
+    "": ACCEPTED_AND_LEFT,
+    "_parked": PARKED,
+    "_accepted": replace(ACCEPTED_AND_LEFT, left={}),
+    "_left": replace(ACCEPTED_AND_LEFT, accepted=()),
+    "_none": LossReport(),
+}
 
 CONFIG = """
 routes = ["west>east", "east>east"]
