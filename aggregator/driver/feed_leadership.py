@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -17,7 +17,6 @@ from aggregator.driver.cluster_leadership import ClusterLeadership
 from aggregator.driver.feed_posting import FeedCluster, FeedPosting, FeedPostingFile
 from aggregator.driver.loader_plan import PlanPace, plan_loaders
 from aggregator.driver.store_admission import StoreAdmission
-from aggregator.driver.traffic import Traffic
 from balancer.plan import Plan, TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.object_feed import ObjectFeed
@@ -330,3 +329,34 @@ class FeedLeadership:
         name = ClusterName.aggregate(self._region)
         self._follower = OrderFollower(name, aggregate, received_in_thread)
         self._follower.start()
+
+
+KEPT = 0.7
+"""Part of the traffic known before that counts on at each look."""
+
+
+class Traffic:
+    """Records per second of every partition, smoothed."""
+
+    def __init__(self) -> None:
+        self._ends: dict[FeedCluster, tuple[float, Mapping[TopicPartition, int]]] = {}
+        self._rates: dict[FeedCluster, dict[TopicPartition, float]] = {}
+
+    def look(self, each: FeedCluster, ends: Mapping[TopicPartition, int], now: float) -> None:
+        """Notes log ends at a time in seconds."""
+        before = self._ends.get(each)
+        self._ends[each] = now, ends
+        if before is None or now <= before[0]:
+            return
+        rates = self._rates.setdefault(each, {})
+        for partition, end in ends.items():
+            if partition in before[1]:
+                rate = max(0, end - before[1][partition]) / (now - before[0])
+                known = rates.get(partition, rate)
+                rates[partition] = KEPT * known + (1 - KEPT) * rate
+
+    def weights(
+        self, wanted: Iterable[FeedCluster]
+    ) -> dict[FeedCluster, Mapping[TopicPartition, float]]:
+        """Returns the rates of the partitions that were seen twice."""
+        return {each: self._rates.get(each, {}) for each in wanted}

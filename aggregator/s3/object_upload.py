@@ -3,6 +3,7 @@ the last step."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -10,7 +11,6 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from aggregator.s3.answers import Answer, StoreProblem
-from aggregator.s3.byte_queue import ByteQueue
 from aggregator.s3.object_store import ObjectStore, PutPart
 from replicator.runtime.run_in_thread import run_in_thread
 
@@ -24,6 +24,51 @@ class Identity(NamedTuple):
 
     size_bytes: int
     crc32c: int
+
+
+@dataclass(slots=True)
+class ByteQueue:
+    """Queue of bytes. They are copied once, when they are taken, and the copy takes the place of
+    its pieces: it may have to be sent again for hours. A buffer that grows would copy them several
+    times."""
+
+    _pieces: deque[bytes | memoryview] = field(default_factory=deque)
+    _size: int = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __bytes__(self) -> bytes:
+        return self.first(self._size)
+
+    def append(self, data: bytes) -> None:
+        """Takes further bytes in."""
+        if data:
+            self._pieces.append(data)
+            self._size += len(data)
+
+    def first(self, size: int) -> bytes:
+        """Returns the first bytes; they stay in the queue."""
+        found: list[bytes | memoryview] = []
+        while self._pieces and size > 0:
+            piece = self._pieces.popleft()
+            if len(piece) > size:
+                self._pieces.appendleft(memoryview(piece)[size:])
+                piece = memoryview(piece)[:size]
+            found.append(piece)
+            size -= len(piece)
+        data = b"".join(found)
+        if data:
+            self._pieces.appendleft(data)
+        return data
+
+    def drop(self, size: int) -> None:
+        """Removes the first bytes."""
+        self._size -= min(size, self._size)
+        while self._pieces and size >= len(self._pieces[0]):
+            size -= len(self._pieces.popleft())
+        if self._pieces and size:
+            self._pieces[0] = memoryview(self._pieces[0])[size:]
 
 
 @dataclass(eq=False)

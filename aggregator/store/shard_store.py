@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 from uuid import uuid4
 
+from clickhouse_driver import Client
 from clickhouse_driver.errors import Error
 
 from aggregator.intents.table_range import KeeperMoment
@@ -16,7 +17,6 @@ from aggregator.store.block_memory import is_remembered, read_moment
 from aggregator.store.insert_errors import ErrorClass, InsertProblem, classified
 from aggregator.store.insertion import InsertFailed, InsertOptions, insert, insert_nothing
 from aggregator.store.outgoing_block import OutgoingBlock
-from aggregator.store.part_counts import most_parts
 from aggregator.store.recognition import (
     Decision,
     Identities,
@@ -353,3 +353,20 @@ class ShardStore:
             cause = error
         problem = classified(cause, was_sent=was_sent, is_one_part=is_one_part, setup=self._setup)
         raise NotStored(replace(problem, text=f"{replica}: {problem.text}")) from cause
+
+
+MOST = """
+SELECT max(parts) FROM (
+    SELECT count() AS parts FROM system.parts
+    WHERE database = %(database)s AND table = %(table)s AND active GROUP BY partition_id
+)
+"""
+
+
+def most_parts(client: Client, database: str, table: str) -> int:
+    """Returns the number of parts in the partition that has most.
+
+    Raises the errors of the driver and of the socket.
+    """
+    [(parts,)] = client.execute(MOST, {"database": database, "table": table})
+    return int(parts)

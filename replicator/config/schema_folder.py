@@ -6,13 +6,14 @@ changes in it counts at the next start.
 
 import json
 import re
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import ValidationInfo
 
-from replicator.config.proto_compiler import NotCompiled, descriptor_set
 from replicator.config.security import beside_the_file
 
 SUFFIXES = {"avro": ".avsc", "protobuf": ".proto"}
@@ -103,3 +104,54 @@ def read_schemas(value: object, info: ValidationInfo) -> object:
         return value
     path = beside_the_file(Path(value), info)
     return schema_folder(path, format_name) if format_name in SUFFIXES else SchemaFolder(path, {})
+
+
+COMPILE_SECONDS = 60.0
+TEXT_CHARACTERS_MAX = 300
+
+
+class NotCompiled(Exception):
+    """Protoc refuses a file. Mend the file and line that the text names."""
+
+
+def descriptor_set(folder: Path, files: Sequence[str]) -> bytes:
+    """Returns the serialized FileDescriptorSet of files and of all that they import.
+
+    Google's own files, such as google/protobuf/timestamp.proto, can be imported.
+
+    Args:
+        files: paths below the folder, which imports begin at too.
+
+    Raises:
+        NotCompiled: with protoc's text.
+    """
+    if ":" in str(folder):
+        raise NotCompiled(f"the path {folder} has a colon, at which protoc would split it")
+    # A path that begins with a slash is no option, whatever the file is called.
+    paths = [str(folder.absolute() / name) for name in files]
+    # In this process protoc would write what is wrong with a file to the terminal.
+    command = [
+        sys.executable,
+        "-m",
+        "grpc_tools.protoc",
+        f"-I{folder.absolute()}",
+        "--include_imports",
+    ]
+    try:
+        done = subprocess.run(
+            [*command, "--descriptor_set_out=/dev/stdout", *paths],
+            capture_output=True,
+            timeout=COMPILE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise NotCompiled(f"no result in {COMPILE_SECONDS:g} s") from None
+    if done.returncode:
+        raise NotCompiled(_text(done.stderr.decode(errors="replace")))
+    return done.stdout
+
+
+def _text(stderr: str) -> str:
+    """Returns the errors without the compiler's own log lines."""
+    lines = [line for line in stderr.splitlines() if not re.match(r"WARNING: |[A-Z]\d{4} ", line)]
+    return "; ".join(lines or [stderr.strip()])[:TEXT_CHARACTERS_MAX]

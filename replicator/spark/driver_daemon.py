@@ -25,7 +25,6 @@ from replicator.runtime.exit_codes import Exit, decisive
 from replicator.runtime.metrics_server import not_served
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.driver_command import TermSuperseded
-from replicator.spark.epoch_receipts import EpochReceipts
 from replicator.spark.epoch_source import EpochTasks
 from replicator.spark.jvm import Jvm
 from replicator.spark.kept_stream import KeptStream, end_overdue
@@ -36,6 +35,11 @@ from replicator.spark.stream import Stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 log = logging.getLogger(__name__)
 
@@ -251,3 +255,30 @@ def exit_code_of(
             )
             return Exit.FAILED
     return failure(error, foreseen)
+
+
+class EpochReceipts:
+    """Receipts of the epochs of one region.
+
+    Args:
+        schema: columns of the files; a time `ended_at` is among them.
+        report: logs the receipts of an epoch.
+    """
+
+    def __init__(
+        self, folder: ReceiptsFolder, schema: pa.Schema, report: Callable[[pa.Table, int], None]
+    ):
+        self._folder = folder
+        self._schema = schema
+        self._report = report
+
+    def keep(self, rows: pa.Table, epoch: int) -> None:
+        """Reports and keeps the receipts of an epoch. Receipts are for people: a full disk must
+        not stop the tasks, so a failure is only logged."""
+        if not rows.num_rows:
+            return
+        self._report(rows, epoch)
+        try:
+            self._folder.add(rows.cast(self._schema))
+        except Exception:
+            log.exception("event=receipts-lost epoch=%d receipts=%d", epoch, rows.num_rows)

@@ -25,12 +25,15 @@ from replicator.runtime.exit_codes import Exit
 from replicator.runtime.private_files import private_folder
 from replicator.spark.authentication import split_secret
 from replicator.spark.jvm import Jvm
-from replicator.spark.run_folder import run_folder
 from replicator.spark.slots import slots_at_most
 
 if TYPE_CHECKING:
     from replicator.runtime.daemon import Work
     from replicator.spark.driver_daemon import Run
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 log = logging.getLogger(__name__)
 
@@ -92,3 +95,36 @@ def run_driver(
             error,
         )
         return Exit.FAILED
+
+
+PREFIX = "run-"
+
+
+@contextmanager
+def run_folder(state: Path) -> Iterator[Path]:
+    """Yields an empty folder below `state`; first removes the folders that killed runs left there.
+
+    Raises OSError: `state` cannot be written to, or others may write to it.
+    """
+    private_folder(state)
+    for left in state.glob(f"{PREFIX}*"):
+        if not is_running(left.name.removeprefix(PREFIX)):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = state.resolve() / f"{PREFIX}{os.getpid()}"
+    shutil.rmtree(folder, ignore_errors=True)
+    private_folder(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_running(process: str) -> bool:
+    """Returns True when a process of that number exists, whichever user owns it."""
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, ValueError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True

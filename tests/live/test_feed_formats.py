@@ -15,7 +15,7 @@ from google.protobuf.message_factory import GetMessageClass
 from aggregator.formats.proto_messages import pool_of
 from deploy.lab.traffic import Shape, TrafficRecord
 from deploy.lab.wait import until
-from replicator.config.proto_compiler import descriptor_set
+from replicator.config.schema_folder import descriptor_set
 from tests.live.feed_ground import COLUMNS, FeedGround, Row
 from tui.program import run
 

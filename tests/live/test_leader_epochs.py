@@ -20,7 +20,7 @@ from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.topic_changes import Grow
-from replicator.kafka.tail.log_ends import LogEnds
+from replicator.kafka.tail.topic_tailer import LogEnds
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.source_gaps import SourceGaps
 from tests.live.conftest import StageMaker

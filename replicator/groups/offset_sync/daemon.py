@@ -34,10 +34,12 @@ from replicator.groups.offset_sync.metrics import (
     SyncCollector,
 )
 from replicator.groups.offset_sync.own_copies import own_copies
-from replicator.groups.offset_sync.passes import Pass, PassLoop
-from replicator.groups.offset_sync.peer_tending import PeerTending
+from replicator.groups.offset_sync.passes import Pass, PassFailed, PassLoop
 from replicator.groups.offset_sync.sync import OffsetSync
 from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
+from replicator.mirror.offset_map.map_maintenance import MapMaintenance
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion
 from replicator.notices.notice_writer import notices
 from replicator.notices.own_card import own_card
 from replicator.runtime.daemon import Work, failure, run_until_stopped
@@ -187,3 +189,29 @@ class Daemon(Work):
             thread = threading.Thread(target=each.run, name=each.name, daemon=True)
             thread.start()
             self._threads.append(thread)
+
+
+class PeerTending:
+    """Maintenance of one region's runs in one other region's Redis. Blocking."""
+
+    def __init__(self, appliance: Appliance, region: str, peer: str) -> None:
+        self._maintenance = MapMaintenance(appliance.region(region))
+        self._routes = appliance.routes_into(region)
+        self._url = appliance.region(peer).redis_url()
+
+    def once(self) -> None:
+        """Joins and trims all maps. Raises AdminError, StoreUnreachable or PassFailed."""
+        troubles: list[str] = []
+        for route in self._routes:
+            try:
+                with OffsetStore(self._url, route.key) as store:
+                    troubles += [
+                        f"{route} {key.topic}-{key.partition}: runs contradict each other: {why}"
+                        for key, _, why in self._maintenance.maintain(store)
+                        if why
+                    ]
+            except (BrokenPiece, UnknownVersion) as error:
+                troubles.append(f"{route}: {error}")
+        if troubles:
+            more = f", and {len(troubles) - 1} more" if len(troubles) > 1 else ""
+            raise PassFailed(f"{troubles[0]}{more}")

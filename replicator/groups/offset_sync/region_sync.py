@@ -7,6 +7,7 @@ members.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +30,6 @@ from replicator.groups.offset_sync.due import (
     is_due,
 )
 from replicator.groups.offset_sync.passive_position import LastWritten, is_settled, to_write
-from replicator.groups.offset_sync.refusals import Refusals, RefusedWrites
 from replicator.groups.offset_sync.region_commits import RegionCommits
 from replicator.groups.offset_sync.vector_limit import VectorLimit
 from replicator.groups.planning.knowledge import GroupProgress, Knowledge, Request
@@ -301,3 +301,69 @@ class RegionSync:
             if move.case is Case.MOVES and not is_left and now and move.committed is not None:
                 written[partition] = LastWritten(move.committed, now)
         return not refused
+
+
+logger = logging.getLogger(__name__)
+
+
+class Refusals:
+    """Refused positions of a region's groups; each is logged when it begins and when it ends."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, Mapping[TopicPartition, str]] = {}
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self._reasons.values()))
+
+    def has(self, group: str) -> bool:
+        return group in self._reasons
+
+    def found(self, group: str, reasons: Mapping[TopicPartition, str]) -> None:
+        """Sets all refused positions of a group, as last found."""
+        before = self._reasons.pop(group, {})
+        if reasons:
+            self._reasons[group] = reasons
+        for partition, reason in reasons.items():
+            if partition not in before:
+                logger.error(
+                    "event=copies-contradict group %r on %s-%d stays where it is: %s; find out who "
+                    "writes to this Redis",
+                    group,
+                    *partition,
+                    reason,
+                )
+        for partition in before.keys() - reasons.keys():
+            logger.warning("event=copies-agree group %r on %s-%d", group, *partition)
+
+    def only(self, groups: Collection[str]) -> None:
+        """Forgets the groups that are no longer followed."""
+        self._reasons = {group: it for group, it in self._reasons.items() if group in groups}
+
+
+class RefusedWrites:
+    """Groups with positions that the brokers here refuse; each is logged when that begins."""
+
+    def __init__(self) -> None:
+        self._groups: set[str] = set()
+
+    def found(self, group: str, refused: Mapping[TopicPartition, str]) -> None:
+        """Notes the refused positions of a group's last write."""
+        if not refused:
+            self._groups.discard(group)
+        elif group not in self._groups:
+            self._groups.add(group)
+            (topic, partition), why = min(refused.items())
+            logger.warning(
+                "event=position-refused group %r on %s-%d stays where it is: %s (%d partitions); "
+                "it is tried again",
+                group,
+                topic,
+                partition,
+                why,
+                len(refused),
+            )
+
+    def only(self, groups: Collection[str]) -> None:
+        """Forgets the groups that are no longer followed."""
+        self._groups &= set(groups)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,13 +18,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
-from replicator.config.topology import Appliance, load
+from replicator.config.topology import Appliance, KafkaCluster, load
 from replicator.groups.resume.assigned_partition import HELD_MAX, AssignedPartition
 from replicator.groups.resume.assignment import Assignment, StoredVectors
 from replicator.groups.resume.awaited_runs import AwaitedRuns
-from replicator.groups.resume.callback_errors import CallbackErrors
 from replicator.groups.resume.commits import Commits
-from replicator.groups.resume.consumer_settings import consumer_settings
 from replicator.groups.resume.deliveries import Deliveries
 from replicator.groups.resume.message_fetcher import MessageFetcher, UnknownRuns
 from replicator.groups.resume.runs_reader import AggregateLogs, RunsReader
@@ -294,3 +294,80 @@ class ResumingConsumer:
     def _need_vectors(self) -> None:
         if not self._is_tracking:
             raise ValueError("vectors are tracked only with with_vector or stored_vectors")
+
+
+class CallbackErrors:
+    """First error of the callbacks, kept until it is raised."""
+
+    def __init__(self) -> None:
+        self._first: BaseException | None = None
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keeps an error that is raised within, for the next raise_first()."""
+        try:
+            yield
+        except BaseException as error:
+            self._first = self._first or error
+
+    def raise_first(self) -> None:
+        """Raises the first error that was kept, if there is one."""
+        first, self._first = self._first, None
+        if first is not None:
+            raise first
+
+
+AUTO_COMMIT_INTERVAL_MS = 5000
+"""Default of librdkafka."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerSettings:
+    """Configuration of confluent_kafka's Consumer, taken apart.
+
+    Args:
+        options: for the inner Consumer, which never commits by itself.
+        commit_seconds: how often the helper commits what was handed out; None: it does not.
+        is_incremental: True if partitions are assigned and revoked one by one.
+        on_commit: the application's own callback.
+    """
+
+    options: dict[str, Any]
+    commit_seconds: float | None
+    is_incremental: bool
+    on_commit: Any = None
+
+
+def consumer_settings(
+    config: Mapping[str, Any], aggregate: KafkaCluster, *, is_tracking: bool
+) -> ConsumerSettings:
+    """Returns the settings. Address and security default to the aggregate's.
+
+    Raises ValueError where group.id is missing, or auto commit is combined with tracked vectors.
+    """
+    options: dict[str, Any] = {
+        "bootstrap.servers": aggregate.bootstrap_servers,
+        **aggregate.security.librdkafka_options(),
+        **config,
+    }
+    if not options.get("group.id"):
+        raise ValueError("group.id is missing")
+    commits_itself = _flag(options.pop("enable.auto.commit", not is_tracking))
+    if commits_itself and is_tracking:
+        raise ValueError(
+            "enable.auto.commit must be off with vectors: commit after the vectors are stored"
+        )
+    interval_ms = int(options.pop("auto.commit.interval.ms", AUTO_COMMIT_INTERVAL_MS))
+    options.pop("enable.auto.offset.store", None)
+    on_commit = options.pop("on_commit", None)
+    strategy = str(options.get("partition.assignment.strategy", ""))
+    return ConsumerSettings(
+        options | {"enable.auto.commit": False, "enable.auto.offset.store": False},
+        interval_ms / 1000 if commits_itself else None,
+        options.get("group.protocol") == "consumer" or "cooperative" in strategy,
+        on_commit,
+    )
+
+
+def _flag(value: object) -> bool:
+    return value if isinstance(value, bool) else str(value).lower() in ("true", "1", "t")

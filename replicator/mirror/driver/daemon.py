@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
@@ -25,11 +27,9 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered
 from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
-from replicator.mirror.carrier.receipts import SCHEMA
+from replicator.mirror.carrier.receipts import SCHEMA, STATES, Receipt, from_arrow
 from replicator.mirror.driver.carrier_source import carrier_tasks
 from replicator.mirror.driver.driver_leadership import DriverLeadership
-from replicator.mirror.driver.epoch_report import report
-from replicator.mirror.driver.map_upkeep import keep_maps
 from replicator.mirror.driver.metrics import (
     SCRAPE_SECONDS,
     ConditionCollector,
@@ -46,6 +46,11 @@ from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.driver_daemon import DriverDaemon, EpochKind, Run
 from replicator.spark.posting import PostingFile
 from replicator.spark.session import SparkGone
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+from collections.abc import Callable
+from typing import Protocol
 
 log = logging.getLogger(__name__)
 
@@ -119,3 +124,56 @@ class Daemon(DriverDaemon[DriverLeadership]):
         except Exception:
             log.exception("event=no-metrics")
         await keep_maps(lambda: OffsetKeeper(region, routes))
+
+
+def report(rows: pa.Table, epoch: int) -> None:
+    """Logs the receipts of an epoch."""
+    receipts = from_arrow(rows)
+    log.info("event=epoch-over epoch=%d %s", epoch, summary(receipts))
+    for receipt in receipts:
+        if receipt.state == "parked":
+            log.error("event=is-parked %s", receipt)
+
+
+def summary(receipts: Sequence[Receipt]) -> str:
+    """Returns a line that sums up one epoch."""
+    states = Counter(receipt.state for receipt in receipts)
+    seconds = max(r.ended_at for r in receipts) - min(r.began_at for r in receipts)
+    totals: dict[str, float] = {
+        "plan": max(receipt.plan_version for receipt in receipts),
+        "records": sum(receipt.records for receipt in receipts),
+        "bytes": sum(receipt.bytes for receipt in receipts),
+        "unopened": sum(receipt.batches_unopened for receipt in receipts),
+        "opened": sum(receipt.batches_opened for receipt in receipts),
+        "partitions": len(receipts),
+        **{state: states[state] for state in STATES if states[state]},
+        "seconds": round(seconds, 1),
+    }
+    return " ".join(f"{name}={value}" for name, value in totals.items())
+
+
+UPKEEP_SECONDS = 30.0
+
+
+class Keeper(Protocol):
+    """Keeper of the maps; `keep` does one round and blocks."""
+
+    def keep(self) -> object: ...
+
+
+async def keep_maps(make_keeper: Callable[[], Keeper], seconds: float = UPKEEP_SECONDS) -> None:
+    """Has the maps kept again and again, whatever fails. Runs until cancelled.
+
+    Args:
+        make_keeper: called again until it succeeds, as the password file of Redis may be missing
+            for a moment.
+        seconds: pause between two rounds.
+    """
+    keeper: Keeper | None = None
+    while True:
+        try:
+            keeper = keeper or make_keeper()
+            await run_in_thread(keeper.keep)
+        except Exception:
+            log.exception("event=runs-not-kept")
+        await asyncio.sleep(seconds)

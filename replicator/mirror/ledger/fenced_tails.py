@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
-from dataclasses import replace
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from balancer.plan import TopicPartition
-from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.cluster import Answered, Cluster
+from replicator.kafka.client.cluster_metadata import Leader
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.loss import Loss, LossKind
+from replicator.kafka.protocol.leader_epoch import LeaderEpochRequest
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.inspection import Inspect, TargetFindings, inspect_target
-from replicator.mirror.ledger.landed import Memory, landed
-from replicator.mirror.ledger.leader_memory import ask_memory
-from replicator.mirror.ledger.tail import Tail
-from replicator.mirror.ledger.tail_readings import TailReadings
+from replicator.mirror.ledger.landed import Memory, count_remembered, landed
+from replicator.mirror.ledger.tail import Reading, Remembered, Tail, read_tail
 from replicator.runtime.gather import gather_or_cancel
 
 T = TypeVar("T")
@@ -113,3 +113,147 @@ async def gather_by_partition(
 ) -> dict[TopicPartition, T]:
     """Awaits all at once; returns the results in the order asked."""
     return dict(zip(asked, await gather_or_cancel(*asked.values()), strict=True))
+
+
+class _LeaderChanged(Exception):
+    """The metadata no longer names the leader that was to be asked."""
+
+
+async def ask_memory(cluster: Cluster, partition: TopicPartition, producer_id: int) -> Memory:
+    """Returns the leader's memory of a producer, and an epoch in which it led before it was asked.
+
+    Any replica answers DescribeProducers, from its local log. So the broker confirms its epoch
+    first; after another election no marker is written in that epoch.
+    """
+    epoch = await _confirmed_epoch(cluster, partition)
+    states = await cluster.producer_states(*partition)
+    return Memory(epoch, states.get(producer_id))
+
+
+async def _confirmed_epoch(cluster: Cluster, partition: TopicPartition) -> int:
+    """Returns the leader epoch once the leader confirms it; -1 when the topic is gone.
+
+    Metadata may name an epoch before the broker leads in it.
+    """
+    while True:
+        leader = cluster.leader(*partition)
+        try:
+            await _confirm(cluster, partition, leader)
+        except _LeaderChanged:
+            if cluster.topic(partition.topic) is None:
+                return -1
+        else:
+            return leader.epoch if leader else -1
+
+
+async def _confirm(cluster: Cluster, partition: TopicPartition, leader: Leader | None) -> None:
+    """Returns once the broker answers as the leader of this epoch. Raises _LeaderChanged."""
+    is_refused = False
+
+    async def find() -> int | None:
+        if is_refused or leader is None:
+            await cluster.refresh()
+        if cluster.leader(*partition) != leader or cluster.topic(partition.topic) is None:
+            raise _LeaderChanged
+        return leader.node if leader else None
+
+    def refuse() -> None:
+        nonlocal is_refused
+        is_refused = True
+
+    epoch = leader.epoch if leader else -1
+    await cluster.ask(
+        find,
+        LeaderEpochRequest(*partition, epoch, current_leader_epoch=epoch),
+        lambda r: [row[0] for _, rows in r.topics for row in rows],
+        forget=refuse,
+    )
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A reading that is kept between attempts.
+
+    Args:
+        memory: the last one that still has the entry's epoch, else that of the first attempt. The
+            takeover's own marker resets the leader's memory.
+        tail: set once the tail was read to its end. The first fence ended the tail, so it no longer
+            changes.
+    """
+
+    reading: Reading
+    memory: Memory
+    tail: Tail | None = None
+
+
+class TailReadings:
+    """Keeps tail readings by partition until the entries are replaced (decision 0018)."""
+
+    def __init__(self, target: Cluster):
+        self._target = target
+        self._kept: dict[TopicPartition, _Kept] = {}
+        self._bytes_read = 0
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read of all tails, in all attempts."""
+        return self._bytes_read + sum(each.reading.bytes_read for each in self._kept.values())
+
+    async def read(
+        self,
+        partition: TopicPartition,
+        entry: Entry,
+        begin: int,
+        marker: tuple[int, int],
+        *,
+        found: TargetFindings,
+        memory: Memory,
+        is_whole: bool,
+    ) -> tuple[Tail, Memory]:
+        """Returns the tail after an entry, and the memory to count with.
+
+        Continues where a cancelled attempt stopped.
+
+        Args:
+            begin: offset where the tail begins; a reading that is continued keeps its own.
+            marker: (producer id, epoch) of this takeover's own marker.
+            found: inspection of the target's log, made before the leader was asked for its memory.
+            memory: of the entry's writer, asked before that writer was fenced.
+            is_whole: nothing was deleted between the entry and `begin`; kept like `begin`.
+        """
+        kept = self._kept.get(partition)
+        if kept is None or kept.reading.entry != entry:
+            self.forget([partition])
+            known = remembered(entry, found, memory)
+            reading = Reading(entry, begin, memory.leader_epoch, is_whole, known)
+            kept = self._kept[partition] = _Kept(reading, memory)
+        elif kept.tail is None:
+            kept.reading.continue_from(found.start)
+        if memory.state and memory.state.epoch == entry.epoch:
+            kept.memory = memory
+        try:
+            kept.tail = kept.tail or await read_tail(self._target, partition, kept.reading, marker)
+        except Answered:
+            # The log no longer reaches the offset to read.
+            self.forget([partition])
+            raise
+        return kept.tail, kept.memory
+
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """Drops the readings of partitions whose entries were replaced."""
+        for partition in partitions:
+            kept = self._kept.pop(partition, None)
+            self._bytes_read += kept.reading.bytes_read if kept else 0
+
+
+def remembered(entry: Entry, found: TargetFindings, memory: Memory) -> Remembered | None:
+    """Returns the leader's memory of the entry's writer as a count, or None if it is not reliable.
+
+    It is not reliable when the leader may have forgotten some of it, when an earlier takeover has
+    fenced the writer, or when another leader reported the log's end.
+    """
+    state = memory.state
+    if state is None or state.epoch > entry.epoch or found.leader != memory.leader_epoch:
+        return None
+    count = count_remembered(entry, state) if state.epoch == entry.epoch else 0
+    return Remembered(count, found.end)

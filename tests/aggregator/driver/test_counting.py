@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aggregator.driver.counting import Counting
+from aggregator.driver.metrics import Counting
 from aggregator.loader.counters import COMMITS, ROWS
 from aggregator.loader.tally import LoaderTotals
 

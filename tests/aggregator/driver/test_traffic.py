@@ -1,7 +1,7 @@
 """Traffic of partitions from the growth of their logs."""
 
+from aggregator.driver.feed_leadership import KEPT, Traffic
 from aggregator.driver.feed_posting import FeedCluster
-from aggregator.driver.traffic import KEPT, Traffic
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 

@@ -11,7 +11,7 @@ from aggregator.formats.row_batch_type import (
     written_columns,
 )
 from aggregator.tables.table_schema import COORDINATES, Column, TableSchema
-from replicator.config.proto_compiler import descriptor_set
+from replicator.config.schema_folder import descriptor_set
 from tests.aggregator.formats.slices import table
 
 TYPES = {

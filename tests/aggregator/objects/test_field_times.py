@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.objects.field_times import PER_SECOND, field_times
+from aggregator.objects.partitioner import PER_SECOND, field_times
 from aggregator.objects.time_folders import NEVER
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.s3.byte_queue import ByteQueue
+from aggregator.s3.object_upload import ByteQueue
 
 STEPS = st.lists(st.binary(max_size=9) | st.integers(0, 20), max_size=20)
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancer.packing.filling import filled
+from balancer.packing.count import filled
 from tests.balancer.packing.planted import triplets
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from replicator.config.proto_compiler import TEXT_CHARACTERS_MAX, NotCompiled, descriptor_set
+from replicator.config.schema_folder import TEXT_CHARACTERS_MAX, NotCompiled, descriptor_set
 
 
 def test_the_reason_has_the_errors_alone(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from replicator.spark.run_folder import is_running, run_folder
+from replicator.spark.driver_start import is_running, run_folder
 
 
 def test_a_folder_goes_with_its_run(tmp_path):

@@ -11,12 +11,12 @@ from clickhouse_driver.errors import ServerException
 from aggregator.loader import known_records
 from aggregator.store import (
     block_memory,
-    part_counts,
     recognition,
     schema_reader,
     server_features,
     stored_offsets,
 )
+from aggregator.store import shard_store as part_counts
 from tests.world.sinks.keeper import TABLE_ZXID, Identity, KeptTable, Part
 from tests.world.virtual_loop import EPOCH
 

@@ -3,7 +3,7 @@
 import logging
 
 from balancer.plan import TopicPartition
-from replicator.groups.offset_sync.refusals import Refusals, RefusedWrites
+from replicator.groups.offset_sync.region_sync import Refusals, RefusedWrites
 
 PARTITION = TopicPartition("orders", 3)
 OTHER = TopicPartition("orders", 4)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from replicator.groups.resume.callback_errors import CallbackErrors
+from replicator.groups.resume.resuming_consumer import CallbackErrors
 
 
 def test_the_first_error_is_raised_once():

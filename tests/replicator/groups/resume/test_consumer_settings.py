@@ -3,7 +3,7 @@
 import pytest
 
 from replicator.config.topology import KafkaCluster
-from replicator.groups.resume.consumer_settings import consumer_settings
+from replicator.groups.resume.resuming_consumer import consumer_settings
 
 AGGREGATE = KafkaCluster(bootstrap=("kafka:9092",))
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
 from replicator.mirror.carrier.assignment import Assignment
-from replicator.mirror.carrier.current_assignment import CurrentAssignment
+from replicator.mirror.carrier.reassignment import CurrentAssignment
 from replicator.spark.driver_command import DriverCommand, Term
 from replicator.spark.reassignment_delta import ReassignmentDelta
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balancer.plan import TopicPartition
-from replicator.mirror.carrier.wanted_partitions import LongWaits, WantedPartitions
+from replicator.mirror.carrier.acquisition import LongWaits, WantedPartitions
 from replicator.mirror.ledger.acquired import Acquired, Taken
 from tests.replicator.mirror.ledger.held import held
 

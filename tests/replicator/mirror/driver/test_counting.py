@@ -1,6 +1,6 @@
 """Counters grow by everything that each carrier counted, once, however often it is read."""
 
-from replicator.mirror.driver.counting import Counting
+from replicator.mirror.driver.metrics import Counting
 from replicator.mirror.offset_map.totals import NO_LATENCIES, CarrierTotals
 
 PLACE = ("orders", 0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from replicator.mirror.carrier.receipts import Receipt, to_arrow
-from replicator.mirror.driver.epoch_report import report
+from replicator.mirror.driver.daemon import report
 
 RECEIPT = Receipt(
     route="west>east",

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from contextlib import suppress
 
-from replicator.mirror.driver.map_upkeep import keep_maps
+from replicator.mirror.driver.daemon import keep_maps
 
 
 class Keeper:

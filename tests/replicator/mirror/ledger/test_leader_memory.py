@@ -8,7 +8,7 @@ from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.cluster import Cluster, ProducerState
 from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.protocol.error_codes import Code
-from replicator.mirror.ledger.leader_memory import ask_memory
+from replicator.mirror.ledger.fenced_tails import ask_memory
 
 PARTITION = TopicPartition("flights", 0)
 STATE = ProducerState(3, 499)

@@ -6,10 +6,10 @@ import pytest
 
 from replicator.kafka.client.cluster import Answered, ProducerState
 from replicator.kafka.protocol.error_codes import Code
+from replicator.mirror.ledger.fenced_tails import TailReadings, remembered
 from replicator.mirror.ledger.inspection import TargetFindings
 from replicator.mirror.ledger.landed import Memory
 from replicator.mirror.ledger.tail import Remembered
-from replicator.mirror.ledger.tail_readings import TailReadings, remembered
 from tests.replicator.mirror.ledger.ends import LEADER_EPOCH, marker
 from tests.replicator.mirror.ledger.held import PARTITION
 from tests.replicator.mirror.ledger.test_tail import ENTRY, FENCE, BatchByBatch, own
