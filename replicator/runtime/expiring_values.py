@@ -42,6 +42,7 @@ def withdraw(client: Any, index: str, member: str) -> Any:
 def read(client: redis.Redis, indexes: Sequence[str]) -> list[dict[str, bytes]]:
     """Returns the values of each index by member, in two round trips for all of them.
 
+    Those that expire first come first: where all are put for as long, those that were put first.
     Values that expire meanwhile are left out. Raises redis.RedisError.
     """
     with client.pipeline(transaction=False) as pipeline:

@@ -10,7 +10,6 @@ from replicator.mirror.offset_map.reports import PartitionReport
 
 BEHIND_SECONDS = 5.0
 """A carrier is saturated if its partitions together lag by more than this at its own rate."""
-REPORT_SECONDS = 5.0
 WINDOWS_MAX = 200
 """Windows kept for each kind of batches; older ones are dropped."""
 PURE = 0.05
@@ -30,23 +29,30 @@ class Calibration:
             is_opened: deque(maxlen=WINDOWS_MAX) for is_opened in (False, True)
         }
         self._was_behind: frozenset[int] = frozenset()
+        self._reported_at: dict[int, float] = {}
         self._observed_at: float | None = None
 
     def observe(self, reports: Iterable[PartitionReport], now: float) -> None:
         """Adds windows of carriers that were saturated now and at the last call.
 
+        A carrier counts if it has reported again since the last call. That is asked of its own
+        clock alone, which may be ahead of this process's or behind.
+
         Args:
             reports: of the route's carriers.
-            now: Unix time in seconds.
+            now: monotonic time in seconds.
         """
         last, self._observed_at = self._observed_at, now
         if last is None or now <= last:
             return
         of_carrier: dict[int, list[PartitionReport]] = defaultdict(list)
         for report in reports:
-            if now - report.at < REPORT_SECONDS and report.parked is None:
+            if report.parked is None:
                 of_carrier[report.carrier].append(report)
-        behind = {carrier for carrier, own in of_carrier.items() if _is_behind(own)}
+        reported_at = {each: max(it.at for it in own) for each, own in of_carrier.items()}
+        anew = {each for each, at in reported_at.items() if at != self._reported_at.get(each)}
+        self._reported_at = reported_at
+        behind = {each for each in anew if _is_behind(of_carrier[each])}
         for carrier in behind & self._was_behind:
             self._add(of_carrier[carrier], now - last)
         self._was_behind = frozenset(behind)

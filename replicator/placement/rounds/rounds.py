@@ -61,6 +61,8 @@ class Rounds:
         self._statuses: dict[tuple[Route, str], RoundStatus] = {}
         self._order_log: OrderLog | None = None
         self._active_plan: ActivePlan | None = None
+        self._plan_seen_at = 0.0
+        """Monotonic time at which this plan of the driver was seen first, in seconds."""
         self._partitions: dict[Route, frozenset[TopicPartition]] = {}
         self._logged_once = ReportOnce()
         self._logged_alerts: dict[str, set[str]] = {}
@@ -123,6 +125,9 @@ class Rounds:
         self._logged_once.settle("driver")
         if found is None or found is self._active_plan:
             return
+        # The driver's clock may be another one: its time only tells that this is another plan.
+        if self._active_plan is None or self._active_plan.posted_at != found.posted_at:
+            self._plan_seen_at = time.monotonic()
         self._active_plan = found
         self._partitions = {route: found.partitions(route.key) for route in self._routes}
         for route, inputs in self._inputs.items():
@@ -150,12 +155,13 @@ class Rounds:
         self, route: Route, order_log: OrderLog, active_plan: ActivePlan, write: Write
     ) -> None:
         """Runs a round of every stream of a route."""
-        now_ms = time.time_ns() // 1_000_000
+        now_ms, now = time.time_ns() // 1_000_000, time.monotonic()
         reports = await self._reports(route)
         calibration = self._calibrations[route]
-        calibration.observe(reports.values(), now_ms / 1000)
+        calibration.observe(reports.values(), now)
+        costs, plan_seconds = calibration.costs(COSTS_DEFAULT), now - self._plan_seen_at
         snapshot = await self._inputs[route].snapshot(
-            now_ms, order_log, active_plan, reports, calibration.costs(COSTS_DEFAULT)
+            now_ms, order_log, active_plan, reports, costs, plan_seconds
         )
         names = {DEFAULT_STREAM, *(each.name for each in order_log.streams(route.key, now_ms))}
         for gone in {key for key in self._streams if key[0] == route and key[1] not in names}:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from math import inf
+
 from balancer.demand.load_model import LoadModel
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
@@ -12,9 +15,39 @@ from replicator.orders.order_log import OrderLog
 from replicator.placement.rounds.route_snapshot import RouteSnapshot
 from replicator.placement.rounds.source_watch import SourceWatch
 from replicator.placement.rounds.throughput_watch import ThroughputWatch
+from replicator.runtime.clock import monotonic
 from replicator.runtime.run_in_thread import run_in_thread
 
 Reports = dict[TopicPartition, PartitionReport]
+
+
+class HeardCarriers:
+    """Carriers of a route, and since when each one's reports are the same.
+
+    Time is this process's own. A carrier's clock may be ahead of it or behind: the time in a report
+    only tells that it is another one.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[float, float]] = {}
+        """The time in the newest report of each carrier, and when this report was seen first."""
+
+    def unchanged_seconds(self, reports: Iterable[PartitionReport], now: float) -> dict[int, float]:
+        """Returns, by carrier, for how long its newest report has been seen; 0 for a new one.
+
+        Args:
+            reports: all that are there now.
+            now: monotonic time in seconds.
+        """
+        newest: dict[int, float] = {}
+        for report in reports:
+            newest[report.carrier] = max(report.at, newest.get(report.carrier, report.at))
+        seen = self._seen
+        self._seen = {
+            carrier: seen[carrier] if carrier in seen and seen[carrier][0] == at else (at, now)
+            for carrier, at in newest.items()
+        }
+        return {carrier: now - since for carrier, (_, since) in self._seen.items()}
 
 
 class RouteInputs:
@@ -24,13 +57,20 @@ class RouteInputs:
         source: traffic of the route's source; closed with the inputs.
         report_store: reports of the route's carriers; closed with the inputs.
         file: throughput file.
+        clock: monotonic time in seconds.
     """
 
     def __init__(
-        self, route: Route, source: SourceWatch, report_store: CarrierReports, file: ThroughputWatch
+        self,
+        route: Route,
+        source: SourceWatch,
+        report_store: CarrierReports,
+        file: ThroughputWatch,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self.source = source
         self._route, self._report_store, self._file = route, report_store, file
+        self._heard, self._clock = HeardCarriers(), clock
 
     async def reports(self) -> Reports:
         """Returns the newest report of each partition.
@@ -49,12 +89,14 @@ class RouteInputs:
         active_plan: ActivePlan,
         reports: Reports,
         costs: LoadModel,
+        plan_seconds: float = inf,
     ) -> RouteSnapshot:
         """Returns the knowledge about the route.
 
         Args:
             now_ms: Unix time in milliseconds.
             costs: cost of carrying, if no capacity is configured.
+            plan_seconds: time for which this process has seen the plan.
         """
         topics = {each.topic for each in active_plan.partitions(self._route.key)}
         throughput = await run_in_thread(self._file.throughput, topics)
@@ -62,9 +104,11 @@ class RouteInputs:
             now_ms=now_ms,
             order_log=order_log,
             active_plan=active_plan,
+            plan_seconds=plan_seconds,
             rates=self.source.rates(now_ms),
             fresh=self.source.fresh(now_ms),
             reports=reports,
+            unchanged_seconds=self._heard.unchanged_seconds(reports.values(), self._clock()),
             degraded=self.source.degraded(now_ms),
             costs=costs,
             throughput=throughput,

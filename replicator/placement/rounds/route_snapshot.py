@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from balancer.decision.freeze import MEASURED_PART_MIN
 from balancer.demand.demand import measured_part
@@ -26,7 +27,10 @@ class RouteSnapshot:
         order_log, active_plan: of the target region.
         rates: expected rates of the source's partitions.
         fresh: partitions that were measured lately.
+        plan_seconds: time for which this process has seen the plan; infinite if it looks once.
         reports: newest report of each of this route's partitions.
+        unchanged_seconds: by carrier, the time for which this process has seen the same reports; 0
+            for a carrier that is not in it.
         degraded: reason why no rate can be believed; None if rates can be.
         costs: cost of carrying, if no capacity is configured.
         throughput: content of the throughput file for the source's partitions.
@@ -35,9 +39,11 @@ class RouteSnapshot:
     now_ms: int
     order_log: OrderLog
     active_plan: ActivePlan
+    plan_seconds: float = inf
     rates: Mapping[TopicPartition, Rate] = field(default_factory=dict)
     fresh: Set[TopicPartition] = frozenset()
     reports: Mapping[TopicPartition, PartitionReport] = field(default_factory=dict)
+    unchanged_seconds: Mapping[int, float] = field(default_factory=dict)
     degraded: str | None = None
     costs: LoadModel = COSTS_DEFAULT
     throughput: Throughput = field(default_factory=Throughput)

@@ -22,7 +22,7 @@ from replicator.placement.rounds.route_snapshot import RouteSnapshot
 from replicator.placement.rounds.shares import ShareEstimates, ShareMemory
 
 REPORT_SECONDS = 15.0
-"""A carrier without a report for this long is silent."""
+"""A carrier without a new report for this long is silent."""
 SETTLE_SECONDS = 45.0
 """Time after a new plan in which no carrier counts as silent. An epoch may end and the next one
 begin, including takeovers of what the former carriers left."""
@@ -110,17 +110,16 @@ class StreamInputs:
 
     def _silent(self) -> Set[int]:
         """Returns the carriers that have partitions and do not report."""
-        now, active_plan = self.snapshot.now_ms / 1000, self.snapshot.active_plan
-        if now - active_plan.posted_at < SETTLE_SECONDS:
+        snapshot, first = self.snapshot, self.first_carrier
+        if snapshot.plan_seconds < SETTLE_SECONDS:
             return frozenset()
-        first = self.first_carrier
-        busy = {carrier.number - first for carrier in self._own(active_plan.busy_carriers())}
+        own = self._own(snapshot.active_plan.busy_carriers())
         reporting = {
             report.carrier - first
-            for report in self.snapshot.reports.values()
-            if now - report.at < REPORT_SECONDS
+            for report in snapshot.reports.values()
+            if snapshot.unchanged_seconds.get(report.carrier, 0.0) < REPORT_SECONDS
         }
-        return busy - reporting
+        return {carrier.number - first for carrier in own} - reporting
 
     def _own(self, carriers: Set[CarrierId]) -> Set[CarrierId]:
         """Returns the carriers of this stream."""

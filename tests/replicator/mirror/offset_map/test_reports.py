@@ -49,9 +49,10 @@ def test_reports_of_an_earlier_version_lack_the_fields_that_it_did_not_know():
     assert unpacked(json.dumps(text)) == [REPORT]
 
 
-def test_after_a_move_the_newer_report_counts():
-    newer = replace(REPORT, carrier=2, at=1001.0)
-    assert latest([newer, REPORT]) == {("west>east", "flights", 3): newer}
+@pytest.mark.parametrize("ahead_seconds", [-60.0, 0.0, 60.0])
+def test_after_a_move_the_report_written_last_counts_whatever_the_clocks_say(ahead_seconds):
+    newer = replace(REPORT, carrier=2, at=REPORT.at + 1 + ahead_seconds)
+    assert latest([REPORT, newer]) == {("west>east", "flights", 3): newer}
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ def active_plan(partitions=PARTITIONS, paused=(), slots=2, carriers=(0, 1)):
 
 
 def snapshot(order_log=None, now_ms=NOW_MS, **known):
-    known = {"rates": rates(), "fresh": set(PARTITIONS), "active_plan": active_plan(), **known}
+    measured = {"rates": rates(), "fresh": set(PARTITIONS)}
+    known = {**measured, "active_plan": active_plan(), "plan_seconds": 1.0, **known}
     return RouteSnapshot(now_ms=now_ms, order_log=order_log or OrderLog(), **known)
 
 

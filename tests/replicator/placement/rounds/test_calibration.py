@@ -58,12 +58,26 @@ def test_the_costs_of_bytes_and_records_are_found_again(opened_part, kind):
     [
         {"lag": 0},
         {"opened_part": 0.5},
-        {"age": 90.0},
         {"parked": "source log was truncated"},
     ],
 )
-def test_carriers_that_are_idle_or_mix_batches_or_are_silent_give_no_window(more):
+def test_carriers_that_are_idle_or_mix_batches_or_are_parked_give_no_window(more):
     assert costs_after(*of_sizes(**more)) == DEFAULT
+
+
+@pytest.mark.parametrize("ahead_seconds", [-3600.0, -60.0, 60.0, 3600.0])
+def test_a_carrier_counts_by_whatever_clock_it_reports(ahead_seconds):
+    rounds = of_sizes(age=-ahead_seconds)
+    assert costs_after(*rounds) == costs_after(*of_sizes()) != DEFAULT
+
+
+@pytest.mark.parametrize("ahead_seconds", [-60.0, 0.0, 1e9])
+def test_a_carrier_that_reports_no_more_gives_no_window(ahead_seconds):
+    calibration = Calibration()
+    calibration.observe([], 0.0)
+    for number, (each,) in enumerate(of_sizes(), 1):
+        calibration.observe([replace(each, at=ahead_seconds)], number * ROUND_SECONDS)
+    assert calibration.costs(DEFAULT) == DEFAULT
 
 
 def test_a_carrier_counts_once_it_was_behind_in_two_rounds_in_a_row():

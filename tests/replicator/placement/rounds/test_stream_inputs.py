@@ -1,6 +1,7 @@
 """The view of a stream's round has the stream's own carriers, numbered from 0."""
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -77,17 +78,36 @@ def test_lag_is_known_of_partitions_that_report_it():
     assert view(snapshot(reports=reports)).lag_seconds == {PARTITIONS[0]: 7.0}
 
 
+@pytest.mark.parametrize("ahead_seconds", [-3600.0, -60.0, 0.0, 60.0, 3600.0])
 @pytest.mark.parametrize(
-    ("age_seconds", "settled", "silent"),
-    [(1.0, True, set()), (60.0, True, {0, 1}), (60.0, False, set())],
+    ("unchanged_seconds", "plan_seconds", "silent"),
+    [(1.0, 60.0, set()), (60.0, 60.0, {0, 1}), (60.0, 1.0, set()), (60.0, inf, {0, 1})],
 )
-def test_a_carrier_that_does_not_report_is_silent_once_its_plan_is_settled(
-    age_seconds, settled, silent
+def test_a_carrier_that_does_not_report_is_silent_once_its_plan_is_settled_by_our_clock(
+    unchanged_seconds, plan_seconds, silent, ahead_seconds
 ):
-    reports = {each: report(each, age_seconds) for each in PARTITIONS}
-    posted_at = NOW_MS / 1000 - (60 if settled else 1)
-    plan = replace(active_plan(), posted_at=posted_at)
-    assert view(snapshot(reports=reports, active_plan=plan)).silent == silent
+    reports = {each: report(each, -ahead_seconds) for each in PARTITIONS}
+    plan = replace(active_plan(), posted_at=NOW_MS / 1000 + ahead_seconds)
+    known = snapshot(
+        reports=reports,
+        active_plan=plan,
+        plan_seconds=plan_seconds,
+        unchanged_seconds=dict.fromkeys((0, 1), unchanged_seconds),
+    )
+    assert view(known).silent == silent
+
+
+def test_a_carrier_whose_reports_have_expired_is_silent():
+    reports = {each: report(each) for each in PARTITIONS if each.partition % 2}
+    assert view(snapshot(reports=reports, plan_seconds=60.0)).silent == {0}
+
+
+@pytest.mark.parametrize("behind_seconds", [60.0, 3600.0])
+def test_a_carrier_that_reports_by_a_clock_behind_ours_is_not_silent(behind_seconds):
+    plan = replace(active_plan(), posted_at=NOW_MS / 1000 - 60)
+    reports = {each: report(each, behind_seconds) for each in PARTITIONS}
+    known = snapshot(reports=reports, active_plan=plan, plan_seconds=60.0)
+    assert view(known).silent == set()
 
 
 def test_carriers_of_other_streams_and_routes_are_counted_if_they_have_partitions():

@@ -58,19 +58,24 @@ def test_a_round_without_a_new_placement_has_the_moves_of_the_last_one():
     assert later == first.status.model_copy(update={"at_ms": NOW_MS + 10_000})
 
 
-@pytest.mark.parametrize(("age", "is_silent"), [(1.0, False), (60.0, True)])
-def test_a_carrier_that_does_not_report_is_silent_and_moves_stop(age, is_silent):
+@pytest.mark.parametrize(("unchanged", "is_silent"), [(1.0, False), (60.0, True)])
+def test_a_carrier_that_does_not_report_is_silent_and_moves_stop(unchanged, is_silent):
     rounds = stream_round()
     rounds.accept(rounds.round(snapshot()))
     now_ms = NOW_MS + 60_000
     reports = {
         each: PartitionReport(
-            "r", *each, each.partition % 2, 1.0, 1.0, 1, 1, 0, 0.0, None, now_ms / 1000 - age
+            "r", *each, each.partition % 2, 1.0, 1.0, 1, 1, 0, 0.0, None, now_ms / 1000
         )
         for each in PARTITIONS
     }
-    settled = replace(active_plan(), posted_at=NOW_MS / 1000 - 60)
-    outcome = rounds.round(snapshot(now_ms=now_ms, reports=reports, active_plan=settled))
+    known = snapshot(
+        now_ms=now_ms,
+        reports=reports,
+        plan_seconds=60.0,
+        unchanged_seconds=dict.fromkeys((0, 1), unchanged),
+    )
+    outcome = rounds.round(known)
     assert (outcome.status.held is not None) is is_silent
 
 
