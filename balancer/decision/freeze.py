@@ -87,6 +87,12 @@ class Freeze:
             self.was_measured or (presence.partitions > 0 and presence.is_measured()),
         )
 
+    def shifted(self, by_ms: int) -> Freeze:
+        """Returns the same freeze with all times so much later."""
+        times = (self.since_ms, self.vanished_since_ms)
+        since_ms, vanished_ms = (None if each is None else each + by_ms for each in times)
+        return Freeze(since_ms, vanished_ms, self.was_measured)
+
     def seconds(self, now_ms: int) -> float:
         """Returns how long the route has been frozen."""
         return 0.0 if self.since_ms is None else (now_ms - self.since_ms) / 1000

@@ -68,6 +68,15 @@ class Lag:
             return False
         return now_ms - self.planned_ms >= 1000 * rules.lag_patience_seconds
 
+    def shifted(self, by_ms: int) -> Lag:
+        """Returns the same lag with all times so much later."""
+        return replace(
+            self,
+            behind={partition: since + by_ms for partition, since in self.behind.items()},
+            planned_ms=None if self.planned_ms is None else self.planned_ms + by_ms,
+            seen={partition: at + by_ms for partition, at in self.seen.items()},
+        )
+
     def planned(self, now_ms: int, *, is_full_plan: bool) -> Lag:
         """Returns the state after a plan for the lag; the time of an earlier plan stays."""
         planned_ms = now_ms if self.planned_ms is None else self.planned_ms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any
@@ -65,6 +65,15 @@ class RoundState:
     lag: Lag = field(default_factory=Lag)
     off_peak_day: int | None = None
     freeze: Freeze = field(default_factory=Freeze)
+
+    def shifted(self, by_ms: int) -> RoundState:
+        """Returns the same state with all times so much later."""
+        return replace(
+            self,
+            moved_at_ms=None if self.moved_at_ms is None else self.moved_at_ms + by_ms,
+            lag=self.lag.shifted(by_ms),
+            freeze=self.freeze.shifted(by_ms),
+        )
 
     def to_json(self) -> str:
         """Returns compact JSON, in which the partitions of a topic share its name."""

@@ -13,7 +13,7 @@ from replicator.kafka.tail.tail_position import Portion
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.orders.balance_log import BalanceLog, BalanceTailer
 from replicator.orders.order_log import KeyedRecord, OrderLog
-from replicator.orders.order_records import Lease
+from replicator.orders.order_records import RENEWED
 from replicator.runtime.report_once import ReportOnce
 
 logger = logging.getLogger(__name__)
@@ -35,8 +35,8 @@ class OrderFollower:
     Args:
         name: of the cluster, shown to people.
         on_change: called in the thread with the order log, first when the topic is read to its
-            end, then after every change. Leases alone cause no call: they are frequent and change
-            no order.
+            end, then after every change. Renewals of a balancer alone cause no call: they are
+            frequent and change no order.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class OrderFollower:
                 order_log = order_log.after(records) if records else order_log
                 was_whole = is_whole
                 is_whole = is_whole or any(each.caught_up_ms for each in portions.values())
-                has_orders = any(not isinstance(record, Lease) for _, record in records)
+                has_orders = any(not isinstance(record, RENEWED) for _, record in records)
                 if is_whole and (has_orders or not was_whole) and order_log != self._last:
                     self._last = order_log
                     self._on_change(order_log)

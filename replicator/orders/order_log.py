@@ -28,6 +28,7 @@ from replicator.orders.order_records import (
     Placed,
     Record,
     Stream,
+    Uptime,
 )
 
 Kind = TypeVar("Kind", bound=Record)
@@ -101,6 +102,11 @@ class OrderLog:
     def lease(self, region: str) -> Lease | None:
         """Returns the lease of the balancer that is active, or was active last."""
         return next(iter(self.of(Lease, region, 0)), None)
+
+    def uptime_ms(self) -> int:
+        """Returns how long balancers of the region have been active, in milliseconds."""
+        found = (it.uptime_ms for it in self.records.values() if isinstance(it, Uptime | Placed))
+        return max(found, default=0)
 
     def by_hand(self, route: str, stream: str, now_ms: int) -> ByHand | None:
         """Returns the manual order that is not answered yet."""

@@ -22,6 +22,9 @@ DEFAULT_STREAM = "default"
 CARRIERS_MAX = 1000
 """Size of the range of carrier numbers that a stream has."""
 
+UPTIME_MS_MAX = 2**52
+"""Bound of uptimes, in milliseconds, which no clock reaches."""
+
 Natural = Annotated[int, Field(ge=0, lt=2**53)]
 ByTopic = tuple[tuple[str, tuple[Natural, ...]], ...]
 
@@ -250,7 +253,8 @@ class Placed(Record):
         generation: grows by one with every placement of the stream.
         carriers: numbers of all carriers of the stream, including those without partitions.
         topics: by carrier, its topics, each with its partition numbers.
-        state: state that the balancer's next round continues from.
+        state: state that the balancer's next round continues from, and `uptime_ms` (see `Uptime`)
+            as of the placement.
     """
 
     kind: Literal["placed"] = "placed"
@@ -274,6 +278,12 @@ class Placed(Record):
             for number in numbers
         }
 
+    @property
+    def uptime_ms(self) -> int:
+        """Uptime of the balancers as of the placement; 0 if an earlier version wrote it."""
+        found = self.state.get("uptime_ms")
+        return found if isinstance(found, int) and 0 <= found < UPTIME_MS_MAX else 0
+
 
 class Lease(Record):
     """Lease of the active balancer, renewed periodically; `route` holds its region.
@@ -290,6 +300,28 @@ class Lease(Record):
         return ()
 
 
+class Uptime(Record):
+    """Uptime of a region's balancers, written with each renewal of the lease; `route` holds the
+    region.
+
+    Waits that a placement begins go on by it when another balancer takes over: the clocks of their
+    machines may differ.
+
+    Args:
+        uptime_ms: time for which balancers were active, in total, each by its own monotonic clock.
+    """
+
+    kind: Literal["uptime"] = "uptime"
+    uptime_ms: Annotated[int, Field(ge=0, lt=UPTIME_MS_MAX)]
+
+    @property
+    def subject(self) -> tuple[str | int, ...]:
+        return ()
+
+
+RENEWED = (Lease, Uptime)
+"""Records that a balancer writes all the time. They change no order."""
+
 AnyRecord = (
     Pin
     | Exclusion
@@ -303,6 +335,7 @@ AnyRecord = (
     | Answer
     | Placed
     | Lease
+    | Uptime
 )
 _READER: TypeAdapter[AnyRecord] = TypeAdapter(Annotated[AnyRecord, Field(discriminator="kind")])
 

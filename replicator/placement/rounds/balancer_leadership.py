@@ -100,8 +100,11 @@ class BalancerLeadership:
                 self._generations.pop(key, None)
             self._publisher = publisher
 
-    async def renew(self) -> None:
+    async def renew(self, others: Callable[[], Iterable[AnyRecord]] = tuple) -> None:
         """Renews the lease periodically, so that an idle balancer notices that it was fenced.
+
+        Args:
+            others: returns records that are written with the lease.
 
         Raises Superseded.
         """
@@ -109,16 +112,16 @@ class BalancerLeadership:
         while True:
             await asyncio.sleep(LEASE_SECONDS)
             try:
-                await self._publish_lease()
+                await self._publish_lease(others())
                 if reports.settle(self._region):
                     log.info("event=lease region=%s who=%r", self._region, self._who)
             except (AdminError, LogUnreadable) as error:
                 if reports.is_news(self._region):
                     log.warning("event=lease-unsaid %s; the placements stay in force", error)
 
-    async def _publish_lease(self) -> None:
+    async def _publish_lease(self, others: Iterable[AnyRecord] = ()) -> None:
         lease = Lease(route=self._region, at_ms=_now_ms(), who=self._who, since_ms=self._since_ms)
-        await self.write((lease,))
+        await self.write((lease, *others))
 
     async def _reacquire(self) -> Publisher:
         """Opens the producer again, unless a newer balancer has published its lease meanwhile."""

@@ -120,7 +120,7 @@ class Daemon(Work):
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._cluster_ids.compare_until_all_answer())
-                tasks.create_task(self._leadership.renew())
+                tasks.create_task(self._leadership.renew(self._rounds.renewed))
                 tasks.create_task(self._rounds.watch_sources())
                 tasks.create_task(self._keep_rounds())
         finally:

@@ -15,7 +15,14 @@ FIELDS_OF_RECORD = ("where", "carriers", "generation")
 
 
 def placement_record(
-    state: RoundState, *, route: str, stream: str, first_carrier: int, at_ms: int, who: str
+    state: RoundState,
+    *,
+    route: str,
+    stream: str,
+    first_carrier: int,
+    at_ms: int,
+    who: str,
+    uptime_ms: int = 0,
 ) -> Placed:
     """Returns the record of a placement.
 
@@ -24,6 +31,7 @@ def placement_record(
         route: route key.
         at_ms: Unix time in milliseconds.
         who: name of the balancer.
+        uptime_ms: of the region's balancers.
     """
     where = ((each, first_carrier + carrier) for each, carrier in state.where.items())
     fields = json.loads(state.to_json())
@@ -35,7 +43,10 @@ def placement_record(
         generation=state.generation,
         carriers=tuple(first_carrier + carrier for carrier in state.carriers),
         topics=by_carrier(where),
-        state={name: value for name, value in fields.items() if name not in FIELDS_OF_RECORD},
+        state={
+            **{name: value for name, value in fields.items() if name not in FIELDS_OF_RECORD},
+            "uptime_ms": uptime_ms,
+        },
     )
 
 

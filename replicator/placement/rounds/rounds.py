@@ -15,7 +15,7 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
-from replicator.orders.order_records import DEFAULT_STREAM, AnyRecord
+from replicator.orders.order_records import DEFAULT_STREAM, UPTIME_MS_MAX, AnyRecord, Uptime
 from replicator.orders.round_status import RoundStatus
 from replicator.placement.rounds.calibration import Calibration
 from replicator.placement.rounds.connections import BalancerConnections
@@ -55,6 +55,10 @@ class Rounds:
         self._routes = appliance.routes_into(region)
         self._status_board = connections.status_board()
         self._inputs = {route: connections.route_inputs(route) for route in self._routes}
+        self._region = region
+        self._uptime: tuple[int, float] | None = None
+        """Uptime of earlier balancers in milliseconds, and when ours began, in monotonic seconds;
+        None until the order log is read."""
         self._calibrations = {route: Calibration() for route in self._routes}
         self._schedule = RoundSchedule(self._settings.round_seconds)
         self._streams: dict[tuple[Route, str], StreamRound] = {}
@@ -77,7 +81,17 @@ class Rounds:
     def update_orders(self, order_log: OrderLog) -> None:
         """Replaces the order log that the next rounds decide from."""
         self._order_log = order_log
+        if self._uptime is None:
+            self._uptime = order_log.uptime_ms(), time.monotonic()
         self.orders_changed.set()
+
+    def renewed(self) -> tuple[AnyRecord, ...]:
+        """Returns the records that are written with each renewal of the lease."""
+        if self._uptime is None:
+            return ()
+        at_ms = time.time_ns() // 1_000_000
+        found = Uptime(route=self._region, at_ms=at_ms, who=self._who, uptime_ms=self._uptime_ms())
+        return (found,)
 
     async def watch_sources(self) -> None:
         """Measures the traffic of the sources until canceled."""
@@ -142,6 +156,11 @@ class Rounds:
         ]
         return orders, self._partitions, active_plan.slots
 
+    def _uptime_ms(self) -> int:
+        """Returns how long balancers of the region have been active, this one included."""
+        before_ms, began = self._uptime or (0, time.monotonic())
+        return min(before_ms + round(1000 * (time.monotonic() - began)), UPTIME_MS_MAX - 1)
+
     async def _reports(self, route: Route) -> Reports:
         try:
             return await self._inputs[route].reports()
@@ -161,7 +180,7 @@ class Rounds:
         calibration.observe(reports.values(), now)
         costs, plan_seconds = calibration.costs(COSTS_DEFAULT), now - self._plan_seen_at
         snapshot = await self._inputs[route].snapshot(
-            now_ms, order_log, active_plan, reports, costs, plan_seconds
+            now_ms, order_log, active_plan, reports, costs, plan_seconds, self._uptime_ms()
         )
         names = {DEFAULT_STREAM, *(each.name for each in order_log.streams(route.key, now_ms))}
         for gone in {key for key in self._streams if key[0] == route and key[1] not in names}:

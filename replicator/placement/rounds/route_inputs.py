@@ -90,6 +90,7 @@ class RouteInputs:
         reports: Reports,
         costs: LoadModel,
         plan_seconds: float = inf,
+        uptime_ms: int | None = None,
     ) -> RouteSnapshot:
         """Returns the knowledge about the route.
 
@@ -97,6 +98,7 @@ class RouteInputs:
             now_ms: Unix time in milliseconds.
             costs: cost of carrying, if no capacity is configured.
             plan_seconds: time for which this process has seen the plan.
+            uptime_ms: of the region's balancers; None: as the order log has it.
         """
         topics = {each.topic for each in active_plan.partitions(self._route.key)}
         throughput = await run_in_thread(self._file.throughput, topics)
@@ -104,6 +106,7 @@ class RouteInputs:
             now_ms=now_ms,
             order_log=order_log,
             active_plan=active_plan,
+            uptime_ms=order_log.uptime_ms() if uptime_ms is None else uptime_ms,
             plan_seconds=plan_seconds,
             rates=self.source.rates(now_ms),
             fresh=self.source.fresh(now_ms),

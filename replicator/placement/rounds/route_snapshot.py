@@ -24,6 +24,7 @@ class RouteSnapshot:
 
     Args:
         now_ms: Unix time in milliseconds.
+        uptime_ms: time for which balancers of the target region have been active.
         order_log, active_plan: of the target region.
         rates: expected rates of the source's partitions.
         fresh: partitions that were measured lately.
@@ -39,6 +40,7 @@ class RouteSnapshot:
     now_ms: int
     order_log: OrderLog
     active_plan: ActivePlan
+    uptime_ms: int = 0
     plan_seconds: float = inf
     rates: Mapping[TopicPartition, Rate] = field(default_factory=dict)
     fresh: Set[TopicPartition] = frozenset()

@@ -145,7 +145,10 @@ def stream_inputs(
     order = order_log.stream(route.key, stream, now_ms)
     first_carrier = order.first_carrier if order else 0
     if state is None and (placed := order_log.placed(route.key, stream)):
-        state = round_state(placed, first_carrier)
+        # Its times are of another process, whose clock may be ahead of ours or behind. Waits go on
+        # by the time for which balancers have been active since.
+        waited_ms = max(0, snapshot.uptime_ms - placed.uptime_ms)
+        state = round_state(placed, first_carrier).shifted(now_ms - waited_ms - placed.at_ms)
     known = sorted(snapshot.active_plan.partitions(route.key))
     partitions = frozenset(order_log.split(route.key, known, now_ms).get(stream, ()))
     stream_settings = settings_of(

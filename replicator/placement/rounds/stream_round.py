@@ -77,6 +77,7 @@ class StreamRound:
                     first_carrier=inputs.first_carrier,
                     at_ms=snapshot.now_ms,
                     who=self._who,
+                    uptime_ms=snapshot.uptime_ms,
                 )
             )
         if order:

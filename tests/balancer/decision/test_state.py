@@ -47,6 +47,20 @@ def test_partitions_of_one_topic_share_its_name():
     assert text.count("clicks") == 1
 
 
+@given(STATES, st.integers(-(2**40), 2**40))
+def test_a_shifted_state_has_all_its_times_so_much_later(state, by_ms):
+    later = state.shifted(by_ms)
+    for before, after in zip(_times(state), _times(later), strict=True):
+        assert after == (None if before is None else before + by_ms)
+    assert later.shifted(-by_ms) == state
+
+
+def _times(state):
+    lag, freeze = state.lag, state.freeze
+    own = (state.moved_at_ms, lag.planned_ms, freeze.since_ms, freeze.vanished_since_ms)
+    return [*own, *lag.behind.values(), *lag.seen.values()]
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [

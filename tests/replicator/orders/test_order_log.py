@@ -1,8 +1,21 @@
 """The content of an order log depends only on its newest records and on the time."""
 
+import pytest
+
 from balancer.plan import TopicPartition
 from replicator.orders.order_log import OrderLog, first_carrier
-from replicator.orders.order_records import Exclusion, Hold, Pause, Pin, Stream, key, key_of
+from replicator.orders.order_records import (
+    UPTIME_MS_MAX,
+    Exclusion,
+    Hold,
+    Pause,
+    Pin,
+    Placed,
+    Stream,
+    Uptime,
+    key,
+    key_of,
+)
 
 SAID = {"route": "west.east", "at_ms": 1, "who": "ann@host"}
 PIN = Pin(**SAID, topic="t", partition=1, carrier=2)
@@ -60,3 +73,16 @@ def test_a_new_stream_gets_numbers_that_no_other_has():
     ]
     assert first_carrier([]) == 1000
     assert first_carrier(streams) == 2000
+
+
+@pytest.mark.parametrize(
+    ("of_record", "of_placement", "uptime_ms"),
+    [(None, {}, 0), (7, {}, 7), (7, {"uptime_ms": 9}, 9), (9, {"uptime_ms": 7}, 9)]
+    + [(7, {"uptime_ms": wrong}, 7) for wrong in ("x", None, -1, UPTIME_MS_MAX)],
+)
+def test_the_uptime_of_balancers_is_the_longest_that_one_of_them_wrote(
+    of_record, of_placement, uptime_ms
+):
+    placed = Placed(**SAID, stream="s", generation=1, carriers=(0,), topics={}, state=of_placement)
+    records = [placed, *([Uptime(**SAID, uptime_ms=of_record)] if of_record else [])]
+    assert order_log_of(*records).uptime_ms() == uptime_ms

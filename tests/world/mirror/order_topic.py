@@ -15,7 +15,7 @@ from replicator.config.names import BALANCE_TOPIC
 from replicator.kafka.protocol.error_codes import Code
 from replicator.orders.order_log import KeyedRecord, OrderLog
 from replicator.orders.order_reader import OrderReader
-from replicator.orders.order_records import AnyRecord, Lease, encode, key_of
+from replicator.orders.order_records import RENEWED, AnyRecord, encode, key_of
 from tests.replicator.batches.source_batches import Record, decoded, encoded
 from tests.world.checks.log_reading import LogReading
 from tests.world.kafka.kafka_cluster import KafkaCluster
@@ -143,7 +143,7 @@ class WorldFollower:
                 continue
             read = keyed(self._reader, records)
             order_log, standing = order_log.after(read), standing.after(records)
-            has_orders = any(not isinstance(record, Lease) for _, record in read)
+            has_orders = any(not isinstance(record, RENEWED) for _, record in read)
             if last is None or (has_orders and order_log != last):
                 last = order_log
                 self._on_change(order_log)

@@ -1,5 +1,7 @@
 """Rounds of a stream: records follow from the snapshot and the last round state."""
 
+import pytest
+
 from balancer.decision.placement import Scope
 from balancer.demand.carrier_memory import partitions_within
 from balancer.demand.throughput_file import Throughput
@@ -73,6 +75,55 @@ def test_a_restarted_balancer_continues_from_the_order_log():
     assert not again.records and again.status.generation == 1
     state = round_state(first, 0)
     assert state.wanted is not None and state.generation == 1
+
+
+@pytest.mark.parametrize("ahead_ms", [-3_600_000, -60_000, 0, 60_000, 3_600_000])
+def test_a_cool_down_lasts_as_long_after_a_balancer_with_another_clock(ahead_ms):
+    # It is 08:00 by our clock, and 200 s were left as the placement was written.
+    outcome = stream_round(settings=COOLS_DOWN).round(snapshot(moved(ahead_ms)))
+    assert outcome.status.held == "cool-down until 08:03:20 UTC"
+
+
+@pytest.mark.parametrize("ahead_ms", [-3_600_000, 0, 3_600_000])
+def test_a_cool_down_ends_though_a_balancer_restarts_every_minute(ahead_ms):
+    """Each is active for 50 s, by a clock of its own, and hours may pass between two of them."""
+    log, left = moved(ahead_ms, uptime_ms=7_000), []
+    for restart in range(6):
+        now_ms, uptime_ms = NOW_MS + restart * (3_600_000 - ahead_ms), 7_000 + restart * 50_000
+        outcome = stream_round(settings=COOLS_DOWN).round(
+            snapshot(log, now_ms=now_ms, uptime_ms=uptime_ms)
+        )
+        left.append(seconds_left(outcome, now_ms))
+    assert left == [200, 150, 100, 50, None, None]
+
+
+def seconds_left(outcome, now_ms):
+    """Returns how long the cool-down lasts yet; None when it is over."""
+    if outcome.status.held is None:
+        return None
+    hours, minutes, seconds = map(int, outcome.status.held.split()[2].split(":"))
+    return (hours * 3600 + minutes * 60 + seconds - now_ms // 1000) % 86400
+
+
+def test_a_placement_has_the_uptime_of_the_balancers():
+    placed = placed_by(stream_round().round(snapshot(uptime_ms=42)))
+    assert placed.uptime_ms == 42
+    assert placed.model_copy(update={"state": {}}).uptime_ms == 0
+
+
+COOLS_DOWN = BalanceSettings(capacity_mib_per_second=10.0, carriers_max=8, cool_down_seconds=300.0)
+
+
+def moved(ahead_ms, **state):
+    """Returns the log of a balancer that moved partitions 100 s before it placed, and has ended.
+
+    Args:
+        ahead_ms: of its clock.
+        state: more fields of the placement's state.
+    """
+    first = placed_by(stream_round().round(snapshot(now_ms=NOW_MS + ahead_ms)))
+    state = {**first.state, "moved_at_ms": first.at_ms - 100_000, **state}
+    return order_log_of(first.model_copy(update={"state": state}))
 
 
 def test_a_placement_by_another_version_is_continued_all_the_same():
