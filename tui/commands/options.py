@@ -133,8 +133,9 @@ duration_option = click.option(
     "duration",
     metavar="DURATION",
     callback=checked_duration,
-    help="Time after which the order ends by itself: 90s, 30m, 2h, 7d. Default: it holds until the "
-    "opposite command ends it: resume, release, unpin, include.",
+    help="Time after which the order ends by itself: 90s, 30m, 2h, 7d. It counts from now by this "
+    "machine's clock, and ends by that of the process that follows the order. Default: it holds "
+    "until the opposite command ends it: resume, release, unpin, include.",
 )
 
 

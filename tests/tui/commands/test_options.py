@@ -79,3 +79,13 @@ def test_a_typed_configuration_is_used_and_repeated_wherever_it_was_typed(
     group, name = command
     assert run([group, *before, name, *behind, "--region", "east"]) == ExitCode.USAGE
     assert found == [(used, words)]
+
+
+@pytest.mark.parametrize(
+    "command", ["balance pause", "balance pin", "stream pause-topic", "aggregate freeze"]
+)
+def test_orders_that_end_by_themselves_say_by_which_clock(command, capsys):
+    run([*command.split(), "--help"])
+    words = " ".join(capsys.readouterr().out.split())
+    assert "from now by this machine's clock" in words
+    assert "ends by that of the process that follows the order" in words
