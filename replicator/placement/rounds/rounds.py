@@ -24,6 +24,7 @@ from replicator.placement.rounds.route_inputs import Reports
 from replicator.placement.rounds.route_settings import COSTS_DEFAULT
 from replicator.placement.rounds.route_snapshot import RouteSnapshot
 from replicator.placement.rounds.stream_round import Outcome, StreamRound
+from replicator.runtime.clock import monotonic
 from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.runtime.store_errors import StoreUnreachable
@@ -40,6 +41,7 @@ class Rounds:
     Args:
         who: name of the balancer in the records that it writes.
         connections: closed with the rounds; None: those of the configuration.
+        clock: monotonic time in seconds.
     """
 
     def __init__(
@@ -48,9 +50,10 @@ class Rounds:
         region: str,
         who: str,
         connections: BalancerConnections | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         connections = connections or BalancerConnections(appliance, region)
-        self._who = who
+        self._who, self._clock = who, clock
         self._settings = appliance.balance
         self._routes = appliance.routes_into(region)
         self._status_board = connections.status_board()
@@ -82,7 +85,7 @@ class Rounds:
         """Replaces the order log that the next rounds decide from."""
         self._order_log = order_log
         if self._uptime is None:
-            self._uptime = order_log.uptime_ms(), time.monotonic()
+            self._uptime = order_log.uptime_ms(), self._clock()
         self.orders_changed.set()
 
     def renewed(self) -> tuple[AnyRecord, ...]:
@@ -110,7 +113,7 @@ class Rounds:
             return
         first_looks = [inputs.source.has_first_look() for inputs in self._inputs.values()]
         changing = self._changing_inputs(self._order_log, self._active_plan)
-        if not self._schedule.is_due(changing, time.monotonic(), is_urgent=any(first_looks)):
+        if not self._schedule.is_due(changing, self._clock(), is_urgent=any(first_looks)):
             return
         for route, inputs in self._inputs.items():
             if inputs.source.is_loaded:
@@ -141,7 +144,7 @@ class Rounds:
             return
         # The driver's clock may be another one: its time only tells that this is another plan.
         if self._active_plan is None or self._active_plan.posted_at != found.posted_at:
-            self._plan_seen_at = time.monotonic()
+            self._plan_seen_at = self._clock()
         self._active_plan = found
         self._partitions = {route: found.partitions(route.key) for route in self._routes}
         for route, inputs in self._inputs.items():
@@ -158,8 +161,8 @@ class Rounds:
 
     def _uptime_ms(self) -> int:
         """Returns how long balancers of the region have been active, this one included."""
-        before_ms, began = self._uptime or (0, time.monotonic())
-        return min(before_ms + round(1000 * (time.monotonic() - began)), UPTIME_MS_MAX - 1)
+        before_ms, began = self._uptime or (0, self._clock())
+        return min(before_ms + round(1000 * (self._clock() - began)), UPTIME_MS_MAX - 1)
 
     async def _reports(self, route: Route) -> Reports:
         try:
@@ -174,7 +177,7 @@ class Rounds:
         self, route: Route, order_log: OrderLog, active_plan: ActivePlan, write: Write
     ) -> None:
         """Runs a round of every stream of a route."""
-        now_ms, now = time.time_ns() // 1_000_000, time.monotonic()
+        now_ms, now = time.time_ns() // 1_000_000, self._clock()
         reports = await self._reports(route)
         calibration = self._calibrations[route]
         calibration.observe(reports.values(), now)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from replicator.config.topology import Route
+from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import Uptime
 from replicator.placement.rounds.rounds import Rounds
+from replicator.placement.rounds.route_inputs import Reports
+from replicator.placement.rounds.route_snapshot import RouteSnapshot
 from tests.replicator.placement.rounds.connections import APPLIANCE, NotedConnections
-from tests.replicator.placement.rounds.snapshots import order_log_of
+from tests.replicator.placement.rounds.snapshots import NOW_MS, active_plan, order_log_of, snapshot
 
 
 def rounds(connections: NotedConnections) -> Rounds:
@@ -31,17 +38,64 @@ async def test_a_connection_that_cannot_be_closed_leaves_no_other_one_open() -> 
     assert sorted(connections.closed) == sorted(connections.opened)
 
 
+class SeenPlans:
+    """Inputs of a route, which note for how long the driver's plan has been seen."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.source = SimpleNamespace(
+            is_loaded=True, has_first_look=lambda: True, set_partitions=lambda _: None
+        )
+
+    async def reports(self) -> Reports:
+        return {}
+
+    async def snapshot(self, *known: Any) -> RouteSnapshot:
+        self.seconds.append(known[5])
+        return snapshot(degraded="not measured")
+
+
+class SeenConnections(NotedConnections):
+    def __init__(self, shown: list[ActivePlan]) -> None:
+        super().__init__({("StatusBoard", "plan"): lambda: shown.pop(0)})
+        self.seen: list[SeenPlans] = []
+
+    def route_inputs(self, route: Route) -> Any:
+        self.seen.append(SeenPlans())
+        return self.seen[-1]
+
+
+@pytest.mark.parametrize("ahead_seconds", [-3600.0, 0.0, 3600.0])
+async def test_a_plan_of_a_driver_with_another_clock_is_as_old_as_it_was_seen(
+    ahead_seconds: float,
+) -> None:
+    posted = replace(active_plan(), posted_at=NOW_MS / 1000 + ahead_seconds)
+    next_one = replace(posted, posted_at=posted.posted_at + 1)
+    connections, now = SeenConnections([posted, posted, replace(posted, slots=9), next_one]), [0.0]
+    own = Rounds(APPLIANCE, "east", "bob@ops pid 7", connections, lambda: now[0])
+    own.update_orders(OrderLog())
+
+    async def write(*_: object) -> None:
+        """Writes nothing."""
+
+    for now[0] in (100.0, 140.0, 150.0, 151.0):
+        await own.tick(write)
+    assert [each.seconds for each in connections.seen] == [[0.0, 40.0, 50.0, 0.0]] * 2
+
+
 @pytest.mark.parametrize("before_ms", [0, 7_000_000])
 def test_the_uptime_of_earlier_balancers_is_counted_on_once_their_records_are_read(
     before_ms: int,
 ) -> None:
-    own = rounds(NotedConnections())
+    now = [100.0]
+    own = Rounds(APPLIANCE, "east", "bob@ops pid 7", NotedConnections(), lambda: now[0])
     assert own.renewed() == ()
     last = Uptime(route="east", at_ms=1, who="one", uptime_ms=before_ms)
     own.update_orders(order_log_of(last) if before_ms else OrderLog())
-    (first,) = own.renewed()
-    own.update_orders(order_log_of(first))
-    (second,) = own.renewed()
-    assert isinstance(first, Uptime) and isinstance(second, Uptime)
-    assert before_ms <= first.uptime_ms <= second.uptime_ms < before_ms + 60_000
-    assert (first.route, first.who) == ("east", "bob@ops pid 7")
+    uptimes = []
+    for now[0] in (100.0, 110.0, 120.5):
+        (found,) = own.renewed()
+        assert isinstance(found, Uptime) and found.route == "east"
+        uptimes.append(found.uptime_ms - before_ms)
+        own.update_orders(order_log_of(found))
+    assert uptimes == [0, 10_000, 20_500]
