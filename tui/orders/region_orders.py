@@ -45,6 +45,10 @@ class OrderFields(TypedDict):
     until_ms: int | None
 
 
+AHEAD_MS_MAX = 2000
+"""Difference of clocks that operators are not told of."""
+
+
 @dataclass(frozen=True, slots=True)
 class OrderChange:
     """Orders that an action wrote, and orders that it took back."""
@@ -108,9 +112,17 @@ class RegionOrders:
         return found
 
     def warn_unless_acting(self, remedy: str) -> None:
-        """Warns, with the remedy, when no balancer acts in the region."""
-        if not is_acting(self.order_log.lease(self.region), self.now_ms):
+        """Warns when no balancer acts in the region, with the remedy, or its clock is ahead."""
+        lease = self.order_log.lease(self.region)
+        if not is_acting(lease, self.now_ms):
             self.warn(f"no balancer acts: {remedy}")
+        # Not `now_ms`: it may have been taken before the lease was read.
+        ahead_ms = lease.at_ms - self._clock() if lease else 0
+        if ahead_ms > AHEAD_MS_MAX:
+            self.warn(
+                f"the balancer's clock is at least {ahead_ms // 1000} s ahead of this machine's: "
+                "an order with --for ends so much earlier there"
+            )
 
     def fields(self, about: Route | Feed, terms: Terms) -> OrderFields:
         """Returns the common fields of an order about a route or a feed; the caller adds those of

@@ -67,3 +67,14 @@ def test_a_balancer_whose_lease_is_old_is_warned_of():
     assert warnings == []
     orders_of(RecordingClient(lease(40)), warnings).warn_unless_acting("start it")
     assert warnings == ["no balancer acts: start it"]
+
+
+def test_a_balancer_whose_clock_is_ahead_is_told_as_its_orders_end_earlier():
+    warnings: list[str] = []
+    for seconds_ahead in (1, 62):
+        ahead = RecordingClient(lease(-seconds_ahead))
+        orders_of(ahead, warnings).warn_unless_acting("start it")
+    assert warnings == [
+        "the balancer's clock is at least 62 s ahead of this machine's: an order with --for ends "
+        "so much earlier there"
+    ]
