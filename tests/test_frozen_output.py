@@ -6,9 +6,7 @@ files after an intended change, run this once with REWRITE_SNAPSHOTS=1, and read
 
 from __future__ import annotations
 
-import difflib
 import json
-import os
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -23,6 +21,7 @@ from replicator.groups.planning.plan import encode
 from tests.tui.console.values.times import NOW
 from tests.tui.output import balancing, groups, loading, replication
 from tests.tui.output.odd import ODD
+from tests.tui.output.stored import assert_stored
 from tui.commands.alerts import list_text
 from tui.commands.output import emit, plain_values, say
 from tui.commands.views import (
@@ -60,7 +59,6 @@ from tui.facts.alert import AlertList
 from tui.facts.snapshot import Snapshot
 
 FROZEN = Path(__file__).parent / "tui" / "output" / "frozen"
-REWRITE = "REWRITE_SNAPSHOTS"
 
 
 class Output(NamedTuple):
@@ -267,15 +265,7 @@ FILES = [(name, suffix) for name, found in CASES.items() for suffix in found.suf
 @pytest.mark.parametrize(("name", "suffix"), FILES)
 def test_a_command_prints_what_it_printed_before(name, suffix, capsys):
     CASES[name].show(suffix)
-    printed, path = "".join(capsys.readouterr()), FROZEN / f"{name}.{suffix}"
-    if os.environ.get(REWRITE):
-        path.write_text(printed)
-    assert path.exists(), f"{path} is missing; to write it: {REWRITE}=1 pytest {__file__}"
-    stored = path.read_text()
-    if printed != stored:
-        both = stored.splitlines(), printed.splitlines()
-        changes = difflib.unified_diff(*both, str(path), "printed", lineterm="")
-        pytest.fail("\n".join(changes) or f"{path}: line breaks differ", pytrace=False)
+    assert_stored("".join(capsys.readouterr()), FROZEN / f"{name}.{suffix}")
 
 
 def test_each_stored_file_is_of_a_case():
