@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.console.pages.finding_snapshots import PARKED, busy_feed
+from tests.tui.console.pages.finding_snapshots import PARKED, RESOLVED, SILENCED, busy_feed
 from tests.tui.console.running import FakeJob
 from tests.tui.console.snapshots import NOW, empty, region_gone
 from tests.tui.console.values.feeds import object_feed
 from tests.tui.output import replication
 from tests.tui.output.stored import assert_stored
+from tests.tui.output.troubles import troubles
 from tui.console.page import Action, Page, Row
 from tui.console.pages.alert import AlertPage
 from tui.console.pages.alerts import AlertsPage
@@ -30,7 +31,7 @@ from tui.console.pages.group import GroupPage
 from tui.console.pages.groups import GroupsPage
 from tui.console.pages.jobs import JobPage, JobsPage
 from tui.console.pages.overview import OverviewPage
-from tui.console.pages.partitions import PartitionsPage
+from tui.console.pages.partitions import BYTES, SECONDS, PartitionsPage
 from tui.console.pages.plan import PlanPage
 from tui.console.pages.routes import RoutesPage
 from tui.console.pages.stream import StreamPage
@@ -51,17 +52,31 @@ PAGES: dict[str, Page] = {
     "overview": OverviewPage(),
     "routes": RoutesPage(),
     "topics": TopicsPage("west>east"),
+    "topics_unknown": TopicsPage("north>east"),
     "partitions": PartitionsPage("west>east", "orders"),
     "partitions_parked": PartitionsPage("west>east", "clicks"),
+    "partitions_seconds": PartitionsPage("west>east", "orders", 17, measure=SECONDS),
+    "partitions_bytes": PartitionsPage("west>east", "orders", measure=BYTES),
     "groups": GroupsPage(),
     "groups_of_topic": GroupsPage("trades"),
     "group": GroupPage("billing", "west", "east"),
     "failover": FailoverPage(),
     "plan": PlanPage("20261121-143639-f1fd"),
+    "plan_blocked": PlanPage("blocked"),
+    "plan_held_back": PlanPage("part"),
+    "plan_expired": PlanPage("old"),
+    "plan_broken": PlanPage("broken"),
     "balance": BalancePage(),
     "stream": StreamPage("east>west", "default"),
+    "stream_held": StreamPage("east>west", "held"),
+    "stream_blind": StreamPage("east>west", "blind"),
+    "stream_unknown": StreamPage("east>west", "unknown"),
     "alerts": AlertsPage(),
     "alert": AlertPage(PARKED.key),
+    "alert_silenced": AlertPage(SILENCED.key),
+    "alert_resolved": AlertPage(RESOLVED.key),
+    "alert_of_groups": AlertPage("group/fraud"),
+    "alert_of_balancing": AlertPage("balance/hot/east>west/orders/17"),
     "feeds": FeedsPage(),
     "feed": FeedPage("ticks"),
     "feed_of_objects": FeedPage("lake"),
@@ -72,6 +87,7 @@ PAGES: dict[str, Page] = {
 }
 SNAPSHOTS = {
     "": replace(replication.status(), feeds=(busy_feed(), object_feed())),
+    "_troubles": troubles(),
     "_gone": region_gone(),
     "_empty": empty(),
 }
