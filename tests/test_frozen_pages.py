@@ -12,31 +12,31 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.console.pages.finding_snapshots import PARKED, RESOLVED, SILENCED, busy_feed
 from tests.tui.console.running import FakeJob
 from tests.tui.console.snapshots import NOW, empty, region_gone
 from tests.tui.console.values.feeds import object_feed
 from tests.tui.output import replication
 from tests.tui.output.stored import assert_stored
 from tests.tui.output.troubles import troubles
-from tui.console.page import Action, Page, Row
-from tui.console.pages.alert import AlertPage
-from tui.console.pages.alerts import AlertsPage
-from tui.console.pages.balance import BalancePage
-from tui.console.pages.events import EventsPage
-from tui.console.pages.failover import FailoverPage
-from tui.console.pages.feed import FeedPage
-from tui.console.pages.feeds import FeedsPage
-from tui.console.pages.group import GroupPage
-from tui.console.pages.groups import GroupsPage
-from tui.console.pages.jobs import JobPage, JobsPage
-from tui.console.pages.overview import OverviewPage
-from tui.console.pages.partitions import BYTES, SECONDS, PartitionsPage
-from tui.console.pages.plan import PlanPage
-from tui.console.pages.routes import RoutesPage
-from tui.console.pages.stream import StreamPage
-from tui.console.pages.topics import TopicsPage
-from tui.state.snapshot import Snapshot
+from tests.tui.pages.finding_snapshots import PARKED, RESOLVED, SILENCED, busy_feed
+from tui.facts.snapshot import Snapshot
+from tui.pages.alert import AlertPage
+from tui.pages.alerts import AlertsPage
+from tui.pages.balance import BalancePage
+from tui.pages.events import EventsPage
+from tui.pages.failover import FailoverPage
+from tui.pages.feed import FeedPage
+from tui.pages.feeds import FeedsPage
+from tui.pages.group import GroupPage
+from tui.pages.groups import GroupsPage
+from tui.pages.jobs import JobPage, JobsPage
+from tui.pages.overview import OverviewPage
+from tui.pages.page import Action, Page, Row
+from tui.pages.partitions import BYTES, SECONDS, PartitionsPage
+from tui.pages.plan import PlanPage
+from tui.pages.routes import RoutesPage
+from tui.pages.stream import StreamPage
+from tui.pages.topics import TopicsPage
 
 STORED = Path(__file__).parent / "tui" / "output" / "pages"
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from replicator.orders.order_records import Hold
 from tests.tui.balance_records import FIELDS
-from tests.tui.console.pages.finding_snapshots import RESOLVED, SILENCED, busy_feed
 from tests.tui.console.values.balancing import balance
 from tests.tui.console.values.feeds import object_feed
 from tests.tui.console.values.findings import alerts, events
@@ -16,10 +15,11 @@ from tests.tui.console.values.routes import parked, partition, route, topic, unk
 from tests.tui.console.values.times import NOW_MS
 from tests.tui.output import replication
 from tests.tui.output.odd import ODD
-from tui.state.balancing import BalanceAlert
-from tui.state.order_words import ending_words
-from tui.state.plan_summary import PlanCheck
-from tui.state.snapshot import Snapshot
+from tests.tui.pages.finding_snapshots import RESOLVED, SILENCED, busy_feed
+from tui.facts.balancing import BalanceAlert
+from tui.facts.order_words import ending_words
+from tui.facts.plan_summary import PlanCheck
+from tui.facts.snapshot import Snapshot
 
 WEST = balance("west")
 (STREAM,) = WEST.streams
