@@ -144,8 +144,11 @@ class Intent:
     @property
     def sealed_end(self) -> int:
         """Offset from which on no record was sealed: none of them can be stored."""
-        told_to = self.position or 0 if self.told else 0
-        return max([self.offset, told_to, *(each.end for each in self.tables.values())])
+        told_to = [self.position or 0] if self.told else []
+        if self.told and self.told.markers:
+            # Behind the position, where it is one of those that are being read again.
+            told_to += [each.end for each in self.told.markers.values()]
+        return max([self.offset, *told_to, *(each.end for each in self.tables.values())])
 
     @property
     def replay_end(self) -> int:

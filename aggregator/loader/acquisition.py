@@ -144,7 +144,7 @@ class Acquisition:
         for partition, intent in before.items():
             topic, source = self._source.topic(partition.topic), looked[partition]
             loss = source.loss or _vanished(partition, intent, topic is None)
-            new[partition] = intent.park(loss) if loss else self._own(intent)
+            new[partition] = intent.park(loss) if loss else self._own(_with_epoch(intent, source))
         if not new:
             return
         await self._store.replace(holder, before, new)
@@ -182,6 +182,14 @@ class Acquisition:
             epoch=self._committer.epoch,
             transactional_id=self._committer.transactional_id,
         )
+
+
+def _with_epoch(intent: Intent, source: SourceFindings) -> Intent:
+    """Returns the intent with a leader epoch that is as new as any that was read, also where a
+    former version noted an older one while it read again."""
+    if intent.committed_ms:
+        return intent
+    return replace(intent, leader_epoch=max(intent.leader_epoch, source.leader))
 
 
 def _vanished(partition: TopicPartition, intent: Intent, is_gone: bool) -> Loss | None:

@@ -86,6 +86,11 @@ class HeldPartition(Generic[P]):
         return self.progress.position
 
     @property
+    def sealed_end(self) -> int:
+        """End of what may be stored: it is read again, and no other log may take its place."""
+        return self.intent.sealed_end
+
+    @property
     def batch_epoch(self) -> int:
         return self.progress.leader_epoch
 

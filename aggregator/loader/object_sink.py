@@ -159,7 +159,8 @@ def _held(
         # Records that are in objects already would be written again, into other folders.
         detail = "other folders: set them back, or give the feed another name"
         loss = Loss(LossKind.OBJECT_SETTINGS, intent.offset, None, detail)
-    return HeldPartition(place, intent, progress, epoch, loss)
+    # Up to where objects are stored is known only now: the log is looked at once more.
+    return HeldPartition(place, intent, progress, -1 if intent.told else epoch, loss)
 
 
 def _opened(

@@ -60,6 +60,10 @@ class CheckedPartition(Protocol):
         """Source offset to fetch next."""
 
     @property
+    def sealed_end(self) -> int:
+        """End of what may be stored behind the position, which is read again; 0: nothing is."""
+
+    @property
     def batch_epoch(self) -> int:
         """Leader epoch of the last batch read; -1: none yet."""
 

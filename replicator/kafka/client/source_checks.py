@@ -77,6 +77,7 @@ class SourceChecks:
                 topic_id=pipeline.topic_id,
                 leader_epoch=pipeline.batch_epoch,
                 position=position,
+                sealed_end=pipeline.sealed_end,
             )
         except Answered as answer:
             if UNKNOWN_TOPIC not in answer.codes:

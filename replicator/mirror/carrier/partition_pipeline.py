@@ -61,6 +61,8 @@ class PartitionPipeline:
         self.reported_at = 0.0
         """Unix seconds at which a fetch response last reported or confirmed the two offsets."""
         self.clock = LagClock(entry.seen)
+        self.sealed_end = 0
+        """Nothing is read again behind the position."""
         self.batch_epoch = entry.source_epoch
         """Leader epoch of the last source batch read; -1: none yet."""
         self.queue = SendQueue()

@@ -28,7 +28,7 @@ from aggregator.intents.intent import (
 )
 from aggregator.intents.read_times import POINTS_MAX, ReadTime
 from aggregator.intents.table_range import KeeperMoment, Manifest, TableRange
-from aggregator.intents.told_markers import ToldMarkers
+from aggregator.intents.told_markers import Marker, ToldMarkers
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 
@@ -170,6 +170,8 @@ def test_what_may_be_stored_ends_behind_everything_that_an_intent_names():
     told = ToldMarkers(begin=3, base=40, count=200, digest=7)
     assert plain(tables=tables, told=told, position=120).sealed_end == 120
     assert plain(tables=tables, position=120).sealed_end == 90
+    known = replace(told, markers={"x": Marker(130, 5), "y": Marker(125, 4)})
+    assert plain(tables=tables, told=known, position=100).sealed_end == 130
 
 
 @given(intents())

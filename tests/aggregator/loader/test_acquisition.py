@@ -107,6 +107,20 @@ async def test_a_log_that_was_cut_below_a_block_or_marker_parks_its_partition(
         assert acquired.parked[PLACE].reason.startswith(f"{kind}: source offsets [{cut}, ")
 
 
+async def test_what_a_former_version_has_read_counts_as_of_todays_epoch():
+    """A former version noted an older epoch than that of its blocks while it read again."""
+    store = Store({PLACE: replace(INTENT, tables=BLOCK, committed_ms=0)})
+    acquisition = Acquisition(
+        store=store,
+        source=Source(50),
+        committer=Committer(),
+        committer_of=lambda id_: pytest.fail(id_),
+        tally=Tally(),
+    )
+    taken, _ = (await acquisition.acquire([PLACE])).taken[PLACE]
+    assert taken.leader_epoch == store.intents[PLACE].leader_epoch == 6
+
+
 @pytest.mark.parametrize("ahead_seconds", [3600, -3600])
 async def test_records_keep_their_age_whatever_clock_their_loader_had(ahead_seconds):
     now_ms = time.time_ns() // 1_000_000
