@@ -197,6 +197,7 @@ FAMILIES: Mapping[str, Family] = {
     "sink_takeovers": _sinks(of_sinks.TAKEOVERS, of_sinks.OF_TAKEOVERS),
     "sink_stops": _sinks(of_sinks.STOPS, of_sinks.OF_STOPS),
     "sink_cuts": _sinks(of_sinks.CUT, of_sinks.OF_CUT),
+    "sink_many_cuts": _sinks(of_sinks.MANY_CUTS, of_sinks.OF_MANY_CUTS),
     "sink_recreations": _sinks(of_sinks.RECREATED, of_sinks.OF_RECREATED),
     "sink_clocks": _sinks(of_sinks.CLOCKS, of_sinks.OF_CLOCKS),
     "sink_servers": _sinks(of_sinks.SERVERS, of_sinks.OF_SERVERS),

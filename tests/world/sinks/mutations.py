@@ -228,6 +228,20 @@ class BlocksForgotten(dict[TopicPartition, HeldPartition]):
         super().__setitem__(place, partition)
 
 
+class Unsealed(HeldPartition):
+    """Partition that tells its checks of nothing behind its position."""
+
+    sealed_end = property(lambda _: 0)  # type: ignore[assignment]
+
+
+class NothingSealed(dict[TopicPartition, HeldPartition]):
+    """Partitions whose blocks are not looked for in the log while they are read again."""
+
+    def __setitem__(self, place: TopicPartition, partition: HeldPartition) -> None:
+        partition.__class__ = Unsealed
+        super().__setitem__(place, partition)
+
+
 class LooksNot(ShardStore):
     """Inserts doubtful blocks as if the table had been looked at, and had none of their rows."""
 
@@ -430,6 +444,18 @@ CUT = Course(
     accepting=Accepting(),
 )
 """Course of logs that lose their last records, which may be stored."""
+MANY_CUTS = replace(
+    CUT,
+    partitions=1,
+    seconds=40.0,
+    fault_seconds=0.8,
+    fetch_bytes=300,
+    only=(
+        *(it.name for it in (other_logs.CUTS[0], *other_logs.ACCEPTANCES)),
+        *("strike at an intent", "kill a loader soon", "refuse inserts", "preferred election"),
+    ),
+)
+"""Course of a log that is cut again and again, also while it is read again."""
 RECREATED = Course(
     partitions=2,
     topics=("orders", "clicks"),
@@ -536,6 +562,15 @@ OF_CUT = (
     ),
     Mutation(
         56, "records read again lower the leader epoch", Makers(partitions=ForgetsEpochs), CUT
+    ),
+)
+OF_MANY_CUTS = (
+    _changing("a log that is cut twice forgets its first name", MANY_CUTS),
+    Mutation(
+        56,
+        "a cut is compared with the position only",
+        Makers(partitions=NothingSealed),
+        MANY_CUTS,
     ),
 )
 OF_RECREATED = (

@@ -147,6 +147,13 @@ def keeps_name(_: TopicPartition, intent: Intent) -> Intent:
     return replace(intent, offset=min(intent.offset, loss.begin), tables=tables)
 
 
+def forgets_first_log(_: TopicPartition, intent: Intent) -> Intent:
+    """Returns an intent of a log that was cut as if it had not been cut before."""
+    if intent.parked is None or intent.parked.kind is not LossKind.SOURCE_TRUNCATED:
+        return intent
+    return replace(intent, log_begin=0, former=0, older=())
+
+
 def forgets_topic(_: TopicPartition, intent: Intent) -> Intent:
     """Returns an intent as if its topic were that of today."""
     return replace(intent, topic_id=None)
@@ -185,5 +192,6 @@ class NotesNothing(AdoptionMemory):
 
 CHANGES: dict[str, Change] = {
     "a cut log keeps its name": keeps_name,
+    "a log that is cut twice forgets its first name": forgets_first_log,
     "a topic that comes back keeps its name": forgets_topic,
 }

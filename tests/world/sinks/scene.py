@@ -54,6 +54,8 @@ class Course:
             one.
         clocks: loaders and drivers have wall clocks of their own.
         accepting: acceptance of what logs lose, by an operator; None: they lose nothing.
+        fetch_bytes: most of an answer to a fetch, None: as Kafka has it. Small ones make reading
+            again take long.
     """
 
     topics: tuple[str, ...] = ("orders", "clicks")
@@ -76,6 +78,7 @@ class Course:
     driving: Driving | None = None
     clocks: bool = False
     accepting: Accepting | None = None
+    fetch_bytes: int | None = None
 
 
 KILLS = Course(
@@ -138,6 +141,8 @@ class Scene(FeedScene[Feeding]):
             course.accepting is not None,
             **{name: value for name, value in options.items() if value is not None},
         )
+        if course.fetch_bytes:
+            self.feeding.cluster.fetch_bytes_max = course.fetch_bytes
         make_sender = LetterSender if course.letters else FeedSender
         if course.poison:
             make_sender, self.feeding.defect = PoisonSender, Defect()
