@@ -299,7 +299,8 @@ class AdoptionMemory:
         place = TopicPartition(topic, int(number))
         try:
             # It was adopted, whatever else a later version says of it.
-            self._known[place] = decode(value) if value else None
+            noted = decode(value) if value else None
+            self._known[place] = _newer(self._known.get(place), noted)
         except (ValueError, KeyError, TypeError) as error:
             self._known[place] = None
             log.warning("event=adoption-unreadable feed=%s key=%r: %s", self._feed, key, error)
@@ -310,6 +311,13 @@ class AdoptionMemory:
         except (ValueError, KeyError, TypeError) as error:
             self.selected = None
             log.warning("event=adoption-unreadable feed=%s key=selected: %s", self._feed, error)
+
+
+def _newer(before: Remembered | None, noted: Remembered | None) -> Remembered | None:
+    """Returns the note of the newer log: a driver that has read an intent just before an operator
+    accepted another log notes the former one behind that."""
+    is_former = before and noted and noted.incarnation < before.incarnation
+    return before if is_former else noted
 
 
 def _key(place: TopicPartition) -> bytes:

@@ -87,7 +87,7 @@ def accepted(
             topic_id=today.topic_id,
             losses=1,
         )
-    intent = _cut_again(intent, today)
+    before = intent = _cut_again(intent, today)
     offset = _offset(intent, today, restart_at)
     told = _told_behind(intent, today, offset)
     cut = _cut(intent, offset, restart_at)
@@ -116,8 +116,7 @@ def accepted(
         topic_id=today.topic_id,
         leader_epoch=_epoch(intent, today, offset),
         losses=intent.losses + 1,
-        # What is read again may have letters that were counted.
-        letters_at=None,
+        letters_at=before.letters_at if _is_new(before, intent, offset) else None,
         parked=None,
     )
 
@@ -185,6 +184,13 @@ def _offset(intent: Intent, today: LogToday, restart_at: int | None) -> int:
     if loss.end is None:
         raise NoRestart(f"{loss.kind.value}, without an end")
     return max(intent.offset, loss.end, today.start)
+
+
+def _is_new(before: Intent, intent: Intent, offset: int) -> bool:
+    """Returns False if records that were passed are read again under their former names: the
+    letters of these were counted, and would be taken for those of a lost commit."""
+    is_other = intent.incarnation_at(offset) != before.incarnation_at(offset)
+    return is_other or offset >= before.offset
 
 
 def _cut_again(intent: Intent, today: LogToday) -> Intent:

@@ -7,12 +7,13 @@ successor does that, it produces all dead letters of the block: some may be ther
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from aggregator.formats.record_headers import Headers
+from aggregator.formats.record_headers import Headers, encoded_headers
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.loader.draft import Draft
 from aggregator.loader.produced import HEADER_PREFIX, Produced, RecordPlace
@@ -123,6 +124,28 @@ def letter_place(headers: Headers) -> LetterPlace | None:
         return None
     place = TopicPartition(topic, partition_number)
     return LetterPlace(place, record_offset, number_in(log) or 0, table)
+
+
+def record_digest(key: bytes | None, value: bytes | None, headers: Headers) -> bytes:
+    """Returns a digest of the record that a letter is of, whether the letter has it whole or cut:
+    of its time, key, headers and value. Empty if it is no dead letter.
+
+    A log that was cut can have another record at the offset, under the same incarnation.
+
+    Args:
+        headers: of the letter.
+    """
+    if (found := added_headers(headers)) is None:
+        return b""
+    first, told = found
+    parts = {"key": key, "headers": encoded_headers(headers[:first]), "value": value}
+    digests = [
+        told.get(f"{HEADER_PREFIX}{name}.sha256")
+        or ("" if part is None else hashlib.sha256(part).hexdigest())
+        for name, part in parts.items()
+    ]
+    time_ms = told.get(f"{HEADER_PREFIX}timestamp", "")
+    return hashlib.sha256(" ".join((time_ms, *digests)).encode()).digest()
 
 
 def number_in(text: str) -> int | None:

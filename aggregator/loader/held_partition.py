@@ -14,6 +14,7 @@ from aggregator.intents.intent import Intent
 from aggregator.loader.forced_flush import ForcedFlush
 from aggregator.loader.partition_error import PartitionError
 from aggregator.loader.progress import Progress
+from aggregator.loader.sent_letters import SentLetter
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss
 from replicator.runtime.clock import monotonic
@@ -72,8 +73,8 @@ class HeldPartition(Generic[P]):
     loading_bytes: int = 0
     """Bytes of sealed blocks that are not loaded yet."""
     rows: int = 0
-    sent_letters: set[int] | None = None
-    """Offsets of records whose dead letters a lost commit has sent; None: nobody has looked."""
+    sent_letters: set[SentLetter] | None = None
+    """Dead letters that a lost commit has sent; None: nobody has looked."""
     loaded_lag_ms: int | None = None
     """Age of the newest record of the block stored last, when it was stored; None: none yet."""
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
 from aggregator.loader.counters import COMMIT_FAILURES, COMMIT_SECONDS, COMMITS
+from aggregator.loader.dead_letters import record_digest
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_effects import EffectProducer, LetterRefused
 from aggregator.loader.produced import Produced
-from aggregator.loader.sent_letters import SentLetters, Sight
+from aggregator.loader.sent_letters import SentLetter, SentLetters, Sight
 from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Fenced
@@ -208,11 +209,12 @@ class IntentCommitter:
                 place, offset = letter.of
                 topics[place] = TopicPartition(letter.topic, letter.partition)
                 if sent := wanted[place].sent_letters:
-                    sent.discard(offset)
+                    # Also those of the offset's record of before a cut.
+                    sent -= {each for each in sent if each.offset == offset}
         for place, at in topics.items():
             partition = wanted[place]
             # Where some are left, whoever comes next has to look for these as well.
-            if all(it < partition.intent.offset for it in partition.sent_letters or ()):
+            if all(it.offset < partition.intent.offset for it in partition.sent_letters or ()):
                 progress = partition.progress
                 progress.letters_at = self.producer.ends.get(at, progress.letters_at)
 
@@ -279,9 +281,10 @@ class IntentCommitter:
 
 def _is_sent(wanted: Mapping[TopicPartition, HeldPartition], record: Produced) -> bool:
     """Returns True for a dead letter that is there already."""
-    return record.of is not None and record.of.offset in (
-        wanted[record.of.partition].sent_letters or ()
-    )
+    if record.of is None or not (sent := wanted[record.of.partition].sent_letters):
+        return False
+    digest = record_digest(record.key, record.value, record.headers)
+    return SentLetter(record.of.offset, digest) in sent
 
 
 def _end_as(waiting: asyncio.Future[None], other: asyncio.Future[None]) -> None:

@@ -11,10 +11,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from aggregator.formats.record_fields import split
 from aggregator.intents.intent import Intent
-from aggregator.loader.dead_letters import letter_place
+from aggregator.loader.dead_letters import letter_place, record_digest
 from balancer.plan import TopicPartition
 from replicator.batches.batch import (
     BrokenBatch,
@@ -38,6 +39,18 @@ MISSING = frozenset({Code.UNKNOWN_TOPIC_OR_PARTITION, Code.UNKNOWN_TOPIC_ID})
 Intents = Mapping[TopicPartition, Intent]
 
 
+class SentLetter(NamedTuple):
+    """Letter that is in its topic.
+
+    Args:
+        offset: of its record.
+        digest: of its record, by `record_digest`.
+    """
+
+    offset: int
+    digest: bytes
+
+
 @dataclass
 class LetterSearch:
     """Search of one partition of a topic of dead letters, batch after batch.
@@ -47,13 +60,13 @@ class LetterSearch:
     """
 
     intents: Intents
-    found: dict[TopicPartition, set[int]] = field(init=False)
-    """Offsets of records whose letters are committed, and that the intent of their partition
-    neither passes nor names."""
-    _undecided: dict[int, list[tuple[TopicPartition, int]]] = field(
+    found: dict[TopicPartition, set[SentLetter]] = field(init=False)
+    """Letters that are committed, and whose records the intent of their partition neither passes
+    nor names."""
+    _undecided: dict[int, list[tuple[TopicPartition, SentLetter]]] = field(
         init=False, default_factory=dict
     )
-    """Such records of transactions without a marker so far, by producer id."""
+    """Such letters of transactions without a marker so far, by producer id."""
 
     def __post_init__(self) -> None:
         self.found = {place: set() for place in self.intents}
@@ -66,15 +79,16 @@ class LetterSearch:
             return
         decided = self._undecided.pop(header.producer_id, ())
         if control_kind(batch) is ControlKind.COMMIT:
-            for place, offset in decided:
-                self.found[place].add(offset)
+            for place, letter in decided:
+                self.found[place].add(letter)
 
-    def _uncounted(self, batch: memoryview) -> list[tuple[TopicPartition, int]]:
+    def _uncounted(self, batch: memoryview) -> list[tuple[TopicPartition, SentLetter]]:
         records = split(opened(batch, [0]))
-        uncounted: list[tuple[TopicPartition, int]] = []
+        uncounted: list[tuple[TopicPartition, SentLetter]] = []
         for at, letter_at in enumerate(records.offset.tolist()):
             try:
-                letter = letter_place(records.headers_at(at))
+                headers = records.headers_at(at)
+                letter = letter_place(headers)
             except BrokenVarints:
                 continue
             intent = self.intents.get(letter.partition) if letter else None
@@ -82,7 +96,8 @@ class LetterSearch:
                 continue
             is_of_log = letter.incarnation == intent.incarnation_at(letter.offset)
             if is_of_log and letter.offset >= intent.range_of(letter.table).end:
-                uncounted.append((letter.partition, letter.offset))
+                digest = record_digest(records.key_at(at), records.value_at(at), headers)
+                uncounted.append((letter.partition, SentLetter(letter.offset, digest)))
         return uncounted
 
 
@@ -92,12 +107,12 @@ class Sight:
 
     Args:
         end: of its log, when it was read.
-        sent: offsets of the records whose letters no intent counts, by partition; only of those
-            whose intents say where to look.
+        sent: letters that no intent counts, by partition; only of those whose intents say where to
+            look.
     """
 
     end: int
-    sent: Mapping[TopicPartition, set[int]]
+    sent: Mapping[TopicPartition, set[SentLetter]]
 
 
 @dataclass(frozen=True, slots=True)

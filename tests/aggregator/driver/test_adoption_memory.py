@@ -106,6 +106,17 @@ def test_records_read_back_are_what_was_written():
     assert again.has_topic("hits", TOPIC) and not again.has_topic("hits", OTHER)
 
 
+def test_a_former_log_that_a_driver_notes_late_does_not_hide_the_accepted_one():
+    """It had read the intent before an operator accepted another log, and noted it behind that."""
+    kept, accepted = memory(), Remembered(OTHER, 0, 5, incarnation=9)
+    for noted in (accepted, Remembered(TOPIC, 30, 6, incarnation=7), Remembered(TOPIC, 30, 6)):
+        kept.take(b"hits/3", noted.encode())
+        assert kept.of(PLACE) == accepted
+    later = Remembered(OTHER, 40, 7, incarnation=9)
+    kept.take(b"hits/3", later.encode())
+    assert kept.of(PLACE) == later
+
+
 def test_a_note_of_a_later_version_is_remembered_without_its_offset(caplog):
     kept = memory()
     kept.take(b"hits/3", b'{"v": 2}')

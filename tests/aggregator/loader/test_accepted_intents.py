@@ -59,8 +59,25 @@ def test_behind_retention_the_log_start_is_next_and_later_markers_stay():
 
 
 def test_letters_of_what_is_read_again_are_not_taken_for_those_of_a_lost_commit():
-    found = accepted(parked(LossKind.RETENTION_PASSED, 100, 200, letters_at=7), today(), "free")
-    assert found.letters_at is None
+    loss = parked(LossKind.RETENTION_PASSED, 100, 200, letters_at=7)
+    assert accepted(loss, today(), "free", restart_at=99).letters_at is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "begin", "topic", "restart_at"),
+    [
+        (LossKind.LOADER_FAILED, 100, OLD, None),
+        (LossKind.LETTER_REFUSED, 130, OLD, None),
+        (LossKind.RETENTION_PASSED, 100, OLD, None),
+        (LossKind.RETENTION_PASSED, 100, OLD, 100),
+        (LossKind.SOURCE_TRUNCATED, 130, OLD, None),
+        (LossKind.SOURCE_TRUNCATED, 60, OLD, None),
+        (LossKind.SOURCE_RECREATED, 100, NEW, None),
+    ],
+)
+def test_letters_of_a_lost_commit_are_looked_for_behind_a_loss_too(kind, begin, topic, restart_at):
+    loss = parked(kind, begin, 200, letters_at=7)
+    assert accepted(loss, today(topic), "free", restart_at, opened_at_ms=9).letters_at == 7
 
 
 def test_a_block_that_is_cut_by_the_loss_is_formed_of_what_is_left():

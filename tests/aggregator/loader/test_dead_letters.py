@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.files.admission import Admission
-from aggregator.loader.dead_letters import LETTER_BYTES, dead_letters, first_beyond
-from aggregator.loader.produced import HEADER_PREFIX, RecordPlace
+from aggregator.loader.dead_letters import LETTER_BYTES, dead_letters, first_beyond, record_digest
+from aggregator.loader.produced import HEADER_PREFIX, RecordPlace, fitted
 from aggregator.tables.decoded import DeadRecord
 from tests.aggregator.formats.header_samples import FIELDS, HEADERS
 from tests.aggregator.loader.letters import NOW_MS, PLACE, sliced, written
@@ -41,6 +41,32 @@ def test_a_dead_letter_has_the_bytes_of_its_record(records, data):
                 b"sluice.table": b"t",
                 b"sluice.reason": b"reason %d" % at,
             }
+
+
+@given(RECORDS, st.integers(700, 1500))
+def test_a_letter_tells_its_record_apart_from_others_whether_it_is_whole_or_cut(
+    records, batch_bytes
+):
+    (key, value, headers, time_ms), dead = records[0], [DeadRecord(10, "reason")]
+
+    def letter_of(record):
+        (letter,) = dead_letters("lake", PLACE, "east", "t", [sliced([record])], dead)
+        return letter
+
+    def digest_of(letter):
+        return record_digest(letter.key, letter.value, letter.headers)
+
+    own, long = letter_of(records[0]), (key, b"v" * 1500, headers, time_ms)
+    assert digest_of(fitted(own, batch_bytes)) == digest_of(own)
+    cut = fitted(letter_of(long), batch_bytes)
+    assert cut.value != long[1] and digest_of(cut) == digest_of(letter_of(long))
+    others = [
+        (b"k" + (key or b""), value, headers, time_ms),
+        (key, b"v" + (value or b""), headers, time_ms),
+        (key, value, (*headers, (b"x", None)), time_ms),
+        (key, value, headers, time_ms + 1),
+    ]
+    assert digest_of(own) not in {digest_of(letter_of(each)) for each in others}
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=12), st.data())

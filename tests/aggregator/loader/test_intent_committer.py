@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import pytest
 
 from aggregator.intents.intent import Intent
+from aggregator.loader.dead_letters import record_digest
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
 from aggregator.loader.intent_effects import LetterRefused
 from aggregator.loader.produced import Produced, RecordPlace
-from aggregator.loader.sent_letters import Sight
+from aggregator.loader.sent_letters import SentLetter, Sight
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Rotation
 from balancer.plan import TopicPartition
@@ -173,9 +174,14 @@ class PassedOn:
         return send
 
 
-def letter(number, offset):
-    place = TopicPartition("flights", number)
-    return Produced("sluice.dead.lake", 0, None, None, b"v", (), RecordPlace(place, offset))
+def letter(number, offset, value=b"v"):
+    place, added = TopicPartition("flights", number), (("sluice.cluster", b"east"),)
+    of = RecordPlace(place, offset)
+    return Produced("sluice.dead.lake", 0, None, None, value, added, of, len(added))
+
+
+def digest_of(each):
+    return record_digest(each.key, each.value, each.headers)
 
 
 def test_a_refused_dead_letter_stops_its_partition_and_no_other():
@@ -240,10 +246,12 @@ class Seen:
     Args:
         sent: offsets of the records whose letters no intent counts.
         end: of the topic.
+        value: of these records.
     """
 
-    def __init__(self, *sent, end=40):
-        self.sent, self.end, self.looks = sent, end, []
+    def __init__(self, *sent, end=40, value=b"v"):
+        self.sent = {SentLetter(offset, digest_of(letter(0, offset, value))) for offset in sent}
+        self.end, self.looks = end, []
 
     async def look(self, place, intents):
         self.looks.append((place, sorted(intents)))
@@ -290,6 +298,12 @@ def test_letters_that_a_lost_commit_has_sent_are_counted_and_not_sent_again():
         (30, 3, [9]),
         (50, 4, [10]),
     ]
+
+
+def test_another_record_at_the_offset_of_a_sent_letter_has_a_letter_of_its_own():
+    """The log was cut below what nobody had sealed: it has the name of before."""
+    seen = Seen(7, 8, value=b"of before the cut")
+    assert with_letters(seen, (7, 9), (8,), letters_at=30) == [(30, 2, [7, 9]), (30, 3, [8])]
 
 
 def test_letters_that_are_still_to_come_again_are_looked_for_by_the_next_loader_as_well():
