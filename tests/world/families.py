@@ -198,6 +198,7 @@ FAMILIES: Mapping[str, Family] = {
     "sink_stops": _sinks(of_sinks.STOPS, of_sinks.OF_STOPS),
     "sink_cuts": _sinks(of_sinks.CUT, of_sinks.OF_CUT),
     "sink_many_cuts": _sinks(of_sinks.MANY_CUTS, of_sinks.OF_MANY_CUTS),
+    "sink_letters_of_logs": _sinks(of_sinks.LETTERS_OF_LOGS, of_sinks.OF_LETTERS_OF_LOGS),
     "sink_recreations": _sinks(of_sinks.RECREATED, of_sinks.OF_RECREATED),
     "sink_clocks": _sinks(of_sinks.CLOCKS, of_sinks.OF_CLOCKS),
     "sink_servers": _sinks(of_sinks.SERVERS, of_sinks.OF_SERVERS),

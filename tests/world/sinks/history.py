@@ -32,7 +32,7 @@ class History(FeedHistory[Scene]):
         """Lets tables take no inserts; the others are loaded within the course's bound (45). Or
         watches what becomes of partitions with fatal records, and of the others."""
         scene, checks = self.scene, self.scene.checks
-        if scene.feeding.defect:
+        if scene.feeding.defect and not scene.course.accepting:
             self._watch = scene.loop.in_background(self._keep_watching())
         if not scene.course.stalls:
             return
@@ -115,6 +115,7 @@ def play(
             *loader_faults.CLOCKS,
             *letters.FAULTS,
             *markers.FAULTS,
+            *markers.BESIDE_LOGS,
         )
         faults = (*FAULTS, *(named if found.only else ()))
         return History(Scene(loop, seed, found, makers), faults, replay)

@@ -48,6 +48,8 @@ class LetterView(Observer):
         """Keys and values of these letters."""
         self.committed: Counter[RecordPlace] = Counter()
         """Number of committed letters of each record."""
+        self._last: dict[RecordPlace, Content] = {}
+        """Keys and values of committed letters."""
         self._any: dict[int, LogReading] = {}
         self._stable: dict[int, LogReading] = {}
         for partition in cluster.topics[dead_letter_topic(feed)].partitions:
@@ -61,7 +63,11 @@ class LetterView(Observer):
                 self.sent[place] = batch.producer_id, batch.producer_epoch
                 self.contents[place] = content
         for batch in self._stable[partition.number].batches():
-            for place, _ in _places(batch):
+            for place, content in _places(batch):
+                if self._last.setdefault(place, content) != content:
+                    # The log was cut, and has another record there under its former name.
+                    self.committed[place] = 0
+                self._last[place] = content
                 self.committed[place] += 1
                 if self.committed[place] > 1:
                     self._seen_again(place)

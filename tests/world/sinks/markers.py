@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextvars import Context
 from typing import Any
 
-from aggregator.loader.sent_letters import Intents, SentLetters, Sight
+from aggregator.loader.sent_letters import Intents, SentLetter, SentLetters, Sight
 from balancer.plan import TopicPartition
 from replicator.config.names import dead_letter_topic
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC
@@ -23,6 +23,7 @@ from tests.world.kafka.log_batch import Batch
 from tests.world.kafka.partition import Observer, Partition
 from tests.world.kafka.transaction_log import State, Transaction
 from tests.world.process import Process
+from tests.world.sinks import other_logs
 from tests.world.sinks.feed_scene import FeedScene
 from tests.world.sinks.loaded_feed import FEED
 from tests.world.sinks.loader_faults import LOADER, STOP_SECONDS, kill_or_stop, later, strike_later
@@ -109,8 +110,33 @@ async def lose_abort(scene: FeedScene[Any]) -> None:
     _watch(scene, State.ONGOING, begun)
 
 
+async def lose_commit_and_log(scene: FeedScene[Any]) -> None:
+    """Leaves the markers of a commit with dead letters out, and kills its loader. The partition, or
+    all of the topic, has another log before the next one looks."""
+    delay, cuts = scene.dice.uniform(0.0, 0.4), scene.dice.random() < 0.6
+    topic = scene.dice.choice(scene.places).topic
+
+    def prepared(transactional_id: str) -> None:
+        victim = scene.holder_of(transactional_id)
+        if victim is not None and not scene.is_mended:
+            _leave_out(scene)
+            strike_later(scene, delay, hit, victim)
+
+    def hit(victim: Process) -> None:
+        kill_or_stop(scene, victim, None, "; no markers")
+        if cuts:
+            other_logs.cut(scene)
+        else:
+            other_logs.recreate(scene, topic)
+        scene.plan_soon()
+
+    _watch(scene, State.PREPARE_COMMIT, prepared)
+
+
 FAULTS = (Fault("lose a commit", lose_commit, 3), Fault("lose an abort", lose_abort, 8))
 KINDS = (*(it.name for it in FAULTS), "new epoch")
+BESIDE_LOGS = (Fault("lose a commit and the log", lose_commit_and_log, 6),)
+"""Only courses with an operator deal this (`Course.accepting`)."""
 
 
 # -- mutations
@@ -122,6 +148,21 @@ class SeesNone(SentLetters):
     async def look(self, place: TopicPartition, intents: Intents) -> Sight | None:
         found = await super().look(place, intents)
         return found and Sight(found.end, {partition: set() for partition in found.sent})
+
+
+class _ByOffset(set[SentLetter]):
+    """Letters that are told apart by the offsets of their records."""
+
+    def __contains__(self, letter: object) -> bool:
+        return isinstance(letter, SentLetter) and letter.offset in {it.offset for it in self}
+
+
+class TellsNothingApart(SentLetters):
+    """Takes a letter for that of whatever record is at its offset."""
+
+    async def look(self, place: TopicPartition, intents: Intents) -> Sight | None:
+        found = await super().look(place, intents)
+        return found and Sight(found.end, {it: _ByOffset(some) for it, some in found.sent.items()})
 
 
 class EndsNothing(FencedCommitter):

@@ -469,6 +469,23 @@ RECREATED = Course(
     accepting=Accepting(),
 )
 """Course of topics that are created again, also while no driver runs."""
+LETTERS_OF_LOGS = Course(
+    topics=("orders",),
+    partitions=1,
+    loaders=2,
+    seconds=20.0,
+    fault_seconds=1.0,
+    shard=(2, 0),
+    only=(
+        *(it.name for it in (*markers.BESIDE_LOGS, *other_logs.ACCEPTANCES)),
+        *("kill a loader soon", "new epoch"),
+    ),
+    driving=Driving(),
+    poison=True,
+    poison_share=0.3,
+    accepting=Accepting(),
+)
+"""Course of lost commits with dead letters, of a log that is another one before anybody looks."""
 
 MUTATIONS = (
     Mutation(37, "intents are not awaited", Makers(intent_committer=CommitsLater), USUAL),
@@ -562,6 +579,14 @@ OF_CUT = (
     ),
     Mutation(
         56, "records read again lower the leader epoch", Makers(partitions=ForgetsEpochs), CUT
+    ),
+)
+OF_LETTERS_OF_LOGS = (
+    Mutation(
+        42,
+        "letters are told apart by offsets only",
+        Makers(sent_letters=markers.TellsNothingApart),
+        LETTERS_OF_LOGS,
     ),
 )
 OF_MANY_CUTS = (

@@ -47,7 +47,7 @@ async def accept_losses(scene: FeedScene[Any]) -> None:
 
 async def cut_log(scene: FeedScene[Any]) -> None:
     """Has a replica lead that lacks the last records."""
-    _cut(scene)
+    cut(scene)
 
 
 async def cut_beside_dead(scene: FeedScene[Any]) -> None:
@@ -55,12 +55,13 @@ async def cut_beside_dead(scene: FeedScene[Any]) -> None:
     async with scene.lock:
         for loader in scene.running():
             loader.kill()
-        _cut(scene)
+        cut(scene)
         await asyncio.sleep(scene.dice.uniform(0.0, 3.0))
     await scene.plan()
 
 
-def _cut(scene: FeedScene[Any]) -> None:
+def cut(scene: FeedScene[Any]) -> None:
+    """Has a replica lead that lacks the last records of a partition."""
     cluster, place = scene.feeding.cluster, scene.dice.choice(scene.places)
     partition = cluster.partition(*place)
     assert partition is not None
@@ -82,13 +83,14 @@ async def recreate_topic(scene: FeedScene[Any]) -> None:
         if scene.dice.random() < 0.5:
             for loader in scene.running():
                 loader.kill()
-        _recreate(scene, scene.dice.choice(scene.places).topic)
+        recreate(scene, scene.dice.choice(scene.places).topic)
         await asyncio.sleep(scene.dice.uniform(0.0, 3.0))
     if scene.dice.random() < 0.7:
         await scene.plan()
 
 
-def _recreate(scene: FeedScene[Any], topic: str) -> None:
+def recreate(scene: FeedScene[Any], topic: str) -> None:
+    """Deletes a topic, and creates it again."""
     scene.tell(f"{topic} is deleted, and created again")
     log_losses.recreate(scene.feeding.cluster, topic)
     for place in scene.places:
@@ -103,7 +105,7 @@ async def accepted_without_driver(scene: FeedScene[Any]) -> None:
     async with scene.lock:
         scene.tell("the driver is dead")
         feeding.drivers[-1].kill()
-        _recreate(scene, scene.dice.choice(scene.places).topic)
+        recreate(scene, scene.dice.choice(scene.places).topic)
         await asyncio.sleep(scene.dice.uniform(1.0, 3.0))
         await accept_losses(scene)
         await asyncio.sleep(scene.dice.uniform(*LOADED_SECONDS))

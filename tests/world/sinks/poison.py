@@ -52,15 +52,17 @@ class PoisonSender(FeedSender):
 
     Args:
         poison_share: of these.
+        fatal_share: of fatal records among them.
     """
 
     poison_share: float = 0.02
+    fatal_share: float = FATAL_SHARE
 
     def _record(self, at: int, now: int) -> Record:
         made, dice = super(PoisonSender, self)._record(at, now), self.dice
         if dice.random() >= self.poison_share:
             return made
-        begin = FATAL if dice.random() < FATAL_SHARE else POISON
+        begin = FATAL if dice.random() < self.fatal_share else POISON
         number = self.sent + at
         row = json.dumps({"id": number, "name": f"name {number}"}).encode()
         return replace(made, value=begin + b": 1, " + row[1:])

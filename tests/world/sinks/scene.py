@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from aggregator.loader.assembly import MAKERS, Makers
@@ -50,6 +51,7 @@ class Course:
         bound_seconds: time within which each record of the other tables is stored.
         letters: records become dead letters of every shape, and their topic does not take all.
         poison: loaders fail at some records.
+        poison_share: share of records that become dead letters so, and none at which loaders fail.
         driving: driver that looks for partitions again and again; None: the first look is the only
             one.
         clocks: loaders and drivers have wall clocks of their own.
@@ -75,6 +77,7 @@ class Course:
     bound_seconds: float = math.inf
     letters: bool = False
     poison: bool = False
+    poison_share: float | None = None
     driving: Driving | None = None
     clocks: bool = False
     accepting: Accepting | None = None
@@ -146,6 +149,8 @@ class Scene(FeedScene[Feeding]):
         make_sender = LetterSender if course.letters else FeedSender
         if course.poison:
             make_sender, self.feeding.defect = PoisonSender, Defect()
+            if (share := course.poison_share) is not None:
+                make_sender = partial(PoisonSender, poison_share=share, fatal_share=0.0)
         self.senders = [
             make_sender(self.feeding.cluster, place, random.Random(self.dice.random()))
             for place in self.feeding.places
