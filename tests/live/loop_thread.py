@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import selectors
 import threading
 from collections.abc import Awaitable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
+
+from deploy.lab.wait import until
 
 T = TypeVar("T")
 
@@ -15,7 +18,9 @@ class LoopThread:
     """An event loop that runs until `close`."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._selector = selectors.DefaultSelector()
+        self._loop = asyncio.SelectorEventLoop(self._selector)
+        self._idle = len(self._selector.get_map())
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
@@ -34,6 +39,11 @@ class LoopThread:
     def settle(self) -> None:
         """Waits at most 20 s until all remaining tasks have ended, also cancelled ones."""
         self.wait(_settled())
+
+    def disconnect(self) -> None:
+        """Waits at most 20 s until no connection is left. One with TLS is closed once its peer has
+        answered; a loop that is closed before leaves its transport to the garbage collector."""
+        assert until(lambda: len(self._selector.get_map()) <= self._idle, 20, 0.01)
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -216,4 +216,5 @@ bucket = "air"
         acls.remove(guarded, [configs])
         loop.settle()
         loop.wait(leadership.close())
+        loop.disconnect()
         loop.close()
