@@ -31,7 +31,7 @@ COLUMNS, ROWS = 140, 45
 FIRST_FRAME = b"1 overview"
 PATIENCE_SECONDS = 60.0
 KEYS_PER_SECOND = 5.0
-STEPS = ((b"2", b"4 routes"), (b"\r", b"25 topics"), (b"\r", b"100 part"), (b"s", b"sort P"))
+STEPS = ((b"2", b"4 routes"), (b"\r", b"25 topics"), (b"\r", b"100 part"), (b"s", b"sort PART"))
 """Keys to the partitions of a topic, and texts that they lead to; sorted by partition, rows stay
 where they are."""
 

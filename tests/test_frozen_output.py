@@ -24,6 +24,7 @@ from tests.tui.output.odd import ODD
 from tests.tui.output.stored import assert_stored
 from tui.commands.alerts import list_text
 from tui.commands.output import emit, plain_values, say
+from tui.commands.status import status_text
 from tui.commands.views import (
     audit_view,
     balance_view,
@@ -49,12 +50,10 @@ from tui.commands.views import (
     rebuild_view,
     restore_view,
     rewind_view,
-    snapshot_view,
     stream_view,
     sweep_view,
     verify_view,
 )
-from tui.facts import snapshot_json
 from tui.facts.alert import AlertList
 from tui.facts.snapshot import Snapshot
 
@@ -113,11 +112,9 @@ def routes() -> dict[str, Output]:
     listed = AlertList(alerts=replication.ALERTS, problems=replication.PROBLEMS)
     alerts = partial(list_text, now=NOW), plain_values
     return {
-        "status": Output((status,), snapshot_view.as_text, snapshot_json.as_values),
-        "status_partitions": Output((status,), partial(snapshot_view.as_text, by_partition=True)),
-        "status_empty": Output(
-            (Snapshot(taken_at=0.0),), snapshot_view.as_text, snapshot_json.as_values
-        ),
+        "status": Output((status,), status_text, plain_values),
+        "status_partitions": Output((status,), partial(status_text, by_partition=True)),
+        "status_empty": Output((Snapshot(taken_at=0.0),), status_text, plain_values),
         "alerts_list": Output((listed,), *alerts),
         "alerts_list_none": Output((AlertList(alerts=()),), *alerts),
         "audit": Output((count, audited, by_topic(audited.rows)), *audit),

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from replicator.runtime.plain_text import one_line
-from tui.facts.moments import UNKNOWN, iso_zulu_text
+from tui.facts.moments import UNKNOWN, iso_text, iso_zulu_text
 
 if TYPE_CHECKING:
+    from replicator.notices.condition import Condition
     from tui.pages.page import Column, Row, Section
 
 NONE = "-"
@@ -65,6 +66,15 @@ def instant(at_ms: int | None) -> str | None:
         return None
     text = iso_zulu_text(at_ms)
     return f"{at_ms} ms" if text == UNKNOWN else text
+
+
+def condition_line(condition: Condition) -> str:
+    """Returns a condition as a line: what it is about, since when it holds, who says so."""
+    topic, partition = condition.topic, condition.partition
+    place = topic if partition is None else f"{topic}-{partition}"
+    about = " ".join(filter(None, (condition.route, condition.feed, condition.cluster, place)))
+    told = ": ".join(filter(None, (condition.kind, about, condition.text)))
+    return f"{told} (since {iso_text(condition.since_ms)}, says {condition.who})"
 
 
 def _cell(value: Any) -> str:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from pydantic import TypeAdapter
 
 from tui.facts.snapshot import Snapshot
 
 ADAPTER = TypeAdapter(Snapshot)
-
-
-def as_values(snapshot: Snapshot) -> dict[str, Any]:
-    """Returns a snapshot as plain values, as in its JSON."""
-    values: dict[str, Any] = ADAPTER.dump_python(snapshot, mode="json")
-    return values
 
 
 def to_json(snapshot: Snapshot) -> bytes:

@@ -28,6 +28,13 @@ def whole(number: int | None) -> str:
     return UNKNOWN if number is None else f"{number:,}"
 
 
+def digits(number: float | None) -> str:
+    """Returns a number with all its digits, for a cell's full text: 47103; a rate as 1210.0."""
+    if number is None:
+        return UNKNOWN
+    return str(number) if isinstance(number, int) else f"{number:.1f}"
+
+
 def offset_width(title: str, offsets: Iterable[int | None]) -> int:
     """Returns the width of a column of offsets: none of them may be cut."""
     most = max((offset for offset in offsets if offset is not None), default=0)
@@ -65,9 +72,30 @@ def per_second(value: float | None) -> str:
     return "0/s" if text in ("0", "-0") else f"{text}/s" if value < 0 else f"+{text}/s"
 
 
-def number_cell(text: str, value: float | None, tone: str = "") -> Cell:
+def number_cell(text: str, value: float | None, tone: str = "", full: str = "") -> Cell:
     """Returns a cell of a number; unknown is "?" and sorts worst."""
-    return Cell(text, "warn" if value is None else tone, value)
+    return Cell(text, "warn" if value is None else tone, value, full)
+
+
+def count_cell(number: float | None, tone: str = "") -> Cell:
+    """Returns a cell of a count: short on the screen, with all its digits where there is room."""
+    return number_cell(short(number), number, tone, digits(number))
+
+
+def offset_cell(offset: int | None) -> Cell:
+    """Returns a cell of an offset; its full text has no commas."""
+    return number_cell(whole(offset), offset, full=digits(offset))
+
+
+def seconds_cell(value: float | None) -> Cell:
+    """Returns a cell of seconds."""
+    return number_cell(seconds(value), value, full=digits(value))
+
+
+def megabytes_cell(size: float | None) -> Cell:
+    """Returns a cell of bytes as megabytes; its full text tells every byte."""
+    full = UNKNOWN if size is None else f"{size / 1e6:.6f}"
+    return number_cell(megabytes(size), size, full=full)
 
 
 def text_cell(text: str, tone: str = "") -> Cell:

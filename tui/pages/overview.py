@@ -43,7 +43,7 @@ ROUTE_TITLES = (
     "ROUTE",
     "STATE",
     "LAG",
-    "SEC",
+    "LAG S",
     "REC/S",
     "MB/S",
     "PARKED",

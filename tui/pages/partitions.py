@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui.facts.health import ORDER
 from tui.pages.figures import (
+    UNKNOWN,
+    count_cell,
     duration,
     megabytes,
+    megabytes_cell,
     number_cell,
+    offset_cell,
     per_second,
-    seconds,
+    seconds_cell,
     short,
     text_cell,
     whole,
 )
 from tui.pages.page import Action, Cell, Column, Focus, Page, Row, Section
 from tui.pages.rows import LazyRows
-from tui.pages.states import STATE, is_fault, state_cell
+from tui.pages.states import ROUTE, STATE, TOPIC, is_fault, state_cell
 from tui.pages.stream_orders import topic_actions
 
 if TYPE_CHECKING:
-    from tui.facts.route_view import PartitionView
+    from tui.facts.route_view import PartitionView, RouteView
     from tui.facts.snapshot import Snapshot
 
 MEGABYTE = 1e6
@@ -39,11 +43,11 @@ LAG_MEANINGS = {
 }
 COLUMNS = (
     STATE,
-    Column("P", 5, "partition", is_right=True),
+    Column("PART", 5, "partition", is_right=True),
     Column("SOURCE END", 12, "last stable offset of the source", is_right=True, priority=6),
     Column("MIRRORED TO", 12, "next source offset to mirror", is_right=True, priority=5),
     Column("LAG", 6, LAG_MEANINGS[RECORDS], is_right=True, priority=1),
-    Column("SEC", 5, "age of the oldest record not mirrored", is_right=True, priority=2),
+    Column("LAG S", 5, "age of the oldest record not mirrored", is_right=True, priority=2),
     Column("DRAIN", 6, "time until the lag is gone at this pace", is_right=True, priority=3),
     Column("CARRIER", 10, "number of the carrier, and its host", priority=4),
     Column("TREND", 9, "change of the lag, over the last minute", is_right=True, priority=7),
@@ -97,7 +101,7 @@ class PartitionsPage:
                 columns=columns_of(self.measure),
                 rows=rows_of(found or (), self.route, self.measure),
                 empty=empty,
-                sort=("STATE", "-LAG", "P"),
+                sort=("STATE", "-LAG", "PART"),
             ),
         )
 
@@ -162,6 +166,26 @@ class PartitionsPage:
         return next((each for each in found if row and row.key == str(each.partition)), None)
 
 
+def partitions_section(routes: Iterable[RouteView]) -> Section:
+    """Returns the table of the partitions of several routes, in their order.
+
+    A route has a row of unknown cells where its topics are not known.
+    """
+    rows = [row for route in routes for row in _route_rows(route)]
+    return Section("partitions", (ROUTE, TOPIC, *COLUMNS), rows, empty="no partitions")
+
+
+def _route_rows(route: RouteView) -> Iterator[Row]:
+    first = text_cell(route.route)
+    if route.topics is None:
+        unknown = [Cell(UNKNOWN)] * (1 + len(COLUMNS))
+        yield Row(route.route, (first, *unknown), route=route.route)
+    for topic in route.topics or ():
+        for each in topic.partitions:
+            row = partition_row(each, route.route, RECORDS)
+            yield replace(row, cells=(first, text_cell(topic.topic), *row.cells))
+
+
 def columns_of(measure: str) -> tuple[Column, ...]:
     """Returns the columns, with the lag in a measure."""
     if measure == RECORDS:
@@ -179,11 +203,11 @@ def rows_of(found: Sequence[PartitionView], route: str, measure: str) -> LazyRow
         key=lambda each: str(each.partition),
         sorts={
             "STATE": lambda each: ORDER[each.state],
-            "P": lambda each: each.partition,
+            "PART": lambda each: each.partition,
             "SOURCE END": lambda each: each.source_end,
             "MIRRORED TO": lambda each: each.mirrored_to,
             "LAG": lambda each: lag_in(each, measure),
-            "SEC": lambda each: each.lag_seconds,
+            "LAG S": lambda each: each.lag_seconds,
             "DRAIN": drain_sort,
             "CARRIER": lambda each: each.carrier,
             "TREND": lambda each: each.lag_per_second,
@@ -204,24 +228,23 @@ def rows_of(found: Sequence[PartitionView], route: str, measure: str) -> LazyRow
 def partition_row(each: PartitionView, route: str, measure: str) -> Row:
     """Returns the row of a partition."""
     lag = lag_in(each, measure)
-    unstable = each.written_lag_records
     return Row(
         key=str(each.partition),
         cells=(
             state_cell(each.state),
             number_cell(str(each.partition), each.partition),
-            number_cell(whole(each.source_end), each.source_end),
-            number_cell(whole(each.mirrored_to), each.mirrored_to),
-            number_cell(LAG_TEXTS[measure](lag), lag),
-            number_cell(seconds(each.lag_seconds), each.lag_seconds),
+            offset_cell(each.source_end),
+            offset_cell(each.mirrored_to),
+            LAG_CELLS[measure](lag),
+            seconds_cell(each.lag_seconds),
             Cell(drain_text(each), sort=drain_sort(each)),
             Cell(carrier_cell(each), sort=each.carrier),
             number_cell(per_second(each.lag_per_second), each.lag_per_second),
-            number_cell(short(each.records_per_second), each.records_per_second),
-            number_cell(megabytes(each.bytes_per_second), each.bytes_per_second),
+            count_cell(each.records_per_second),
+            megabytes_cell(each.bytes_per_second),
             text_cell(each.custody or "?"),
-            number_cell(seconds(each.open_transaction_seconds), each.open_transaction_seconds),
-            number_cell(short(unstable), unstable),
+            seconds_cell(each.open_transaction_seconds),
+            count_cell(each.written_lag_records),
             text_cell(each.why),
         ),
         is_fault=is_fault(each.state),
@@ -231,7 +254,11 @@ def partition_row(each: PartitionView, route: str, measure: str) -> Row:
     )
 
 
-LAG_TEXTS = {RECORDS: short, SECONDS: seconds, BYTES: megabytes}
+LAG_CELLS: Mapping[str, Callable[[float | None], Cell]] = {
+    RECORDS: count_cell,
+    SECONDS: seconds_cell,
+    BYTES: megabytes_cell,
+}
 
 
 def lag_in(each: PartitionView, measure: str) -> float | None:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui.pages.figures import (
-    megabytes,
+    count_cell,
+    megabytes_cell,
     number_cell,
     per_second,
-    seconds,
-    short,
+    seconds_cell,
     sparkline,
     text_cell,
 )
 from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
-from tui.pages.states import STATE, is_fault, state_cell
+from tui.pages.states import ROUTE, STATE, is_fault, state_cell
 from tui.pages.topics import DRAIN_MEANING, TopicsPage, drain_cell
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 SPARK = 8
 COLUMNS = (
-    Column("ROUTE", 10, "source region > target region"),
+    ROUTE,
     STATE,
     Column("LAG", 6, "source offsets that are not mirrored yet", is_right=True, priority=1),
-    Column("SEC", 5, "age of the oldest record not mirrored", is_right=True, priority=2),
+    Column("LAG S", 5, "age of the oldest record not mirrored", is_right=True, priority=2),
     Column("DRAIN", 6, DRAIN_MEANING, is_right=True, priority=7),
     Column("REC/S", 6, "records mirrored per second", is_right=True, priority=3),
     Column("MB/S", 5, "megabytes mirrored per second", is_right=True, priority=6, unit=1e6),
@@ -113,12 +113,12 @@ def route_cells(route: RouteView) -> tuple[Cell, ...]:
     return (
         text_cell(route.route, "bold"),
         state_cell(route.state),
-        number_cell(short(route.lag_records), route.lag_records),
-        number_cell(seconds(route.lag_seconds), route.lag_seconds),
+        count_cell(route.lag_records),
+        seconds_cell(route.lag_seconds),
         drain_cell(route),
-        number_cell(short(route.records_per_second), route.records_per_second),
-        number_cell(megabytes(route.bytes_per_second), route.bytes_per_second),
-        number_cell(short(parked), parked, "bad" if parked else ""),
+        count_cell(route.records_per_second),
+        megabytes_cell(route.bytes_per_second),
+        count_cell(parked, "bad" if parked else ""),
         Cell(sparkline(lags, SPARK), sort=_last(lags)),
         Cell(sparkline(rates, SPARK), sort=_last(rates)),
         number_cell(per_second(route.lag_per_second), route.lag_per_second),

@@ -1,4 +1,4 @@
-"""States of partitions, topics and routes as cells of a table."""
+"""Columns that tables of partitions, topics and routes share, and the cells of states."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ TONES: Mapping[Health, str] = {
     Health.PAUSED: "warn",
     Health.OK: "good",
 }
+ROUTE = Column("ROUTE", 10, "source region > target region")
+TOPIC = Column("TOPIC", 16, "name in the source", grows=True)
 STATE = Column(
     "STATE",
     7,

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tui.pages.figures import duration, number_cell, per_second, seconds, short, text_cell
+from tui.facts.route_view import custody_counts
+from tui.pages.figures import (
+    UNKNOWN,
+    count_cell,
+    digits,
+    duration,
+    number_cell,
+    per_second,
+    seconds_cell,
+    text_cell,
+)
 from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
 from tui.pages.partitions import GROWS, PartitionsPage
-from tui.pages.states import STATE, is_fault, state_cell
+from tui.pages.states import ROUTE, STATE, TOPIC, is_fault, state_cell
 from tui.pages.stream_orders import topic_actions
 
 if TYPE_CHECKING:
@@ -19,10 +29,10 @@ if TYPE_CHECKING:
 DRAIN_MEANING = 'time until the lag is gone; "grows": that of a partition does not shrink'
 COLUMNS = (
     STATE,
-    Column("TOPIC", 16, "name in the source", grows=True),
-    Column("P", 5, "partitions", is_right=True, priority=2),
+    TOPIC,
+    Column("PARTS", 5, "partitions", is_right=True, priority=2),
     Column("LAG", 7, "source offsets that are not mirrored yet", is_right=True, priority=1),
-    Column("SEC", 6, "age of the oldest record not mirrored", is_right=True, priority=3),
+    Column("LAG S", 6, "age of the oldest record not mirrored", is_right=True, priority=3),
     Column("DRAIN", 6, DRAIN_MEANING, is_right=True, priority=6),
     Column("REC/S", 7, "records mirrored per second", is_right=True, priority=4),
     Column("PARKED", 6, "partitions that wait for an operator", is_right=True, priority=5),
@@ -30,6 +40,7 @@ COLUMNS = (
     Column("TREND", 9, "change of the lag, over the last minute", is_right=True, priority=8),
     Column("PLAN", 12, "state of the topic by the topic plan", priority=9),
     Column("WHY", 20, "reason of the state", priority=10, grows=True),
+    Column("CUSTODY", 20, "partitions by custody in the ledger", priority=11, is_printed_only=True),
 )
 
 
@@ -91,6 +102,24 @@ class TopicsPage:
         return next((each for each in topics if row and each.topic == row.topic), None)
 
 
+def topics_section(routes: Iterable[RouteView]) -> Section:
+    """Returns the table of the topics of several routes, in their order.
+
+    A route has a row of unknown cells where its topics are not known.
+    """
+    rows = [row for route in routes for row in _route_rows(route)]
+    return Section("topics", (ROUTE, *COLUMNS), rows, empty="no topics")
+
+
+def _route_rows(route: RouteView) -> Iterator[Row]:
+    first = text_cell(route.route)
+    if route.topics is None:
+        yield Row(route.route, (first, *[Cell(UNKNOWN)] * len(COLUMNS)), route=route.route)
+    for topic in route.topics or ():
+        row = topic_row(topic, route.route)
+        yield replace(row, cells=(first, *row.cells))
+
+
 def route_of(snapshot: Snapshot, name: str) -> RouteView | None:
     """Returns a route by its name."""
     return next((each for each in snapshot.routes if each.route == name), None)
@@ -108,23 +137,24 @@ def drain_cell(each: TopicView | RouteView) -> Cell:
 
 def topic_row(topic: TopicView, route: str) -> Row:
     """Returns the row of a topic."""
-    lag, late, rate = topic.lag_records, topic.lag_seconds, topic.records_per_second
+    partitions = len(topic.partitions) or None
     parked, unknown = topic.parked_partitions, topic.unknown_partitions
     return Row(
         key=topic.topic,
         cells=(
             state_cell(topic.state),
             text_cell(topic.topic),
-            number_cell(str(len(topic.partitions)), len(topic.partitions)),
-            number_cell(short(lag), lag),
-            number_cell(seconds(late), late),
+            number_cell(digits(partitions), partitions),
+            count_cell(topic.lag_records),
+            seconds_cell(topic.lag_seconds),
             drain_cell(topic),
-            number_cell(short(rate), rate),
-            number_cell(short(parked), parked, "bad" if parked else ""),
+            count_cell(topic.records_per_second),
+            count_cell(parked, "bad" if parked else ""),
             number_cell(str(unknown), unknown, "warn" if unknown else ""),
             number_cell(per_second(topic.lag_per_second), topic.lag_per_second),
-            text_cell(", ".join(topic.states) or "?"),
+            text_cell(", ".join(topic.states) or UNKNOWN),
             text_cell(topic.why),
+            text_cell(custody_counts(topic) or UNKNOWN),
         ),
         is_fault=is_fault(topic.state),
         why=topic.why,

@@ -118,7 +118,7 @@ async def test_upper_e_writes_the_view_and_names_the_file(tmp_path: Path, typed,
     if suffix == "json":
         assert len(json.loads(text)["sections"]["partitions"]) == 20
     elif suffix == "csv":
-        assert text.startswith("section,STATE,P,")
+        assert text.startswith("section,STATE,PART,")
     else:
         assert "font-face" not in text
         assert "orders" in text and "esc leaves" not in text

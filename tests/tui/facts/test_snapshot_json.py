@@ -10,7 +10,7 @@ from tui.facts.part import Part
 from tui.facts.region_view import DaemonView, RegionView
 from tui.facts.route_summary import route_view
 from tui.facts.snapshot import Snapshot
-from tui.facts.snapshot_json import as_values, from_json, schema_text, to_json
+from tui.facts.snapshot_json import from_json, schema_text, to_json
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "status.schema.json"
 
@@ -34,7 +34,7 @@ def test_a_snapshot_comes_back_from_json_as_it_was() -> None:
 
 
 def test_fields_of_later_versions_are_left_out() -> None:
-    values = as_values(example()) | {"later": 1}
+    values = json.loads(to_json(example())) | {"later": 1}
     values["routes"][0]["later"] = 1
     assert from_json(json.dumps(values)) == example()
 

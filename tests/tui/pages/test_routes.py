@@ -18,7 +18,7 @@ def cells(snapshot, route: str) -> dict[str, str]:
 
 def test_unknown_values_are_question_marks_and_sort_worst():
     found = cells(snapshots.region_gone(), "west>east")
-    assert (found["LAG"], found["SEC"], found["REC/S"]) == ("?", "?", "?")
+    assert (found["LAG"], found["LAG S"], found["REC/S"]) == ("?", "?", "?")
     assert found["STATE"] == "WAITS"
     gone = cells(snapshots.region_gone(), "east>west")
     assert (gone["PARKED"], gone["TOPICS"]) == ("?", "?")

@@ -8,8 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from replicator.notices.condition import Condition, Kind
-from tui.commands.text import NONE, instant, joined, table
-from tui.commands.views.condition_view import condition_line
+from tui.commands.text import NONE, condition_line, instant, joined, table
 from tui.commands.views.feed_cells import ages, counts, custody, mib, percent
 from tui.commands.views.object_feed_view import object_tables
 from tui.commands.views.order_view import order_values
