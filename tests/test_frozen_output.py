@@ -22,6 +22,7 @@ from tests.tui.console.values.times import NOW
 from tests.tui.output import balancing, groups, loading, replication
 from tests.tui.output.odd import ODD
 from tests.tui.output.stored import assert_stored
+from tui.commands.accept_loss import losses_text, losses_values
 from tui.commands.alerts import list_text
 from tui.commands.output import emit, plain_values, say
 from tui.commands.status import status_text
@@ -36,7 +37,6 @@ from tui.commands.views import (
     feed_view,
     forgetting_view,
     groups_view,
-    loss_view,
     manual_placement_view,
     objects_view,
     order_view,
@@ -125,7 +125,7 @@ def routes() -> dict[str, Output]:
         "offsets_rebuild": Output(
             (replication.READ_BACK,), rebuild_view.as_text, rebuild_view.as_values
         ),
-        **variants("accept-loss", replication.LOSSES, loss_view.as_text, loss_view.as_values),
+        **variants("accept-loss", replication.LOSSES, losses_text, losses_values),
         "stream_rewind-topic": Output(
             (rewind,),
             partial(rewind_view.as_text, is_done=True),

@@ -1,8 +1,9 @@
-"""`sluice accept-loss` without a cluster: refusals, output and timeouts."""
+"""`sluice accept-loss` without a cluster: selection, refusals, timeouts and output."""
 
 import asyncio
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -18,13 +19,31 @@ from replicator.mirror.ledger.accepted_losses import STEPPED_OVER
 from replicator.mirror.repair.accept_loss import NO_ENTRY, Acceptance, Accepted, Parked
 from tests.replicator.mirror.ledger.held import held
 from tests.tui.commands.test_replicate import CONFIG
+from tui.commands import accept_loss as command
+from tui.commands.accept_loss import (
+    BadAcceptance,
+    LossReport,
+    LossRequest,
+    accept_losses,
+    losses_text,
+    losses_values,
+)
 from tui.commands.exit_codes import ExitCode, exit_code_of
-from tui.facts.loss_report import LossReport
-from tui.orders import loss_acceptance
-from tui.orders.loss_acceptance import BadAcceptance, LossRequest, accept_losses
 from tui.program import run
 
 ONE, TWO = TopicPartition("flights", 0), TopicPartition("flights", 1)
+REQUEST = LossRequest(
+    topics=frozenset(["flights"]),
+    partitions=frozenset(),
+    restart_at=None,
+    is_accepting=True,
+    timeout_seconds=5.0,
+)
+PARKED = LossReport(parked=(Parked(ONE, None, NO_ENTRY),))
+ACCEPTED = LossReport(
+    accepted=(Accepted(ONE, ("source batch cannot be read",), 7),),
+    left={TWO: "no leader in the target"},
+)
 
 
 @pytest.fixture
@@ -134,7 +153,7 @@ def test_the_exit_code_says_what_is_left(config, monkeypatch, capsys, report, co
             raise report
         return report
 
-    monkeypatch.setattr(loss_acceptance, "accept_losses", accepted)
+    monkeypatch.setattr(command, "accept_losses", accepted)
     assert accept_loss(config, "--topic", "flights") == code
     assert ("nothing is parked" in capsys.readouterr().out) == (report == LossReport())
 
@@ -161,3 +180,70 @@ def test_what_a_broker_says_to_the_operators_writer_is_no_surprise():
     assert exit_code_of(Fenced("Produce", [90])) is ExitCode.FENCED
     assert exit_code_of(Forbidden("Produce", [29])) is ExitCode.UNREACHABLE
     assert exit_code_of(ProducerStateLost("Produce", [59])) is ExitCode.PARTLY_DONE
+
+
+class PretendAcceptance:
+    """Acceptance with two parked partitions; one has no leader when it is to be accepted."""
+
+    trouble = ""
+    bytes_read = 0
+
+    def __init__(self, *_: object):
+        self.left: dict[TopicPartition, str] = {}
+
+    async def open(self, topics):
+        self.topics = topics
+
+    async def close(self):
+        pass
+
+    async def unknown(self, topics):
+        return sorted(set(topics) - {"flights"})
+
+    async def parked(self, topics):
+        return [Parked(partition, None, NO_ENTRY) for partition in (ONE, TWO)]
+
+    async def accept(self, parked, restart_at):
+        self.left = {TWO: "no leader in the target"}
+        return [Accepted(ONE, ("source batch cannot be read",), 7)]
+
+
+def accepted(acceptance: PretendAcceptance, request: LossRequest):
+    return asyncio.run(accept_losses(acceptance, request))
+
+
+def test_a_misspelt_topic_is_refused_by_its_name():
+    topics = frozenset(["flights", "fligths"])
+    with pytest.raises(BadAcceptance, match="nor ever mirrored on this route: fligths"):
+        accepted(PretendAcceptance(), replace(REQUEST, topics=topics))
+
+
+def test_parked_partitions_are_only_shown_unless_they_are_to_be_accepted():
+    report = accepted(PretendAcceptance(), replace(REQUEST, is_accepting=False))
+    assert [each.partition for each in report.parked] == [ONE, TWO]
+    one = replace(REQUEST, is_accepting=False, partitions=frozenset([1]))
+    assert [each.partition for each in accepted(PretendAcceptance(), one).parked] == [TWO]
+    none = replace(REQUEST, partitions=frozenset([7]))
+    report = accepted(PretendAcceptance(), none)
+    assert (report.parked, report.accepted, report.left) == ((), (), {})
+
+
+def test_the_report_has_accepted_partitions_and_those_that_were_left_with_the_reason():
+    report = accepted(PretendAcceptance(), REQUEST)
+    assert [each.partition for each in report.accepted] == [ONE]
+    assert report.left == {TWO: "no leader in the target"}
+    assert report.parked == ()
+
+
+def test_parked_partitions_have_their_reasons(assert_snapshot):
+    assert_snapshot(losses_text(PARKED), "accept_loss_parked")
+    assert losses_values(PARKED) == [{"topic": "flights", "partition": 0, "reason": NO_ENTRY}]
+    assert losses_text(LossReport()) == "nothing is parked"
+
+
+def test_partitions_that_go_on_are_listed_before_those_that_were_left(assert_snapshot):
+    assert_snapshot(losses_text(ACCEPTED), "accept_loss")
+    accepted, left = losses_values(ACCEPTED)
+    assert accepted.keys() == left.keys()
+    assert (accepted["goes_on_at_source_offset"], accepted["left_because"]) == (7, None)
+    assert (left["partition"], left["left_because"]) == (1, "no leader in the target")

@@ -80,8 +80,8 @@ def example() -> Snapshot:
 
 
 def test_a_table_of_topics(assert_snapshot) -> None:
-    assert_snapshot(status_text(example()), "topics")
+    assert_snapshot(status_text(example()), "status_topics")
 
 
 def test_a_table_of_partitions(assert_snapshot) -> None:
-    assert_snapshot(status_text(example(), by_partition=True), "partitions")
+    assert_snapshot(status_text(example(), by_partition=True), "status_partitions")
