@@ -26,6 +26,7 @@ from tui.commands.accept_loss import losses_text, losses_values
 from tui.commands.alerts import list_text
 from tui.commands.output import emit, plain_values, say
 from tui.commands.status import status_text
+from tui.commands.topic_rewind import rewind_text, rewind_values
 from tui.commands.views import (
     audit_view,
     balance_view,
@@ -49,7 +50,6 @@ from tui.commands.views import (
     preview_view,
     rebuild_view,
     restore_view,
-    rewind_view,
     stream_view,
     sweep_view,
     verify_view,
@@ -128,13 +128,13 @@ def routes() -> dict[str, Output]:
         **variants("accept-loss", replication.LOSSES, losses_text, losses_values),
         "stream_rewind-topic": Output(
             (rewind,),
-            partial(rewind_view.as_text, is_done=True),
-            partial(rewind_view.as_values, is_done=True),
+            partial(rewind_text, is_done=True),
+            partial(rewind_values, is_done=True),
         ),
         "stream_rewind-topic_dry": Output(
             (rewind,),
-            partial(rewind_view.as_text, is_done=False),
-            partial(rewind_view.as_values, is_done=False),
+            partial(rewind_text, is_done=False),
+            partial(rewind_values, is_done=False),
         ),
         "config_check": Output(("a.toml", whole), *config),
         "config_check_connect": Output(
