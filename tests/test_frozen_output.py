@@ -24,6 +24,7 @@ from tests.tui.output.odd import ODD
 from tests.tui.output.stored import assert_stored
 from tui.commands.accept_loss import losses_text, losses_values
 from tui.commands.alerts import list_text
+from tui.commands.offsets import copies_text, rebuilt_text, rebuilt_values
 from tui.commands.output import emit, plain_values, say
 from tui.commands.status import status_text
 from tui.commands.topic_rewind import rewind_text, rewind_values
@@ -31,7 +32,6 @@ from tui.commands.views import (
     audit_view,
     balance_view,
     config_view,
-    copies_view,
     exactness_view,
     feed_check_view,
     feed_losses_view,
@@ -48,7 +48,6 @@ from tui.commands.views import (
     plan_list_view,
     plan_view,
     preview_view,
-    rebuild_view,
     restore_view,
     stream_view,
     sweep_view,
@@ -121,10 +120,8 @@ def routes() -> dict[str, Output]:
         "audit_partitions": Output((count, audited, audited.rows), *audit),
         "audit_bytes": Output((read, audited, audited.rows), *audit),
         "audit_nothing": Output((count, AuditResult(()), []), *audit),
-        "offsets_show": Output((replication.COPIES,), copies_view.as_text, copies_view.as_values),
-        "offsets_rebuild": Output(
-            (replication.READ_BACK,), rebuild_view.as_text, rebuild_view.as_values
-        ),
+        "offsets_show": Output((replication.COPIES,), copies_text, plain_values),
+        "offsets_rebuild": Output((replication.READ_BACK,), rebuilt_text, rebuilt_values),
         **variants("accept-loss", replication.LOSSES, losses_text, losses_values),
         "stream_rewind-topic": Output(
             (rewind,),

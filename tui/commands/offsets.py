@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +21,15 @@ from tui.commands.options import (
 )
 from tui.commands.output import emit
 from tui.commands.progress import Progress
+from tui.commands.text import table
 
+if TYPE_CHECKING:
+    from replicator.config.topology import Region, Route
+    from replicator.mirror.offset_map.read_back import ReadBack
+    from tui.facts.copies import RegionCopy
+
+COPY_HEADS = ("REGION", "COPY OF", "AGE (S)", "GROUPS", "PARTITIONS", "RUNS")
+REBUILT_HEADS = ("ROUTE", "PARTITIONS", "RUNS", "RECORDS", "COMPLETE")
 region_option = click.option(
     "--region", required=True, metavar="REGION", help="Region whose Redis is meant."
 )
@@ -57,8 +67,6 @@ def rebuild(config: str, region: str, route_name: str | None, timeout: float, ou
     is done. Carriers may run meanwhile. Exits with 5 when something is missing afterwards.
     """
     from replicator.config.topology import load
-    from tui.commands.views.rebuild_view import as_text, as_values
-    from tui.orders.map_rebuild import rebuild_maps
 
     appliance = load(config)
     own = appliance.region(region)
@@ -75,8 +83,49 @@ def rebuild(config: str, region: str, route_name: str | None, timeout: float, ou
             found.append(rebuild_maps(own, route, show_pieces, timeout))
         finally:
             progress.end()
-    emit(output, as_values(found), lambda: as_text(found))
+    emit(output, rebuilt_values(found), lambda: rebuilt_text(found))
     return ExitCode.DONE if all(it.is_complete for it in found) else ExitCode.PARTLY_DONE
+
+
+def rebuild_maps(
+    region: Region, route: Route, progress: Callable[[int, int], None], timeout_seconds: float
+) -> ReadBack:
+    """Reads the maps of one route back. A missing runs topic becomes the result's trouble.
+
+    Raises whatever else `read_back` raises.
+    """
+    from replicator.mirror.offset_map.read_back import ReadBack, read_back
+    from replicator.mirror.offset_map.runs_topic import RunsTopicMissing
+
+    try:
+        return read_back(region, route, progress, timeout_seconds=timeout_seconds)
+    except RunsTopicMissing as missing:
+        # The runs topics of the other routes may exist.
+        return ReadBack(route.name, 0, 0, 0, str(missing))
+
+
+def rebuilt_text(found: Sequence[ReadBack]) -> str:
+    """Formats a table for people."""
+    rows = [
+        (it.route, it.partitions, it.runs, it.records, f"no: {it.trouble}" if it.trouble else "yes")
+        for it in found
+    ]
+    return table(REBUILT_HEADS, rows)
+
+
+def rebuilt_values(found: Sequence[ReadBack]) -> list[dict[str, Any]]:
+    """Returns plain values for JSON and YAML."""
+    return [
+        {
+            "route": each.route,
+            "partitions": each.partitions,
+            "runs": each.runs,
+            "records": each.records,
+            "complete": each.is_complete,
+            "trouble": each.trouble,
+        }
+        for each in found
+    ]
 
 
 @offsets.command()
@@ -90,9 +139,24 @@ def show(config: str, region: str, output: str) -> int:
     being read for the first time or anew.
     """
     from replicator.config.topology import load
-    from tui.commands.views.copies_view import as_text, as_values
     from tui.facts.watch.copies_probe import copies_in
 
     copies = copies_in(load(config), region)
-    emit(output, as_values(copies), lambda: as_text(copies))
+    emit(output, copies, lambda: copies_text(copies))
     return ExitCode.DONE
+
+
+def copies_text(copies: Sequence[RegionCopy]) -> str:
+    """Formats a table. An unknown value is ?; a kind that a copy does not have is left empty."""
+    rows = [
+        (
+            copy.region,
+            copy.of,
+            copy.age_seconds,
+            "" if copy.groups is None else copy.groups,
+            "" if copy.partitions is None else copy.partitions,
+            copy.runs if copy.partitions is not None else "",
+        )
+        for copy in copies
+    ]
+    return table(COPY_HEADS, rows)

@@ -1,6 +1,6 @@
 """Output of commands: a table for people, JSON or YAML for programs. Unknown is ? or null."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ def emit(output: str, value: Any, text: Callable[[], str]) -> None:
 
     Args:
         output: one of FORMATS.
-        value: a fact, or plain values, for JSON and YAML.
+        value: a fact, facts, or plain values, for JSON and YAML.
         text: makes the text for people; called only for the format table.
     """
     if output == "json":
@@ -34,7 +34,9 @@ def emit(output: str, value: Any, text: Callable[[], str]) -> None:
 
 
 def plain_values(value: Any) -> Any:
-    """Returns a fact as plain values by the names of its fields; plain values stay."""
+    """Returns facts as plain values by the names of their fields; plain values stay."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain_values(each) for each in value]
     if not is_dataclass(value):
         return value
     from pydantic import TypeAdapter
