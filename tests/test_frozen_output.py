@@ -24,12 +24,12 @@ from tests.tui.output.odd import ODD
 from tests.tui.output.stored import assert_stored
 from tui.commands.accept_loss import losses_text, losses_values
 from tui.commands.alerts import list_text
+from tui.commands.audit import audit_text, audit_values
 from tui.commands.offsets import copies_text, rebuilt_text, rebuilt_values
 from tui.commands.output import emit, plain_values, say
 from tui.commands.status import status_text
 from tui.commands.topic_rewind import rewind_text, rewind_values
 from tui.commands.views import (
-    audit_view,
     balance_view,
     config_view,
     exactness_view,
@@ -104,7 +104,7 @@ def routes() -> dict[str, Output]:
     whole = replication.appliance("flights", "delays")
     count, read = replication.audit(), replication.audit(Depth.BYTES)
     audited = replication.AUDITED
-    audit = audit_view.as_text, audit_view.as_values, lambda _, found, rows: found.problems
+    audit = audit_text, audit_values, lambda _, found, rows: found.problems
     config = after_first(config_view.as_text), config_view.as_values
     mistakes = replication.MISTAKES
     rewind = replication.REWOUND
