@@ -25,13 +25,13 @@ from tests.tui.output.stored import assert_stored
 from tui.commands.accept_loss import losses_text, losses_values
 from tui.commands.alerts import list_text
 from tui.commands.audit import audit_text, audit_values
+from tui.commands.config import check_text, check_values, mistakes_values
 from tui.commands.offsets import copies_text, rebuilt_text, rebuilt_values
 from tui.commands.output import emit, plain_values, say
 from tui.commands.status import status_text
 from tui.commands.topic_rewind import rewind_text, rewind_values
 from tui.commands.views import (
     balance_view,
-    config_view,
     exactness_view,
     feed_check_view,
     feed_losses_view,
@@ -105,7 +105,7 @@ def routes() -> dict[str, Output]:
     count, read = replication.audit(), replication.audit(Depth.BYTES)
     audited = replication.AUDITED
     audit = audit_text, audit_values, lambda _, found, rows: found.problems
-    config = after_first(config_view.as_text), config_view.as_values
+    config = after_first(check_text), check_values
     mistakes = replication.MISTAKES
     rewind = replication.REWOUND
     listed = AlertList(alerts=replication.ALERTS, problems=replication.PROBLEMS)
@@ -138,7 +138,7 @@ def routes() -> dict[str, Output]:
             ("a.toml", replication.appliance(), replication.SOUND), *config
         ),
         "config_check_away": Output(("a.toml", whole, replication.AWAY), *config),
-        "config_check_mistakes": Output((mistakes,), str, config_view.mistakes_values),
+        "config_check_mistakes": Output((mistakes,), str, mistakes_values),
     }
 
 

@@ -1,10 +1,21 @@
 """sluice config check: checks the configuration and, on request, the clusters that it names."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from tui.commands.exit_codes import ExitCode
 from tui.commands.options import config_option, output_option, timeout_option
-from tui.commands.output import emit
+from tui.commands.output import emit, plain_values
+from tui.commands.text import table
+
+if TYPE_CHECKING:
+    from replicator.config.mistakes import ConfigMistakes
+    from replicator.config.topology import Appliance
+    from tui.facts.connections import Connection
 
 
 @click.group()
@@ -25,7 +36,6 @@ def check(config: str, connect: bool, timeout: float, output: str) -> int:
     """
     from replicator.config.mistakes import ConfigMistakes
     from replicator.config.topology import load
-    from tui.commands.views.config_view import as_text, as_values, mistakes_values
 
     try:
         appliance = load(config)
@@ -38,8 +48,55 @@ def check(config: str, connect: bool, timeout: float, output: str) -> int:
         from tui.facts.watch.connection_probe import connections_of
 
         connections = connections_of(appliance, timeout)
-    value = as_values(config, appliance, connections)
-    emit(output, value, lambda: as_text(appliance, connections))
+    value = check_values(config, appliance, connections)
+    emit(output, value, lambda: check_text(appliance, connections))
     if any(each.cluster_id is None for each in connections or ()):
         return ExitCode.UNREACHABLE
     return ExitCode.DONE if value["ok"] else ExitCode.USAGE
+
+
+def check_text(appliance: Appliance, connections: Sequence[Connection] | None = None) -> str:
+    """Formats a configuration without mistakes for people, below its connections if there are any.
+
+    With a problem of a connection, the connections alone are shown.
+    """
+    rows = [
+        (name, *(", ".join(c.bootstrap) for c in (region.regional, region.aggregate)))
+        for name, region in sorted(appliance.regions.items())
+    ]
+    routes = ", ".join(route.name for route in appliance.routes)
+    text = f"ok\n{table(('REGION', 'REGIONAL', 'AGGREGATE'), rows)}\nroutes: {routes}"
+    if appliance.feeds:
+        text += f"\nfeeds: {', '.join(sorted(appliance.feeds))}"
+    if connections is None:
+        return text
+    clusters = [(each.cluster, each.cluster_id, each.problem) for each in connections]
+    are_sound = all(each.is_sound for each in connections)
+    return f"{table(('CLUSTER', 'ID', 'PROBLEM'), clusters)}\n{text if are_sound else ''}"
+
+
+def check_values(
+    file: str, appliance: Appliance, connections: Sequence[Connection] | None = None
+) -> dict[str, Any]:
+    """Returns a configuration without mistakes as plain values for JSON and YAML.
+
+    Args:
+        connections: None when the clusters were not asked.
+    """
+    values: dict[str, Any] = {
+        "ok": all(each.is_sound for each in connections or ()),
+        "file": file,
+        "regions": sorted(appliance.regions),
+        "routes": [route.name for route in appliance.routes],
+        "topics": {"allow": list(appliance.topics.allow), "deny": list(appliance.topics.deny)},
+        "feeds": sorted(appliance.feeds),
+    }
+    if connections is not None:
+        values["clusters"] = plain_values(connections)
+    return values
+
+
+def mistakes_values(error: ConfigMistakes) -> dict[str, Any]:
+    """Returns the mistakes of a configuration as plain values for JSON and YAML."""
+    mistakes = [{"path": each.path, "text": each.text} for each in error.mistakes]
+    return {"ok": False, "file": error.file, "mistakes": mistakes}

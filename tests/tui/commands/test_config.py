@@ -6,10 +6,17 @@ from pathlib import Path
 import pytest
 import yaml
 
+from replicator.config.topology import load
+from tests.replicator.config.test_feed_contradictions import feed
+from tests.tui.commands.test_replicate import CONFIG
+from tui.commands.config import check_text, check_values
 from tui.commands.exit_codes import ExitCode
+from tui.facts.connections import Connection
 from tui.program import run
 
 REFERENCE = Path(__file__).parents[3] / "deploy" / "appliance.toml"
+SOUND = (Connection("west regional", "x", ""), Connection("west aggregate", "y", ""))
+AWAY = (Connection("west regional", None, "no answer"), Connection("west aggregate", "y", ""))
 
 
 def test_a_sound_configuration_is_ok_and_summed_up(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,3 +59,29 @@ def test_the_file_may_come_from_the_environment(
     monkeypatch.setenv("SLUICE_CONFIG", str(REFERENCE))
     assert run(["config", "check"]) == ExitCode.DONE
     assert capsys.readouterr().out.startswith("ok\n")
+
+
+def test_a_configuration_is_summed_up_below_its_connections(assert_snapshot, tmp_path):
+    file = tmp_path / "appliance.toml"
+    file.write_text(CONFIG)
+    appliance = load(file)
+    assert_snapshot(check_text(appliance), "config")
+    assert_snapshot(check_text(appliance, SOUND), "config_connected")
+    assert_snapshot(check_text(appliance, AWAY), "config_with_a_problem")
+    assert "clusters" not in check_values("f", appliance)
+    assert check_values("f", appliance, SOUND)["ok"] is True
+    away = check_values("f", appliance, AWAY)
+    assert away["ok"] is False
+    assert away["clusters"][0] == {
+        "cluster": "west regional",
+        "cluster_id": None,
+        "problem": "no answer",
+    }
+
+
+def test_feeds_are_named(tmp_path):
+    file = tmp_path / "appliance.toml"
+    file.write_text(CONFIG + feed())
+    appliance = load(file)
+    assert check_text(appliance).splitlines()[-1] == "feeds: flights"
+    assert check_values("f", appliance)["feeds"] == ["flights"]
