@@ -26,13 +26,13 @@ from tui.commands.accept_loss import losses_text, losses_values
 from tui.commands.alerts import list_text
 from tui.commands.audit import audit_text, audit_values
 from tui.commands.config import check_text, check_values, mistakes_values
+from tui.commands.doctor import exactness_text, exactness_values
 from tui.commands.offsets import copies_text, rebuilt_text, rebuilt_values
 from tui.commands.output import emit, plain_values, say
 from tui.commands.status import status_text
 from tui.commands.topic_rewind import rewind_text, rewind_values
 from tui.commands.views import (
     balance_view,
-    exactness_view,
     feed_check_view,
     feed_losses_view,
     feed_view,
@@ -225,7 +225,7 @@ def feeds() -> dict[str, Output]:
     losses = feed_losses_view.as_text, feed_losses_view.as_values
     blocks = pending_blocks_view.blocks_text, pending_blocks_view.blocks_values
     taken = overwrites_view.as_text, overwrites_view.as_values
-    exactness = exactness_view.as_text, exactness_view.as_values
+    exactness = exactness_text, exactness_values
     return {
         "aggregate_status": Output((status,), feed_view.as_text, feed_view.as_values),
         "aggregate_status_partitions": Output(

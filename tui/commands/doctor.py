@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tui.commands.exit_codes import ExitCode
 from tui.commands.options import config_option, output_option, timeout_option
-from tui.commands.output import emit
+from tui.commands.output import emit, plain_values
 from tui.commands.progress import steps_display
+from tui.commands.text import joined, table
+
+if TYPE_CHECKING:
+    from tui.facts.exactness import Exactness
+
+HEADS = ("VERDICT", "KIND", "WHERE", "DIAGNOSIS", "REPAIR")
 
 
 @click.group()
@@ -37,7 +44,6 @@ def exactness(config: str, region: str, timeout: float, output: str) -> int:
     something can happen. docs/doctor.md describes each diagnosis.
     """
     from replicator.config.topology import load
-    from tui.commands.views.exactness_view import as_text, as_values
     from tui.facts.watch.exactness_probe import ExactnessProbe
 
     display = steps_display(None)
@@ -51,9 +57,28 @@ def exactness(config: str, region: str, timeout: float, output: str) -> int:
         found = probe.run()
     finally:
         display.end()
-    emit(output, as_values(found), lambda: as_text(found))
+    emit(output, exactness_values(found), lambda: exactness_text(found))
     if found.has_happened:
         return ExitCode.DIFFERENT
     if found.problems:
         return ExitCode.UNREACHABLE
     return ExitCode.REFUSED if found.diagnoses else ExitCode.DONE
+
+
+def exactness_text(found: Exactness) -> str:
+    """Formats the diagnoses as a table, the worse first, with the problems below it."""
+    parts = []
+    if found.diagnoses:
+        rows = [
+            (each.verdict.value, each.kind.value, each.where, each.text, each.repair)
+            for each in found.diagnoses
+        ]
+        parts.append(table(HEADS, rows))
+    if found.problems:
+        parts.append(joined(f"problem: {problem}" for problem in found.problems))
+    return "\n\n".join(parts) or f"ok: {found.region}"
+
+
+def exactness_values(found: Exactness) -> dict[str, Any]:
+    """Returns plain values for JSON and YAML."""
+    return {"ok": not found.diagnoses and not found.problems, **plain_values(found)}

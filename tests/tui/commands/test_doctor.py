@@ -4,10 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from tui.commands.doctor import exactness_text, exactness_values
 from tui.commands.exit_codes import ExitCode
+from tui.facts.exactness import Diagnosis, Exactness, Kind, Verdict
 from tui.program import run
 
 REFERENCE = str(Path(__file__).parents[3] / "deploy" / "appliance.toml")
+DOUBLED = Diagnosis(
+    Verdict.HAPPENED, Kind.DOUBLED, "air.t on one:9000", "t-0: 2 rows too many", "keep one of each"
+)
+CLOCK = Diagnosis(Verdict.POSSIBLE, Kind.CLOCK, "one:9000", "15 s ahead", "synchronise the clocks")
+FOUND = Exactness("east", (DOUBLED, CLOCK), ("east aggregate: away",))
 
 
 @pytest.mark.parametrize(
@@ -24,3 +31,25 @@ def test_a_mistake_is_named_before_a_server_is_contacted(
     said = capsys.readouterr()
     assert what in said.err
     assert said.out == ""
+
+
+def test_diagnoses_are_a_table_with_the_problems_below(assert_snapshot):
+    assert_snapshot(exactness_text(FOUND), "doctor_exactness")
+
+
+def test_an_installation_without_a_diagnosis_is_ok():
+    assert exactness_text(Exactness("east", (), ())) == "ok: east"
+    assert exactness_values(Exactness("east", (), ()))["ok"] is True
+
+
+def test_values_have_each_diagnosis():
+    values = exactness_values(FOUND)
+    assert values["ok"] is False
+    assert values["problems"] == ["east aggregate: away"]
+    assert values["diagnoses"][1] == {
+        "verdict": "possible",
+        "kind": "clocks",
+        "where": "one:9000",
+        "text": "15 s ahead",
+        "repair": "synchronise the clocks",
+    }
