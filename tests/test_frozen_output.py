@@ -22,6 +22,7 @@ from tests.tui.console.values.times import NOW
 from tests.tui.output import balancing, groups, loading, replication
 from tests.tui.output.odd import ODD
 from tests.tui.output.stored import assert_stored
+from tui.commands import verify
 from tui.commands.accept_loss import losses_text, losses_values
 from tui.commands.alerts import list_text
 from tui.commands.audit import audit_text, audit_values
@@ -51,7 +52,6 @@ from tui.commands.views import (
     restore_view,
     stream_view,
     sweep_view,
-    verify_view,
 )
 from tui.facts.alert import AlertList
 from tui.facts.snapshot import Snapshot
@@ -245,7 +245,7 @@ def feeds() -> dict[str, Output]:
         "aggregate_skip-replay": Output((loading.BLOCKS,), *blocks),
         "aggregate_skip-replay_none": Output(((),), *blocks),
         **variants("restore", loading.RESTORES, restore_view.as_text, restore_view.as_values),
-        **variants("verify_check", loading.CHECKS, verify_view.as_text, verify_view.as_values),
+        **variants("verify_check", loading.CHECKS, verify.check_text, verify.check_values),
         **variants("doctor_exactness", loading.DIAGNOSED, *exactness),
     }
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from aggregator.verifier.finding import Weight
 from tui.commands.exit_codes import ExitCode
 from tui.commands.options import (
     check_daemon_options,
@@ -18,9 +21,23 @@ from tui.commands.options import (
     usage_errors,
 )
 from tui.commands.output import emit
+from tui.commands.text import instant, joined, table
 
 if TYPE_CHECKING:
     from aggregator.verifier.check import CheckResult
+    from aggregator.verifier.cluster_judge import Judgement
+    from aggregator.verifier.object_check import ObjectCount
+    from aggregator.verifier.row_check import RowCount
+
+SCHEMA_VERSION = 1
+ROW_HEADS = (
+    *("FEED", "CLUSTER", "TOPIC", "TABLE", "REPLICA", "RECORDS' ROWS", "ROWS"),
+    *("MISSING", "SURPLUS", "DOUBLED", "CHANGED"),
+)
+OBJECT_HEADS = (
+    "FEED", "CLUSTER", "BELOW", "OBJECTS", "MISSING", "DIFFERENT", "FOREIGN", "FORGOTTEN",
+)  # fmt: skip
+HEADS = ("CLUSTER", "OF", "PARTITIONS", "ENTRIES", "ANOMALIES", "ACCEPTED", "UNKNOWN")
 
 
 @click.group(invoke_without_command=True)
@@ -79,14 +96,13 @@ def check(
     from aggregator.verifier.check import Check
     from replicator.audit.window import BadWindow, instant
     from replicator.config.topology import load
-    from tui.commands.views.verify_view import as_text, as_values
 
     with usage_errors(BadWindow):
         since_ms = instant(since, int(time.time() * 1000))
     found = Check(
         load(config), region, since_ms, timeout, with_rows=rows, with_objects=objects
     ).run()
-    emit(output, as_values(found), lambda: as_text(found))
+    emit(output, check_values(found), lambda: check_text(found))
     return exit_code(found)
 
 
@@ -100,3 +116,170 @@ def exit_code(found: CheckResult) -> ExitCode:
     if found.problems:
         return ExitCode.UNREACHABLE
     return ExitCode.PARTLY_DONE if found.has_unknown else ExitCode.DONE
+
+
+def check_text(found: CheckResult) -> str:
+    """Formats the check as a table with the findings below it, each with both entries."""
+    from replicator.audit.window import iso
+
+    parts = [f"{found.region}: entries committed since {iso(found.since_ms)}"]
+    cells = [
+        (
+            row.cluster,
+            row.owner,
+            row.partitions,
+            row.entries,
+            *(row.count(weight) for weight in Weight),
+        )
+        for row in found.rows
+    ]
+    parts.append(table(HEADS, cells))
+    if found.row_counts is not None:
+        parts.append(_row_table(found.row_counts))
+    if found.object_counts is not None:
+        parts.append(_object_table(found.object_counts))
+    told = [each for each in found.judgements if not _is_unknown(each)]
+    parts += [joined(_lines(each)) for each in told]
+    if remarks := list(_remarks(found)):
+        parts.append(joined(remarks))
+    return "\n\n".join(parts)
+
+
+def _row_table(counts: tuple[RowCount, ...]) -> str:
+    if not counts:
+        return "no rows to compare"
+    cells = [
+        (
+            each.feed,
+            each.cluster,
+            each.topic,
+            each.table,
+            each.replica,
+            each.expected,
+            *(None if _is_unasked(each) else number for number in _differences(each)),
+        )
+        for each in counts
+    ]
+    return table(ROW_HEADS, cells)
+
+
+def _object_table(counts: tuple[ObjectCount, ...]) -> str:
+    if not counts:
+        return "no objects to ask for"
+    cells = [
+        (
+            each.feed,
+            each.cluster,
+            each.where,
+            each.told,
+            each.missing,
+            each.different,
+            each.foreign,
+            each.forgotten,
+        )
+        for each in counts
+    ]
+    return table(OBJECT_HEADS, cells)
+
+
+def _differences(count: RowCount) -> tuple[int, ...]:
+    return count.found, count.missing, count.surplus, count.doubled, count.changed
+
+
+def _is_unasked(count: RowCount) -> bool:
+    return bool(count.doubts) and not count.found and not count.is_different
+
+
+def _lines(judgement: Judgement) -> Iterator[str]:
+    from aggregator.verifier.alerts import shown
+
+    yield f"{judgement.subject} at {instant(judgement.at_ms)}"
+    for each in judgement.findings:
+        yield f"  {each.weight}: {each.kind}: {each}"
+    yield f"  before: {shown(judgement.before)}"
+    yield f"  after:  {shown(judgement.after)}"
+
+
+def _remarks(found: CheckResult) -> Iterator[str]:
+    unknown = [each for each in found.judgements if _is_unknown(each)]
+    reasons = Counter((each.subject.cluster, each.findings[0].text) for each in unknown)
+    for (cluster, reason), count in reasons.items():
+        example = next(
+            str(each.subject)
+            for each in unknown
+            if (each.subject.cluster, each.findings[0].text) == (cluster, reason)
+        )
+        yield f"not judged: {count} entries in {cluster}, such as {example}: {reason}"
+    for each in found.row_counts or ():
+        where = f"{each.feed} {each.topic} in {each.table} on {each.replica}"
+        yield from (f"{where}: {text}" for text in each.examples)
+        yield from (f"not compared: {where}: {text}" for text in each.doubts)
+    for objects in found.object_counts or ():
+        yield from (f"{objects.feed}: {text}" for text in objects.examples)
+    yield from (f"problem: {text}" for text in found.problems)
+
+
+def _is_unknown(judgement: Judgement) -> bool:
+    return all(each.weight is Weight.UNKNOWN for each in judgement.findings)
+
+
+def check_values(found: CheckResult) -> dict[str, Any]:
+    """Returns plain values for JSON and YAML."""
+    from aggregator.verifier.alerts import row as judgement_values
+    from replicator.audit.window import iso
+
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "region": found.region,
+        "since": iso(found.since_ms),
+        "problems": list(found.problems),
+        "rows": [
+            {
+                "cluster": str(row.cluster),
+                "of": row.owner,
+                "partitions": row.partitions,
+                "entries": row.entries,
+                **{weight.value: row.count(weight) for weight in Weight},
+            }
+            for row in found.rows
+        ],
+        "findings": [judgement_values(each) for each in found.judgements],
+        "tables": None
+        if found.row_counts is None
+        else [_count_values(each) for each in found.row_counts],
+        "objects": None
+        if found.object_counts is None
+        else [_object_values(each) for each in found.object_counts],
+    }
+
+
+def _object_values(count: ObjectCount) -> dict[str, Any]:
+    return {
+        "cluster": str(count.cluster),
+        "feed": count.feed,
+        "below": count.where,
+        "told": count.told,
+        "missing": count.missing,
+        "different": count.different,
+        "foreign": count.foreign,
+        "forgotten": count.forgotten,
+        "examples": list(count.examples),
+    }
+
+
+def _count_values(count: RowCount) -> dict[str, Any]:
+    return {
+        "cluster": str(count.cluster),
+        "feed": count.feed,
+        "topic": count.topic,
+        "table": count.table,
+        "replica": count.replica,
+        "expected": count.expected,
+        "found": count.found,
+        "missing": count.missing,
+        "surplus": count.surplus,
+        "doubled": count.doubled,
+        "changed_chunks": count.changed,
+        "examples": list(count.examples),
+        "not_compared": list(count.doubts),
+    }
