@@ -18,6 +18,7 @@ from replicator.audit.audit import AuditResult
 from replicator.audit.partition_audit import Depth
 from replicator.audit.verdict import by_topic
 from replicator.groups.planning.plan import encode
+from tests.tui.balance_records import NOW_MS
 from tests.tui.console.values.times import NOW
 from tests.tui.output import balancing, groups, loading, replication
 from tests.tui.output.odd import ODD
@@ -26,14 +27,15 @@ from tui.commands import verify
 from tui.commands.accept_loss import losses_text, losses_values
 from tui.commands.alerts import list_text
 from tui.commands.audit import audit_text, audit_values
+from tui.commands.balance import show_remarks, show_text, show_values
 from tui.commands.config import check_text, check_values, mistakes_values
 from tui.commands.doctor import exactness_text, exactness_values
 from tui.commands.offsets import copies_text, rebuilt_text, rebuilt_values
 from tui.commands.output import emit, plain_values, say
 from tui.commands.status import status_text
+from tui.commands.stream import list_text as list_streams_text
 from tui.commands.topic_rewind import rewind_text, rewind_values
 from tui.commands.views import (
-    balance_view,
     feed_check_view,
     feed_losses_view,
     feed_view,
@@ -50,7 +52,6 @@ from tui.commands.views import (
     plan_view,
     preview_view,
     restore_view,
-    stream_view,
     sweep_view,
 )
 from tui.facts.alert import AlertList
@@ -144,7 +145,8 @@ def routes() -> dict[str, Output]:
 
 def balance() -> dict[str, Output]:
     shown = {"": balancing.balance()} | {f"_{k}": v for k, v in balancing.balances().items()}
-    show = balance_view.as_text, balance_view.as_values, balance_view.remarks
+    now = NOW_MS / 1000
+    show = partial(show_text, now=now), show_values, show_remarks
     many = balancing.many_carriers()
     few, all_needs = balancing.needs(), balancing.needs(found=balancing.MANY_NEEDS)
     need = partition_needs_view.as_text, partition_needs_view.as_values, lambda it: it.remarks()
@@ -152,11 +154,11 @@ def balance() -> dict[str, Output]:
         after_first(partial(order_view.changes_text, nothing="nothing was changed")),
         order_view.changes_values,
     )
-    streams = after_first(stream_view.as_text), stream_view.as_values
+    streams = partial(list_streams_text, now=now), plain_values
     return {
         **variants("balance_show", shown, *show),
         "balance_show_many": Output((many,), *show),
-        "balance_show_carriers": Output((many,), partial(balance_view.as_text, all_carriers=True)),
+        "balance_show_carriers": Output((many,), partial(show_text, now=now, all_carriers=True)),
         "balance_partitions": Output((few,), *need),
         "balance_partitions_topic": Output((balancing.needs(ODD),), *need),
         "balance_partitions_many": Output((all_needs,), *need),
@@ -178,8 +180,8 @@ def balance() -> dict[str, Output]:
         ),
         "orders_of_feeds": Output(("east", balancing.FEED_ORDERS, ()), *changes),
         "orders_unchanged": Output(("east", (), ()), *changes),
-        "stream_list": Output(("east", balancing.streams()), *streams),
-        "stream_list_unknown": Output(("east", balancing.streams(is_known=False)), *streams),
+        "stream_list": Output((balancing.streams(),), *streams),
+        "stream_list_unknown": Output((balancing.streams(is_known=False),), *streams),
     }
 
 

@@ -32,21 +32,21 @@ def test_a_stream_is_made_changed_paused_and_deleted_with_all_that_is_said_of_it
     create = ("stream", "create", "money", *route, *REASON, "--topics", "pay.*")
     values(*create, "--threshold", "0.5", "--carriers-max", "2")
     assert ask(*create)[0] == ExitCode.REFUSED
-    money, default = values("stream", "list")["streams"]
+    default, money = values("stream", "list")["streams"]
     assert (money["matching"], default["matching"]) == ({"payments": 1}, {"orders": 3})
     assert money["limits"] == {"threshold": 0.5, "carriers_max": 2}
     assert money["first_carrier"] == 1000
 
     change = ("stream", "change", "money", *route)
     values(*change, "--topics", "orders", "--unset", "threshold", "--carriers-min", "2")
-    money, default = values("stream", "list")["streams"]
+    default, money = values("stream", "list")["streams"]
     assert (money["matching"], default["matching"]) == ({"orders": 3}, {"payments": 1})
     assert money["limits"] == {"carriers_min": 2, "carriers_max": 2}
     assert money["why"] == "because"
     assert ask(*change, "--carriers-min", "3")[0] == ExitCode.USAGE
 
     values("stream", "pause", "money", *route, *REASON)
-    assert values("stream", "list")["streams"][0]["is_paused"] is True
+    assert values("stream", "list")["streams"][1]["is_paused"] is True
     assert balanced.order_log().split(balanced.key, ORDERS, now_ms())["money"] == []
     assert "is paused already" in ask("stream", "pause", "money", *route, *REASON)[1]
     values("stream", "resume", "money", *route)
@@ -74,7 +74,7 @@ def test_streams_are_listed_while_redis_is_away(balanced, ask, values):
     route = ("--route", balanced.route)
     balanced.configure(redis=f"redis://127.0.0.1:{free_port()}/0")
     values("stream", "create", "money", *route, *REASON, "--topics", "pay.*")
-    (money, _) = values("stream", "list")["streams"]
+    (_, money) = values("stream", "list")["streams"]
     assert (money["topics"], money["matching"]) == (["pay.*"], None)
     assert "Redis" in ask("stream", "list")[2]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,21 @@ from tui.commands.output import emit
 from tui.commands.stream_options import LIMITS, limit_options
 from tui.commands.topic_pause import pause_topic, resume_topic
 from tui.commands.topic_rewind import rewind_topic
+
+if TYPE_CHECKING:
+    from tui.facts.balancing import StreamList
+
+LIST_TITLES = (
+    "STREAM",
+    "TOPICS",
+    "MATCHING",
+    "CARRIED",
+    "NUMBERS",
+    "LIMITS",
+    "PAUSED",
+    "WHO",
+    "WHY",
+)
 
 
 @click.group()
@@ -134,14 +150,26 @@ def list_(context: CommandContext) -> int:
 
     The topics are known from the driver's plan in Redis; without a plan they are shown as ?.
     """
-    from tui.commands.views.stream_view import as_text, as_values
-    from tui.facts.streams import stream_summaries
+    from tui.facts.balance_readings import BalanceReadings
+    from tui.facts.balancing import StreamList
 
     orders = context.orders
     order_log, plan = orders.order_log, orders.active_plan()
-    streams = list(stream_summaries(context.routes, order_log, plan, orders.now_ms))
-    emit(context.output, as_values(context.region, streams), lambda: as_text(streams))
+    readings = BalanceReadings(context.region, context.routes, orders.now_ms, order_log, None, plan)
+    view = readings.view(context.appliance.balance.round_seconds, acts=readings.is_acting)
+    found = StreamList(region=view.region, streams=readings.with_matching(view.streams))
+    emit(context.output, found, lambda: list_text(found, orders.now_ms / 1000))
     return ExitCode.DONE
+
+
+def list_text(found: StreamList, now: float) -> str:
+    """Formats streams as a table: patterns, topics, carriers and limits."""
+    from tui.commands.text import page_text
+    from tui.facts.balancing import BalanceView
+    from tui.pages.balance import streams_section
+
+    view = BalanceView(region=found.region, streams=found.streams)
+    return page_text([streams_section([view], now).only(LIST_TITLES)])
 
 
 for command in (pause_topic, resume_topic, rewind_topic):

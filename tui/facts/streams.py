@@ -1,13 +1,11 @@
-"""Streams of a route, with the carriers and partitions that they have now."""
+"""Streams of a route: their limits, and the carriers and topics that they have now."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from balancer.plan import TopicPartition
 from replicator.config.balance_settings import RouteBalance
-from replicator.config.topology import Route
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import CARRIERS_MAX, DEFAULT_STREAM, Stream
@@ -18,47 +16,6 @@ LIMITS = tuple(RouteBalance.model_fields)
 
 class UnknownStream(Exception):
     """The route has no stream of that name. The text lists its streams."""
-
-
-@dataclass(frozen=True, slots=True)
-class StreamSummary:
-    """Summary of one stream.
-
-    Args:
-        stream: None for the route's default stream.
-        partitions: number of partitions of each topic that belongs to the stream now; None when
-            not known.
-        carriers: numbers of its carriers; empty when it has none, or they are not known.
-    """
-
-    route: Route
-    stream: Stream | None
-    partitions: Mapping[str, int] | None
-    carriers: tuple[int, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return self.stream.name if self.stream else DEFAULT_STREAM
-
-
-def stream_summaries(
-    routes: Sequence[Route], order_log: OrderLog, active_plan: ActivePlan | None, now_ms: int
-) -> Iterator[StreamSummary]:
-    """Yields a summary of each stream, in the order of routes.
-
-    Each route's default stream comes last: it has the topics that match no other stream.
-    """
-    for route in routes:
-        carried = None if active_plan is None else carried_partitions(active_plan, route.key)
-        topics = _topics_by_stream(order_log, route, carried or set(), now_ms)
-        for stream in (*order_log.streams(route.key, now_ms), None):
-            name = stream.name if stream else DEFAULT_STREAM
-            yield StreamSummary(
-                route,
-                stream,
-                None if carried is None else topics.get(name, {}),
-                carriers_of(order_log, active_plan, route.key, name, now_ms),
-            )
 
 
 def find_stream(order_log: OrderLog, route: str, name: str, now_ms: int) -> Stream | None:
@@ -108,6 +65,22 @@ def carried_partitions(active_plan: ActivePlan, route: str) -> set[TopicPartitio
     return carried | {TopicPartition(*each) for each in paused}
 
 
+def matching_topics(
+    order_log: OrderLog, active_plan: ActivePlan, route: str, now_ms: int
+) -> dict[str, dict[str, int]]:
+    """Returns for each stream of a route the topics that belong to it, with their partitions.
+
+    Only partitions that the driver carries, and paused ones, are counted.
+    """
+    carried = carried_partitions(active_plan, route)
+    stream_of = order_log.streams_of(route, (each.topic for each in carried), now_ms)
+    found: dict[str, dict[str, int]] = {}
+    for each in sorted(carried):
+        topics = found.setdefault(stream_of[each.topic], {})
+        topics[each.topic] = topics.get(each.topic, 0) + 1
+    return found
+
+
 def topics_not_carried(
     topics: Iterable[str], active_plan: ActivePlan | None, route: str
 ) -> list[str]:
@@ -130,14 +103,3 @@ def limits_of(stream: Stream) -> dict[str, float | int]:
 def route_name(key: str) -> str:
     """Converts a route key (west.east) to a name (west>east); region names have no dots."""
     return key.replace(".", ">", 1)
-
-
-def _topics_by_stream(
-    order_log: OrderLog, route: Route, carried: set[TopicPartition], now_ms: int
-) -> dict[str, dict[str, int]]:
-    stream_of = order_log.streams_of(route.key, (each.topic for each in carried), now_ms)
-    found: dict[str, dict[str, int]] = {}
-    for each in sorted(carried):
-        topics = found.setdefault(stream_of[each.topic], {})
-        topics[each.topic] = topics.get(each.topic, 0) + 1
-    return found

@@ -13,7 +13,7 @@ from replicator.config.topology import Route
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import AnyRecord, Order, key_of
-from tui.facts.balance_status import is_acting
+from tui.facts.balance_readings import is_acting
 from tui.facts.watch.balance_client import BalanceClient
 from tui.facts.watch.problems import answer_or_none
 from tui.orders.durations import until_ms

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tui.facts.balancing import reasons
 from tui.facts.counted import counted
+from tui.facts.moments import iso_zulu_text
 from tui.pages.ages import age_text
-from tui.pages.balance_actions import is_held, stream_actions, stream_label
+from tui.pages.balance_actions import is_held, stream_actions
 from tui.pages.figures import UNKNOWN, number_cell, text_cell
 from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
-from tui.pages.stream import StreamPage
+from tui.pages.stream import StreamPage, label_of, load_cell
 
 if TYPE_CHECKING:
     from tui.facts.balancing import BalanceView, StreamView
     from tui.facts.snapshot import Snapshot
 
+NONE = "-"
+TOPICS_SHOWN_MAX = 3
 REGION_COLUMNS = (
     Column("REGION", 7, "target region"),
     Column("BALANCER", 24, "the one that acts, or acted last", grows=True),
     Column("HEARD", 7, "time since it renewed its lease", is_right=True),
     Column("CARRIED", 7, "partitions that the driver carries", is_right=True, priority=1),
     Column("ORDERS", 6, "orders in force", is_right=True, priority=2),
+    Column("LEADER SINCE", 20, "when it took the lease", priority=3, is_printed_only=True),
+    Column("SLOTS", 5, "task slots of the driver", True, priority=4, is_printed_only=True),
 )
 STATES = {
     UNKNOWN: ("warn", None),
@@ -34,6 +40,16 @@ STATES = {
     "BY COUNT": ("dim", 5.0),
     "OK": ("good", 6.0),
 }
+TOPIC_COLUMNS = (
+    Column("PAUSED", 6, "yes: its topics are not carried", priority=8, is_printed_only=True),
+    Column("TOPICS", 20, "patterns of its topics", priority=8, is_printed_only=True),
+    Column("MATCHING", 20, "topics that belong to it now", priority=9, is_printed_only=True),
+    Column("CARRIED", 7, "their partitions, with paused ones", True, 10, is_printed_only=True),
+    Column("NUMBERS", 8, "numbers of its carriers", priority=11, is_printed_only=True),
+    Column("LIMITS", 20, "those that it sets itself", priority=12, is_printed_only=True),
+    Column("WHO", 14, "operator who made or changed it", priority=13, is_printed_only=True),
+    Column("WHY", 16, "reason", priority=14, is_printed_only=True),
+)
 STREAM_COLUMNS = (
     Column(
         "STATE",
@@ -45,14 +61,15 @@ STREAM_COLUMNS = (
     Column("STREAM", 14, "route, and the name of a stream that is not the default", grows=True),
     Column("GEN", 5, "generation of the placement; 0: by count", is_right=True, priority=1),
     Column("PARTS", 6, "partitions", is_right=True, priority=3),
-    Column("CARR", 4, "carriers", is_right=True, priority=2),
-    Column("HEAVY", 5, "load of the heaviest carrier that can be relieved", is_right=True),
+    Column("CARRIERS", 8, "carriers", is_right=True, priority=2),
+    Column("HEAVIEST", 8, "load of the heaviest carrier that can be relieved", is_right=True),
     Column("BOUND", 5, "lower bound of it in any placement", is_right=True, priority=1),
     Column("RATIO", 5, "heaviest over bound; 1.00 is the best there is", is_right=True),
     Column("CERT", 4, "the last plan needed at least so many moves", is_right=True, priority=4),
     Column("ROUND", 7, "time since the balancer's last round", is_right=True, priority=5),
     Column("NEEDED", 6, "carriers that the loads ask for", is_right=True, priority=6),
     Column("DRIVER", 6, "generation that the driver follows", is_right=True, priority=7),
+    *TOPIC_COLUMNS,
 )
 
 
@@ -71,27 +88,8 @@ class BalancePage:
 
     def sections(self, snapshot: Snapshot, now: float) -> Sequence[Section]:
         """Returns the tables of streams and balancers."""
-        return (
-            Section(
-                "streams",
-                STREAM_COLUMNS,
-                [
-                    stream_row(balance, each, now)
-                    for balance in snapshot.balance
-                    for each in balance.streams
-                ],
-                empty="no stream is known yet",
-                sort=("STATE", "-RATIO", "STREAM"),
-            ),
-            Section(
-                "balancers",
-                REGION_COLUMNS,
-                [region_row(each, now) for each in snapshot.balance],
-                empty="balancing is not known yet",
-                heading="BALANCERS",
-                sort=("REGION",),
-            ),
-        )
+        balancers = balancers_section(snapshot.balance, now)
+        return streams_section(snapshot.balance, now), replace(balancers, heading="BALANCERS")
 
     def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
         """Returns the page of a stream, or of a region's worst one."""
@@ -123,6 +121,28 @@ class BalancePage:
         return next((it for it in pairs if key_of(it[1]) == key), None)
 
 
+def streams_section(balances: Sequence[BalanceView], now: float) -> Section:
+    """Returns the table of streams."""
+    return Section(
+        "streams",
+        STREAM_COLUMNS,
+        [stream_row(balance, each, now) for balance in balances for each in balance.streams],
+        empty="no stream is known yet",
+        sort=("STATE", "-RATIO", "STREAM"),
+    )
+
+
+def balancers_section(balances: Sequence[BalanceView], now: float) -> Section:
+    """Returns the table of balancers, one for each target region."""
+    return Section(
+        "balancers",
+        REGION_COLUMNS,
+        [region_row(each, now) for each in balances],
+        empty="balancing is not known yet",
+        sort=("REGION",),
+    )
+
+
 def worst_of(snapshot: Snapshot, region: str) -> tuple[BalanceView, StreamView] | None:
     """Returns the stream of a region whose state is the worst; None without one."""
 
@@ -143,6 +163,9 @@ def region_row(balance: BalanceView, now: float) -> Row:
     """Returns the row of a region."""
     heard = None if balance.lease_at_ms is None else now - balance.lease_at_ms / 1000
     who, tone = acting_text(balance)
+    since = NONE if balance.is_acting is False and balance.lease_who is None else UNKNOWN
+    if balance.lease_since_ms is not None:
+        since = iso_zulu_text(balance.lease_since_ms)
     orders = None if balance.orders is None else len(balance.orders)
     is_fault = balance.is_acting is not True or bool(balance.problems)
     return Row(
@@ -153,6 +176,8 @@ def region_row(balance: BalanceView, now: float) -> Row:
             number_cell("?" if heard is None else age_text(heard), heard),
             number_cell(_number(balance.driver_partitions), balance.driver_partitions),
             number_cell(_number(orders), orders),
+            text_cell(since),
+            number_cell(_number(balance.driver_slots), balance.driver_slots),
         ),
         is_fault=is_fault,
         why=next(iter(balance.problems), "") or ("" if balance.is_acting else who),
@@ -182,17 +207,18 @@ def stream_row(balance: BalanceView, stream: StreamView, now: float) -> Row:
         key=key_of(stream),
         cells=(
             Cell(state, tone, place),
-            text_cell(stream_label(stream.route, stream.stream), "bold"),
+            text_cell(label_of(stream), "bold"),
             number_cell(_number(stream.generation), stream.generation),
             number_cell(_number(stream.partitions), stream.partitions),
             number_cell(_number(carriers), carriers),
-            number_cell(decimals(stream.heaviest), stream.heaviest),
-            number_cell(decimals(stream.bound), stream.bound),
-            number_cell(decimals(stream.ratio), stream.ratio),
+            load_cell(stream.heaviest),
+            load_cell(stream.bound),
+            load_cell(stream.ratio),
             Cell("-") if is_full else number_cell(_number(stream.certificate), stream.certificate),
             number_cell("?" if age is None else age_text(age), age),
             number_cell(_number(stream.needed), stream.needed),
             number_cell(_number(stream.driver_generation), stream.driver_generation),
+            *topic_cells(stream),
         ),
         is_fault=state in (UNKNOWN, "HOT", "ALERT", "NO LOAD"),
         why=next(iter(notes_of(stream)), ""),
@@ -218,19 +244,53 @@ def state_of(balance: BalanceView, stream: StreamView) -> str:
     return "OK" if stream.generation else "BY COUNT"
 
 
+def topic_cells(stream: StreamView) -> tuple[Cell, ...]:
+    """Returns the cells of what belongs to a stream, and of what its operator has set."""
+    count = None if stream.matching is None else sum(stream.matching.values())
+    numbers = None if stream.carriers is None else [each.number for each in stream.carriers]
+    paused = UNKNOWN if stream.is_paused is None else "yes" if stream.is_paused else "no"
+    return (
+        text_cell(paused),
+        text_cell(topics_text(stream)),
+        text_cell(UNKNOWN if stream.matching is None else matching_text(stream.matching)),
+        number_cell(_number(count), count),
+        text_cell(UNKNOWN if numbers is None else ranges_text(numbers) or NONE),
+        text_cell(" ".join(f"{name}={it:g}" for name, it in stream.limits.items()) or NONE),
+        text_cell(NONE if stream.who is None else stream.who),
+        text_cell(NONE if stream.why is None else stream.why),
+    )
+
+
+def topics_text(stream: StreamView) -> str:
+    """Returns the patterns of a stream's topics; the default stream has all that match no other."""
+    if stream.stream == "default":
+        return "all others"
+    return UNKNOWN if stream.topics is None else " ".join(stream.topics)
+
+
+def matching_text(matching: Iterable[str]) -> str:
+    """Returns the first TOPICS_SHOWN_MAX topics by name, and the number of further ones."""
+    names = sorted(matching)
+    more = len(names) - TOPICS_SHOWN_MAX
+    shown = " ".join(names[:TOPICS_SHOWN_MAX]) or NONE
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def ranges_text(numbers: Iterable[int]) -> str:
+    """Returns 0, 1, 2 and 5 as "0-2 5"."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return " ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
 def notes_of(stream: StreamView) -> list[str]:
     """Returns the alerts of a stream, and why it does not move or has no loads."""
     found = [f"{each.name}: {each.text}" for each in stream.current_alerts]
-    if stream.held:
-        found.append(f"nothing moves that need not: {stream.held}")
-    if stream.degraded and stream.degraded not in (stream.held or ""):
-        found.append(f"loads are not known: {stream.degraded}")
-    return found
-
-
-def decimals(value: float | None) -> str:
-    """Returns a load or a ratio: 0.62."""
-    return UNKNOWN if value is None else f"{value:.2f}"
+    return [*found, *reasons(stream.held, stream.degraded)]
 
 
 def _number(value: int | None) -> str:

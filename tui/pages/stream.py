@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING
 
+from tui.facts.balancing import reasons
 from tui.facts.counted import counted
-from tui.facts.moments import date_text
+from tui.facts.moments import date_text, iso_zulu_text
 from tui.pages.ages import age_text
 from tui.pages.balance_actions import stream_actions, stream_label
 from tui.pages.figures import UNKNOWN, number_cell, text_cell
@@ -29,9 +30,17 @@ if TYPE_CHECKING:
 
 BAR_WIDTH = 30
 OVERLOAD = 1.0
+STREAM_COLUMN = Column(
+    "STREAM",
+    14,
+    "route, and the name of a stream that is not the default",
+    priority=9,
+    is_printed_only=True,
+)
 ALERT_COLUMNS = (
     Column("ALERT", 14, "kind"),
     Column("FOUND, AND ADVICE", 40, "what the balancer found, and what to do", grows=True),
+    STREAM_COLUMN,
 )
 CARRIER_COLUMNS = (
     Column("CARRIER", 7, "number", is_right=True),
@@ -39,6 +48,7 @@ CARRIER_COLUMNS = (
     Column("PARTS", 6, "partitions", is_right=True, priority=1),
     Column("LOAD", 5, "predicted part of its time", is_right=True),
     Column("BAR", BAR_WIDTH, "of its time; > is more than all of it", grows=True),
+    STREAM_COLUMN,
 )
 ORDER_COLUMNS = (
     Column("ORDER", 22, "kind and subject", grows=True),
@@ -46,6 +56,7 @@ ORDER_COLUMNS = (
     Column("SINCE", 8, "age of the order", is_right=True, priority=3),
     Column("ENDS", 11, "time until it ends by itself; -: until it is ended", is_right=True),
     Column("WHY", 16, "reason", priority=2),
+    Column("ROUTE", 14, "route that it is about", priority=4, is_printed_only=True),
 )
 MOVE_COLUMNS = (
     Column("TOPIC", 14, "topic", grows=True),
@@ -54,6 +65,8 @@ MOVE_COLUMNS = (
     Column("TO", 5, "carrier since the last placement", is_right=True),
     Column("REASON", 30, "why it was moved"),
 )
+Placed = tuple["StreamView", "CarrierLoad"]
+"""Stream, and one of its carriers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,31 +95,12 @@ class StreamPage:
         balance, stream = self._found(snapshot)
         if balance is None or stream is None:
             return (Section("carriers", CARRIER_COLUMNS, (), empty="this stream is not known"),)
-        alerts = Section(
-            "alerts",
-            ALERT_COLUMNS,
-            [alert_row(at, each) for at, each in enumerate(stream.alerts)],
-            rows_max=4,
-        )
+        orders = None if balance.orders is None else self._orders(balance)
+        carriers = carriers_section([stream], carriers_of([stream]))
         return (
-            *([alerts] if stream.alerts else []),
-            Section(
-                "carriers",
-                CARRIER_COLUMNS,
-                carrier_rows(stream.carriers or ()),
-                heading=heading_of(stream),
-                empty="carriers are not known" if stream.carriers is None else "no carrier",
-                sort=("-LOAD", "CARRIER"),
-                rows_max=8,
-            ),
-            Section(
-                "orders",
-                ORDER_COLUMNS,
-                [order_row(each, now) for each in self._orders(balance)],
-                heading="ORDERS",
-                empty="orders are not known" if balance.orders is None else "no order in force",
-                rows_max=5,
-            ),
+            *([alerts_section([stream])] if stream.alerts else []),
+            replace(carriers, heading=heading_of(stream)),
+            replace(orders_section(orders, now), heading="ORDERS"),
             Section(
                 "moves",
                 MOVE_COLUMNS,
@@ -145,9 +139,7 @@ class StreamPage:
         if order is not None:
             end = f"ended by: {as_typed(order.undo)}"
             return (end if order.undo else "it is carried out once and cannot be taken back",)
-        if stream is not None and stream.held:
-            return (f"nothing moves that need not: {stream.held}",)
-        return ()
+        return () if stream is None else tuple(reasons(stream.held, None))
 
     def focus(self) -> Focus:
         """Returns none."""
@@ -160,7 +152,7 @@ class StreamPage:
                     return balance, stream
         return None, None
 
-    def _orders(self, balance: BalanceView | None) -> Iterable[OrderView]:
+    def _orders(self, balance: BalanceView | None) -> Sequence[OrderView]:
         """Returns the orders about the route, but not those about its other streams."""
         orders = balance.orders if balance else None
         return [
@@ -170,31 +162,61 @@ class StreamPage:
         ]
 
 
-def alert_row(at: int, alert: BalanceAlert) -> Row:
+def alerts_section(streams: Sequence[StreamView]) -> Section:
+    """Returns the table of the alerts of the last rounds of these streams."""
+    return Section(
+        "alerts",
+        ALERT_COLUMNS,
+        [alert_row(at, each, of) for of in streams for at, each in enumerate(of.alerts)],
+        empty="no alert" if any(each.at_ms for each in streams) else "alerts are not known",
+        rows_max=4,
+    )
+
+
+def alert_row(at: int, alert: BalanceAlert, stream: StreamView) -> Row:
     """Returns the row of an alert; the whole text is its why."""
     return Row(
         key=f"alert {at}",
-        cells=(text_cell(alert.name, "bad"), text_cell(alert.text)),
+        cells=(text_cell(alert.name, "bad"), text_cell(alert.text), text_cell(label_of(stream))),
         is_fault=True,
         why=alert.text,
     )
 
 
-def carrier_rows(carriers: Sequence[CarrierLoad]) -> LazyRows[CarrierLoad]:
-    """Returns the rows of carriers; each is made when it is drawn."""
-    return LazyRows(
+def carriers_of(streams: Iterable[StreamView]) -> list[Placed]:
+    """Returns the carriers of the streams that are known."""
+    return [(stream, each) for stream in streams for each in stream.carriers or ()]
+
+
+def carriers_section(streams: Sequence[StreamView], carriers: Sequence[Placed]) -> Section:
+    """Returns the table of carriers, each with its stream; each row is made when it is drawn.
+
+    Args:
+        streams: whose carriers these are.
+    """
+    is_known = any(each.carriers is not None for each in streams)
+    rows = LazyRows(
         items=carriers,
         make=carrier_row,
-        key=carrier_key,
+        key=lambda each: carrier_key(each[1]),
         sorts={
-            "CARRIER": lambda each: each.number,
-            "HOST": lambda each: each.host or "",
-            "PARTS": lambda each: each.partitions,
-            "LOAD": lambda each: each.load,
-            "BAR": lambda each: each.load,
+            "CARRIER": lambda each: each[1].number,
+            "HOST": lambda each: each[1].host or "",
+            "PARTS": lambda each: each[1].partitions,
+            "LOAD": lambda each: each[1].load,
+            "BAR": lambda each: each[1].load,
+            "STREAM": lambda each: label_of(each[0]),
         },
-        is_fault=is_overloaded,
-        text=lambda each: f"carrier {each.number} {each.host or ''}",
+        is_fault=lambda each: is_overloaded(each[1]),
+        text=lambda each: f"carrier {each[1].number} {each[1].host or ''}",
+    )
+    return Section(
+        "carriers",
+        CARRIER_COLUMNS,
+        rows,
+        empty="no carrier" if is_known else "carriers are not known",
+        sort=("-LOAD", "CARRIER"),
+        rows_max=8,
     )
 
 
@@ -203,8 +225,9 @@ def carrier_key(carrier: CarrierLoad) -> str:
     return f"carrier {carrier.number}"
 
 
-def carrier_row(carrier: CarrierLoad) -> Row:
-    """Returns the row of a carrier."""
+def carrier_row(placed: Placed) -> Row:
+    """Returns the row of a carrier of a stream."""
+    stream, carrier = placed
     load = carrier.load
     tone = "bad" if is_overloaded(carrier) else ""
     return Row(
@@ -213,12 +236,25 @@ def carrier_row(carrier: CarrierLoad) -> Row:
             Cell(str(carrier.number), sort=carrier.number),
             text_cell(carrier.host or UNKNOWN),
             Cell(str(carrier.partitions), sort=carrier.partitions),
-            number_cell(UNKNOWN if load is None else f"{load:.2f}", load, tone),
+            load_cell(load, tone),
             Cell(bar(load), tone, load),
+            text_cell(label_of(stream)),
         ),
         is_fault=is_overloaded(carrier),
         why="more than all of its time" if is_overloaded(carrier) else "",
     )
+
+
+def load_cell(load: float | None, tone: str = "") -> Cell:
+    """Returns the cell of a load, or of a ratio of loads: 0.62; three decimals in full."""
+    if load is None:
+        return number_cell(UNKNOWN, None)
+    return Cell(f"{load:.2f}", tone, load, f"{load:.3f}")
+
+
+def label_of(stream: StreamView) -> str:
+    """Returns west>east for a default stream, west>east/money for a named one."""
+    return stream_label(stream.route, stream.stream)
 
 
 def is_overloaded(carrier: CarrierLoad) -> bool:
@@ -240,20 +276,36 @@ def order_key(order: OrderView) -> str:
     return f"order {order.kind} {order.what}"
 
 
+def orders_section(orders: Sequence[OrderView] | None, now: float) -> Section:
+    """Returns the table of orders; of None it says that they are not known."""
+    return Section(
+        "orders",
+        ORDER_COLUMNS,
+        [order_row(each, now) for each in orders or ()],
+        empty="orders are not known" if orders is None else "no order in force",
+        rows_max=5,
+    )
+
+
 def order_row(order: OrderView, now: float) -> Row:
-    """Returns the row of an order."""
+    """Returns the row of an order; with all digits, its times are instants."""
     age = None if order.at_ms is None else now - order.at_ms / 1000
-    left = None if order.until_ms is None else order.until_ms / 1000 - now
+    since = Cell(UNKNOWN, "warn")
+    if age is not None and order.at_ms is not None:
+        since = Cell(age_text(age), sort=age, full=iso_zulu_text(order.at_ms))
+    end = Cell("-", sort=float("inf"))
+    if order.until_ms is not None:
+        left = order.until_ms / 1000 - now
+        end = Cell(age_text(left), sort=left, full=iso_zulu_text(order.until_ms))
     return Row(
         key=order_key(order),
         cells=(
             text_cell(order.what),
             text_cell(order.who),
-            number_cell(UNKNOWN if age is None else age_text(age), age),
-            Cell(
-                "-" if left is None else age_text(left), sort=float("inf") if left is None else left
-            ),
+            since,
+            end,
             text_cell(order.why),
+            text_cell(order.route),
         ),
         why=order.why,
     )
@@ -286,7 +338,7 @@ def move_row(move: MoveView) -> Row:
 def heading_of(stream: StreamView) -> str:
     """Returns heaviest load, bound, ratio and certificate."""
     if stream.heaviest is None or stream.bound is None:
-        return f"loads are not known{f': {stream.degraded}' if stream.degraded else ''}"
+        return next(reasons(None, stream.degraded), "loads are not known")
     certificate = UNKNOWN if stream.certificate is None else str(stream.certificate)
     needed = "" if stream.needed is None else f"   {counted(stream.needed, 'carrier')} needed"
     return (

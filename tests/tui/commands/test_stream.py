@@ -3,7 +3,10 @@
 import pytest
 
 from tests.tui.commands.test_balance import REASON, ROUTE, config, no_configuration
+from tests.tui.output.balancing import streams
 from tui.commands.exit_codes import ExitCode, exit_code_of
+from tui.commands.output import plain_values
+from tui.commands.stream import list_text
 from tui.orders.stream_terms import StreamExists
 from tui.program import run
 
@@ -45,3 +48,28 @@ def test_a_mistake_is_named_before_a_server_is_contacted(config, capsys, argumen
 
 def test_a_name_that_is_taken_is_a_refusal():
     assert exit_code_of(StreamExists("taken")) is ExitCode.REFUSED
+
+
+def test_programs_read_which_topics_belong_to_each_stream_now_and_which_carriers_it_has():
+    found = plain_values(streams())
+    default, money, *_ = found["streams"]
+    assert (found["schema_version"], found["region"]) == (2, "east")
+    assert (money["stream"], money["topics"], money["is_paused"]) == ("money", ["pay.*"], True)
+    assert (money["first_carrier"], money["matching"]) == (1000, {"pay": 1})
+    assert [each["number"] for each in money["carriers"]] == [1000, 1001]
+    assert money["limits"] == {"threshold": 0.5, "carriers_max": 4}
+    assert (default["stream"], default["topics"], default["matching"]) == (
+        "default",
+        None,
+        {"orders": 3},
+    )
+
+
+def test_without_an_active_plan_the_topics_are_not_known_and_the_streams_are():
+    found = streams(is_known=False)
+    assert [each.matching for each in found.streams] == [None] * 4
+    assert list_text(found, 0.0).splitlines()[2].split()[2:4] == ["?", "?"]
+
+
+def test_people_see_one_line_for_each(assert_snapshot):
+    assert_snapshot(list_text(streams(), 0.0), "streams")

@@ -2,13 +2,14 @@
 
 import pytest
 
+from balancer.plan import TopicPartition
 from tests.tui.balance_records import NOW_MS, ROUTE, active_plan, log_of, placed
 from tests.tui.balance_records import stream as stream_of
 from tui.facts.streams import (
     UnknownStream,
     carriers_of,
     find_stream,
-    stream_summaries,
+    matching_topics,
     topics_not_carried,
 )
 
@@ -41,10 +42,7 @@ def test_topics_that_are_not_carried_are_found_if_there_is_an_active_plan():
     assert topics_not_carried(["orders", "gold"], None, ROUTE.key) == []
 
 
-def test_each_stream_has_the_topics_that_match_it_and_the_default_stream_the_others():
-    order_log = log_of(stream_of(), placed(), placed(stream="money", first=1000))
-    money, default = stream_summaries((ROUTE,), order_log, active_plan(), NOW_MS)
-    assert (money.name, money.partitions, money.carriers) == ("money", {"pay": 1}, (1000, 1001))
-    assert (default.name, default.stream, default.partitions) == ("default", None, {"orders": 3})
-    unknown, _ = stream_summaries((ROUTE,), order_log, None, NOW_MS)
-    assert (unknown.partitions, unknown.carriers) == (None, (1000, 1001))
+def test_topics_are_counted_by_the_stream_that_they_match_paused_ones_too():
+    plan = active_plan(TopicPartition("pay", 7))
+    found = matching_topics(ORDER_LOG, plan, ROUTE.key, NOW_MS)
+    assert found == {"default": {"orders": 3}, "money": {"pay": 2}}

@@ -39,9 +39,9 @@ from tests.tui.balance_records import (
 from tests.tui.output.odd import ODD
 from tui.commands.views.partition_needs_view import Needs
 from tui.commands.views.preview_view import Planned
-from tui.facts.balance_status import BalanceStatus
+from tui.facts.balance_readings import BalanceReadings
+from tui.facts.balancing import BalanceView, StreamList
 from tui.facts.manual_placement_result import ManualPlacement
-from tui.facts.streams import StreamSummary, stream_summaries
 
 OWN = Route("east", "east")
 PIN = Pin(**FIELDS, topic="orders", partition=1, carrier=1, why="near", until_ms=NOW_MS + 60_000)
@@ -72,8 +72,8 @@ FEED_ORDERS = (
 )
 
 
-def balance(**changes: object) -> BalanceStatus:
-    """Returns two routes: one with placements and rounds, one that the driver places by count."""
+def readings(**changes: object) -> BalanceReadings:
+    """Returns those of a route with placements and rounds, and of one that is placed by count."""
     rounds = (
         status(),
         status(
@@ -92,13 +92,18 @@ def balance(**changes: object) -> BalanceStatus:
         ),
     )
     records = (placed(), placed(stream="money", first=1000), lease(), *STREAMS, *ORDERS)
-    found = BalanceStatus(
+    found = BalanceReadings(
         "east", (ROUTE, OWN), NOW_MS, log_of(*records), rounds, active_plan(), ("north: away",)
     )
     return replace(found, **changes)
 
 
-def balances() -> dict[str, BalanceStatus]:
+def balance(**changes: object) -> BalanceView:
+    found = readings(**changes)
+    return found.view(60.0, acts=found.is_acting)
+
+
+def balances() -> dict[str, BalanceView]:
     """Returns balancing where something is missing, by the name of a case."""
     why = "loads are not known: west regional: away"
     blind = status(held=why, degraded="west regional: away", bound=None, placed_at_ms=None)
@@ -111,7 +116,7 @@ def balances() -> dict[str, BalanceStatus]:
     }
 
 
-def many_carriers() -> BalanceStatus:
+def many_carriers() -> BalanceView:
     numbers = tuple(range(45))
     topics = {n: (("orders", tuple(range(n % 3))),) for n in numbers}
     where = placed().model_copy(update={"carriers": numbers, "topics": topics})
@@ -249,13 +254,12 @@ PLACEMENTS = {
 }
 
 
-def streams(*, is_known: bool = True) -> list[StreamSummary]:
+def streams(*, is_known: bool = True) -> StreamList:
     """Returns streams with and without topics, of a route with and one without placements."""
     gaps = placed(stream="rare").model_copy(update={"carriers": (2003, 2000, 2002)})
     records = (*STREAMS, placed(), placed(stream="money", first=1000), gaps)
-    if is_known:
-        several = [TopicPartition(f"x.{letter}", 0) for letter in "edcba"]
-        plan = active_plan(*several)
-    else:
-        plan = None
-    return list(stream_summaries((ROUTE, OWN), log_of(*records), plan, NOW_MS))
+    several = [TopicPartition(f"x.{letter}", 0) for letter in "edcba"]
+    plan = active_plan(*several) if is_known else None
+    found = BalanceReadings("east", (ROUTE, OWN), NOW_MS, log_of(*records), None, plan)
+    view = found.view(60.0, acts=found.is_acting)
+    return StreamList(region="east", streams=found.with_matching(view.streams))

@@ -5,8 +5,16 @@ from dataclasses import replace
 import pytest
 
 from tests.tui.console.snapshots import NOW, balance, empty, healthy, lagging
-from tui.facts.balancing import BalanceAlert, BalanceView, OrderView
-from tui.pages.balance import BalancePage, acting_text, region_row, state_of, stream_row
+from tui.facts.balancing import BalanceAlert, BalanceView, OrderView, StreamView
+from tui.pages.balance import (
+    BalancePage,
+    acting_text,
+    matching_text,
+    region_row,
+    state_of,
+    stream_row,
+    topic_cells,
+)
 from tui.pages.page import NO_FOCUS, Row
 from tui.pages.stream import StreamPage
 
@@ -43,8 +51,8 @@ def test_a_stream_shows_its_load_bound_ratio_and_certificate():
     texts = {
         c.title: cell.text for c, cell in zip(section.columns, section.rows[0].cells, strict=True)
     }
-    assert (texts["GEN"], texts["PARTS"], texts["CARR"]) == ("12", "76", "4")
-    assert (texts["HEAVY"], texts["BOUND"], texts["RATIO"], texts["CERT"]) == (
+    assert (texts["GEN"], texts["PARTS"], texts["CARRIERS"]) == ("12", "76", "4")
+    assert (texts["HEAVIEST"], texts["BOUND"], texts["RATIO"], texts["CERT"]) == (
         "0.62",
         "0.60",
         "1.03",
@@ -59,7 +67,9 @@ def test_after_a_full_plan_there_is_no_certificate_and_unknown_is_a_question_mar
     assert stream_row(VIEW, replace(CALM, certificate=None), NOW).cells[at].text == "-"
     unplaced = replace(CALM, certificate=None, placed_at_ms=None, heaviest=None, carriers=None)
     cells = stream_row(VIEW, unplaced, NOW).cells
-    assert [cells[titles.index(it)].text for it in ("CERT", "HEAVY", "RATIO", "CARR")] == ["?"] * 4
+    assert [cells[titles.index(it)].text for it in ("CERT", "HEAVIEST", "RATIO", "CARRIERS")] == [
+        "?"
+    ] * 4
 
 
 @pytest.mark.parametrize(
@@ -83,7 +93,7 @@ def test_a_problem_of_a_region_is_its_why():
     snapshot = replace(healthy(), balance=(view,))
     assert PAGE.notes(snapshot, Row("west", ()), NOW) == view.problems
     texts = [cell.text for cell in region_row(view, NOW).cells]
-    assert texts[2:] == ["?", "?", "?"]
+    assert texts[2:] == ["?"] * 5
 
 
 def test_enter_opens_a_stream_and_on_a_region_its_worst_one():
@@ -120,3 +130,23 @@ def test_more_alerts_and_why_nothing_moves_are_below_the_table():
         "nothing moves that need not: frozen",
         "loads are not known: no measurement",
     ]
+
+
+def test_of_many_topics_the_first_are_named():
+    assert matching_text({}) == "-"
+    assert matching_text(dict.fromkeys("edcba", 1)) == "a b c and 2 more"
+
+
+def test_a_stream_shows_what_its_operator_has_set_and_unknown_as_such():
+    cells = [cell.text for cell in topic_cells(replace(CALM, matching={"orders": 76}))]
+    assert cells == ["no", "all others", "orders", "76", "0-3", "-", "-", "-"]
+    own = replace(CALM, stream="money", topics=("pay.*", "x"), limits={"threshold": 0.5}, who="a")
+    assert [cell.text for cell in topic_cells(own)][1:6] == [
+        "pay.* x",
+        "?",
+        "?",
+        "0-3",
+        "threshold=0.5",
+    ]
+    unknown = StreamView(route="east>west", stream="money")
+    assert [cell.text for cell in topic_cells(unknown)][:5] == ["?"] * 5

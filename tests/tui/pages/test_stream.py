@@ -42,9 +42,10 @@ def test_a_load_is_drawn_as_a_bar_and_too_much_is_said(load, filled, end):
 
 
 def test_an_unknown_load_has_no_bar():
-    row = carrier_row(CarrierLoad(number=0, partitions=3))
-    assert [cell.text for cell in row.cells] == ["0", "?", "3", "?", ""]
-    assert carrier_row(CarrierLoad(number=0, partitions=3, load=1.01)).is_fault
+    stream = VIEW.streams[0]
+    row = carrier_row((stream, CarrierLoad(number=0, partitions=3)))
+    assert [cell.text for cell in row.cells] == ["0", "?", "3", "?", "", "east>west"]
+    assert carrier_row((stream, CarrierLoad(number=0, partitions=3, load=1.01))).is_fault
 
 
 def test_carriers_alerts_orders_and_moves_are_shown():

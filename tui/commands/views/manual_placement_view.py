@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tui.commands.text import NONE, joined, table
-from tui.commands.views.balance_view import stream_label
 from tui.commands.views.order_view import SCHEMA_VERSION
-from tui.facts.balance_status import is_acting
+from tui.facts.balance_readings import is_acting
 from tui.facts.manual_placement_result import ManualPlacement, Result
 from tui.facts.streams import route_name
+from tui.pages.balance_actions import stream_label
 
 MOVES_SHOWN_MAX = 40
 

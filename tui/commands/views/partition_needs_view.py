@@ -10,8 +10,8 @@ from balancer.demand.demand import Basis
 from replicator.placement.rounds.partition_need import PartitionNeed
 from replicator.placement.rounds.preview import Preview
 from tui.commands.text import NONE, decimals, table
-from tui.commands.views.balance_view import stream_label
 from tui.commands.views.order_view import SCHEMA_VERSION
+from tui.pages.balance_actions import stream_label
 
 SHOWN_MAX = 40
 HEADS = ("TOPIC", "PARTITION", "CARRIER", "LOAD", "BYTES/S", "RECORDS/S", "LAG", "KNOWN BY")

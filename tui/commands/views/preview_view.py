@@ -13,8 +13,8 @@ from replicator.orders.order_records import DEFAULT_STREAM
 from replicator.orders.round_status import MoveStatus
 from replicator.placement.rounds.preview import Preview
 from tui.commands.text import NONE, decimals, joined, table
-from tui.commands.views.balance_view import stream_label
 from tui.commands.views.order_view import SCHEMA_VERSION
+from tui.pages.balance_actions import stream_label
 
 MOVES_SHOWN_MAX = 40
 

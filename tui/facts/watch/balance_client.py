@@ -17,7 +17,7 @@ from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import AnyRecord
 from replicator.orders.round_status import RoundStatus
 from replicator.orders.status_board import StatusBoard
-from tui.facts.balance_status import BalanceStatus
+from tui.facts.balance_readings import BalanceReadings
 from tui.facts.watch.inquiry import Inquiry
 
 
@@ -61,8 +61,8 @@ class BalanceClient:
         with closing(self._board()) as board:
             return board.plan()
 
-    def status(self, routes: Sequence[Route]) -> BalanceStatus:
-        """Reads order log and Redis into one status; each failed read becomes a problem."""
+    def readings(self, routes: Sequence[Route]) -> BalanceReadings:
+        """Reads order log and Redis; each failed read becomes a problem."""
         inquiry = Inquiry(self._timeout_seconds, ValueError)
         redis = f"{self.region} Redis"
         asked_orders = inquiry.ask(self.name, self.order_log)
@@ -70,7 +70,7 @@ class BalanceClient:
         asked_plan = inquiry.ask(redis, self.active_plan)
         order_log, rounds = asked_orders.answer(), asked_rounds.answer()
         active_plan = asked_plan.answer()
-        return BalanceStatus(
+        return BalanceReadings(
             region=self.region,
             routes=tuple(routes),
             # The clock is read last, so that nothing found is newer than now_ms.

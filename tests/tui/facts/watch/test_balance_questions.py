@@ -8,9 +8,9 @@ from replicator.orders.order_records import Exclusion, Hold, Pin
 from tests.tui.balance_records import FIELDS, NOW_MS, active_plan, lease, log_of, placed, status
 from tests.tui.balance_records import stream as stream_of
 from tests.tui.facts.watch.told import NOW, answered, appliance
+from tui.facts.balance_readings import ROUNDS_KEPT
 from tui.facts.balancing import BalanceAlert, CarrierLoad, MoveView, OrderView
 from tui.facts.watch.balance_questions import (
-    ROUNDS_KEPT,
     Board,
     balance_fields,
     balance_of,
@@ -45,7 +45,9 @@ def test_a_stream_has_its_carriers_loads_bound_alerts_and_moves():
     assert (found.generation, found.driver_generation, found.partitions) == (3, 3, 3)
     assert (found.heaviest, found.bound, found.ratio) == (0.4, 0.4, 1.0)
     assert (found.certificate, found.needed, found.held) == (0, 2, "moves are paused")
-    assert found.alerts == (BalanceAlert(name="hot partition", text="orders-0 is hot"),)
+    assert found.alerts == (
+        BalanceAlert(name="hot partition", text="orders-0 is hot", evidence={"0": 0.9}),
+    )
     assert found.moves == (
         MoveView(topic="orders", partition=0, source=None, target=0, reason="new"),
     )
