@@ -28,9 +28,12 @@ from tui.commands.accept_loss import losses_text, losses_values
 from tui.commands.alerts import list_text
 from tui.commands.audit import audit_text, audit_values
 from tui.commands.balance import show_remarks, show_text, show_values
+from tui.commands.balance_partitions import needs_text, needs_values
+from tui.commands.balance_plan import placement_text, placement_values, plan_text, plan_values
 from tui.commands.config import check_text, check_values, mistakes_values
 from tui.commands.doctor import exactness_text, exactness_values
 from tui.commands.offsets import copies_text, rebuilt_text, rebuilt_values
+from tui.commands.order_text import changes_text, changes_values
 from tui.commands.output import emit, plain_values, say
 from tui.commands.status import status_text
 from tui.commands.stream import list_text as list_streams_text
@@ -41,16 +44,12 @@ from tui.commands.views import (
     feed_view,
     forgetting_view,
     groups_view,
-    manual_placement_view,
     objects_view,
-    order_view,
     outcome_view,
     overwrites_view,
-    partition_needs_view,
     pending_blocks_view,
     plan_list_view,
     plan_view,
-    preview_view,
     restore_view,
     sweep_view,
 )
@@ -149,10 +148,10 @@ def balance() -> dict[str, Output]:
     show = partial(show_text, now=now), show_values, show_remarks
     many = balancing.many_carriers()
     few, all_needs = balancing.needs(), balancing.needs(found=balancing.MANY_NEEDS)
-    need = partition_needs_view.as_text, partition_needs_view.as_values, lambda it: it.remarks()
+    need = needs_text, needs_values, lambda it: it.remarks()
     changes = (
-        after_first(partial(order_view.changes_text, nothing="nothing was changed")),
-        order_view.changes_values,
+        after_first(partial(changes_text, nothing="nothing was changed")),
+        changes_values,
     )
     streams = partial(list_streams_text, now=now), plain_values
     return {
@@ -162,18 +161,16 @@ def balance() -> dict[str, Output]:
         "balance_partitions": Output((few,), *need),
         "balance_partitions_topic": Output((balancing.needs(ODD),), *need),
         "balance_partitions_many": Output((all_needs,), *need),
-        "balance_partitions_all": Output(
-            (all_needs,), partial(partition_needs_view.as_text, all_partitions=True)
-        ),
-        **variants("balance_plan", balancing.PLANS, preview_view.as_text, preview_view.as_values),
+        "balance_partitions_all": Output((all_needs,), partial(needs_text, all_partitions=True)),
+        **variants("balance_plan", balancing.PLANS, plan_text, plan_values),
         "balance_plan_moves": Output(
-            (balancing.PLANS["_many"],), partial(preview_view.as_text, all_moves=True)
+            (balancing.PLANS["_many"],), partial(plan_text, all_moves=True)
         ),
         **variants(
             "balance_apply",
             balancing.PLACEMENTS,
-            lambda it: manual_placement_view.as_text(it, " --config a.toml"),
-            manual_placement_view.as_values,
+            lambda it: placement_text(it, " --config a.toml"),
+            placement_values,
         ),
         "orders": Output(
             ("east", balancing.ORDERS, (balancing.HOLD, *balancing.STREAMS)), *changes

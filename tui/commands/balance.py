@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tui.commands.balance_orders import exclude, include, pause, pin, resume, unpin
-from tui.commands.command_context import CommandContext, on_one_route, on_routes
+from tui.commands.balance_partitions import partitions
+from tui.commands.balance_plan import apply, plan
+from tui.commands.command_context import CommandContext, on_routes
 from tui.commands.exit_codes import ExitCode
 from tui.commands.options import (
     answer_options,
     check_daemon_options,
     daemon_options,
-    output_option,
     pass_on,
-    stream_option,
-    timeout_option,
-    typed_config_option,
 )
 from tui.commands.output import emit, plain_values, say
-from tui.commands.progress import progress_option, steps_display
 
 if TYPE_CHECKING:
     from tui.facts.balancing import BalanceView
@@ -47,10 +43,6 @@ ALERT_TITLES = ("STREAM", "ALERT", "FOUND, AND ADVICE")
 ORDER_TITLES = ("ROUTE", "ORDER", "WHO", "WHY", "SINCE", "ENDS")
 CARRIERS_SHOWN_MAX = 40
 SHOW_SCHEMA_VERSION = 2
-
-full_option = click.option(
-    "--full", is_flag=True, help="Place all partitions anew. Default: move as few as possible."
-)
 
 
 @click.group(invoke_without_command=True)
@@ -141,119 +133,5 @@ def show_remarks(view: BalanceView) -> Iterator[str]:
         yield f"no driver shows what it carries into {view.region}"
 
 
-@balance.command()
-@on_routes
-@stream_option
-@click.option("--topic", metavar="TOPIC", help="Only partitions of this topic.")
-@click.option(
-    "--all", "all_partitions", is_flag=True, help="List all partitions, however many there are."
-)
-@answer_options
-def partitions(
-    context: CommandContext, stream: str | None, topic: str | None, all_partitions: bool
-) -> int:
-    """Show the load of each partition, and the values that it is derived from.
-
-    The heaviest partition comes first. Each row has the carrier, the load (part of a carrier's
-    time), the traffic at the source, the lag, and the source of this knowledge. Exits with 4 when
-    no driver publishes its plan.
-    """
-    from tui.commands.views.partition_needs_view import Needs, as_text, as_values
-    from tui.orders.previews import check_topic_carried, read_previews
-
-    previews = read_previews(
-        context.appliance, context.region, context.routes, context.timeout_seconds, stream=stream
-    )
-    if topic is not None:
-        check_topic_carried(previews, topic)
-    needs = Needs(context.region, previews, topic)
-    emit(context.output, as_values(needs), lambda: as_text(needs, all_partitions=all_partitions))
-    say(*needs.remarks())
-    return ExitCode.DONE
-
-
-@balance.command()
-@on_routes
-@stream_option
-@full_option
-@click.option("--moves", is_flag=True, help="List all moves, however many there are.")
-@answer_options
-def plan(context: CommandContext, stream: str | None, full: bool, moves: bool) -> int:
-    """Show the moves of a plan made now, with their reasons. Changes nothing.
-
-    The plan is made from what driver and balancer publish in Redis. Exits with 4 when no driver
-    publishes its plan.
-    """
-    from balancer.decision.placement import Scope
-    from tui.commands.views.preview_view import Planned, as_text, as_values
-    from tui.orders.previews import read_previews
-
-    scope = Scope.FULL if full else Scope.STICKY
-    previews = read_previews(
-        context.appliance,
-        context.region,
-        context.routes,
-        context.timeout_seconds,
-        stream=stream,
-        scope=scope,
-    )
-    planned = Planned(context.region, scope, previews, typed_config_option())
-    emit(context.output, as_values(planned), lambda: as_text(planned, all_moves=moves))
-    return ExitCode.DONE
-
-
-@balance.command()
-@on_one_route
-@click.option(
-    "--stream", default="default", show_default=True, metavar="STREAM", help="Stream to place."
-)
-@full_option
-@click.option(
-    "--generation",
-    type=click.IntRange(min=0),
-    required=True,
-    help="Generation of the placement that the plan is based on, as printed by `sluice balance "
-    "plan`.",
-)
-@timeout_option(30.0, "Seconds to wait for the balancer's answer.", name="answer_seconds")
-@progress_option
-@output_option
-def apply(
-    context: CommandContext,
-    stream: str,
-    full: bool,
-    generation: int,
-    answer_seconds: float,
-    progress: str | None,
-) -> int:
-    """Have the balancer place a stream now, as `plan` has shown it.
-
-    The balancer makes the plan anew, from what it knows then. Exits with 6, and nothing moves, when
-    the current placement has another generation; with 7 when no balancer has answered: the order
-    stays.
-    """
-    from balancer.decision.placement import Scope
-    from tui.commands.views.manual_placement_view import as_text, as_values
-    from tui.facts.manual_placement_result import Result
-    from tui.orders.manual_placement import place_stream
-
-    display = steps_display(progress)
-    placement = place_stream(
-        context.orders,
-        context.route,
-        stream,
-        scope=Scope.FULL if full else Scope.STICKY,
-        generation=generation,
-        timeout_seconds=answer_seconds,
-        progress=lambda left, text: display.show("balance", left, text, time.monotonic()),
-    )
-    emit(context.output, as_values(placement), lambda: as_text(placement, typed_config_option()))
-    return {
-        Result.DONE: ExitCode.DONE,
-        Result.STALE: ExitCode.PLAN_STALE,
-        Result.UNKNOWN: ExitCode.RESULT_UNKNOWN,
-    }[placement.result]
-
-
-for command in (pause, resume, pin, unpin, exclude, include):
+for command in (partitions, plan, apply, pause, resume, pin, unpin, exclude, include):
     balance.add_command(command)

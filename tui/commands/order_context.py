@@ -68,7 +68,7 @@ class OrderContext:
 
     def show(self, change: OrderChange, nothing: str = "nothing was changed") -> int:
         """Prints the orders that were written and taken back, or `nothing` when there are none."""
-        from tui.commands.views.order_view import changes_text, changes_values
+        from tui.commands.order_text import changes_text, changes_values
 
         written, taken_back = change.written, change.taken_back
         emit(

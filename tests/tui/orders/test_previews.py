@@ -4,7 +4,7 @@ import pytest
 
 from replicator.config.topology import Route
 from tests.tui.balance_records import ROUTE
-from tests.tui.commands.views.test_partition_needs_view import need, needs
+from tests.tui.commands.test_balance_partitions import need, needs
 from tui.facts.streams import UnknownStream
 from tui.orders.previews import NotCarried, check_topic_carried, selected_previews
 

@@ -37,8 +37,8 @@ from tests.tui.balance_records import (
     stream,
 )
 from tests.tui.output.odd import ODD
-from tui.commands.views.partition_needs_view import Needs
-from tui.commands.views.preview_view import Planned
+from tui.commands.balance_partitions import Needs
+from tui.commands.balance_plan import Planned
 from tui.facts.balance_readings import BalanceReadings
 from tui.facts.balancing import BalanceView, StreamList
 from tui.facts.manual_placement_result import ManualPlacement

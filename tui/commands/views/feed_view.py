@@ -8,10 +8,10 @@ from itertools import groupby
 from typing import Any
 
 from replicator.notices.condition import Condition, Kind
+from tui.commands.order_text import order_values
 from tui.commands.text import NONE, condition_line, instant, joined, table
 from tui.commands.views.feed_cells import ages, counts, custody, mib, percent
 from tui.commands.views.object_feed_view import object_tables
-from tui.commands.views.order_view import order_values
 from tui.facts.feed_status import FeedPartitionView, FeedStatus, FeedView, TableView
 from tui.facts.order_words import order_text
 from tui.facts.totals import largest, total

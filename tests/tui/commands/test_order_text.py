@@ -1,4 +1,4 @@
-"""Output of orders."""
+"""Text and values of orders."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from replicator.orders.order_records import (
     SkipReplay,
 )
 from tests.tui.balance_records import FIELDS
-from tui.commands.views.order_view import (
+from tui.commands.order_text import (
     changes_text,
     changes_values,
     order_values,

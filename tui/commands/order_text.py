@@ -1,4 +1,4 @@
-"""Output of orders, for people and for programs."""
+"""Text and values of orders, which all commands that read or change orders print."""
 
 from __future__ import annotations
 

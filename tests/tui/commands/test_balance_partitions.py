@@ -7,7 +7,7 @@ from replicator.placement.rounds.partition_need import PartitionNeed
 from replicator.placement.rounds.preview import Preview
 from replicator.placement.rounds.stream_round import Outcome
 from tests.tui.balance_records import ROUTE, status
-from tui.commands.views.partition_needs_view import SHOWN_MAX, Needs, as_text, as_values
+from tui.commands.balance_partitions import SHOWN_MAX, Needs, needs_text, needs_values
 
 
 def need(number: int = 0, topic: str = "orders", **more) -> PartitionNeed:
@@ -32,22 +32,22 @@ def needs(*found: PartitionNeed, topic: str | None = None, carried: int = 3, **f
 
 
 def test_people_see_load_traffic_lag_and_by_what_it_is_known(assert_snapshot):
-    assert_snapshot(as_text(needs(need(), UNSEEN)), "partition_needs")
+    assert_snapshot(needs_text(needs(need(), UNSEEN)), "partition_needs")
 
 
 def test_the_generation_is_the_one_whose_carriers_are_shown():
     found = needs(need(), carried=2)
-    (stream,) = as_values(found)["streams"]
+    (stream,) = needs_values(found)["streams"]
     assert (stream["generation"], stream["placed_generation"]) == (2, 3)
-    (line, *_) = as_text(found).splitlines()
+    (line, *_) = needs_text(found).splitlines()
     assert line == "west>east: 1 partitions, generation 2; the driver is yet to follow 3"
     # The driver may follow a placement that is newer than those that were read.
-    (line, *_) = as_text(needs(need(), carried=4)).splitlines()
+    (line, *_) = needs_text(needs(need(), carried=4)).splitlines()
     assert line == "west>east: 1 partitions, generation 4"
 
 
 def test_values_have_null_for_what_is_not_known():
-    (stream,) = as_values(needs(need(), UNSEEN))["streams"]
+    (stream,) = needs_values(needs(need(), UNSEEN))["streams"]
     first, second = stream["partitions"]
     assert (first["expected_bytes_per_second"], first["basis"]) == (2_000_000.4, "measured")
     unknown = ("carrier", "expected_records_per_second", "lag_records", "lag_seconds")
@@ -56,20 +56,20 @@ def test_values_have_null_for_what_is_not_known():
 
 def test_the_heaviest_of_many_partitions_are_shown_unless_all_are_asked_for():
     many = needs(*map(need, range(SHOWN_MAX + 5)))
-    assert f"{SHOWN_MAX} of {SHOWN_MAX + 5}, the heaviest; --all" in as_text(many)
-    assert len(as_text(many).splitlines()) == SHOWN_MAX + 4
-    assert len(as_text(many, all_partitions=True).splitlines()) == SHOWN_MAX + 5 + 3
+    assert f"{SHOWN_MAX} of {SHOWN_MAX + 5}, the heaviest; --all" in needs_text(many)
+    assert len(needs_text(many).splitlines()) == SHOWN_MAX + 4
+    assert len(needs_text(many, all_partitions=True).splitlines()) == SHOWN_MAX + 5 + 3
 
 
 def test_only_a_topic_that_is_asked_for_is_shown():
     found = needs(need(), need(topic="clicks"), topic="clicks")
-    (stream,) = as_values(found)["streams"]
+    (stream,) = needs_values(found)["streams"]
     assert [it["topic"] for it in stream["partitions"]] == ["clicks"]
-    assert "orders" not in as_text(found)
+    assert "orders" not in needs_text(found)
 
 
 def test_a_log_that_was_not_looked_at_lately_is_named_as_such(assert_snapshot):
-    text = as_text(needs(need(is_fresh=False), need(1, is_fresh=False, basis=Basis.FILE)))
+    text = needs_text(needs(need(is_fresh=False), need(1, is_fresh=False, basis=Basis.FILE)))
     assert_snapshot(text, "partition_needs_not_lately")
 
 

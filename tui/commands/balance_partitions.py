@@ -1,26 +1,68 @@
-"""Output of `sluice balance partitions`: each partition's load, and what it is derived from."""
+"""sluice balance partitions: each partition's load, and what it is derived from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from balancer.demand.demand import Basis
-from replicator.placement.rounds.partition_need import PartitionNeed
-from replicator.placement.rounds.preview import Preview
+import click
+
+from tui.commands.command_context import CommandContext, on_routes
+from tui.commands.exit_codes import ExitCode
+from tui.commands.options import answer_options, stream_option
+from tui.commands.output import emit, say
 from tui.commands.text import NONE, decimals, table
-from tui.commands.views.order_view import SCHEMA_VERSION
+from tui.facts.balancing import reasons
 from tui.pages.balance_actions import stream_label
 
+if TYPE_CHECKING:
+    from replicator.placement.rounds.partition_need import PartitionNeed
+    from replicator.placement.rounds.preview import Preview
+
+SCHEMA_VERSION = 1
 SHOWN_MAX = 40
 HEADS = ("TOPIC", "PARTITION", "CARRIER", "LOAD", "BYTES/S", "RECORDS/S", "LAG", "KNOWN BY")
 BASIS_TEXTS = {
-    Basis.MEASURED: "its log",
-    Basis.FILE: "throughput_file",
-    Basis.TOPIC: "its topic's mean",
-    Basis.DEFAULT: "nothing: a default",
+    "measured": "its log",
+    "file": "throughput_file",
+    "topic": "its topic's mean",
+    "default": "nothing: a default",
 }
+
+
+@click.command()
+@on_routes
+@stream_option
+@click.option("--topic", metavar="TOPIC", help="Only partitions of this topic.")
+@click.option(
+    "--all", "all_partitions", is_flag=True, help="List all partitions, however many there are."
+)
+@answer_options
+def partitions(
+    context: CommandContext, stream: str | None, topic: str | None, all_partitions: bool
+) -> int:
+    """Show the load of each partition, and the values that it is derived from.
+
+    The heaviest partition comes first. Each row has the carrier, the load (part of a carrier's
+    time), the traffic at the source, the lag, and the source of this knowledge. Exits with 4 when
+    no driver publishes its plan.
+    """
+    from tui.orders.previews import check_topic_carried, read_previews
+
+    previews = read_previews(
+        context.appliance, context.region, context.routes, context.timeout_seconds, stream=stream
+    )
+    if topic is not None:
+        check_topic_carried(previews, topic)
+    needs = Needs(context.region, previews, topic)
+    emit(
+        context.output,
+        needs_values(needs),
+        lambda: needs_text(needs, all_partitions=all_partitions),
+    )
+    say(*needs.remarks())
+    return ExitCode.DONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +87,13 @@ class Needs:
         The balancer does not act upon the loads of such a stream.
         """
         return [
-            f"{_label(each)}: loads are not known: {each.outcome.status.degraded}"
+            f"{_label(each)}: {text}"
             for each in self.previews
-            if each.outcome.status.degraded
+            for text in reasons(None, each.outcome.status.degraded)
         ]
 
 
-def as_values(needs: Needs) -> dict[str, Any]:
+def needs_values(needs: Needs) -> dict[str, Any]:
     """Returns plain values for JSON and YAML; unknown values are null."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -70,7 +112,7 @@ def as_values(needs: Needs) -> dict[str, Any]:
     }
 
 
-def as_text(needs: Needs, *, all_partitions: bool = False) -> str:
+def needs_text(needs: Needs, *, all_partitions: bool = False) -> str:
     """Formats the loads for people, stream by stream.
 
     At most the SHOWN_MAX heaviest partitions of a stream are listed, unless `all_partitions`.
@@ -116,7 +158,7 @@ def _row(need: PartitionNeed) -> tuple[Any, ...]:
         rate and round(rate.bytes_per_second),
         rate and round(rate.records_per_second),
         need.lag_records,
-        BASIS_TEXTS[need.basis] + ("" if _is_recent(need) else ", not lately"),
+        BASIS_TEXTS[need.basis.value] + ("" if _is_recent(need) else ", not lately"),
     )
 
 
@@ -125,4 +167,4 @@ def _label(preview: Preview) -> str:
 
 
 def _is_recent(need: PartitionNeed) -> bool:
-    return need.is_fresh or need.basis is not Basis.MEASURED
+    return need.is_fresh or need.basis.value != "measured"
