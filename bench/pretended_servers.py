@@ -19,6 +19,7 @@ from bench.console_process import (
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.topic import Configs, Topic
+from replicator.kafka.protocol.group_list import ListedGroup
 from replicator.mirror.ledger.entries import Entries
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.offset_map.reports import PartitionReport, packed, unpacked
@@ -82,7 +83,9 @@ def _asks(appliance: Appliance) -> dict[Key, Callable[..., Any]]:
         asks[reports_key(region)] = lambda texts=texts: {
             name: _reports(found) for name, found in texts.items()
         }
-        asks[members_key(region)] = lambda: dict.fromkeys(_groups(), True)
+        asks[members_key(region)] = lambda: {
+            name: ListedGroup(name, "consumer", "Stable") for name in _groups()
+        }
         asks[lags_key(region)] = lambda: _lags()
         asks[stored_key(region)] = lambda: _stored()
     for route in appliance.routes:

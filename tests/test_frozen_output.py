@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +33,9 @@ from tui.commands.balance_partitions import needs_text, needs_values
 from tui.commands.balance_plan import placement_text, placement_values, plan_text, plan_values
 from tui.commands.config import check_text, check_values, mistakes_values
 from tui.commands.doctor import exactness_text, exactness_values
+from tui.commands.groups import changes_text as primaries_text
+from tui.commands.groups import changes_values as primaries_values
+from tui.commands.groups import groups_text, remarks
 from tui.commands.offsets import copies_text, rebuilt_text, rebuilt_values
 from tui.commands.order_text import changes_text, changes_values
 from tui.commands.output import emit, plain_values, say
@@ -43,7 +47,6 @@ from tui.commands.views import (
     feed_losses_view,
     feed_view,
     forgetting_view,
-    groups_view,
     objects_view,
     outcome_view,
     overwrites_view,
@@ -189,16 +192,15 @@ def moves() -> dict[str, Output]:
     parts = partial(plan_view.plan_text, now_ms=groups.NOW_MS, by_partition=True)
     unsaved = partial(parts, is_saved=False)
     listed = plan_list_view.as_text, plan_list_view.as_values
-    location = groups_view.as_text, groups_view.as_values
+    location = groups_text, plain_values
     out = outcome_view.outcome_text
     return {
-        "groups_show": Output((groups.LOCATIONS,), *location),
+        "groups_show": Output((groups.LISTED,), *location),
+        "groups_show_silent": Output((groups.SILENT,), groups_text),
         "groups_show_unknown": Output((groups.UNKNOWN,), *location),
-        "groups_show_none": Output((groups.LOCATIONS.only([]),), *location),
-        "groups_set-primary": Output(
-            (groups.CHANGES,), groups_view.changes_text, groups_view.changes_values
-        ),
-        "groups_set-primary_unknown": Output((groups.UNKNOWN,), None, None, groups_view.remarks),
+        "groups_show_none": Output((replace(groups.LISTED, groups=()),), *location),
+        "groups_set-primary": Output((groups.CHANGES,), primaries_text, primaries_values),
+        "groups_set-primary_unknown": Output((groups.UNKNOWN,), None, None, remarks),
         **variants("failover_show", groups.PLANS, show, lambda plan: json.loads(encode(plan))),
         "failover_show_partitions": Output((groups.PLANS["_switchover"],), parts),
         "failover_show_unsaved": Output((groups.PLAN,), unsaved),

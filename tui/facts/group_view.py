@@ -1,9 +1,16 @@
-"""Consumer groups of a snapshot."""
+"""Consumer groups: where each lives and has members, its lag, and its positions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from replicator.config.names import OWN_PREFIX
+
+
+def is_application(group: str) -> bool:
+    """Returns False for a group of Sluice itself."""
+    return not group.startswith(OWN_PREFIX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +71,9 @@ class GroupView:
             known.
         topics: on which it has committed in some region.
         copies_age_seconds: age of the oldest copy of its commits in another region; None: unknown.
-        decided_at_ms, who, why, plan_id: of the record of its primary region.
+        decided_at_ms, who, why, plan_id, generation: of the record of its primary region.
+        previous: primary region before that record.
+        type: classic, consumer, streams or share; None: not known.
     """
 
     group: str
@@ -82,3 +91,29 @@ class GroupView:
     who: str | None = None
     why: str | None = None
     plan_id: str | None = None
+    generation: int | None = None
+    previous: str | None = None
+    type: str | None = None
+
+    def elsewhere(self, region: str | None) -> tuple[str, ...]:
+        """Returns the regions other than `region` in which the group has members.
+
+        The result is empty when `region` is None: the group may then have members anywhere.
+        """
+        return tuple(it for it in self.members if region is not None and it != region)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupList:
+    """Groups as the servers of one region know them.
+
+    Args:
+        silent_regions: regions whose members are not known.
+        problems: failed reads, as texts for people.
+    """
+
+    region: str
+    groups: tuple[GroupView, ...]
+    silent_regions: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    schema_version: int = 2

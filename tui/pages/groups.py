@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui.facts.counted import counted
-from tui.facts.moments import date_text
+from tui.facts.moments import date_text, utc_text
 from tui.facts.region_view import COPIES_STALE_SECONDS
 from tui.pages.ages import age_text
 from tui.pages.figures import UNKNOWN, number_cell, short, text_cell
@@ -40,7 +40,7 @@ COLUMNS = (
     STATE,
     Column("GROUP", 14, "name", grows=True),
     Column("LIVES IN", 8, "primary region, by its record", priority=1),
-    Column("MEMBERS", 10, "regions in which it has members", priority=2),
+    Column("MEMBERS IN", 10, "regions in which it has members", priority=2),
     Column("COPIES", 6, "age of the oldest copy of its commits", is_right=True, priority=4),
 )
 MORE_COLUMNS = (
@@ -77,18 +77,11 @@ class GroupsPage:
     def sections(self, snapshot: Snapshot, now: float) -> Sequence[Section]:
         """Returns the table of groups."""
         found = self._groups(snapshot)
-        regions = regions_of(snapshot)
-        empty = "no group is known" if not self.topic else f"no group has committed on {self.topic}"
-        return (
-            Section(
-                "groups",
-                columns_of(regions),
-                rows_of(found or (), regions),
-                heading=heading_of(snapshot, now),
-                empty="groups are not known yet" if found is None else empty,
-                sort=("STATE", "GROUP"),
-            ),
-        )
+        section = groups_section(found, regions_of(snapshot))
+        section = replace(section, heading=heading_of(snapshot, now))
+        if self.topic and found is not None:
+            section = replace(section, empty=f"no group has committed on {self.topic}")
+        return (section,)
 
     def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
         """Returns the page of a group."""
@@ -125,6 +118,21 @@ class GroupsPage:
         return next((each for each in snapshot.groups or () if each.group == key), None)
 
 
+def groups_section(groups: Sequence[GroupView] | None, regions: Sequence[str] = ()) -> Section:
+    """Returns the table of groups; of None it says that they are not known yet.
+
+    Args:
+        regions: each has a column of lag.
+    """
+    return Section(
+        "groups",
+        columns_of(regions),
+        rows_of(groups or (), regions),
+        empty="groups are not known yet" if groups is None else "no group is known",
+        sort=("STATE", "GROUP"),
+    )
+
+
 def regions_of(snapshot: Snapshot) -> tuple[str, ...]:
     """Returns the names of all regions, sorted."""
     return tuple(sorted(each.region for each in snapshot.regions))
@@ -156,7 +164,7 @@ def rows_of(groups: Sequence[GroupView], regions: Sequence[str]) -> LazyRows[Gro
         "STATE": lambda each: STATES[state_of(each)][1],
         "GROUP": lambda each: each.group,
         "LIVES IN": home_of,
-        "MEMBERS": members_of,
+        "MEMBERS IN": members_of,
         "COPIES": lambda each: each.copies_age_seconds,
         "PARTS": lambda each: each.partitions,
         "SINCE": lambda each: each.decided_at_ms,
@@ -185,7 +193,8 @@ def row_of(group: GroupView, regions: Sequence[str]) -> Row:
     is_stale = age is not None and age > COPIES_STALE_SECONDS
     copies = UNKNOWN if age is None else "STALE" if is_stale else age_text(age)
     tone, place = STATES[state]
-    since = "-" if group.decided_at_ms is None else date_text(group.decided_at_ms / 1000)
+    none = UNKNOWN if group.has_record is None else "-"
+    at_ms = group.decided_at_ms
     return Row(
         key=group.group,
         cells=(
@@ -196,9 +205,11 @@ def row_of(group: GroupView, regions: Sequence[str]) -> Row:
             Cell(copies, "bad" if is_stale else "warn" if age is None else "", age),
             *(number_cell(short(group.lag.get(it)), group.lag.get(it)) for it in regions),
             number_cell(short(group.partitions), group.partitions),
-            Cell(since, sort=group.decided_at_ms),
-            text_cell(group.who or "-"),
-            text_cell(group.why or "-"),
+            Cell(none, sort=at_ms)
+            if at_ms is None
+            else Cell(date_text(at_ms / 1000), sort=at_ms, full=utc_text(at_ms)),
+            text_cell(group.who or none),
+            text_cell(group.why or none),
         ),
         is_fault=is_fault(group, len(regions)),
         why=why_of(group),
@@ -254,7 +265,7 @@ def notes_of(group: GroupView) -> list[str]:
     """Returns the decision about where a group lives."""
     if group.decided_at_ms is None:
         return []
-    since = f"{date_text(group.decided_at_ms / 1000)}Z"
+    since = utc_text(group.decided_at_ms)
     text = f"{group.group} lives in {group.primary or 'any region'} since {since}"
     if group.who:
         text += f" by {group.who}: {group.why or ''}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from replicator.groups.failover.outcome import GroupOutcome, MoveState, Outcome, PositionOutcome
-from replicator.groups.membership.primary_region import decided
+from replicator.groups.membership.primary_region import PrimaryRegion, decided
 from replicator.groups.planning.plan import (
     BrokenPlan,
     Case,
@@ -19,37 +20,61 @@ from replicator.groups.planning.plan import (
 )
 from tests.replicator.groups.planning.empty_plan import EMPTY
 from tests.tui.output.odd import ODD
-from tui.facts.group_locations import GroupLocations, PrimaryChange, PrimaryChanges
+from tui.facts.group_view import GroupList, GroupView
+from tui.orders.primary_regions import PrimaryChange, PrimaryChanges
 
 WEST = decided(None, "orders", "west", at_ms=0, who="ann@ops", why="near the bank")
 FREE = decided(WEST, "free", None, at_ms=60_000, who="bob@ops", why="both", plan_id="p1")
 EAST = decided(WEST, "orders", "east", at_ms=1, who="ann@ops", why="moved")
-LOCATIONS = GroupLocations(
+
+
+def view(group: str, *members: str, record: PrimaryRegion | None = WEST, **more: Any) -> GroupView:
+    """Returns a group of two regions that both tell which groups have members."""
+    outside = [it for it in members if record is not None and it != record.region is not None]
+    return GroupView(
+        group=group,
+        primary=record.region if record else None,
+        has_record=record is not None,
+        members=members,
+        is_out_of_place=bool(outside),
+        is_active_twice=bool(outside) and len(members) > 1,
+        decided_at_ms=record.at_ms if record else None,
+        who=record.who if record else None,
+        why=record.why if record else None,
+        plan_id=record.plan_id if record else None,
+        generation=record.generation if record else None,
+        previous=record.previous if record else None,
+        **more,
+    )
+
+
+ABSURD = replace(WEST, at_ms=10**18, who=ODD, why=ODD)
+LISTED = GroupList(
     region="west",
-    records={
-        "absurd": replace(WEST, group="absurd", at_ms=10**18, who=ODD, why=ODD),
-        "free": FREE,
-        "idle": replace(WEST, group="idle"),
-        "orders": WEST,
-        "out": replace(WEST, group="out"),
-        "twice": replace(WEST, group="twice"),
-    },
-    active={
-        "west": frozenset(["absurd", "free", "orders", "twice", "shared"]),
-        "east": frozenset(["free", "out", "twice"]),
-    },
-    silent=(),
-    groups=("absurd", "free", "idle", "orders", "other", "out", "shared", "twice", ODD),
-    types={"orders": "consumer", "other": "new", "shared": "share"},
+    groups=(
+        view("absurd", "west", record=ABSURD),
+        view("free", "east", "west", record=FREE),
+        view("idle"),
+        view("orders", "west", type="consumer"),
+        view("other", record=None, type="new"),
+        view("out", "east"),
+        view("shared", "west", record=None, type="share"),
+        view("twice", "east", "west"),
+        view(ODD, record=None),
+    ),
 )
-UNKNOWN = replace(
-    LOCATIONS,
-    records=None,
-    active={},
-    silent=("east", "west"),
-    groups=("idle", "orders"),
+UNKNOWN = GroupList(
+    region="west",
+    groups=tuple(GroupView(group=it, unknown=("east", "west")) for it in ("idle", "orders")),
+    silent_regions=("east", "west"),
     problems=("Redis: away", ODD),
-    types={},
+)
+SILENT = replace(
+    LISTED,
+    groups=tuple(
+        replace(it, unknown=("east",)) for it in LISTED.groups if "east" not in it.members
+    ),
+    silent_regions=("east",),
 )
 CHANGES = PrimaryChanges(
     (

@@ -7,8 +7,9 @@ asked for members, commits and log ends, and now and then for decisions: a Redis
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
 
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
@@ -17,10 +18,11 @@ from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.out_of_place import out_of_place
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_region import PrimaryRegion, joined
-from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
+from replicator.groups.membership.unmovable_store import UnmovableStore
+from replicator.kafka.protocol.group_list import ListedGroup
 from tui.facts.copy_ages import CopyAges, logs_of
-from tui.facts.group_locations import is_application
-from tui.facts.group_view import GroupView
+from tui.facts.group_view import GroupView, is_application
 from tui.facts.part import COPIES, MEMBERS
 from tui.facts.totals import largest
 from tui.facts.watch.admins import Admins
@@ -48,11 +50,15 @@ class StoredGroups:
         active: groups with members, by region; a region that published nothing lately is left out.
         copied_up_to_ms: by other region, the time up to which its logs are copied here; None: not
             known.
+        decided: other regions whose decisions are copied here in full.
+        types: type of each group of another region that no plan moves.
     """
 
     records: Records
     active: Active
     copied_up_to_ms: Mapping[str, int | None]
+    decided: frozenset[str] = frozenset()
+    types: Mapping[str, str] = field(default_factory=dict)
 
 
 def stored_key(region: str) -> Key:
@@ -96,20 +102,12 @@ def _of_region(admins: Admins, region: str) -> list[Question]:
     groups = Groups(name, cluster, timeout_seconds)
     lags = LagProbe(admins.of(name))
     log = PrimaryLog(name, cluster, timeout_seconds)
-    redis = KeptClient(
-        redis_name(region), lambda: _RegionStores(appliance, region, timeout_seconds)
-    )
     return [
-        Question(
-            key=stored_key(region),
-            cadence_seconds=REDIS_SECONDS,
-            ask=lambda: redis.ask(_RegionStores.read),
-            close=redis.close,
-        ),
+        stored_question(appliance, region, timeout_seconds),
         Question(
             key=members_key(region),
             cadence_seconds=CLUSTER_SECONDS,
-            ask=groups.members,
+            ask=groups.listed,
             cluster=cluster,
         ),
         Question(
@@ -128,6 +126,19 @@ def _of_region(admins: Admins, region: str) -> list[Question]:
     ]
 
 
+def stored_question(appliance: Appliance, region: str, timeout_seconds: float) -> Question:
+    """Returns the question to one region's Redis; its answer is a StoredGroups."""
+    redis = KeptClient(
+        redis_name(region), lambda: _RegionStores(appliance, region, timeout_seconds)
+    )
+    return Question(
+        key=stored_key(region),
+        cadence_seconds=REDIS_SECONDS,
+        ask=lambda: redis.ask(_RegionStores.read),
+        close=redis.close,
+    )
+
+
 class _RegionStores:
     """Stores in one region's Redis, each with its connection."""
 
@@ -135,8 +146,12 @@ class _RegionStores:
         url = appliance.region(region).redis_url()
         self._others = {it: logs_of(appliance, it) for it in appliance.regions if it != region}
         self._primaries = PrimaryStore(url, timeout_seconds=timeout_seconds)
+        self._copies = {
+            it: PrimaryCopies(url, it, timeout_seconds=timeout_seconds) for it in self._others
+        }
         self._activity = ActivityStore(url, timeout_seconds=timeout_seconds)
         self._ages = CopyAges(url, timeout_seconds=timeout_seconds)
+        self._unmovable = UnmovableStore(url, timeout_seconds=timeout_seconds)
 
     def read(self) -> StoredGroups:
         now_ms = time.time_ns() // 1_000_000
@@ -144,35 +159,58 @@ class _RegionStores:
         copied = {
             source: self._ages.copied_up_to(logs, now_ms) for source, logs in self._others.items()
         }
-        return StoredGroups(self._primaries.all(), self._activity.active(now_ms), copied)
+        decided = [it for it, copy in self._copies.items() if copy.age(now_ms) is not None]
+        return StoredGroups(
+            self._primaries.all(),
+            self._activity.active(now_ms),
+            copied,
+            frozenset(decided),
+            dict(
+                chain.from_iterable((self._unmovable.get(it) or {}).items() for it in self._others)
+            ),
+        )
 
     def close(self) -> None:
-        for store in (self._primaries, self._activity, self._ages):
+        for store in (
+            self._primaries,
+            *self._copies.values(),
+            self._activity,
+            self._ages,
+            self._unmovable,
+        ):
             store.close()
 
 
-def groups_of(appliance: Appliance, answers: Answers, now: float) -> tuple[GroupView, ...] | None:
-    """Returns all groups by name; None as long as nothing is known of them."""
+def groups_of(
+    appliance: Appliance, answers: Answers, now: float, names: Iterable[str] = ()
+) -> tuple[GroupView, ...] | None:
+    """Returns all groups by name; None as long as nothing is known of them.
+
+    Args:
+        names: only these groups, each of them even when nothing is known of it; empty: all.
+    """
     regions = sorted(appliance.regions)
-    stored = {region: answers.value(stored_key(region)) for region in regions}
-    listed = {region: answers.value(members_key(region)) for region in regions}
+    stored = [it for region in regions if (it := answers.value(stored_key(region))) is not None]
+    listed: list[Mapping[str, ListedGroup]] = [
+        it for region in regions if (it := answers.value(members_key(region))) is not None
+    ]
     lags: dict[str, Mapping[str, GroupLag]] = {
         region: answers.value(lags_key(region)) or {} for region in regions
     }
     decided = [answers.value(decisions_key(region)) for region in regions]
-    told = [it.records for it in stored.values() if it is not None]
-    sources = told + [it for it in decided if it is not None]
-    if not sources and all(it is None for it in listed.values()):
+    sources = [it.records for it in stored] + [it for it in decided if it is not None]
+    wanted = set(names)
+    if not sources and not listed and not wanted:
         return None
     records = joined(record for some in sources for record in some.values())
+    types = {group: type_ for it in stored for group, type_ in it.types.items()}
+    types |= {name: group.type for some in listed for name, group in some.items()}
     active = active_by_region(appliance, answers, now)
     unknown = tuple(region for region in regions if region not in active)
     outside = out_of_place(records, active)
     ages = {region: copies_age_of(appliance, answers, region, now) for region in regions}
     oldest = largest(ages.values())
-    names = set(records).union(
-        *active.values(), *lags.values(), *(it or () for it in listed.values())
-    )
+    known = set(records).union(types, *active.values(), *lags.values(), *listed)
     return tuple(
         _view(
             group,
@@ -184,8 +222,9 @@ def groups_of(appliance: Appliance, answers: Answers, now: float) -> tuple[Group
             ages,
             oldest,
             outside[group].is_twice if group in outside else None,
+            types.get(group),
         )
-        for group in sorted(filter(is_application, names))
+        for group in sorted(wanted or filter(is_application, known))
     )
 
 
@@ -199,6 +238,7 @@ def _view(
     ages: Mapping[str, float | None],
     oldest: float | None,
     is_twice: bool | None,
+    type_: str | None,
 ) -> GroupView:
     """Returns the view of one group.
 
@@ -229,6 +269,9 @@ def _view(
         who=record.who if record else None,
         why=record.why if record else None,
         plan_id=record.plan_id if record else None,
+        generation=record.generation if record else None,
+        previous=record.previous if record else None,
+        type=type_,
     )
 
 
@@ -241,9 +284,10 @@ def active_by_region(
     """
     found: dict[str, frozenset[str]] = {}
     for region in appliance.regions:
-        answer = answers.answer(members_key(region))
-        if answer.asked_at is not None and now - answer.asked_at <= MEMBERS_FRESH_SECONDS:
-            found[region] = frozenset(it for it, has_members in answer.value.items() if has_members)
+        listed: Mapping[str, ListedGroup] | None = answers.value(members_key(region))
+        asked_at = answers.answer(members_key(region)).asked_at or 0.0
+        if listed is not None and now - asked_at <= MEMBERS_FRESH_SECONDS:
+            found[region] = frozenset(name for name, it in listed.items() if it.has_members)
             continue
         for holder in appliance.regions:
             kept = answers.answer(stored_key(holder))

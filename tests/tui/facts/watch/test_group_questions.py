@@ -1,8 +1,11 @@
 """Groups of two regions, from answers of Redis servers and clusters that may be missing."""
 
+from dataclasses import replace
+
 import pytest
 
 from replicator.groups.membership.primary_region import decided
+from replicator.kafka.protocol.group_list import ListedGroup
 from tests.tui.facts.watch.told import NOW, NOW_MS, answered, appliance
 from tui.facts.watch.group_lags import GroupLag
 from tui.facts.watch.group_questions import (
@@ -30,13 +33,17 @@ def stored(records=(), active=None, copied_ms=NOW_MS - 300, other="west"):
     )
 
 
+def listed(*names, type_="consumer", state="Stable"):
+    return {name: ListedGroup(name, type_, state) for name in names}
+
+
 def healthy(**members):
     """Returns answers of all servers; each keyword lists a region's groups with members."""
     return {
         stored_key("east"): stored([RECORD]),
         stored_key("west"): stored([RECORD], other="east"),
-        members_key("east"): dict.fromkeys(members.get("east", ()), True),
-        members_key("west"): {"sluice.map": True, **dict.fromkeys(members.get("west", ()), True)},
+        members_key("east"): listed(*members.get("east", ())),
+        members_key("west"): listed("sluice.map", *members.get("west", ())),
         lags_key("east"): {"billing": GroupLag(3, 2)},
         lags_key("west"): {"billing": GroupLag(5, 2, ("orders", "trades"))},
         decisions_key("east"): {},
@@ -61,6 +68,7 @@ def test_a_group_has_its_primary_region_members_lags_and_the_age_of_its_copies()
     assert found.topics == ("orders", "trades")
     assert found.copies_age_seconds == pytest.approx(0.3)
     assert (found.who, found.why, found.decided_at_ms) == ("ann@ops", "the bank", NOW_MS - 60_000)
+    assert (found.generation, found.previous, found.type) == (1, None, "consumer")
     assert not found.is_out_of_place and not found.is_active_twice
 
 
@@ -75,6 +83,36 @@ def test_a_group_with_members_outside_its_primary_region_is_out_of_place():
     assert group(healthy(east=["billing"], west=["billing"])).is_active_twice
 
 
+def test_a_group_whose_record_names_no_region_any_more_is_never_out_of_place():
+    free = decided(RECORD, "billing", None, at_ms=NOW_MS, who="bob@ops", why="both")
+    values = healthy(east=["billing"], west=["billing"]) | {
+        decisions_key("west"): {"billing": free}
+    }
+    found = group(values)
+    assert (found.primary, found.has_record, found.previous) == (None, True, "west")
+    assert not found.is_out_of_place and not found.is_active_twice
+
+
+def test_a_group_without_members_has_its_type_and_one_of_a_lost_region_that_of_its_redis():
+    values = healthy() | {members_key("west"): listed("idle", type_="share", state="Empty")}
+    values[stored_key("east")] = replace(stored([RECORD]), types={"lost": "share"})
+    assert (group(values, name="idle").members, group(values, name="idle").type) == ((), "share")
+    assert (group(values, name="lost").type, group(values).type) == ("share", None)
+
+
+def test_a_group_that_is_asked_for_is_there_though_nothing_is_known_of_it():
+    (found,) = groups_of(BOTH, answered(healthy()), NOW, ["mails"])
+    assert (found.group, found.has_record, found.members) == ("mails", False, ())
+    (found,) = groups_of(BOTH, Answers({}), NOW, ["mails"])
+    assert (found.has_record, found.unknown) == (None, ("east", "west"))
+
+
+def test_members_that_a_cluster_was_not_asked_for_are_those_that_are_published():
+    values = healthy() | {members_key("west"): None, decisions_key("west"): None}
+    values[stored_key("east")] = stored([RECORD], {"west": frozenset({"billing"})})
+    assert (group(values).members, group(values).unknown) == (("west",), ())
+
+
 def test_before_any_answer_groups_are_not_known_and_no_groups_are_an_empty_tuple():
     assert groups_of(BOTH, Answers({}), NOW) is None
     assert groups_of(BOTH, answered({stored_key("east"): stored()}), NOW) == ()
@@ -82,7 +120,7 @@ def test_before_any_answer_groups_are_not_known_and_no_groups_are_an_empty_tuple
 
 
 def test_without_any_record_store_a_group_is_not_said_to_live_anywhere():
-    found = group({members_key("east"): {"billing": True}})
+    found = group({members_key("east"): listed("billing")})
     assert (found.primary, found.has_record) == (None, None)
     assert found.unknown == ("west",)
 
