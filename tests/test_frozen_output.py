@@ -39,6 +39,8 @@ from tui.commands.groups import groups_text, remarks
 from tui.commands.offsets import copies_text, rebuilt_text, rebuilt_values
 from tui.commands.order_text import changes_text, changes_values
 from tui.commands.output import emit, plain_values, say
+from tui.commands.plan_text import plan_text as saved_plan_text
+from tui.commands.plan_text import plans_text
 from tui.commands.status import status_text
 from tui.commands.stream import list_text as list_streams_text
 from tui.commands.topic_rewind import rewind_text, rewind_values
@@ -51,12 +53,11 @@ from tui.commands.views import (
     outcome_view,
     overwrites_view,
     pending_blocks_view,
-    plan_list_view,
-    plan_view,
     restore_view,
     sweep_view,
 )
 from tui.facts.alert import AlertList
+from tui.facts.plan_summary import PlanList
 from tui.facts.snapshot import Snapshot
 
 FROZEN = Path(__file__).parent / "tui" / "output" / "frozen"
@@ -187,11 +188,11 @@ def balance() -> dict[str, Output]:
 
 def moves() -> dict[str, Output]:
     show = partial(
-        plan_view.plan_text, now_ms=groups.NOW_MS, by_partition=False, config=" --config a.toml"
+        saved_plan_text, now_ms=groups.NOW_MS, by_partition=False, config=" --config a.toml"
     )
-    parts = partial(plan_view.plan_text, now_ms=groups.NOW_MS, by_partition=True)
+    parts = partial(saved_plan_text, now_ms=groups.NOW_MS, by_partition=True)
     unsaved = partial(parts, is_saved=False)
-    listed = plan_list_view.as_text, plan_list_view.as_values
+    listed = partial(plans_text, now=groups.NOW_MS / 1000), plain_values
     location = groups_text, plain_values
     out = outcome_view.outcome_text
     return {
@@ -204,8 +205,8 @@ def moves() -> dict[str, Output]:
         **variants("failover_show", groups.PLANS, show, lambda plan: json.loads(encode(plan))),
         "failover_show_partitions": Output((groups.PLANS["_switchover"],), parts),
         "failover_show_unsaved": Output((groups.PLAN,), unsaved),
-        "failover_list": Output((groups.SAVED, groups.NOW_MS), *listed),
-        "failover_list_none": Output(((), groups.NOW_MS), *listed),
+        "failover_list": Output((groups.SAVED,), *listed),
+        "failover_list_none": Output((PlanList(plans=()),), *listed),
         **variants(
             "failover_apply",
             groups.OUTCOMES,

@@ -256,12 +256,17 @@ def run_show(*, plan: str, config: str, partitions: bool, output: str) -> int:
 def run_list(*, config: str, output: str) -> int:
     """Prints all saved plans, oldest first."""
     from replicator.config.topology import load
-    from tui.commands.views.plan_list_view import as_text, as_values
+    from replicator.groups.planning.plan import Plan
+    from tui.commands.plan_text import plans_text
+    from tui.facts.plan_summary import PlanList, broken_plan, plan_summary
     from tui.facts.watch.saved_plans import plan_files
 
-    now_ms = time.time_ns() // 1_000_000
-    plans = list(plan_files(load(config)).all())
-    emit(output, as_values(plans, now_ms), lambda: as_text(plans, now_ms))
+    plans = (
+        plan_summary(found, 0) if isinstance(found, Plan) else broken_plan(name, found)
+        for name, found in plan_files(load(config)).all()
+    )
+    listed = PlanList(plans=tuple(plans))
+    emit(output, listed, lambda: plans_text(listed, time.time()))
     return ExitCode.DONE
 
 
@@ -271,25 +276,26 @@ def confirm_plan(plan: Plan, confirmation: str | None, *, is_terminal: bool) -> 
     Without --confirm the operator is prompted, if stdin is a terminal.
     """
     from tui.commands.text import joined
-    from tui.commands.views.plan_view import way
     from tui.facts.counted import counted
+    from tui.facts.plan_summary import plan_summary
 
+    way = plan_summary(plan, 0).way
     if confirmation is None:
         if not is_terminal:
-            raise click.UsageError(f"without a terminal it needs --confirm {way(plan)}")
+            raise click.UsageError(f"without a terminal it needs --confirm {way}")
         groups = counted(len(plan.groups) - len(plan.held_back), "group")
         confirmation = click.prompt(
             joined([f"Move {groups} from {plan.source} to {plan.target} ({plan.reason})?"]) + "\n"
-            f"Type {way(plan)} to do it",
+            f"Type {way} to do it",
             err=True,
         )
-    if confirmation.strip() != way(plan):
-        raise click.UsageError(f"not confirmed: this plan goes {way(plan)}, not {confirmation!r}")
+    if confirmation.strip() != way:
+        raise click.UsageError(f"not confirmed: this plan goes {way}, not {confirmation!r}")
 
 
 def _show_plan(plan: Plan, output: str, *, by_partition: bool, is_saved: bool = True) -> None:
     from replicator.groups.planning.plan import encode
-    from tui.commands.views.plan_view import plan_text
+    from tui.commands.plan_text import plan_text
 
     now_ms = time.time_ns() // 1_000_000
     config = typed_config_option()

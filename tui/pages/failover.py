@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui.facts.counted import counted
 from tui.pages.ages import age_text
 from tui.pages.figures import UNKNOWN, text_cell
 from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
-from tui.pages.plan import PlanPage, apply_actions, moved_counts, state_of, validity
+from tui.pages.plan import PlanPage, apply_actions, moved_counts, seconds_left, state_of, validity
 from tui.pages.plan_forms import plan_actions
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ COLUMNS = (
     Column("AGE", 9, "time since it was made", is_right=True, priority=3),
     Column("REASON", 12, "of the operator who made it", grows=True, priority=4),
     Column("MAPPED", 12, "positions with a known resume offset, of all", priority=5),
+    Column("VERB", 10, "failover or switchover: the command that made it", priority=6),
 )
 
 
@@ -59,18 +60,10 @@ class FailoverPage:
 
     def sections(self, snapshot: Snapshot, now: float) -> Sequence[Section]:
         """Returns the table of plans."""
-        moved = moved_counts(snapshot)
-        return (
-            Section(
-                "plans",
-                COLUMNS,
-                [row_of(each, moved, now) for each in snapshot.plans or ()],
-                empty="saved plans are not known yet"
-                if snapshot.plans is None
-                else "no plan is saved on this machine: plan one with a key below",
-                sort=("AGE",),
-            ),
-        )
+        section = plans_section(snapshot.plans, moved_counts(snapshot), now)
+        if snapshot.plans is None:
+            return (section,)
+        return (replace(section, empty=f"{section.empty}: plan one with a key below"),)
 
     def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
         """Returns the page of a plan."""
@@ -98,15 +91,38 @@ class FailoverPage:
         return next((each for each in snapshot.plans or () if each.plan_id == key), None)
 
 
+def plans_section(
+    plans: Sequence[PlanSummary] | None, moved: Mapping[str, int] | None, now: float
+) -> Section:
+    """Returns the table of saved plans; of None it says that they are not known yet.
+
+    Args:
+        moved: by plan, the number of groups that live where they do by it; None: not known.
+    """
+    return Section(
+        "plans",
+        COLUMNS,
+        [row_of(each, moved, now) for each in plans or ()],
+        empty="saved plans are not known yet"
+        if plans is None
+        else "no plan is saved on this machine",
+        sort=("AGE",),
+    )
+
+
 def row_of(plan: PlanSummary, moved: Mapping[str, int] | None, now: float) -> Row:
     """Returns the row of a plan."""
     state = state_of(plan, None if moved is None else moved.get(plan.plan_id, 0), now)
     tone, place = STATES[state]
     if plan.broken:
-        blank = [text_cell(UNKNOWN)] * (len(COLUMNS) - 2)
-        cells = (Cell(state, tone, place), text_cell(plan.plan_id), *blank)
+        known = {
+            "STATE": Cell(state, tone, place),
+            "PLAN": text_cell(plan.plan_id),
+            "REASON": text_cell(plan.broken),
+        }
+        cells = tuple(known.get(column.title, text_cell(UNKNOWN)) for column in COLUMNS)
         return Row(plan.plan_id, cells, is_fault=True, why=plan.broken)
-    age, left = now - plan.made_at_ms / 1000, plan.valid_until_ms / 1000 - now
+    age, left = now - plan.made_at_ms / 1000, seconds_left(plan, now)
     return Row(
         key=plan.plan_id,
         cells=(
@@ -114,10 +130,13 @@ def row_of(plan: PlanSummary, moved: Mapping[str, int] | None, now: float) -> Ro
             text_cell(plan.plan_id, "bold"),
             text_cell(plan.way),
             Cell(str(len(plan.groups)), sort=len(plan.groups)),
-            Cell(age_text(left) if left > 0 else "-", sort=max(0.0, left)),
-            Cell(age_text(age), sort=age),
+            Cell(age_text(left), sort=left, full=f"{left:.0f} s")
+            if left > 0
+            else Cell("-", sort=0.0),
+            Cell(age_text(age), sort=age, full=f"{age:.0f} s"),
             text_cell(plan.reason),
             Cell(f"{plan.mapped} of {plan.asked}", sort=plan.mapped),
+            text_cell(plan.verb),
         ),
         is_fault=state in ("PARTLY", "BLOCKED"),
         why="" if state != "BLOCKED" else f"{validity(plan, now)}",

@@ -179,7 +179,13 @@ def columns_of(
             "exact: the first unread record; floor: not past it; else why nothing moves",
             priority=1,
         ),
-        Column("AGAIN", 6, "records that would be read again, at most", is_right=True, priority=1),
+        Column(
+            "READ AGAIN",
+            10,
+            "records that would be read again, at most",
+            is_right=True,
+            priority=1,
+        ),
         *lags,
     )
 
@@ -191,7 +197,7 @@ def rows_of(positions: Sequence[GroupPosition], regions: Sequence[str]) -> LazyR
         "P": lambda each: each.partition,
         "RESUME": lambda each: each.resume,
         "BASIS": lambda each: each.basis or "",
-        "AGAIN": lambda each: each.read_again,
+        "READ AGAIN": lambda each: each.read_again,
     }
     sorts |= {region.upper(): committed_in(region) for region in regions}
     sorts |= {f"LAG {region.upper()}": lag_in(region) for region in regions}

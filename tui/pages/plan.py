@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from replicator.groups.planning.checks import named
 from tui.facts.counted import counted
 from tui.pages.ages import age_text
 from tui.pages.figures import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tui.facts.plan_summary import PlanCheck, PlanPosition, PlanSummary
     from tui.facts.snapshot import Snapshot
 
+NONE = "-"
 NO_PLAN = "no plan under the cursor"
 CHECKS_MIN = 4
 """Checks that are shown, the worst first; all of those that do not pass are."""
@@ -58,25 +60,10 @@ class PlanPage:
         if plan is None:
             gone = "the plan is no longer saved on this machine"
             return (Section("checks", CHECK_COLUMNS, (), empty=gone),)
-        shown = sum(each.result != "pass" for each in plan.checks)
-        too_many = f"{plan.positions_count} positions: `sluice failover show {plan.plan_id}`"
+        mapped = f"mapped {plan.mapped} of {plan.asked}, exactly {plan.exact}"
         return (
-            Section(
-                "checks",
-                CHECK_COLUMNS,
-                [check_row(each) for each in plan.checks],
-                heading=heading_of(plan, moved_counts(snapshot), now),
-                sort=("RESULT",),
-                rows_max=max(CHECKS_MIN, shown),
-            ),
-            Section(
-                "positions",
-                position_columns(plan.positions),
-                [position_row(each) for each in plan.positions],
-                heading=f"mapped {plan.mapped} of {plan.asked}, exactly {plan.exact}",
-                empty=too_many if plan.positions_count else "no position would be moved",
-                sort=("GROUP", "TOPIC", "P"),
-            ),
+            replace(checks_section(plan), heading=heading_of(plan, moved_counts(snapshot), now)),
+            replace(positions_section(plan), heading=mapped),
         )
 
     def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
@@ -103,6 +90,31 @@ class PlanPage:
     def _plan(self, snapshot: Snapshot) -> PlanSummary | None:
         plans = snapshot.plans or ()
         return next((each for each in plans if each.plan_id == self.plan_id), None)
+
+
+def checks_section(plan: PlanSummary) -> Section:
+    """Returns the table of a plan's checks."""
+    shown = sum(each.result != "pass" for each in plan.checks)
+    return Section(
+        "checks",
+        CHECK_COLUMNS,
+        [check_row(each) for each in plan.checks],
+        empty="no check was made",
+        sort=("RESULT",),
+        rows_max=max(CHECKS_MIN, shown),
+    )
+
+
+def positions_section(plan: PlanSummary) -> Section:
+    """Returns the table of a plan's positions."""
+    too_many = f"{plan.positions_count} positions: `sluice failover show {plan.plan_id}`"
+    return Section(
+        "positions",
+        position_columns(plan.positions),
+        [position_row(each) for each in plan.positions],
+        empty=too_many if plan.positions_count else "no position would be moved",
+        sort=("GROUP", "TOPIC", "P"),
+    )
 
 
 def apply_actions(plan: PlanSummary | None, now: float) -> tuple[Action, ...]:
@@ -138,17 +150,29 @@ def blocks_of(plan: PlanSummary) -> list[str]:
     return [each.name for each in plan.checks if each.result == "block"]
 
 
-def validity(plan: PlanSummary, now: float) -> str:
-    """Returns whether a plan can be applied, and for how long."""
+def verdict(plan: PlanSummary, now: float) -> str:
+    """Returns whether a plan can be applied, to which of its groups, and else why not."""
+    blocks = ", ".join(blocks_of(plan))
     if plan.is_blocked:
-        return f"CANNOT BE APPLIED: blocked by {', '.join(blocks_of(plan))}"
-    left = plan.valid_until_ms / 1000 - now
-    if left <= 0:
+        return f"CANNOT BE APPLIED: blocked by {blocks}"
+    if (left := seconds_left(plan, now)) <= 0:
         return f"CANNOT BE APPLIED: expired {age_text(-left)} ago"
-    some = (
-        f" to {whole(len(plan.groups) - len(plan.held_back))} of {whole(len(plan.groups))} groups"
-    )
-    return f"CAN BE APPLIED{some if plan.held_back else ''}, valid for another {age_text(left)}"
+    if plan.held_back:
+        some = f"{len(plan.groups) - len(plan.held_back)} of {counted(len(plan.groups), 'group')}"
+        return f"CAN BE APPLIED to {some}: {named(plan.held_back)} blocked by {blocks}"
+    return "CAN BE APPLIED"
+
+
+def validity(plan: PlanSummary, now: float) -> str:
+    """Returns the verdict, and for how long a plan can be applied."""
+    found, left = verdict(plan, now), seconds_left(plan, now)
+    is_over = plan.is_blocked or left <= 0
+    return found if is_over else f"{found}, valid for another {age_text(left)}"
+
+
+def seconds_left(plan: PlanSummary, now: float) -> float:
+    """Returns the seconds until a plan expires; negative once it has."""
+    return plan.valid_until_ms / 1000 - now
 
 
 def state_of(plan: PlanSummary, moved: int | None, now: float) -> str:
@@ -211,8 +235,11 @@ def position_columns(positions: Sequence[PlanPosition]) -> tuple[Column, ...]:
         Column("COMMITTED", committed, "in the region that it leaves", is_right=True, priority=2),
         Column("RESUME", resume, "offset at which it goes on in the target", is_right=True),
         Column("BASIS", basis, "exact: the first unread record; floor: not past it", priority=1),
-        Column("AGAIN", 7, "records read again; <= at most", is_right=True, priority=1),
-        Column("MISSING", 8, "records not replicated; >= at least", is_right=True, priority=3),
+        Column("READ AGAIN", 10, "records read again; <= at most", is_right=True, priority=1),
+        Column(
+            "NOT REPLICATED", 14, "records not replicated; >= at least", is_right=True, priority=3
+        ),
+        Column("NOTES", 20, "remarks on the position", priority=4, is_printed_only=True),
     )
 
 
@@ -223,24 +250,38 @@ def position_key(position: PlanPosition) -> str:
 
 def position_row(position: PlanPosition) -> Row:
     """Returns the row of a position."""
-    again = bounded(position.read_again, position.read_again_bound)
-    missing = bounded(position.not_replicated, position.not_replicated_bound)
     return Row(
         key=position_key(position),
         cells=(
             text_cell(position.group),
             text_cell(position.topic),
             Cell(str(position.partition), sort=position.partition),
-            number_cell(whole(position.committed), position.committed),
-            number_cell(whole(position.resume), position.resume, "bold"),
+            offset_cell(position.committed),
+            offset_cell(position.resume, "bold"),
             text_cell(position.basis, BASES.get(position.basis, "bad")),
-            number_cell(again, position.read_again),
-            number_cell(missing, position.not_replicated),
+            count_cell(position.read_again, position.read_again_bound)
+            if position.is_mapped
+            else Cell(NONE),
+            count_cell(position.not_replicated, position.not_replicated_bound),
+            text_cell("; ".join(position.notes)),
         ),
         is_fault=position.basis not in BASES,
         topic=position.topic,
         group=position.group,
     )
+
+
+def offset_cell(offset: int | None, tone: str = "") -> Cell:
+    """Returns the cell of an offset; None: there is none."""
+    return Cell(NONE) if offset is None else Cell(whole(offset), tone, offset, str(offset))
+
+
+def count_cell(count: int | None, bound: str) -> Cell:
+    """Returns the cell of a number of records with its bound."""
+    cell = number_cell(bounded(count, bound), count)
+    if count is None:
+        return cell
+    return replace(cell, full=str(count) if bound == "exact" else f"{bound} {count}")
 
 
 def bounded(count: int | None, bound: str) -> str:

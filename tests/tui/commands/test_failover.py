@@ -70,14 +70,16 @@ def test_saved_plans_are_listed_and_broken_ones_too(
 ) -> None:
     assert run(["failover", "list", "--config", str(config)]) == ExitCode.DONE
     lines = capsys.readouterr().out.splitlines()
-    assert "failover west:east" in lines[1] and "valid for another" in lines[1]
-    assert lines[2].startswith("p2") and "broken" in lines[2]
+    assert lines[1].split()[:4] == ["p1", "failover", "west:east", "1"] and "VALID" in lines[1]
+    assert lines[2].startswith("p2") and "BROKEN" in lines[2] and "not the text" in lines[2]
 
 
 def test_programs_tell_broken_plans_by_one_field(
     config: Path, saved: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["failover", "list", "--config", str(config), "-o", "json"]) == ExitCode.DONE
-    whole, broken = json.loads(capsys.readouterr().out)
-    assert whole["broken"] is None
-    assert broken.keys() == {"id", "broken"} and broken["broken"]
+    found = json.loads(capsys.readouterr().out)
+    whole, broken = found["plans"]
+    assert (whole["plan_id"], whole["broken"], whole["positions"]) == ("p1", None, [])
+    assert broken["plan_id"] == "p2" and broken["broken"]
+    assert found["schema_version"] == 2

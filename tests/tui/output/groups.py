@@ -21,6 +21,7 @@ from replicator.groups.planning.plan import (
 from tests.replicator.groups.planning.empty_plan import EMPTY
 from tests.tui.output.odd import ODD
 from tui.facts.group_view import GroupList, GroupView
+from tui.facts.plan_summary import PlanList, broken_plan, plan_summary
 from tui.orders.primary_regions import PrimaryChange, PrimaryChanges
 
 WEST = decided(None, "orders", "west", at_ms=0, who="ann@ops", why="near the bank")
@@ -152,12 +153,14 @@ PLANS = {
     ),
     "_empty": replace(PLAN, groups=(), checks=(), reason=ODD, created_at_ms=10**18),
 }
-SAVED = (
-    ("p1", PLAN),
-    ("p2", BrokenPlan("p2.json: not the text of a plan")),
-    ("p3", replace(PLANS["_blocked"], id="p3", reason=ODD)),
-    ("p4", replace(PLANS["_expired"], id="p4", is_planned=True)),
-    ("p5", UnknownPlan(ODD)),
+SAVED = PlanList(
+    plans=(
+        plan_summary(PLAN, 0),
+        broken_plan("p2", BrokenPlan("p2.json: not the text of a plan")),
+        plan_summary(replace(PLANS["_blocked"], id="p3", reason=ODD), 0),
+        plan_summary(replace(PLANS["_expired"], id="p4", is_planned=True), 0),
+        broken_plan("p5", UnknownPlan(ODD)),
+    )
 )
 
 

@@ -69,6 +69,7 @@ def test_a_file_that_is_no_plan_says_so_and_opens_nothing():
     snapshot, section = shown(BROKEN, PLAN)
     broken, good = section.rows
     assert broken.why == BROKEN.broken and broken.is_fault
+    assert BROKEN.broken in [cell.text for cell in broken.cells]
     assert len(broken.cells) == len(section.columns)
     assert PAGE.opened(snapshot, broken) is None
     assert PAGE.opened(snapshot, good) == PlanPage(PLAN.plan_id)

@@ -32,7 +32,7 @@ def test_a_partition_shows_every_region_and_where_the_group_would_resume():
         "WEST": "43",
         "RESUME": "40",
         "BASIS": "floor",
-        "AGAIN": "3",
+        "READ AGAIN": "3",
         "LAG EAST": "3",
         "LAG WEST": "2",
     }
@@ -47,7 +47,7 @@ def test_an_unknown_position_is_a_question_mark_and_a_fault():
         ),
     )
     found = texts(snapshot)
-    assert (found["WEST"], found["RESUME"], found["AGAIN"], found["BASIS"]) == (
+    assert (found["WEST"], found["RESUME"], found["READ AGAIN"], found["BASIS"]) == (
         "?",
         "?",
         "?",

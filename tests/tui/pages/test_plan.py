@@ -8,7 +8,7 @@ from tests.tui.console.snapshots import NOW, NOW_MS, groups, lagging, plan_summa
 from tests.tui.console.typed_actions import parsed
 from tui.facts.plan_summary import PlanCheck
 from tui.pages.page import NO_FOCUS
-from tui.pages.plan import PlanPage, bounded, validity
+from tui.pages.plan import PlanPage, bounded, position_row, validity
 
 PLAN = plan_summary()
 PAGE = PlanPage(PLAN.plan_id)
@@ -23,9 +23,10 @@ def test_the_verdict_comes_first_with_the_time_that_is_left():
     late = replace(PLAN, valid_until_ms=NOW_MS - 5000)
     assert validity(late, NOW) == "CANNOT BE APPLIED: expired 5.0 s ago"
     checks = (PlanCheck(name="age", result="block", text="not known"),)
-    some = replace(PLAN, held_back=PLAN.groups[:1])
-    left = len(PLAN.groups) - 1
-    assert validity(some, NOW).startswith(f"CAN BE APPLIED to {left} of {left + 1} groups, valid")
+    some = replace(PLAN, held_back=PLAN.groups[:1], checks=checks)
+    assert validity(some, NOW) == (
+        "CAN BE APPLIED to 1 of 2 groups: billing blocked by age, valid for another 4:32"
+    )
     blocked = replace(PLAN, is_blocked=True, checks=checks)
     assert validity(blocked, NOW) == "CANNOT BE APPLIED: blocked by age"
 
@@ -54,8 +55,23 @@ def test_a_position_shows_its_bounds():
         c.title: cell.text for c, cell in zip(section.columns, section.rows[0].cells, strict=True)
     }
     assert (texts["COMMITTED"], texts["RESUME"], texts["BASIS"]) == ("43", "40", "floor")
-    assert (texts["AGAIN"], texts["MISSING"]) == ("<=3", ">=0")
+    assert (texts["READ AGAIN"], texts["NOT REPLICATED"]) == ("<=3", ">=0")
     assert section.heading == "mapped 1 of 1, exactly 0"
+
+
+def test_of_a_position_that_does_not_move_nothing_is_written_or_read_again():
+    stays = replace(PLAN.positions[0], basis="gone", resume=None, read_again=None)
+    cells = position_row(stays).cells
+    assert [cell.text for cell in cells[4:7]] == ["-", "gone", "-"]
+    unknown = replace(PLAN.positions[0], read_again=None, not_replicated=None)
+    assert [cell.text for cell in position_row(unknown).cells[6:8]] == ["?", "?"]
+
+
+def test_commands_print_the_bound_in_words_and_all_digits():
+    many = replace(PLAN.positions[0], committed=1_204_998, read_again=1200)
+    cells = position_row(many).cells
+    assert (cells[3].text, cells[3].full) == ("1,204,998", "1204998")
+    assert (cells[6].text, cells[6].full) == ("<=1,200", "at most 1200")
 
 
 @pytest.mark.parametrize(

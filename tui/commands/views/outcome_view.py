@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from replicator.groups.failover.outcome import GroupOutcome, Outcome
+from tui.commands.plan_text import ROWS_MAX
 from tui.commands.text import NONE, table
-from tui.commands.views.plan_view import ROWS_MAX
 
 
 def outcome_text(outcome: Outcome, *, by_partition: bool) -> str:

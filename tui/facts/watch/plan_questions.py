@@ -7,10 +7,10 @@ from pathlib import Path
 
 from replicator.config.topology import Appliance
 from replicator.groups.failover.plan_files import PlanFiles, PlanMissing, PlanNotKept
-from replicator.groups.planning.plan import BrokenPlan, Count, GroupPlan, Move, Plan, UnknownPlan
+from replicator.groups.planning.plan import BrokenPlan, Plan, UnknownPlan
 from replicator.runtime.store_errors import StoreUnreachable
 from tui.facts.part import THIS_MACHINE
-from tui.facts.plan_summary import PlanCheck, PlanPosition, PlanSummary
+from tui.facts.plan_summary import PlanSummary, broken_plan, plan_summary
 from tui.facts.watch.question import Answers, Key, Question
 from tui.facts.watch.saved_plans import plan_folder
 
@@ -87,59 +87,3 @@ class PlanWatch:
             return plan_summary(self._load(name), positions_max)
         except (BrokenPlan, UnknownPlan) as error:
             return broken_plan(name, error)
-
-
-def plan_summary(plan: Plan, positions_max: int) -> PlanSummary:
-    """Returns the summary of a plan; without positions where there are more than the maximum."""
-    count = sum(len(each.moves) for each in plan.groups)
-    positions: tuple[PlanPosition, ...] = ()
-    if count <= positions_max:
-        positions = tuple(_position(each, move) for each in plan.groups for move in each.moves)
-    return PlanSummary(
-        plan_id=plan.id,
-        source=plan.source,
-        target=plan.target,
-        reason=plan.reason,
-        made_at_ms=plan.created_at_ms,
-        valid_until_ms=plan.expires_at_ms,
-        is_blocked=plan.is_blocked,
-        held_back=tuple(plan.held_back),
-        groups=tuple(each.group for each in plan.groups),
-        checks=tuple(
-            PlanCheck(name=each.name, result=each.level.value.lower(), text=each.text)
-            for each in plan.checks
-        ),
-        positions=positions,
-        positions_count=count,
-        verb="switchover" if plan.is_planned else "failover",
-        age_ms=plan.age_ms,
-        asked=plan.completeness.asked,
-        mapped=plan.completeness.mapped,
-        exact=plan.completeness.exact,
-    )
-
-
-def broken_plan(name: str, error: BrokenPlan | UnknownPlan) -> PlanSummary:
-    """Returns the summary of a file that is no readable plan."""
-    return PlanSummary(plan_id=name, broken=str(error))
-
-
-def _position(group: GroupPlan, move: Move) -> PlanPosition:
-    again, missing = move.read_again if move.is_mapped else None, move.not_replicated
-    return PlanPosition(
-        group=group.group,
-        topic=move.topic,
-        partition=move.partition,
-        committed=move.committed,
-        resume=move.resume,
-        basis=move.basis_or_case,
-        read_again=_records(again),
-        not_replicated=_records(missing),
-        read_again_bound=again.bound if again else "exact",
-        not_replicated_bound=missing.bound if missing else "exact",
-        notes=move.notes,
-    )
-
-
-def _records(count: Count | None) -> int | None:
-    return None if count is None else count.records

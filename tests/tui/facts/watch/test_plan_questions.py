@@ -6,50 +6,12 @@ from dataclasses import replace
 import pytest
 
 from replicator.groups.failover.plan_files import PlanFiles
-from replicator.groups.planning.plan import (
-    BrokenPlan,
-    Case,
-    Check,
-    Completeness,
-    Count,
-    GroupPlan,
-    Level,
-    Move,
-)
 from replicator.runtime.store_errors import StoreUnreachable
-from tests.replicator.groups.planning.empty_plan import EMPTY
+from tests.tui.facts.test_plan_summary import PLAN
 from tests.tui.facts.watch.told import appliance
-from tui.facts.plan_summary import PlanCheck, PlanPosition
-from tui.facts.watch import plan_questions as module
-from tui.facts.watch.plan_questions import (
-    PLANS_KEY,
-    PlanWatch,
-    plan_fields,
-    plan_questions,
-    plan_summary,
-)
+from tui.facts.plan_summary import plan_summary
+from tui.facts.watch.plan_questions import PLANS_KEY, PlanWatch, plan_fields, plan_questions
 from tui.facts.watch.question import Answer, Answers
-
-MOVES = (
-    Move(
-        topic="trades",
-        partition=0,
-        case=Case.MOVES,
-        committed=43,
-        resume=40,
-        basis="floor",
-        read_again=Count(3, "at most"),
-        not_replicated=Count(0, "at least"),
-    ),
-    Move(topic="trades", partition=1, case=Case.UNKNOWN, committed=7, notes=("too little",)),
-)
-PLAN = replace(
-    EMPTY,
-    age_ms=200,
-    checks=(Check("age", Level.PASS, "0.2 s old"), Check("basis", Level.BLOCK, "nothing is known")),
-    groups=(GroupPlan("billing", "west", MOVES),),
-    completeness=Completeness(2, 1, 0),
-)
 
 
 @pytest.fixture
@@ -67,35 +29,6 @@ def watch(folder, **limits):
         return PlanFiles(folder).load(name)
 
     return PlanWatch(folder, load, **limits), loaded
-
-
-def test_a_plan_is_shown_with_its_checks_and_positions_as_failover_show_has_them():
-    found = plan_summary(PLAN, 10)
-    assert (found.way, found.verb, found.is_blocked) == (
-        f"{PLAN.source}:{PLAN.target}",
-        "failover",
-        True,
-    )
-    assert found.checks[1] == PlanCheck(name="basis", result="block", text="nothing is known")
-    assert found.positions[0] == PlanPosition(
-        group="billing",
-        topic="trades",
-        partition=0,
-        committed=43,
-        resume=40,
-        basis="floor",
-        read_again=3,
-        read_again_bound="at most",
-        not_replicated=0,
-        not_replicated_bound="at least",
-    )
-    assert (found.positions[1].basis, found.positions[1].resume) == ("unknown", None)
-    assert (found.asked, found.mapped, found.exact, found.age_ms) == (2, 1, 0, 200)
-
-
-def test_a_plan_with_too_many_positions_tells_their_number():
-    found = plan_summary(PLAN, 1)
-    assert (found.positions, found.positions_count) == ((), 2)
 
 
 def test_a_file_is_read_again_only_once_it_has_changed(folder):
@@ -152,4 +85,3 @@ def test_plans_are_asked_for_every_two_seconds():
     summary = plan_summary(PLAN, 10)
     assert plan_fields(Answers({PLANS_KEY: Answer((summary,), 1.0)}), 2.0) == {"plans": (summary,)}
     assert plan_fields(Answers({}), 2.0) == {"plans": None}
-    assert module.broken_plan("p", BrokenPlan("b")).way == ":"

@@ -1,8 +1,9 @@
-"""Plans as text for people."""
+"""Plans as text for people, and the list of saved ones."""
 
 from dataclasses import replace
 
 from replicator.groups.planning.plan import (
+    BrokenPlan,
     Case,
     Check,
     Count,
@@ -11,7 +12,8 @@ from replicator.groups.planning.plan import (
     Move,
 )
 from tests.replicator.groups.planning.empty_plan import EMPTY
-from tui.commands.views.plan_view import ROWS_MAX, plan_text, total
+from tui.commands.plan_text import ROWS_MAX, plan_text, plans_text, total
+from tui.facts.plan_summary import PlanList, broken_plan, plan_summary
 
 MOVE = Move(
     topic="trades",
@@ -61,7 +63,7 @@ def test_a_plan_that_could_not_be_saved_is_shown_and_names_no_command():
 
 def test_an_expired_plan_says_since_when():
     text = plan_text(PLAN, PLAN.expires_at_ms + 60_000, by_partition=False)
-    assert text.startswith("CANNOT BE APPLIED: expired")
+    assert text.startswith("CANNOT BE APPLIED: expired 1:00 ago\n")
     assert "expired 60 s ago" in text
 
 
@@ -87,3 +89,22 @@ def test_counts_are_added_up_with_their_bounds():
 def test_times_that_no_calendar_has_are_unknown():
     absurd = replace(PLAN, created_at_ms=10**18, expires_at_ms=2 * 10**18)
     assert "?, valid for another" in plan_text(absurd, NOW_MS, by_partition=False)
+
+
+def test_a_plan_that_moves_nothing_says_so():
+    empty = plan_text(replace(EMPTY, groups=(GroupPlan("orders", None, ()),)), 0, by_partition=True)
+    assert "\n\nno position would be moved\n\n" in empty and "CHECK" not in empty
+
+
+def test_each_saved_plan_has_a_row_with_its_state(assert_snapshot):
+    blocked = Check("basis", Level.BLOCK, "nothing is known")
+    plans = (
+        plan_summary(PLAN, 0),
+        broken_plan("p2", BrokenPlan("p2.json: not the text of a plan")),
+        plan_summary(replace(PLAN, id="p3", checks=(blocked,)), 0),
+    )
+    assert_snapshot(plans_text(PlanList(plans=plans), NOW_MS / 1000), "plan_list")
+
+
+def test_without_a_saved_plan_there_is_no_table():
+    assert plans_text(PlanList(plans=()), 0.0) == "no plan is saved on this machine"
