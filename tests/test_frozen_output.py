@@ -39,8 +39,8 @@ from tui.commands.groups import groups_text, remarks
 from tui.commands.offsets import copies_text, rebuilt_text, rebuilt_values
 from tui.commands.order_text import changes_text, changes_values
 from tui.commands.output import emit, plain_values, say
+from tui.commands.plan_text import advice, outcome_text, plans_text
 from tui.commands.plan_text import plan_text as saved_plan_text
-from tui.commands.plan_text import plans_text
 from tui.commands.status import status_text
 from tui.commands.stream import list_text as list_streams_text
 from tui.commands.topic_rewind import rewind_text, rewind_values
@@ -50,7 +50,6 @@ from tui.commands.views import (
     feed_view,
     forgetting_view,
     objects_view,
-    outcome_view,
     overwrites_view,
     pending_blocks_view,
     restore_view,
@@ -194,7 +193,7 @@ def moves() -> dict[str, Output]:
     unsaved = partial(parts, is_saved=False)
     listed = partial(plans_text, now=groups.NOW_MS / 1000), plain_values
     location = groups_text, plain_values
-    out = outcome_view.outcome_text
+    out = outcome_text
     return {
         "groups_show": Output((groups.LISTED,), *location),
         "groups_show_silent": Output((groups.SILENT,), groups_text),
@@ -212,7 +211,7 @@ def moves() -> dict[str, Output]:
             groups.OUTCOMES,
             partial(out, by_partition=False),
             lambda outcome: outcome.as_values(),
-            outcome_view.advice,
+            advice,
         ),
         "failover_apply_partitions": Output(
             (groups.OUTCOMES["_long"],), partial(out, by_partition=True)

@@ -185,7 +185,7 @@ def run_apply(
 ) -> int:
     """Applies a saved plan once the operator has confirmed source and target region."""
     from replicator.config.topology import load
-    from tui.commands.views.outcome_view import advice
+    from tui.commands.plan_text import advice
     from tui.facts.watch.saved_plans import load_plan
     from tui.orders.operator import operator
     from tui.orders.plan_applying import apply_plan
@@ -309,6 +309,6 @@ def _show_plan(plan: Plan, output: str, *, by_partition: bool, is_saved: bool = 
 
 
 def _show_outcome(outcome: Outcome, output: str, *, by_partition: bool) -> None:
-    from tui.commands.views.outcome_view import outcome_text
+    from tui.commands.plan_text import outcome_text
 
     emit(output, outcome.as_values(), lambda: outcome_text(outcome, by_partition=by_partition))

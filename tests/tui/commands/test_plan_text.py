@@ -1,7 +1,10 @@
-"""Plans as text for people, and the list of saved ones."""
+"""Plans, the list of saved ones, and outcomes as text for people."""
 
 from dataclasses import replace
 
+import pytest
+
+from replicator.groups.failover.outcome import GroupOutcome, MoveState, Outcome, PositionOutcome
 from replicator.groups.planning.plan import (
     BrokenPlan,
     Case,
@@ -12,7 +15,7 @@ from replicator.groups.planning.plan import (
     Move,
 )
 from tests.replicator.groups.planning.empty_plan import EMPTY
-from tui.commands.plan_text import ROWS_MAX, plan_text, plans_text, total
+from tui.commands.plan_text import ROWS_MAX, advice, outcome_text, plan_text, plans_text, total
 from tui.facts.plan_summary import PlanList, broken_plan, plan_summary
 
 MOVE = Move(
@@ -108,3 +111,46 @@ def test_each_saved_plan_has_a_row_with_its_state(assert_snapshot):
 
 def test_without_a_saved_plan_there_is_no_table():
     assert plans_text(PlanList(plans=()), 0.0) == "no plan is saved on this machine"
+
+
+def outcome(*states: MoveState) -> Outcome:
+    at = PositionOutcome("trades", 0, None, 1200, 1200)
+    groups = (
+        GroupOutcome(f"group-{number}", each, "" if each.is_done else "it has members", (at,))
+        for number, each in enumerate(states)
+    )
+    return Outcome("p1", "west", "east", tuple(groups))
+
+
+def test_an_outcome_lists_unfinished_groups_first_and_shows_before_and_after(assert_snapshot):
+    text = outcome_text(outcome(MoveState.WRITTEN, MoveState.OPEN), by_partition=False)
+    assert_snapshot(text, "outcome")
+
+
+@pytest.mark.parametrize(
+    ("states", "verdict"),
+    [
+        ((MoveState.WRITTEN, MoveState.MOVED_ON), "DONE"),
+        ((MoveState.OPEN,), "NOT DONE"),
+        ((MoveState.WRITTEN, MoveState.UNKNOWN), "NOT KNOWN"),
+    ],
+)
+def test_an_outcome_says_in_its_first_word_how_it_ended(states, verdict):
+    assert outcome_text(outcome(*states), by_partition=False).split(":")[0] == verdict
+
+
+def test_applying_again_is_advised_only_where_it_finishes_something():
+    assert advice(outcome(MoveState.WRITTEN)) == []
+    (again,) = advice(outcome(MoveState.WRITTEN, MoveState.OPEN))
+    assert "apply the plan again" in again
+    (anew,) = advice(outcome(MoveState.WRITTEN, MoveState.OVERTAKEN))
+    assert "overtaken: 1 of 2 groups" in anew and "make a new plan" in anew
+    assert len(advice(outcome(MoveState.OPEN, MoveState.OVERTAKEN))) == 2
+
+
+def test_a_group_that_the_plan_never_moves_needs_a_new_plan():
+    held_back = replace(
+        outcome(MoveState.WRITTEN, MoveState.OPEN), held_back=frozenset({"group-1"})
+    )
+    (anew,) = advice(held_back)
+    assert "left where they are: 1 of 2 groups" in anew and "make a new plan" in anew
