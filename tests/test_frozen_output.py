@@ -24,7 +24,7 @@ from tests.tui.console.values.times import NOW
 from tests.tui.output import balancing, groups, loading, replication
 from tests.tui.output.odd import ODD
 from tests.tui.output.stored import assert_stored
-from tui.commands import verify
+from tui.commands import aggregate_status, verify
 from tui.commands.accept_loss import losses_text, losses_values
 from tui.commands.alerts import list_text
 from tui.commands.audit import audit_text, audit_values
@@ -47,7 +47,6 @@ from tui.commands.topic_rewind import rewind_text, rewind_values
 from tui.commands.views import (
     feed_check_view,
     feed_losses_view,
-    feed_view,
     forgetting_view,
     objects_view,
     overwrites_view,
@@ -228,9 +227,9 @@ def feeds() -> dict[str, Output]:
     taken = overwrites_view.as_text, overwrites_view.as_values
     exactness = exactness_text, exactness_values
     return {
-        "aggregate_status": Output((status,), feed_view.as_text, feed_view.as_values),
+        "aggregate_status": Output((status,), aggregate_status.status_text, plain_values),
         "aggregate_status_partitions": Output(
-            (status,), partial(feed_view.as_text, by_partition=True)
+            (status,), partial(aggregate_status.status_text, by_partition=True)
         ),
         **variants("aggregate_check", loading.CHECKED_FEEDS, *check),
         **variants("aggregate_objects", loading.LISTINGS, *objects),

@@ -8,26 +8,20 @@ from tui.commands.aggregate_losses import accept_loss
 from tui.commands.aggregate_objects import objects
 from tui.commands.aggregate_orders import freeze, refresh_schema, resume, skip_replay
 from tui.commands.aggregate_proto import proto
+from tui.commands.aggregate_status import status
 from tui.commands.aggregate_store import forget, overwrite, sweep
 from tui.commands.exit_codes import ExitCode
+from tui.commands.feed_context import feeds_option, region_option
 from tui.commands.options import (
     check_daemon_options,
     config_option,
     daemon_options,
     output_option,
-    partitions_option,
     pass_on,
     spark_options,
     timeout_option,
 )
 from tui.commands.output import emit
-
-region_option = click.option(
-    "--region", metavar="REGION", help="Only feeds that this region loads."
-)
-feeds_option = click.option(
-    "--feed", "feeds", metavar="FEED", multiple=True, help="Only this feed. Repeatable."
-)
 
 
 @click.group(invoke_without_command=True)
@@ -65,41 +59,6 @@ def aggregate(
 @config_option
 @region_option
 @feeds_option
-@partitions_option
-@timeout_option(5.0)
-@output_option
-def status(
-    config: str,
-    region: str | None,
-    feeds: tuple[str, ...],
-    partitions: bool,
-    timeout: float,
-    output: str,
-) -> int:
-    """Show the progress of feeds, and the tables that they load into.
-
-    Unknown values are shown as ? (null in JSON and YAML), never as 0. LAG counts offsets up to the
-    last stable offset. INTENT S is the age of the oldest block that may have been sent and is not
-    known to be stored. WINDOW is the part of the table's deduplication window that has passed
-    since. DEAD is the number of records that ever became dead letters. docs/aggregate.md has all
-    columns. Exits with 3 when a server could not be reached; everything that is known is shown all
-    the same.
-    """
-    from replicator.config.topology import load
-    from tui.commands.views.feed_view import as_text, as_values
-    from tui.facts.feed_selection import selected_feeds
-    from tui.facts.watch.feed_look import feeds_now
-
-    appliance = load(config)
-    found = feeds_now(appliance, selected_feeds(appliance, region, feeds), timeout)
-    emit(output, as_values(found), lambda: as_text(found, by_partition=partitions))
-    return ExitCode.UNREACHABLE if found.problems else ExitCode.DONE
-
-
-@aggregate.command()
-@config_option
-@region_option
-@feeds_option
 @timeout_option(10.0)
 @output_option
 def check(
@@ -126,7 +85,7 @@ def check(
     return ExitCode.UNREACHABLE if found.problems else ExitCode.DONE
 
 
-for command in (freeze, resume, refresh_schema, skip_replay, accept_loss):
+for command in (status, freeze, resume, refresh_schema, skip_replay, accept_loss):
     aggregate.add_command(command)
 for command in (objects, sweep, overwrite, forget, proto):
     aggregate.add_command(command)

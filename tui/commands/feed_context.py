@@ -50,6 +50,12 @@ class FeedContext(OrderContext):
 FeedCommand = Callable[Concatenate[FeedContext, ...], int]
 """Command function: takes the feed context, then its own options by name."""
 
+region_option = click.option(
+    "--region", metavar="REGION", help="Only feeds that this region loads."
+)
+feeds_option = click.option(
+    "--feed", "feeds", metavar="FEED", multiple=True, help="Only this feed. Repeatable."
+)
 feed_option = click.option("--feed", "feed_name", required=True, metavar="FEED", help="The feed.")
 table_option = click.option("--table", metavar="TABLE", help="Only this table.")
 folder_option = click.option(

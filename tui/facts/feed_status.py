@@ -1,4 +1,4 @@
-"""Status of feeds, as a value that every reader (table, JSON, YAML) shows.
+"""Status of feeds, as a value that every reader (command, JSON, console) shows.
 
 Unknown is None, never 0. A sum with an unknown part is unknown.
 """
@@ -20,7 +20,8 @@ from tui.facts.anomaly import Anomaly
 from tui.facts.part import REPORT_FRESH_SECONDS
 from tui.facts.totals import largest
 
-VERSION = 1
+SCHEMA_VERSION = 2
+"""Schema version of the JSON of `sluice aggregate status`."""
 NO_INTENT = "no intent"
 """Custody of a partition that no loader has adopted."""
 
@@ -43,10 +44,16 @@ class TableState:
     window_seconds_max: float | None
     blocks_per_second: float
     has_coordinates: bool
+    window_seconds: float | None = None
+    """Time for which a block is recognized at the present rate; None for any time.
 
-    @property
-    def window_seconds(self) -> float | None:
-        """Time for which a block is recognized at the present rate; None for any time."""
+    Worked out, whatever is passed.
+    """
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "window_seconds", self._window_seconds())
+
+    def _window_seconds(self) -> float | None:
         by_blocks = (
             self.window_blocks / self.blocks_per_second if self.blocks_per_second > 0 else None
         )
@@ -115,6 +122,10 @@ class FeedPartitionView:
         frozen: who froze it, and why; None when it is not frozen as a whole.
         open_objects: objects that no intent names yet; None for a feed into tables, or if unknown.
         open_seconds: time since the first record of the oldest of them was read.
+        intent_age_seconds: age of the oldest block that may have been sent; None without one, or if
+            the intent is unknown. Worked out, whatever is passed.
+        window_used: largest part of a deduplication window that has passed; None if one is unknown.
+            Worked out, whatever is passed.
     """
 
     cluster: str
@@ -136,21 +147,19 @@ class FeedPartitionView:
     frozen: str | None
     open_objects: int | None = None
     open_seconds: float | None = None
+    intent_age_seconds: float | None = None
+    window_used: float | None = None
+
+    def __post_init__(self) -> None:
+        blocks = self.blocks or ()
+        age_seconds = max((block.age_seconds for block in blocks), default=None)
+        object.__setattr__(self, "intent_age_seconds", age_seconds)
+        object.__setattr__(self, "window_used", largest(block.window_used for block in blocks))
 
     @property
     def is_name_taken(self) -> bool:
         """True if the partition is parked, as another content has the name of its next object."""
         return LossKind.OBJECT_TAKEN.value in (self.parked or "")
-
-    @property
-    def intent_age_seconds(self) -> float | None:
-        """Age of the oldest block that may have been sent."""
-        return max((block.age_seconds for block in self.blocks or ()), default=None)
-
-    @property
-    def window_used(self) -> float | None:
-        """Largest part of a deduplication window that has passed; None if one is unknown."""
-        return largest(block.window_used for block in self.blocks or ())
 
     @property
     def parked_count(self) -> int | None:
@@ -209,21 +218,24 @@ class FeedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedStatus:
-    """State of the selected feeds at one time, in Unix milliseconds."""
+    """State of the selected feeds at one time, in Unix seconds."""
 
-    taken_at_ms: int
+    taken_at: float
     feeds: tuple[FeedView, ...]
-    version: int = VERSION
+    problems: tuple[str, ...] = ()
+    """Problems of all feeds, each once; worked out, whatever is passed."""
+    schema_version: int = SCHEMA_VERSION
 
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """Problems of all feeds, each once."""
-        return tuple(dict.fromkeys(text for feed in self.feeds for text in feed.problems))
+    def __post_init__(self) -> None:
+        found = dict.fromkeys(text for feed in self.feeds for text in feed.problems)
+        object.__setattr__(self, "problems", tuple(found))
 
 
 def feed_status(facts: Iterable[FeedFacts], now_ms: int) -> FeedStatus:
     """Builds the status from the facts of each feed."""
-    return FeedStatus(taken_at_ms=now_ms, feeds=tuple(feed_view(each, now_ms) for each in facts))
+    return FeedStatus(
+        taken_at=now_ms / 1000, feeds=tuple(feed_view(each, now_ms) for each in facts)
+    )
 
 
 def feed_view(facts: FeedFacts, now_ms: int) -> FeedView:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from tui.facts.feed_health import WINDOW_WARN, feed_health, partition_health
+from tui.facts.feed_health import feed_health, partition_health
 from tui.facts.health import ORDER
 from tui.pages.ages import age_text
-from tui.pages.feed_orders import feed_actions
-from tui.pages.figures import (
-    duration,
-    number_cell,
-    seconds,
-    short,
-    text_cell,
-    whole,
+from tui.pages.feed_figures import (
+    AGE,
+    BUFFERED,
+    DEAD,
+    LAG,
+    LAG_SECONDS,
+    OPEN,
+    OPEN_SECONDS,
+    ROWS,
+    SEALED,
+    SEALED_SECONDS,
+    WINDOW,
+    Figure,
+    percent,
 )
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.feed_orders import feed_actions
+from tui.pages.figures import number_cell, seconds, text_cell, whole
+from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section, Sort
 from tui.pages.rows import LazyRows
 from tui.pages.states import STATE, is_fault, state_cell
 
@@ -27,16 +36,40 @@ if TYPE_CHECKING:
     from tui.facts.feed_status import FeedPartitionView, FeedView, ShardView, TableView
     from tui.facts.snapshot import Snapshot
 
-MIB = 1 << 20
 TABLES_MAX = 4
 VERDICTS_MAX = 3
+FEED = Column("FEED", 14, "name in the configuration", grows=True)
+OF_FEED = replace(FEED, priority=20, is_printed_only=True)
+"""The same in tables of one feed, whose page has it in its title."""
+SHARD = Column("SHARD", 5, "number of the shard", is_right=True, priority=10)
+CLUSTER = Column("CLUSTER", 14, "cluster that is read", priority=9)
+TOPIC = Column("TOPIC", 12, "topic that is loaded", grows=True)
+PART = Column("PART", 4, "partition", is_right=True)
+MODE = Column("MODE", 7, "replay: repeats blocks; consume; parked", priority=4)
+CUSTODY = Column(
+    "CUSTODY",
+    9,
+    "held by a loader; released; parked; frozen; no intent: not adopted yet",
+    priority=20,
+    is_printed_only=True,
+)
+WHY = Column("WHY", 20, "reason of the state", priority=12, grows=True)
 TABLE_COLUMNS = (
+    OF_FEED,
     Column("TABLE", 24, "database and table", grows=True),
-    Column("SHARD", 5, "number of the shard", is_right=True, priority=1),
-    Column("PARTS", 6, "active parts of the partition that has most", is_right=True),
-    Column("BLOCKS/S", 8, "blocks inserted per second, by all loaders", is_right=True, priority=3),
-    Column("WINDOW", 8, "time for which a repeated block is recognized", is_right=True),
-    Column("COORDINATES", 11, "columns identify each row", priority=2),
+    SHARD,
+    Column("ACTIVE PARTS", 12, "of the partition of the table that has most", is_right=True),
+    Column("BLOCKS/S", 8, "blocks inserted per second, by all loaders", is_right=True, priority=12),
+    Column(
+        "WINDOW BLOCKS",
+        13,
+        "blocks that are recognized when they are repeated",
+        is_right=True,
+        priority=20,
+        is_printed_only=True,
+    ),
+    Column("WINDOW S", 8, "time for which a repeated block is recognized", is_right=True),
+    Column("COORDINATES", 11, "columns identify each row", priority=11),
 )
 VERDICT_COLUMNS = (
     Column("AGE", 9, "time since the entry was committed", is_right=True),
@@ -44,32 +77,42 @@ VERDICT_COLUMNS = (
     Column("PLACE", 16, "topic and partition", priority=1),
     Column("VERDICT", 40, "kind and text of the finding", grows=True),
 )
-PARTITION_COLUMNS = (
-    STATE,
-    Column("TOPIC", 12, "topic that is loaded", grows=True),
-    Column("P", 4, "partition", is_right=True),
-    Column("MODE", 7, "replay: repeats blocks; consume; parked", priority=3),
-    Column("LAG", 7, "offsets that are not known to be loaded", is_right=True),
-    Column("SEC", 6, "age of the records loaded last", is_right=True, priority=2),
-    Column("INTENT", 7, "age of the oldest block on its way", is_right=True, priority=1),
-    Column("WINDOW", 6, "part of the deduplication window passed", is_right=True, priority=1),
-    Column("COMMITTED", 12, "every record below is loaded", is_right=True, priority=5),
-    Column("BUFFERED", 8, "MiB that wait to be stored", is_right=True, priority=6, unit=MIB),
-    Column("ROWS/S", 7, "rows stored per second", is_right=True, priority=7),
-    Column("DEAD", 6, "records that became dead letters, ever", is_right=True, priority=4),
-    Column("CLUSTER", 14, "cluster that is read", priority=8),
-    Column("SHARD", 5, "number of the shard", is_right=True, priority=9, is_wide=True),
-    Column("LOADER", 6, "number of the loader", is_right=True, priority=10, is_wide=True),
-    Column("WHY", 20, "reason of the state", priority=11, grows=True),
+PARTITION_FIGURES = (LAG, LAG_SECONDS, AGE, WINDOW, BUFFERED, ROWS, DEAD)
+OBJECT_FIGURES = (
+    LAG,
+    LAG_SECONDS,
+    OPEN,
+    OPEN_SECONDS,
+    SEALED,
+    SEALED_SECONDS,
+    BUFFERED,
+    ROWS,
+    DEAD,
 )
-OF_TABLES = ("WINDOW", "SHARD")
-"""Columns that have no meaning for a feed into S3; there INTENT is of sealed objects."""
-OBJECT_COLUMNS = (
-    *(each for each in PARTITION_COLUMNS[:-1] if each.title not in OF_TABLES),
-    Column("OPEN", 5, "objects that no intent names yet", is_right=True, priority=2),
-    Column("OLDEST", 7, "age of the oldest of them", is_right=True, priority=2),
-    PARTITION_COLUMNS[-1],
-)
+"""Figures of a feed into S3, where blocks are objects."""
+
+
+def _partition_columns(figures: Sequence[Figure]) -> tuple[Column, ...]:
+    return (
+        STATE,
+        OF_FEED,
+        TOPIC,
+        PART,
+        MODE,
+        *(figure.column for figure in figures),
+        Column("COMMITTED", 12, "every record below is loaded", is_right=True, priority=7),
+        Column("END", 12, "last stable offset", is_right=True, priority=20, is_printed_only=True),
+        CLUSTER,
+        SHARD,
+        Column("LOADER", 6, "number of the loader", is_right=True, priority=11, is_wide=True),
+        CUSTODY,
+        WHY,
+    )
+
+
+PARTITION_COLUMNS = _partition_columns(PARTITION_FIGURES)
+OBJECT_COLUMNS = tuple(each for each in _partition_columns(OBJECT_FIGURES) if each is not SHARD)
+FIGURES = {each.column.title: each for each in (*PARTITION_FIGURES, *OBJECT_FIGURES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +151,8 @@ class FeedPage:
         feed = self._feed(snapshot)
         if feed is None:
             return (Section("partitions", PARTITION_COLUMNS, (), empty=f"no feed {self.feed}"),)
-        tables = Section(
-            "tables",
-            TABLE_COLUMNS,
-            [row for shard in feed.shards for row in table_rows(shard)],
-            empty="no replica has told its tables",
-            rows_max=TABLES_MAX,
-        )
         return (
-            *(() if feed.is_of_objects else (tables,)),
+            *(() if feed.is_of_objects else (tables_section([feed]),)),
             Section(
                 "verdicts",
                 VERDICT_COLUMNS,
@@ -130,10 +166,10 @@ class FeedPage:
             ),
             Section(
                 "partitions",
-                OBJECT_COLUMNS if feed.is_of_objects else PARTITION_COLUMNS,
+                partition_columns(feed.is_of_objects),
                 partition_rows(feed),
                 empty=feed_health(feed).why or "no partitions",
-                sort=("STATE", "-LAG", "TOPIC", "P"),
+                sort=("STATE", "-LAG", "TOPIC", "PART"),
             ),
         )
 
@@ -176,28 +212,26 @@ def partition_rows(feed: FeedView) -> LazyRows[FeedPartitionView]:
     def state(each: FeedPartitionView) -> int:
         return ORDER[partition_health(each, conditions).state]
 
+    sorts: dict[str, Callable[[FeedPartitionView], Sort]] = {
+        title: partial(_figure_sort, figure) for title, figure in FIGURES.items()
+    }
     return LazyRows(
         items=feed.partitions,
         make=lambda each: partition_row(feed, each),
         key=partition_key,
         sorts={
+            **sorts,
             "STATE": state,
+            "FEED": lambda _: feed.feed,
             "TOPIC": lambda each: each.topic,
-            "P": lambda each: each.partition,
+            "PART": lambda each: each.partition,
             "MODE": lambda each: each.mode,
-            "LAG": lambda each: each.lag_records,
-            "SEC": lambda each: each.lag_seconds,
-            "INTENT": age_sort,
-            "WINDOW": window_sort,
             "COMMITTED": lambda each: each.committed,
-            "BUFFERED": lambda each: each.buffered_bytes,
-            "ROWS/S": lambda each: each.rows_per_second,
-            "DEAD": lambda each: each.dead_letters,
+            "END": lambda each: each.end,
             "CLUSTER": lambda each: each.cluster,
             "SHARD": lambda each: each.shard,
             "LOADER": lambda each: each.loader,
-            "OPEN": lambda each: each.open_objects,
-            "OLDEST": lambda each: each.open_seconds,
+            "CUSTODY": custody,
             "WHY": lambda each: partition_health(each, conditions).why,
         },
         is_fault=lambda each: is_fault(partition_health(each, conditions).state),
@@ -207,33 +241,37 @@ def partition_rows(feed: FeedView) -> LazyRows[FeedPartitionView]:
     )
 
 
+def _figure_sort(figure: Figure, each: FeedPartitionView) -> Sort:
+    return figure.sort((each,))
+
+
+def partition_columns(is_of_objects: bool) -> tuple[Column, ...]:
+    """Returns the columns of the partitions of a feed into S3, or into ClickHouse."""
+    return OBJECT_COLUMNS if is_of_objects else PARTITION_COLUMNS
+
+
 def partition_row(feed: FeedView, each: FeedPartitionView) -> Row:
     """Returns the row of a partition."""
     health = partition_health(each, feed.conditions or ())
-    size = each.buffered_bytes
-    row = Row(
+    cells = {
+        "STATE": state_cell(health.state),
+        "FEED": text_cell(feed.feed),
+        "TOPIC": text_cell(each.topic),
+        "PART": number_cell(str(each.partition), each.partition),
+        "MODE": Cell(each.mode or "?", "" if each.mode else "warn", each.mode),
+        "COMMITTED": offset_cell(each.committed),
+        "END": offset_cell(each.end),
+        "CLUSTER": text_cell(each.cluster),
+        "SHARD": number_cell("-" if each.shard is None else str(each.shard), each.shard),
+        "LOADER": offset_cell(each.loader),
+        "CUSTODY": Cell(custody(each) or "?", sort=custody(each)),
+        "WHY": text_cell(health.why),
+    }
+    return Row(
         key=partition_key(each),
-        cells=(
-            state_cell(health.state),
-            text_cell(each.topic),
-            number_cell(str(each.partition), each.partition),
-            Cell(each.mode or "?", "" if each.mode else "warn", each.mode),
-            number_cell(short(each.lag_records), each.lag_records),
-            number_cell(seconds(each.lag_seconds), each.lag_seconds),
-            number_cell(_unless_idle(each, duration(each.intent_age_seconds)), age_sort(each)),
-            number_cell(
-                _unless_idle(each, percent(each.window_used)),
-                window_sort(each),
-                percent_tone(each.window_used),
-            ),
-            number_cell(whole(each.committed), each.committed),
-            number_cell("?" if size is None else f"{size / MIB:.1f}", size),
-            number_cell(short(each.rows_per_second), each.rows_per_second),
-            number_cell(short(each.dead_letters), each.dead_letters),
-            text_cell(each.cluster),
-            number_cell("-" if each.shard is None else str(each.shard), each.shard),
-            number_cell(whole(each.loader), each.loader),
-            text_cell(health.why),
+        cells=tuple(
+            cells.get(title) or FIGURES[title].cell((each,))
+            for title in (column.title for column in partition_columns(feed.is_of_objects))
         ),
         is_fault=is_fault(health.state),
         why=health.why,
@@ -241,38 +279,25 @@ def partition_row(feed: FeedView, each: FeedPartitionView) -> Row:
         feed=feed.feed,
         region=feed.region,
     )
-    return _of_objects(row, each) if feed.is_of_objects else row
 
 
-def _of_objects(row: Row, each: FeedPartitionView) -> Row:
-    """Returns the row of a partition with the cells of OBJECT_COLUMNS."""
-    cells = dict(zip((column.title for column in PARTITION_COLUMNS), row.cells, strict=True))
-    idle = "-" if each.open_objects == 0 else duration(each.open_seconds)
-    cells["OPEN"] = number_cell(short(each.open_objects), each.open_objects)
-    cells["OLDEST"] = number_cell(idle, each.open_seconds)
-    return replace(row, cells=tuple(cells[column.title] for column in OBJECT_COLUMNS))
+def offset_cell(offset: int | None) -> Cell:
+    """Returns the cell of an offset: 1,204,998 on the screen, 1204998 in the text of commands."""
+    return replace(number_cell(whole(offset), offset), full="" if offset is None else str(offset))
 
 
-def _unless_idle(each: FeedPartitionView, text: str) -> str:
-    return "-" if each.blocks == () else text
-
-
-def age_sort(each: FeedPartitionView) -> float | None:
-    """Returns the age of the oldest block on its way; 0 without one, None if it is not known."""
-    return 0.0 if each.blocks == () else each.intent_age_seconds
-
-
-def window_sort(each: FeedPartitionView) -> float | None:
-    """Returns the part of a window that has passed; 0 without a block, None if it is not known."""
-    return 0.0 if each.blocks == () else each.window_used
+def custody(partition: FeedPartitionView) -> str | None:
+    """Returns the custody of a partition, or that it is frozen; None when it is not known."""
+    if partition.frozen is not None and partition.parked is None:
+        return "frozen"
+    return partition.custody
 
 
 def partition_notes(each: FeedPartitionView) -> Iterator[str]:
     """Yields where a partition stands, then its blocks that are on their way."""
-    custody = each.custody or "no intent"
     yield (
         f"{each.topic}-{each.partition} in {each.cluster}: loaded to {whole(each.committed)} of "
-        f"{whole(each.end)}, loader {whole(each.loader)}, custody {custody}"
+        f"{whole(each.end)}, loader {whole(each.loader)}, custody {each.custody or 'no intent'}"
     )
     for block in each.blocks or ():
         window = "" if each.shard is None else f", {percent(block.window_used)} of the window"
@@ -282,43 +307,67 @@ def partition_notes(each: FeedPartitionView) -> Iterator[str]:
         )
 
 
-def table_rows(shard: ShardView) -> Iterator[Row]:
+def tables_section(feeds: Iterable[FeedView]) -> Section:
+    """Returns the tables of feeds into ClickHouse."""
+    return Section(
+        "tables",
+        TABLE_COLUMNS,
+        [row for feed in feeds for shard in feed.shards for row in table_rows(feed.feed, shard)],
+        empty="no replica has told its tables",
+        rows_max=TABLES_MAX,
+    )
+
+
+def table_rows(feed: str, shard: ShardView) -> Iterator[Row]:
     """Yields the rows of a shard's tables; one that says so where no replica answered."""
     if shard.tables is None:
-        unknown = [number_cell("?", None) for _ in TABLE_COLUMNS[2:]]
+        unknown = [number_cell("?", None) for _ in TABLE_COLUMNS[3:]]
         yield Row(
             key=f"{shard.number}",
-            cells=(text_cell(f"{shard.database}.?"), _number(shard.number), *unknown),
+            cells=(
+                text_cell(feed),
+                text_cell(f"{shard.database}.?"),
+                _number(shard.number),
+                *unknown,
+            ),
             is_fault=True,
             why=f"no replica of shard {shard.number} answers",
         )
     for view in shard.tables or ():
-        yield table_row(shard, view)
+        yield table_row(feed, shard, view)
 
 
-def table_row(shard: ShardView, view: TableView) -> Row:
+def table_row(feed: str, shard: ShardView, view: TableView) -> Row:
     """Returns the row of a table."""
     state = view.state
-    window = state.window_seconds
-    # Without a limit a repeated block is recognized at any time.
-    text = "any" if window is None else duration(window) if state.window_blocks else "none"
-    coordinates = "yes" if state.has_coordinates else "no"
+    is_recognizing = state.window_blocks > 0
     return Row(
         key=f"{shard.number} {view.table}",
         cells=(
+            text_cell(feed),
             text_cell(f"{shard.database}.{view.table}"),
             _number(shard.number),
             _number(state.parts),
             number_cell(f"{state.blocks_per_second:.1f}", state.blocks_per_second),
-            Cell(text, "warn" if text == "none" else "", 1e18 if window is None else window),
-            text_cell(coordinates, "" if state.has_coordinates else "warn"),
+            _number(state.window_blocks) if is_recognizing else Cell("none", "warn", 0.0),
+            _window_cell(state.window_seconds) if is_recognizing else Cell("none", "warn", 0.0),
+            text_cell(
+                "yes" if state.has_coordinates else "no", "" if state.has_coordinates else "warn"
+            ),
         ),
-        is_fault=text == "none" and not state.has_coordinates,
+        is_fault=not is_recognizing and not state.has_coordinates,
     )
 
 
+def _window_cell(window_seconds: float | None) -> Cell:
+    # Without a limit a repeated block is recognized at any time.
+    if window_seconds is None:
+        return Cell("any", sort=1e18)
+    return Cell(seconds(window_seconds), sort=window_seconds, full=f"{window_seconds:.1f}")
+
+
 def _number(value: int) -> Cell:
-    return number_cell(f"{value:,}", value)
+    return Cell(f"{value:,}", sort=value, full=str(value))
 
 
 def verdict_rows(anomaly: Anomaly, now: float) -> Iterator[Row]:
@@ -338,15 +387,3 @@ def verdict_rows(anomaly: Anomaly, now: float) -> Iterator[Row]:
             is_fault=is_bad,
             why=f"{finding}; before: {anomaly.before or 'none'}; after: {anomaly.after or 'none'}",
         )
-
-
-def percent(part: float | None) -> str:
-    """Returns a part of a window: 40%; "?" when it is not known."""
-    return "?" if part is None else f"{part:.0%}"
-
-
-def percent_tone(part: float | None) -> str:
-    """Returns the tone of a part of a window that has passed."""
-    if part is None or part < WINDOW_WARN:
-        return ""
-    return "bad" if part >= 1.0 else "warn"

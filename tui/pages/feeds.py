@@ -7,32 +7,39 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui.facts.feed_health import feed_health
-from tui.facts.totals import largest, total
-from tui.pages.feed import FeedPage, percent, percent_tone
+from tui.facts.order_words import order_text
+from tui.pages.feed import FEED, WHY, FeedPage
+from tui.pages.feed_figures import (
+    ABSENT,
+    AGE,
+    DEAD,
+    LAG,
+    LAG_SECONDS,
+    OPEN_SECONDS,
+    PARKED,
+    ROWS,
+    WINDOW,
+)
 from tui.pages.feed_orders import feed_actions
-from tui.pages.figures import duration, number_cell, seconds, short, text_cell
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.figures import number_cell, text_cell
+from tui.pages.page import NO_FOCUS, Action, Column, Focus, Page, Row, Section
 from tui.pages.states import STATE, is_fault, state_cell
 
 if TYPE_CHECKING:
+    from replicator.orders.order_records import Order
     from tui.facts.feed_status import FeedView
     from tui.facts.snapshot import Snapshot
 
+PARTS = Column("PARTS", 5, "partitions", is_right=True, priority=10)
+FIGURES = (LAG, LAG_SECONDS, ROWS, PARKED, DEAD, AGE, WINDOW, OPEN_SECONDS)
 COLUMNS = (
     STATE,
-    Column("FEED", 14, "name in the configuration", grows=True),
-    Column("REGION", 7, "its aggregator loads it", priority=5),
-    Column("SHARDS", 6, "shards of ClickHouse, or S3", is_right=True, priority=7),
-    Column("P", 5, "partitions", is_right=True, priority=8),
-    Column("LAG", 7, "offsets that are not known to be loaded", is_right=True),
-    Column("SEC", 6, "age of the records loaded last", is_right=True, priority=1),
-    Column("ROWS/S", 7, "rows stored per second", is_right=True, priority=2),
-    Column("PARKED", 6, "partitions that wait for an operator", is_right=True, priority=3),
-    Column("DEAD", 6, "records that became dead letters, ever", is_right=True, priority=6),
-    Column("INTENT", 7, "age of the oldest block on its way", is_right=True, priority=4),
-    Column("WINDOW", 6, "part of the deduplication window passed", is_right=True, priority=4),
-    Column("OLDEST", 7, "age of the oldest open object, in S3", is_right=True, priority=7),
-    Column("WHY", 20, "reason of the state", priority=9, grows=True),
+    FEED,
+    Column("REGION", 7, "its aggregator loads it", priority=7),
+    Column("SHARDS", 6, "shards of ClickHouse, or S3", is_right=True, priority=9),
+    PARTS,
+    *(figure.column for figure in FIGURES),
+    WHY,
 )
 NO_FEEDS = "no feed is configured: a table [feeds.<name>] makes one"
 
@@ -87,18 +94,9 @@ def _feed_of(snapshot: Snapshot, row: Row | None) -> FeedView | None:
 def feed_row(feed: FeedView) -> Row:
     """Returns the row of a feed."""
     health, parts = feed_health(feed), feed.partitions
-    # A cluster that is unknown has partitions whose lag is unknown as well.
-    is_whole = bool(parts) and not feed.unknown_clusters
-    lag = total(each.lag_records for each in parts) if is_whole else None
-    late = largest(each.lag_seconds for each in parts) if is_whole else None
-    rate = total(each.rows_per_second for each in parts) if is_whole else None
-    dead = total(each.dead_letters for each in parts) if is_whole else None
-    parked = total(each.parked_count for each in parts) if is_whole else None
-    is_idle = is_whole and all(each.blocks == () for each in parts)
-    ages = [None if each.blocks is None else each.intent_age_seconds or 0.0 for each in parts]
-    age = largest(ages)
-    used = largest(each.window_used for each in parts if each.blocks != ())
-    oldest = largest(each.open_seconds for each in parts) if is_whole else None
+    # A cluster that is unknown has partitions of which nothing is known.
+    known = () if feed.unknown_clusters else parts
+    missing = WINDOW if feed.is_of_objects else OPEN_SECONDS
     return Row(
         key=feed.feed,
         cells=(
@@ -107,16 +105,7 @@ def feed_row(feed: FeedView) -> Row:
             text_cell(feed.region),
             number_cell("S3" if feed.is_of_objects else str(len(feed.shards)), len(feed.shards)),
             number_cell(str(len(parts)), len(parts)),
-            number_cell(short(lag), lag),
-            number_cell(seconds(late), late),
-            number_cell(short(rate), rate),
-            number_cell(short(parked), parked, "bad" if parked else ""),
-            number_cell(short(dead), dead),
-            Cell("-", sort=0.0) if is_idle else number_cell(duration(age), age),
-            Cell("-", sort=0.0)
-            if is_idle or feed.is_of_objects
-            else number_cell(percent(used), used, percent_tone(used)),
-            number_cell(duration(oldest), oldest) if feed.is_of_objects else Cell("-", sort=0.0),
+            *(ABSENT if figure is missing else figure.cell(known) for figure in FIGURES),
             text_cell(health.why),
         ),
         is_fault=is_fault(health.state),
@@ -129,5 +118,10 @@ def feed_row(feed: FeedView) -> Row:
 def feed_notes(feed: FeedView) -> Iterator[str]:
     """Yields orders, then problems."""
     for order in feed.orders or ():
-        yield f"order: {order.kind} by {order.who}: {order.why}"
+        yield f"order: {order_note(order)}"
     yield from (f"problem: {text}" for text in feed.problems)
+
+
+def order_note(order: Order) -> str:
+    """Returns an order with who gave it, and why."""
+    return f"{order_text(order)}, by {order.who}: {order.why}"

@@ -12,9 +12,9 @@ from tests.tui.pages.finding_snapshots import busy_feed, findings
 from tui.pages.feed import (
     OBJECT_COLUMNS,
     PARTITION_COLUMNS,
+    TABLE_COLUMNS,
     FeedPage,
-    percent,
-    percent_tone,
+    custody,
     table_rows,
 )
 from tui.pages.page import Row
@@ -27,12 +27,15 @@ def section(name: str, snapshot=None):
     return next(it for it in PAGE.sections(snapshot or findings(), NOW) if it.name == name)
 
 
+TITLES = ("MODE", "LAG", "LAG S", "INTENT S", "WINDOW")
+
+
 def test_a_partition_has_its_state_mode_progress_and_reason():
     rows = list(section("partitions").rows)
     titles = [each.title for each in PARTITION_COLUMNS]
     first = dict(zip(titles, (cell.text for cell in rows[0].cells), strict=True))
     assert (first["STATE"], first["MODE"], first["LAG"]) == ("BEHIND", "replay", "150")
-    assert (first["INTENT"], first["WINDOW"], first["COMMITTED"]) == ("7 min", "70%", "1,200,000")
+    assert (first["INTENT S"], first["WINDOW"], first["COMMITTED"]) == ("400", "70%", "1,200,000")
     states = [row.cells[0].text for row in rows]
     assert states == ["BEHIND", "PARKED", "PAUSED", "UNKNOWN", "WAITS"]
     assert rows[4].why == "waiting: no intent yet"
@@ -40,9 +43,8 @@ def test_a_partition_has_its_state_mode_progress_and_reason():
 
 
 def test_what_is_unknown_is_not_0():
-    unknown = list(section("partitions").rows)[3]
-    texts = [cell.text for cell in unknown.cells]
-    assert texts[3:8] == ["?", "?", "0.9", "?", "?"]
+    (unknown,) = section("partitions").only(TITLES).rows[3:4]
+    assert [cell.text for cell in unknown.cells] == ["?", "?", "0.9", "?", "?"]
 
 
 @pytest.mark.parametrize("title", [each.title for each in PARTITION_COLUMNS])
@@ -73,18 +75,26 @@ def test_notes_tell_the_blocks_that_are_on_their_way():
 def test_a_shard_without_an_answer_says_so():
     *_, away = section("tables").rows
     assert (away.why, away.is_fault) == ("no replica of shard 1 answers", True)
-    assert [cell.text for cell in away.cells] == ["ticks.?", "1", "?", "?", "?", "?"]
+    shown = [cell.text for cell in away.cells]
+    assert shown == ["ticks", "ticks.?", "1", "?", "?", "?", "?", "?"]
 
 
 def test_a_table_that_recognizes_no_block_and_no_row_is_a_fault():
     (shard,) = feed().shards
     (table,) = shard.tables or ()
     plain = replace(table.state, window_blocks=0, has_coordinates=False)
-    (row,) = table_rows(replace(shard, tables=(replace(table, state=plain),)))
-    assert (row.cells[4].text, row.cells[5].text, row.is_fault) == ("none", "no", True)
+    (row,) = table_rows("ticks", replace(shard, tables=(replace(table, state=plain),)))
+    shown = table_texts(row)
+    assert (shown["WINDOW S"], shown["COORDINATES"], row.is_fault) == ("none", "no", True)
     forever = replace(table.state, window_seconds_max=None, blocks_per_second=0.0)
-    (row,) = table_rows(replace(shard, tables=(replace(table, state=forever),)))
-    assert (row.cells[4].text, row.is_fault) == ("any", False)
+    (row,) = table_rows("ticks", replace(shard, tables=(replace(table, state=forever),)))
+    assert (table_texts(row)["WINDOW S"], row.is_fault) == ("any", False)
+
+
+def table_texts(row):
+    return dict(
+        zip((each.title for each in TABLE_COLUMNS), (it.text for it in row.cells), strict=True)
+    )
 
 
 def test_verdicts_of_the_verifier_are_the_newest_first_with_both_entries():
@@ -113,12 +123,11 @@ def test_actions_are_about_the_partition_under_the_cursor_or_the_feed():
     assert busy_feed().partitions[1].partition == 1
 
 
-@pytest.mark.parametrize(
-    ("part", "text", "tone"),
-    [(None, "?", ""), (0.3, "30%", ""), (0.5, "50%", "warn"), (1.0, "100%", "bad")],
-)
-def test_a_part_of_a_window_gets_worse_as_it_passes(part, text, tone):
-    assert (percent(part), percent_tone(part)) == (text, tone)
+def test_a_frozen_partition_has_that_for_its_custody_unless_it_is_parked():
+    loaded, stuck = feed().partitions
+    assert custody(loaded) == "held"
+    assert custody(replace(loaded, frozen="by ann")) == "frozen"
+    assert custody(replace(stuck, frozen="by ann")) == "parked"
 
 
 def test_a_feed_into_s3_has_open_objects_in_the_place_of_tables():
@@ -129,8 +138,8 @@ def test_a_feed_into_s3_has_open_objects_in_the_place_of_tables():
     first, second = (
         dict(zip(titles, (cell.text for cell in row.cells), strict=True)) for row in partitions.rows
     )
-    assert (first["STATE"], first["OPEN"], first["OLDEST"]) == ("OK", "3", "5 min")
-    assert (second["STATE"], second["OPEN"], second["OLDEST"]) == ("PARKED", "0", "-")
+    assert (first["STATE"], first["OPEN"], first["OPEN S"]) == ("OK", "3", "300")
+    assert (second["STATE"], second["OPEN"], second["OPEN S"]) == ("PARKED", "0", "-")
     for at, title in enumerate(titles):
         found = sorts_of(partitions.rows, title, at)
         assert found == [row.cells[at].sort for row in partitions.rows], title
