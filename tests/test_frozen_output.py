@@ -24,7 +24,16 @@ from tests.tui.console.values.times import NOW
 from tests.tui.output import balancing, groups, loading, replication
 from tests.tui.output.odd import ODD
 from tests.tui.output.stored import assert_stored
-from tui.commands import aggregate_status, verify
+from tui.commands import (
+    aggregate,
+    aggregate_losses,
+    aggregate_objects,
+    aggregate_orders,
+    aggregate_status,
+    aggregate_store,
+    restore,
+    verify,
+)
 from tui.commands.accept_loss import losses_text, losses_values
 from tui.commands.alerts import list_text
 from tui.commands.audit import audit_text, audit_values
@@ -44,16 +53,6 @@ from tui.commands.plan_text import plan_text as saved_plan_text
 from tui.commands.status import status_text
 from tui.commands.stream import list_text as list_streams_text
 from tui.commands.topic_rewind import rewind_text, rewind_values
-from tui.commands.views import (
-    feed_check_view,
-    feed_losses_view,
-    forgetting_view,
-    objects_view,
-    overwrites_view,
-    pending_blocks_view,
-    restore_view,
-    sweep_view,
-)
 from tui.facts.alert import AlertList
 from tui.facts.plan_summary import PlanList
 from tui.facts.snapshot import Snapshot
@@ -220,11 +219,11 @@ def moves() -> dict[str, Output]:
 
 def feeds() -> dict[str, Output]:
     status = loading.feeds()
-    check = feed_check_view.as_text, feed_check_view.as_values
-    objects = objects_view.as_text, objects_view.as_values
-    losses = feed_losses_view.as_text, feed_losses_view.as_values
-    blocks = pending_blocks_view.blocks_text, pending_blocks_view.blocks_values
-    taken = overwrites_view.as_text, overwrites_view.as_values
+    check = aggregate.check_text, aggregate.check_values
+    objects = aggregate_objects.objects_text, aggregate_objects.objects_values
+    losses = aggregate_losses.losses_text, aggregate_losses.losses_values
+    blocks = aggregate_orders.blocks_text, aggregate_orders.blocks_values
+    taken = aggregate_store.overwrites_text, aggregate_store.overwrites_values
     exactness = exactness_text, exactness_values
     return {
         "aggregate_status": Output((status,), aggregate_status.status_text, plain_values),
@@ -235,16 +234,21 @@ def feeds() -> dict[str, Output]:
         **variants("aggregate_objects", loading.LISTINGS, *objects),
         **variants("aggregate_accept-loss", loading.LOSSES, *losses),
         **variants("aggregate_overwrite", loading.OVERWRITES, *taken),
-        **variants("aggregate_sweep", loading.SWEEPS, sweep_view.as_text, sweep_view.as_values),
+        **variants(
+            "aggregate_sweep",
+            loading.SWEEPS,
+            aggregate_store.sweep_text,
+            aggregate_store.sweep_values,
+        ),
         **variants(
             "aggregate_forget",
             loading.FORGETTINGS,
-            forgetting_view.as_text,
-            forgetting_view.as_values,
+            aggregate_store.forgetting_text,
+            aggregate_store.forgetting_values,
         ),
         "aggregate_skip-replay": Output((loading.BLOCKS,), *blocks),
         "aggregate_skip-replay_none": Output(((),), *blocks),
-        **variants("restore", loading.RESTORES, restore_view.as_text, restore_view.as_values),
+        **variants("restore", loading.RESTORES, restore.restore_text, restore.restore_values),
         **variants("verify_check", loading.CHECKS, verify.check_text, verify.check_values),
         **variants("doctor_exactness", loading.DIAGNOSED, *exactness),
     }

@@ -1,6 +1,9 @@
-"""sluice aggregate: the daemon that loads a region's feeds into ClickHouse, and its commands."""
+"""sluice aggregate: the daemon that loads topics into ClickHouse and S3, and its commands."""
 
 from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +25,12 @@ from tui.commands.options import (
     timeout_option,
 )
 from tui.commands.output import emit
+from tui.commands.text import joined, table
+
+if TYPE_CHECKING:
+    from tui.facts.feed_findings import FeedCheck
+
+CHECK_HEADS = ("WHERE", "KIND", "FINDING")
 
 
 @click.group(invoke_without_command=True)
@@ -35,7 +44,7 @@ def aggregate(
     master: str,
     conf: dict[str, str],
 ) -> int:
-    """Load a region's feeds into ClickHouse, each record once, until stopped.
+    """Load topics into ClickHouse and S3, each record once, until stopped.
 
     Without a subcommand this is the daemon, one for each region that has feeds. SIGTERM and Ctrl-C
     stop it gracefully: loaders load what they have read, release their partitions, and stop. See
@@ -73,16 +82,41 @@ def check(
     Exits with 4 when there is a mistake, and with 3 when a server could not be reached.
     """
     from replicator.config.topology import load
-    from tui.commands.views.feed_check_view import as_text, as_values
     from tui.facts.feed_selection import selected_feeds
     from tui.facts.watch.feed_check import check_feeds
 
     appliance = load(config)
     found = check_feeds(appliance, selected_feeds(appliance, region, feeds), timeout)
-    emit(output, as_values(found), lambda: as_text(found))
+    emit(output, check_values(found), lambda: check_text(found))
     if found.mistakes:
         return ExitCode.REFUSED
     return ExitCode.UNREACHABLE if found.problems else ExitCode.DONE
+
+
+def check_values(check: FeedCheck) -> dict[str, Any]:
+    """Returns plain values for JSON and YAML."""
+    return {
+        "ok": not check.mistakes and not check.problems,
+        "feeds": list(check.feeds),
+        "findings": [asdict(finding) for finding in check.findings],
+        "problems": list(check.problems),
+    }
+
+
+def check_text(check: FeedCheck) -> str:
+    """Formats the findings as a table, mistakes first, with the problems below it."""
+    parts = []
+    if check.findings:
+        found = sorted(check.findings, key=lambda each: (not each.is_mistake, each))
+        rows = [
+            (each.where, "mistake" if each.is_mistake else "remark", each.text) for each in found
+        ]
+        parts.append(table(CHECK_HEADS, rows))
+    if check.problems:
+        parts.append(joined(f"problem: {problem}" for problem in check.problems))
+    if not check.mistakes and not check.problems:
+        parts.append(f"ok: {', '.join(check.feeds)}")
+    return "\n\n".join(parts)
 
 
 for command in (status, freeze, resume, refresh_schema, skip_replay, accept_loss):

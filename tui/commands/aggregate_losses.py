@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from tui.commands.exit_codes import ExitCode
 from tui.commands.feed_context import FeedContext, on_partitions
 from tui.commands.options import output_option, timeout_option, usage_errors
 from tui.commands.output import emit
+from tui.commands.text import table
+
+if TYPE_CHECKING:
+    from tui.facts.feed_losses import FeedLosses
+
+PARKED_HEADS = ("CLUSTER", "TOPIC", "PARTITION", "LOADED TO", "REASON")
+CONTINUED_HEADS = ("CLUSTER", "TOPIC", "PARTITION", "GOES ON AT", "ACCEPTED")
 
 
 @click.command("accept-loss")
@@ -29,7 +38,6 @@ def accept_loss(context: FeedContext, restart_at: int | None, yes: bool) -> int:
     itself, and `sluice verify` reports the loss as accepted. Exits with 5 when some are left as
     they were, and with 3 when a cluster does not answer in time.
     """
-    from tui.commands.views.feed_losses_view import as_text, as_values
     from tui.orders.feed_loss_acceptance import BadRestart, FeedLossRequest, accept_feed_losses
 
     request = FeedLossRequest(
@@ -41,7 +49,47 @@ def accept_loss(context: FeedContext, restart_at: int | None, yes: bool) -> int:
     )
     with usage_errors(BadRestart):
         losses = accept_feed_losses(context.appliance, request)
-    emit(context.output, as_values(losses), lambda: as_text(losses))
+    emit(context.output, losses_values(losses), lambda: losses_text(losses))
     if losses.parked:
         return ExitCode.REFUSED
     return ExitCode.PARTLY_DONE if losses.left else ExitCode.DONE
+
+
+def losses_values(losses: FeedLosses) -> dict[str, Any]:
+    """Returns plain values for JSON and YAML."""
+    return {
+        "parked": [
+            {
+                **each.partition._asdict(),
+                "loaded_to": each.intent.offset if each.intent else None,
+                "reason": each.reason,
+            }
+            for each in losses.parked
+        ],
+        "continued": [
+            {**each.partition._asdict(), "accepted": each.reason, "goes_on_at": each.offset}
+            for each in losses.continued
+        ],
+        "left": [
+            {**partition._asdict(), "reason": reason} for partition, reason in losses.left.items()
+        ],
+    }
+
+
+def losses_text(losses: FeedLosses) -> str:
+    """Formats a table for people: parked partitions, or continued and left ones."""
+    if losses.parked:
+        parked = [
+            (*each.partition, each.intent.offset if each.intent else None, each.reason)
+            for each in losses.parked
+        ]
+        return table(PARKED_HEADS, parked)
+    if not losses.continued and not losses.left:
+        return "nothing is parked"
+    rows: list[tuple[Any, ...]] = [
+        (*each.partition, each.offset, each.reason) for each in losses.continued
+    ]
+    rows += [
+        (*partition, None, f"left as it is: {reason}") for partition, reason in losses.left.items()
+    ]
+    return table(CONTINUED_HEADS, rows)

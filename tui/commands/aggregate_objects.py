@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from tui.commands.exit_codes import ExitCode
 from tui.commands.feed_context import FeedContext, on_partitions
 from tui.commands.options import output_option, timeout_option, usage_errors
 from tui.commands.output import emit
+from tui.commands.text import joined, table
+from tui.pages.figures import mebibytes
+
+if TYPE_CHECKING:
+    from aggregator.objects.forgotten import Log
+    from tui.facts.feed_objects import ObjectListing
+
+HEADS = ("CLUSTER", "TOPIC", "PARTITION", "BEGIN", "END", "RECORDS", "LEFT OUT", "MIB", "KEY")
 
 
 @click.command("objects")
@@ -25,7 +36,6 @@ def objects(context: FeedContext, offset: int | None, check: bool) -> int:
     command exits with 4 if an object is missing or has another content, with 3 if the store does
     not answer.
     """
-    from tui.commands.views.objects_view import as_text, as_values
     from tui.orders.object_listing import NoObjects, list_objects
 
     with usage_errors(NoObjects):
@@ -37,5 +47,52 @@ def objects(context: FeedContext, offset: int | None, check: bool) -> int:
             is_checking=check,
             timeout_seconds=context.timeout_seconds,
         )
-    emit(context.output, as_values(listing), lambda: as_text(listing))
+    emit(context.output, objects_values(listing), lambda: objects_text(listing))
     return ExitCode.REFUSED if listing.differences else ExitCode.DONE
+
+
+def objects_values(listing: ObjectListing) -> dict[str, Any]:
+    """Returns plain values for JSON and YAML."""
+    found = listing.differences
+    return {
+        "objects": [asdict(each) for each in listing.objects],
+        "differences": None if found is None else [asdict(each) for each in found],
+        "forgotten": [
+            {**each.log._asdict(), **some._asdict()}
+            for each in listing.forgotten
+            for some in each.ranges
+        ],
+    }
+
+
+def objects_text(listing: ObjectListing) -> str:
+    """Formats a table for people."""
+    rows = [
+        (
+            each.cluster,
+            each.topic,
+            each.partition,
+            each.begin,
+            each.end,
+            each.records,
+            each.left_out,
+            mebibytes(each.size_bytes),
+            each.key,
+        )
+        for each in listing.objects
+    ]
+    text = table(HEADS, rows) if rows else "no object is told of"
+    if gone := [
+        f"forgotten: {named(it.log)}: {each}" for it in listing.forgotten for each in it.ranges
+    ]:
+        text = "\n\n".join([text, joined(gone)])
+    if listing.differences is None:
+        return text
+    lines = [f"differs: {each.key}: {each.text}" for each in listing.differences]
+    return "\n\n".join([text, joined(lines or ["the store has all of them"])])
+
+
+def named(log: Log) -> str:
+    """Returns a log for people."""
+    later = f", log {log.incarnation}" if log.incarnation else ""
+    return f"{log.topic}-{log.partition} in {log.cluster}{later}"

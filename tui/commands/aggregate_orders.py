@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from tui.commands.exit_codes import ExitCode
@@ -19,6 +22,12 @@ from tui.commands.options import (
     reason_options,
 )
 from tui.commands.output import emit
+from tui.commands.text import instant, table
+
+if TYPE_CHECKING:
+    from tui.facts.feed_scope import PendingBlock
+
+BLOCK_HEADS = ("CLUSTER", "TOPIC", "PARTITION", "TABLE", "BEGIN", "END", "RECORDS", "SEALED")
 
 
 @click.command()
@@ -89,7 +98,6 @@ def skip_replay(context: FeedContext, confirm: bool) -> int:
     """
     if confirm and context.reason is None:
         raise click.UsageError("--confirm needs --reason")
-    from tui.commands.views.pending_blocks_view import blocks_text, blocks_values
     from tui.facts.watch.pending_blocks import pending_blocks
     from tui.orders.feed_orders import skip_replay as skip
 
@@ -99,3 +107,36 @@ def skip_replay(context: FeedContext, confirm: bool) -> int:
         return ExitCode.REFUSED if blocks else ExitCode.DONE
     change = skip(context.orders, context.feed, blocks, context.terms)
     return context.show(change, nothing="no block has to be repeated: nothing was changed")
+
+
+def blocks_values(blocks: Sequence[PendingBlock]) -> list[dict[str, Any]]:
+    """Returns plain values for JSON and YAML."""
+    return [
+        {
+            **each.partition._asdict(),
+            "table": each.table,
+            "begin": each.block.begin,
+            "end": each.block.end,
+            "records": each.block.records,
+            "sealed_at": instant(each.block.sealed_at_ms),
+        }
+        for each in blocks
+    ]
+
+
+def blocks_text(blocks: Sequence[PendingBlock]) -> str:
+    """Formats a table for people."""
+    if not blocks:
+        return "no block has to be repeated"
+    rows = [
+        (
+            *each.partition,
+            each.table,
+            each.block.begin,
+            each.block.end,
+            each.block.records,
+            instant(each.block.sealed_at_ms),
+        )
+        for each in blocks
+    ]
+    return f"would be skipped, with --confirm:\n{table(BLOCK_HEADS, rows)}"

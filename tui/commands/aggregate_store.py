@@ -4,6 +4,7 @@ what is in its way there, and what is not there any more."""
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +12,22 @@ from tui.commands.exit_codes import ExitCode
 from tui.commands.feed_context import FeedContext, on_partitions
 from tui.commands.options import output_option, timeout_option, usage_errors
 from tui.commands.output import emit
+from tui.commands.text import instant, joined, table
+from tui.facts.counted import counted
+from tui.pages.figures import mebibytes
+
+if TYPE_CHECKING:
+    from aggregator.s3.upload_sweep import JudgedUpload
+    from tui.facts.feed_objects import DroppedObjects, Forgetting
+    from tui.facts.swept_uploads import Sweep
+    from tui.facts.taken_objects import Overwrites, TakenObject
+
+CONTENT_HEADS = ("KEY", "CONTENT", "BYTES", "CHECKSUM", "ETAG", "WRITTEN")
+UPLOAD_HEADS = ("KEY", "BEGUN", "FATE")
+DROPPED_HEADS = (
+    "CLUSTER", "TOPIC", "PARTITION", "LOG", "OBJECTS", "RECORDS", "MIB", "BEGIN", "END", "TOLD",
+    "UP TO",
+)  # fmt: skip
 
 
 @click.command("overwrite")
@@ -29,7 +46,6 @@ def overwrite(context: FeedContext, confirm: bool) -> int:
     there now, and over no other; `sluice verify` reports an accepted loss. Exits with 5 when some
     partitions are left as they were, and with 3 when a cluster or the store does not answer.
     """
-    from tui.commands.views.overwrites_view import as_text, as_values
     from tui.orders.object_listing import NoObjects, object_feed
     from tui.orders.object_overwriting import overwrite_objects
 
@@ -42,10 +58,69 @@ def overwrite(context: FeedContext, confirm: bool) -> int:
         is_confirmed=confirm,
         timeout_seconds=context.timeout_seconds,
     )
-    emit(context.output, as_values(found), lambda: as_text(found))
+    emit(context.output, overwrites_values(found), lambda: overwrites_text(found))
     if found.taken:
         return ExitCode.REFUSED
     return ExitCode.PARTLY_DONE if found.left else ExitCode.DONE
+
+
+def overwrites_values(found: Overwrites) -> dict[str, Any]:
+    """Returns plain values for JSON and YAML."""
+    return {
+        "taken": [_taken_values(each) for each in found.taken],
+        "continued": [_taken_values(each) for each in found.continued],
+        "left": [
+            {**partition._asdict(), "reason": reason} for partition, reason in found.left.items()
+        ],
+    }
+
+
+def _taken_values(each: TakenObject) -> dict[str, Any]:
+    there, sealed = each.there, each.manifest
+    return {
+        **each.partition._asdict(),
+        "key": each.key,
+        "there": there
+        and {
+            "size_bytes": there.size_bytes,
+            "crc32c": there.crc32c,
+            "etag": there.etag,
+            "written_at": instant(int(there.modified_at * 1000)),
+        },
+        "sealed": {
+            "begin": sealed.begin,
+            "end": sealed.end,
+            "records": sealed.records,
+            "size_bytes": sealed.size_bytes,
+            "crc32c": sealed.crc32c,
+            "sealed_at": instant(sealed.sealed_at_ms),
+        },
+    }
+
+
+def overwrites_text(found: Overwrites) -> str:
+    """Formats both contents of each name, one below the other."""
+    lines = [f"is written over: {each.key}" for each in found.continued]
+    lines += [
+        f"left as it is: {' '.join(map(str, partition))}: {reason}"
+        for partition, reason in found.left.items()
+    ]
+    if not found.taken:
+        return joined(lines) if lines else "no name of an object is taken by another content"
+    rows = [row for each in found.taken for row in _content_rows(each)]
+    return "\n\n".join(filter(None, [table(CONTENT_HEADS, rows), joined(lines)]))
+
+
+def _content_rows(each: TakenObject) -> list[tuple[Any, ...]]:
+    there, sealed = each.there, each.manifest
+    rows: list[tuple[Any, ...]] = [(each.key, "there: none", *(["-"] * 4))]
+    if there is not None:
+        checksum = "-" if there.crc32c is None else f"{there.crc32c:08x}"
+        written = instant(int(there.modified_at * 1000))
+        rows = [(each.key, "there", there.size_bytes, checksum, there.etag, written)]
+    what = f"sealed: offsets [{sealed.begin}, {sealed.end})"
+    sealed_at = instant(sealed.sealed_at_ms)
+    return [*rows, ("", what, sealed.size_bytes, f"{sealed.crc32c:08x}", "-", sealed_at)]
 
 
 @click.command("sweep")
@@ -69,7 +144,6 @@ def sweep(context: FeedContext, older_than: str, dry_run: bool) -> int:
     with 4 if the feed has not claimed the prefix, and with 3 when a cluster or the store does not
     answer; run it again then.
     """
-    from tui.commands.views.sweep_view import as_text, as_values
     from tui.orders.durations import BadDuration, milliseconds
     from tui.orders.object_listing import NoObjects, object_feed
     from tui.orders.upload_sweeping import sweep_uploads
@@ -86,8 +160,56 @@ def sweep(context: FeedContext, older_than: str, dry_run: bool) -> int:
         is_dry=dry_run,
         timeout_seconds=context.timeout_seconds,
     )
-    emit(context.output, as_values(found), lambda: as_text(found))
+    emit(context.output, sweep_values(found), lambda: sweep_text(found))
     return ExitCode.DONE
+
+
+def sweep_values(sweep: Sweep) -> dict[str, Any]:
+    """Returns plain values for JSON and YAML."""
+    return {
+        "dry_run": sweep.is_dry,
+        "uploads": [
+            {
+                "key": each.upload.key,
+                "upload_id": each.upload.upload_id,
+                "begun_at": _begun(each),
+                "fate": _fate(each, sweep),
+                "reason": each.fate.value,
+            }
+            for each in sweep.uploads
+        ],
+    }
+
+
+def sweep_text(sweep: Sweep) -> str:
+    """Formats a table for people. Uploads of others are only counted."""
+    from aggregator.s3.upload_sweep import Fate
+
+    own = [each for each in sweep.uploads if each.fate is not Fate.FOREIGN]
+    parts = []
+    if own:
+        rows = [
+            (each.upload.key, _begun(each), f"{_fate(each, sweep)}: {each.fate.value}")
+            for each in own
+        ]
+        parts.append(table(UPLOAD_HEADS, rows))
+    else:
+        parts.append("no upload of the feed is open")
+    if foreign := len(sweep.uploads) - len(own):
+        parts.append(f"left: {counted(foreign, 'upload')} {Fate.FOREIGN.value}")
+    return "\n\n".join(parts)
+
+
+def _begun(each: JudgedUpload) -> str | None:
+    return instant(int(each.upload.begun_at * 1000))
+
+
+def _fate(each: JudgedUpload, sweep: Sweep) -> str:
+    from aggregator.s3.upload_sweep import Fate
+
+    if each.fate is not Fate.STALE:
+        return "left"
+    return "would be aborted" if sweep.is_dry else "aborted"
 
 
 @click.command("forget")
@@ -112,7 +234,6 @@ def forget(context: FeedContext, older_than: str, confirm: bool) -> int:
     there are any. Exits with 4 also if the feed has not claimed the prefix, and with 3 when a
     cluster or the store does not answer; run it again then.
     """
-    from tui.commands.views.forgetting_view import as_text, as_values
     from tui.orders.durations import BadDuration, milliseconds
     from tui.orders.object_forgetting import forget_objects
     from tui.orders.object_listing import NoObjects, object_feed
@@ -129,5 +250,46 @@ def forget(context: FeedContext, older_than: str, confirm: bool) -> int:
         is_confirmed=confirm,
         timeout_seconds=context.timeout_seconds,
     )
-    emit(context.output, as_values(found), lambda: as_text(found))
+    emit(context.output, forgetting_values(found), lambda: forgetting_text(found))
     return ExitCode.REFUSED if found.dropped and not found.is_done else ExitCode.DONE
+
+
+def forgetting_values(found: Forgetting) -> dict[str, Any]:
+    """Returns plain values for JSON and YAML."""
+    return {
+        "is_done": found.is_done,
+        "forgotten": [
+            {
+                **each.log._asdict(),
+                "objects": each.objects,
+                "records": each.records,
+                "size_bytes": each.size_bytes,
+                "begin": each.begin,
+                "end": each.end,
+                "first_told_at": instant(each.first_told_ms),
+                "last_told_at": instant(each.last_told_ms),
+            }
+            for each in found.dropped
+        ],
+    }
+
+
+def forgetting_text(found: Forgetting) -> str:
+    """Formats a table for people."""
+    if not found.dropped:
+        return "nothing to forget: the bucket has all objects of this age that the feed has passed"
+    what = "forgotten" if found.is_done else "not in the bucket any more; --confirm forgets them"
+    return "\n\n".join([table(DROPPED_HEADS, map(_dropped_row, found.dropped)), what])
+
+
+def _dropped_row(each: DroppedObjects) -> tuple[Any, ...]:
+    return (
+        *each.log,
+        each.objects,
+        each.records,
+        mebibytes(each.size_bytes),
+        each.begin,
+        each.end,
+        instant(each.first_told_ms),
+        instant(each.last_told_ms),
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tui.facts.feed_health import WINDOW_WARN
 from tui.facts.totals import largest, total
-from tui.pages.figures import UNKNOWN, seconds, short
+from tui.pages.figures import MIB, UNKNOWN, mebibytes, seconds, short
 from tui.pages.page import Cell, Column
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     Group = Sequence[FeedPartitionView]
 
-MIB = 1 << 20
 ABSENT = Cell("-", sort=0.0)
 """Cell of a figure that does not exist."""
 
@@ -34,11 +33,6 @@ def percent_tone(part: float | None) -> str:
     if part is None or part < WINDOW_WARN:
         return ""
     return "bad" if part >= 1.0 else "warn"
-
-
-def mib(size_bytes: float) -> str:
-    """Returns bytes as MiB: 3.1."""
-    return f"{size_bytes / MIB:.1f}"
 
 
 def digits(number: float) -> str:
@@ -111,8 +105,8 @@ ROWS = Figure(
 BUFFERED = Figure(
     Column("BUFFERED MIB", 12, "wait to be stored", is_right=True, priority=8, unit=MIB),
     lambda group: total(each.buffered_bytes for each in group),
-    mib,
-    mib,
+    mebibytes,
+    mebibytes,
 )
 AGE = Figure(
     Column("INTENT S", 8, "age of the oldest block on its way", is_right=True, priority=2),

@@ -8,6 +8,7 @@ from math import isfinite
 from tui.pages.page import Cell
 
 UNKNOWN = "?"
+MIB = 1 << 20
 BARS = "▁▂▃▄▅▆▇█"
 UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -51,6 +52,11 @@ def seconds(value: float | None) -> str:
 def megabytes(value: float | None) -> str:
     """Returns bytes as megabytes: 8.8."""
     return UNKNOWN if value is None else f"{value / 1e6:.1f}"
+
+
+def mebibytes(value: float | None) -> str:
+    """Returns bytes as MiB: 3.1."""
+    return UNKNOWN if value is None else f"{value / MIB:.1f}"
 
 
 def duration(value: float | None) -> str:

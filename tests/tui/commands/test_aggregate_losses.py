@@ -1,15 +1,18 @@
 """`sluice aggregate accept-loss`, without servers."""
 
+from __future__ import annotations
+
 import json
 
 import pytest
 
+from aggregator.loader.reports import FeedPartition
 from replicator.kafka.client.loss import LossKind
 from tests.tui.commands.test_aggregate import config, no_configuration
-from tests.tui.commands.views.test_feed_losses_view import DONE
 from tests.tui.orders.test_feed_loss_acceptance import parked
+from tui.commands.aggregate_losses import losses_text, losses_values
 from tui.commands.exit_codes import ExitCode
-from tui.facts.feed_losses import FeedLosses
+from tui.facts.feed_losses import ContinuedPartition, FeedLosses
 from tui.facts.feed_scope import Scope
 from tui.orders import feed_loss_acceptance
 from tui.program import run
@@ -17,6 +20,13 @@ from tui.program import run
 __all__ = ["config", "no_configuration"]  # fixtures
 
 FEED = ["--feed", "flights"]
+PLACE = FeedPartition("west regional", "flights", 3)
+OTHER = FeedPartition("west regional", "flights", 4)
+PARKED = FeedLosses(parked=(parked(LossKind.SOURCE_CORRUPT), parked(None)))
+DONE = FeedLosses(
+    continued=(ContinuedPartition(PLACE, "source batch cannot be read", 95),),
+    left={OTHER: "a loader was faster: look again"},
+)
 
 
 @pytest.mark.parametrize(
@@ -55,3 +65,29 @@ def test_the_exit_code_says_what_is_left(config, capsys, monkeypatch, losses, co
     assert set(json.loads(capsys.readouterr().out)) == {"parked", "continued", "left"}
     (request,) = asked
     assert (request.is_accepting, request.scope) == (True, Scope(topic="flights"))
+
+
+def test_parked_partitions_are_shown_with_the_reason(assert_snapshot):
+    assert_snapshot(losses_text(PARKED), "feed_losses_parked")
+    assert losses_text(FeedLosses()) == "nothing is parked"
+
+
+def test_continued_and_left_partitions_are_shown(assert_snapshot):
+    assert_snapshot(losses_text(DONE), "feed_losses")
+
+
+def test_values_have_the_same():
+    first, second = losses_values(PARKED)["parked"]
+    assert (first["partition"], first["loaded_to"]) == (3, 90)
+    assert second["loaded_to"] is None
+    assert losses_values(DONE) == {
+        "parked": [],
+        "continued": [
+            {
+                **PLACE._asdict(),
+                "accepted": "source batch cannot be read",
+                "goes_on_at": 95,
+            }
+        ],
+        "left": [{**OTHER._asdict(), "reason": "a loader was faster: look again"}],
+    }

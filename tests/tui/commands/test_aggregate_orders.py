@@ -1,5 +1,7 @@
 """Orders to the loaders of a feed, on the command line, without servers."""
 
+from __future__ import annotations
+
 import json
 
 import pytest
@@ -9,6 +11,7 @@ from aggregator.loader.reports import FeedPartition
 from replicator.orders.order_records import Freeze, RefreshSchema, SkipReplay
 from tests.tui.commands.test_aggregate import config, no_configuration
 from tests.tui.recording_client import RecordingClient
+from tui.commands.aggregate_orders import blocks_text, blocks_values
 from tui.commands.exit_codes import ExitCode
 from tui.commands.feed_context import FeedContext
 from tui.facts.feed_scope import PendingBlock
@@ -19,7 +22,9 @@ __all__ = ["config", "no_configuration"]  # fixtures
 FEED = ["--feed", "flights"]
 REASON = ["--reason", "merge"]
 BLOCK = PendingBlock(
-    FeedPartition("west regional", "flights", 3), "departures", TableRange(10, 25, 12, "h", 5)
+    FeedPartition("west regional", "flights", 3),
+    "departures",
+    TableRange(10, 25, 12, "h", 1_800_000_000_000),
 )
 
 
@@ -91,3 +96,23 @@ def test_without_blocks_there_is_nothing_to_confirm(config, capsys, client, monk
     assert run(["aggregate", "skip-replay", *FEED, "--config", config]) == ExitCode.DONE
     assert capsys.readouterr().out == "no block has to be repeated\n"
     assert ordered(config, capsys, "skip-replay", *FEED, "--confirm", *REASON)["written"] == []
+
+
+def test_the_blocks_are_named_with_their_offsets(assert_snapshot):
+    assert_snapshot(blocks_text([BLOCK]), "pending_blocks")
+    assert blocks_text([]) == "no block has to be repeated"
+
+
+def test_values_of_blocks_have_the_same():
+    assert blocks_values([BLOCK]) == [
+        {
+            "cluster": "west regional",
+            "topic": "flights",
+            "partition": 3,
+            "table": "departures",
+            "begin": 10,
+            "end": 25,
+            "records": 12,
+            "sealed_at": "2027-01-15T08:00:00Z",
+        }
+    ]
