@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from tui.facts.feed_health import feed_health, partition_health
@@ -27,7 +26,7 @@ from tui.pages.feed_figures import (
 )
 from tui.pages.feed_orders import feed_actions
 from tui.pages.figures import number_cell, seconds, text_cell, whole
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section, Sort
+from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
 from tui.pages.rows import LazyRows
 from tui.pages.states import STATE, is_fault, state_cell
 
@@ -212,15 +211,12 @@ def partition_rows(feed: FeedView) -> LazyRows[FeedPartitionView]:
     def state(each: FeedPartitionView) -> int:
         return ORDER[partition_health(each, conditions).state]
 
-    sorts: dict[str, Callable[[FeedPartitionView], Sort]] = {
-        title: partial(_figure_sort, figure) for title, figure in FIGURES.items()
-    }
     return LazyRows(
         items=feed.partitions,
         make=lambda each: partition_row(feed, each),
         key=partition_key,
         sorts={
-            **sorts,
+            **{title: figure.of for title, figure in FIGURES.items()},
             "STATE": state,
             "FEED": lambda _: feed.feed,
             "TOPIC": lambda each: each.topic,
@@ -239,10 +235,6 @@ def partition_rows(feed: FeedView) -> LazyRows[FeedPartitionView]:
             f"{partition_key(each)} {each.mode or ''} {partition_health(each, conditions).why}"
         ),
     )
-
-
-def _figure_sort(figure: Figure, each: FeedPartitionView) -> Sort:
-    return figure.sort((each,))
 
 
 def partition_columns(is_of_objects: bool) -> tuple[Column, ...]:

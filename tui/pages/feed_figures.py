@@ -5,8 +5,9 @@ What is unknown of one partition is unknown of them all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from tui.facts.feed_health import WINDOW_WARN
@@ -45,31 +46,29 @@ class Figure:
     """Column of partitions.
 
     Args:
-        value: of a group of partitions; None when it is not known.
-        text: of a value.
+        of: figure of one partition, by which its row is sorted; None when it is not known.
+        together: of many.
+        text: of a figure.
         full: text with all digits.
-        is_absent: True for a group that has no such figure.
+        is_absent: True for partitions that have no such figure.
     """
 
     column: Column
-    value: Callable[[Group], float | None]
+    of: Callable[[FeedPartitionView], float | None]
+    together: Callable[[Iterable[float | None]], float | None]
     text: Callable[[float], str]
     full: Callable[[float], str] = digits
     tone: Callable[[float], str] = lambda _: ""
     is_absent: Callable[[Group], bool] = lambda _: False
 
     def cell(self, group: Group) -> Cell:
-        """Returns the cell of a group; that of none is unknown."""
+        """Returns the cell of partitions; that of none is unknown."""
         if self.is_absent(group):
             return ABSENT
-        value = self.value(group)
+        value = self.together(map(self.of, group))
         if value is None:
             return Cell(UNKNOWN, "warn")
         return Cell(self.text(value), self.tone(value), value, self.full(value))
-
-    def sort(self, group: Group) -> float | None:
-        """Returns the value that the cell sorts by."""
-        return 0.0 if self.is_absent(group) else self.value(group)
 
 
 def is_idle(group: Group) -> bool:
@@ -77,46 +76,57 @@ def is_idle(group: Group) -> bool:
     return bool(group) and all(each.blocks == () for each in group)
 
 
-def age_seconds(group: Group) -> float | None:
-    """Returns the age of the oldest block that may have been sent."""
-    ages = (None if each.blocks is None else each.intent_age_seconds or 0.0 for each in group)
-    return largest(ages)
+def age_seconds(each: FeedPartitionView) -> float | None:
+    """Returns the age of the oldest block that may have been sent; 0 without one."""
+    return None if each.blocks is None else each.intent_age_seconds or 0.0
 
 
-def _is_nothing_open(group: Group) -> bool:
-    return OPEN.value(group) == 0
+def window_used(each: FeedPartitionView) -> float | None:
+    """Returns the part of a window that has passed; 0 without a block."""
+    return 0.0 if each.blocks == () else each.window_used
+
+
+def open_seconds(each: FeedPartitionView) -> float | None:
+    """Returns the age of the oldest open object; 0 without one."""
+    return 0.0 if each.open_objects == 0 else each.open_seconds
 
 
 LAG = Figure(
     Column("LAG", 7, "offsets that are not known to be loaded", is_right=True),
-    lambda group: total(each.lag_records for each in group),
+    attrgetter("lag_records"),
+    total,
     short,
 )
 LAG_SECONDS = Figure(
     Column("LAG S", 6, "age of the records loaded last", is_right=True, priority=1),
-    lambda group: largest(each.lag_seconds for each in group),
+    attrgetter("lag_seconds"),
+    largest,
     seconds,
 )
 ROWS = Figure(
     Column("ROWS/S", 7, "rows or records stored per second", is_right=True, priority=4),
-    lambda group: total(each.rows_per_second for each in group),
+    attrgetter("rows_per_second"),
+    total,
     short,
 )
 BUFFERED = Figure(
     Column("BUFFERED MIB", 12, "wait to be stored", is_right=True, priority=8, unit=MIB),
-    lambda group: total(each.buffered_bytes for each in group),
+    attrgetter("buffered_bytes"),
+    total,
     mebibytes,
     mebibytes,
 )
 AGE = Figure(
     Column("INTENT S", 8, "age of the oldest block on its way", is_right=True, priority=2),
     age_seconds,
+    largest,
     seconds,
     is_absent=is_idle,
 )
 WINDOW = Figure(
     Column("WINDOW", 6, "part of the deduplication window passed", is_right=True, priority=2),
-    lambda group: largest(each.window_used for each in group if each.blocks != ()),
+    window_used,
+    largest,
     percent,
     percent,
     percent_tone,
@@ -124,25 +134,29 @@ WINDOW = Figure(
 )
 DEAD = Figure(
     Column("DEAD", 6, "records that became dead letters, ever", is_right=True, priority=6),
-    lambda group: total(each.dead_letters for each in group),
+    attrgetter("dead_letters"),
+    total,
     short,
 )
 PARKED = Figure(
     Column("PARKED", 6, "partitions that wait for an operator", is_right=True, priority=3),
-    lambda group: total(each.parked_count for each in group),
+    attrgetter("parked_count"),
+    total,
     short,
     tone=lambda count: "bad" if count else "",
 )
 OPEN = Figure(
     Column("OPEN", 5, "objects that no intent names yet, in S3", is_right=True, priority=4),
-    lambda group: total(each.open_objects for each in group),
+    attrgetter("open_objects"),
+    total,
     short,
 )
 OPEN_SECONDS = Figure(
     Column("OPEN S", 6, "age of the oldest open object, in S3", is_right=True, priority=4),
-    lambda group: largest(each.open_seconds for each in group),
+    open_seconds,
+    largest,
     seconds,
-    is_absent=_is_nothing_open,
+    is_absent=lambda group: bool(group) and all(each.open_objects == 0 for each in group),
 )
 SEALED = Figure(
     Column(
@@ -153,7 +167,8 @@ SEALED = Figure(
         priority=3,
         is_printed_only=True,
     ),
-    lambda group: total(None if each.blocks is None else len(each.blocks) for each in group),
+    lambda each: None if each.blocks is None else len(each.blocks),
+    total,
     short,
 )
 SEALED_SECONDS = replace(

@@ -5,7 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from replicator.notices.condition import Condition
+from tests.tui.console.values.feeds import feed
 from tests.tui.facts.route_records import ENTRY, FACTS, LOSS, NOW, PARTITION, PLAN
+from tui.facts.feed_status import BlockView
 from tui.facts.part import Part
 from tui.facts.region_view import DaemonView, RegionView
 from tui.facts.route_summary import route_view
@@ -37,6 +39,21 @@ def test_fields_of_later_versions_are_left_out() -> None:
     values = json.loads(to_json(example())) | {"later": 1}
     values["routes"][0]["later"] = 1
     assert from_json(json.dumps(values)) == example()
+
+
+def test_what_is_worked_out_of_a_feed_is_in_json_and_not_missed_in_that_of_earlier_versions() -> (
+    None
+):
+    block = BlockView(table="o", begin=1, end=5, records=4, age_seconds=9.0, window_used=0.7)
+    loaded, stuck = feed().partitions
+    found = replace(feed(), partitions=(replace(loaded, blocks=(block,)), stuck))
+    whole = replace(example(), feeds=(found,))
+    values = as_values(whole)
+    (shown,) = values["feeds"]
+    partition, (table,) = shown["partitions"][0], shown["shards"][0]["tables"]
+    assert (partition.pop("intent_age_seconds"), partition.pop("window_used")) == (9.0, 0.7)
+    assert table["state"].pop("window_seconds") == 600.0
+    assert from_json(json.dumps(values)) == whole
 
 
 def test_json_has_the_totals_of_topics_and_null_where_unknown() -> None:

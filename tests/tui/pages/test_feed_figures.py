@@ -50,10 +50,18 @@ def test_objects_have_an_age_while_one_is_open():
     assert OPEN_SECONDS.cell([none]).text == "-"
 
 
+UNKNOWN = replace(LOADED, blocks=None, lag_records=None, mode=None, custody=None)
+
+
+@pytest.mark.parametrize("figure", [PARKED, *FIGURES.values()], ids=["PARKED", *FIGURES])
+@pytest.mark.parametrize("each", [LOADED, WAITING, STUCK, UNKNOWN, *object_feed().partitions])
+def test_a_partition_sorts_as_its_cell_does(figure, each):
+    assert figure.of(each) == figure.cell((each,)).sort
+
+
 @pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
-@pytest.mark.parametrize("group", [(), (LOADED,), (WAITING, STUCK), object_feed().partitions])
-def test_a_figure_sorts_as_its_cell_does(figure, group):
-    assert figure.sort(group) == figure.cell(group).sort
+def test_of_no_partitions_nothing_is_known(figure):
+    assert (figure.cell(()).text, figure.cell(()).sort) == ("?", None)
 
 
 @pytest.mark.parametrize(
