@@ -18,9 +18,7 @@ from tui.pages.figures import mebibytes
 
 if TYPE_CHECKING:
     from aggregator.s3.upload_sweep import JudgedUpload
-    from tui.facts.feed_objects import DroppedObjects, Forgetting
-    from tui.facts.swept_uploads import Sweep
-    from tui.facts.taken_objects import Overwrites, TakenObject
+    from tui.facts.feed_objects import DroppedObjects, Forgetting, Overwrites, Sweep, TakenObject
 
 CONTENT_HEADS = ("KEY", "CONTENT", "BYTES", "CHECKSUM", "ETAG", "WRITTEN")
 UPLOAD_HEADS = ("KEY", "BEGUN", "FATE")

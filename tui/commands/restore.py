@@ -17,7 +17,7 @@ from tui.commands.text import table
 from tui.pages.figures import mebibytes
 
 if TYPE_CHECKING:
-    from tui.facts.restore_result import RestoreResult
+    from tui.orders.restoring import RestoreResult
 
 JSON_SECONDS = 1.0
 """Time between two JSON lines."""

@@ -1,13 +1,17 @@
-"""Objects of a feed, and what the store has otherwise."""
+"""Objects of a feed and its uploads: listed, dropped by the bucket, taken by others, swept."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from aggregator.intents.table_range import Manifest
+from aggregator.loader.reports import FeedPartition
 from aggregator.objects.forgotten import Forgotten, Log
 from aggregator.objects.told_object import ToldObject
 from aggregator.s3.object_listing import Difference
+from aggregator.s3.object_store import Found
+from aggregator.s3.upload_sweep import JudgedUpload
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +72,44 @@ class Forgetting:
 
     dropped: tuple[DroppedObjects, ...]
     is_done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TakenObject:
+    """Object that keeps its partition parked.
+
+    Args:
+        there: content that has its name; None: there is none any more.
+    """
+
+    partition: FeedPartition
+    key: str
+    manifest: Manifest
+    there: Found | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrites:
+    """Result of `sluice aggregate overwrite`.
+
+    Args:
+        taken: what there is to overwrite; empty once it was confirmed.
+        continued: objects that are written over what has their names.
+        left: partitions that are parked as before, with the reasons.
+    """
+
+    taken: tuple[TakenObject, ...] = ()
+    continued: tuple[TakenObject, ...] = ()
+    left: Mapping[FeedPartition, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Result of `sluice aggregate sweep`.
+
+    Args:
+        is_dry: those that nothing needs are still there.
+    """
+
+    uploads: tuple[JudgedUpload, ...]
+    is_dry: bool

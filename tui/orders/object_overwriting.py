@@ -20,8 +20,8 @@ from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster, Fenced
+from tui.facts.feed_objects import Overwrites, TakenObject
 from tui.facts.feed_scope import Scope
-from tui.facts.taken_objects import Overwrites, TakenObject
 from tui.facts.watch.feed_intents import loaded_partitions, read_intents
 from tui.orders.feed_loss_acceptance import FASTER
 from tui.orders.feed_orders import check_scope

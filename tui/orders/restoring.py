@@ -17,7 +17,6 @@ from replicator.config.cluster_name import ClusterName
 from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance
 from replicator.kafka.client.brokers import Unreachable
-from tui.facts.restore_result import RestoreResult
 from tui.orders.object_listing import NoObjects
 
 Result = TypeVar("Result")
@@ -42,6 +41,19 @@ class RestoreOptions:
     offsets: Sequence[tuple[int, int]]
     is_dry_run: bool
     timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreResult:
+    """Restore as it stands, and where consumer groups of the source topic go on.
+
+    Args:
+        positions: of a group, or of the offsets that were asked for.
+    """
+
+    request: RestoreRequest
+    state: RestoreState
+    positions: tuple[GroupPosition, ...]
 
 
 def restore_range(offsets: tuple[str, ...], since: str | None, until: str | None) -> RestoreRange:

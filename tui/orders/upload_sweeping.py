@@ -16,8 +16,8 @@ from replicator.config.cluster_name import ClusterName
 from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
+from tui.facts.feed_objects import Sweep
 from tui.facts.feed_scope import Scope
-from tui.facts.swept_uploads import Sweep
 from tui.facts.watch.feed_intents import loaded_partitions, read_intents
 from tui.orders.feed_orders import check_scope
 from tui.orders.order_checks import OrderRefused

@@ -22,9 +22,7 @@ from tui.commands.aggregate_store import (
     sweep_values,
 )
 from tui.commands.exit_codes import ExitCode
-from tui.facts.feed_objects import DroppedObjects, Forgetting
-from tui.facts.swept_uploads import Sweep
-from tui.facts.taken_objects import Overwrites, TakenObject
+from tui.facts.feed_objects import DroppedObjects, Forgetting, Overwrites, Sweep, TakenObject
 from tui.program import run
 
 __all__ = ["config", "no_configuration"]  # fixtures

@@ -16,7 +16,7 @@ from tests.aggregator.restore.told import told
 from tests.tui.commands.test_aggregate import config, no_configuration
 from tui.commands.exit_codes import ExitCode
 from tui.commands.restore import restore_text, restore_values
-from tui.facts.restore_result import RestoreResult
+from tui.orders.restoring import RestoreResult
 from tui.program import run
 
 __all__ = ["config", "no_configuration"]  # fixtures

@@ -48,13 +48,18 @@ from tui.facts.exactness import Diagnosis, Verdict
 from tui.facts.exactness import Kind as Cause
 from tui.facts.feed_findings import FeedCheck, Finding
 from tui.facts.feed_losses import ContinuedPartition, FeedLosses
-from tui.facts.feed_objects import DroppedObjects, Forgetting, ObjectListing
+from tui.facts.feed_objects import (
+    DroppedObjects,
+    Forgetting,
+    ObjectListing,
+    Overwrites,
+    Sweep,
+    TakenObject,
+)
 from tui.facts.feed_scope import PendingBlock
 from tui.facts.feed_status import FeedStatus, feed_status
-from tui.facts.restore_result import RestoreResult
-from tui.facts.swept_uploads import Sweep
-from tui.facts.taken_objects import Overwrites, TakenObject
 from tui.facts.watch.exactness_probe import Exactness
+from tui.orders.restoring import RestoreResult
 
 THIRD = FeedPartition(CLUSTER, "clicks", 0)
 OLD = replace(INTENT, tables={"flights": TableRange(90, 120, 30, "h", NOW_MS - 40_000)})

@@ -24,7 +24,7 @@ from tests.world.objects.step_checks import FOREIGN
 from tests.world.process import Process
 from tests.world.sinks.loaded_feed import CLUSTER, FEED
 from tests.world.sinks.loader_faults import later
-from tui.facts.taken_objects import TakenObject
+from tui.facts.feed_objects import TakenObject
 from tui.orders.object_overwriting import let_go_on, taken_objects
 
 if TYPE_CHECKING:
