@@ -12,7 +12,38 @@ from tui import program
 from tui.commands.exit_codes import ExitCode
 from tui.program import COMMANDS, run
 
-HEAVY = ("pyspark", "confluent_kafka", "aiokafka", "pyarrow", "pydantic", "redis", "yaml")
+HEAVY = (
+    "pyspark",
+    "confluent_kafka",
+    "aiokafka",
+    "clickhouse_driver",
+    "pyarrow",
+    "pydantic",
+    "redis",
+    "textual",
+    "boto3",
+    "yaml",
+)
+HELP_OF_EACH_VERB = """
+import sys
+import click
+from tui.program import program, run
+
+def ask(group, path):
+    for name in group.list_commands(click.Context(group)):
+        before = set(sys.modules)
+        code = run([*path, name, "--help"])
+        for heavy in {heavy!r}:
+            if heavy in set(sys.modules) - before:
+                print(*path, name, "imports", heavy, file=sys.stderr)
+        if code:
+            print(*path, name, "ends with", code, file=sys.stderr)
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, click.Group):
+            ask(command, [*path, name])
+
+ask(program, [])
+"""
 
 
 def test_starting_the_program_imports_nothing_heavy() -> None:
@@ -22,6 +53,14 @@ def test_starting_the_program_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_help_of_no_verb_imports_anything_heavy() -> None:
+    code = HELP_OF_EACH_VERB.format(heavy=HEAVY)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    for verb in (*COMMANDS, "failover plan", "aggregate status"):
+        assert f"Usage: sluice {verb} " in done.stdout
 
 
 def test_the_help_lists_every_command_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
