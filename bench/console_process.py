@@ -87,11 +87,12 @@ class Measured(ConsoleApp):
             self.figures.cpu_seconds = _cpu_seconds() - self._began[1]
             self.figures.refreshes = self._refreshes
 
-    def action_leave(self) -> None:
+    def exit(self, *result: Any, **more: Any) -> None:
+        """Notes the figures of the whole run, then ends."""
         worst = sorted(self._late, reverse=True)[:10]
         self.figures.held_ms = tuple(round(each * 1000, 1) for each in worst)
         self.figures.rss_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        super().action_leave()
+        super().exit(*result, **more)
 
 
 def _cpu_seconds() -> float:

@@ -106,10 +106,12 @@ async def shown(frame: int) -> AsyncIterator[tuple[ConsoleApp, Pilot[int]]]:
     )
     async with app.run_test(size=SIZE) as pilot:
         try:
-            await until(app, pilot, lambda: app.snapshot is not None)
+            await until(app, pilot, lambda: app.state.snapshot is not None)
             replay.seek(moment.at)
             await until(
-                app, pilot, lambda: app.snapshot is not None and app.snapshot.taken_at == moment.at
+                app,
+                pilot,
+                lambda: app.state.snapshot is not None and app.state.snapshot.taken_at == moment.at,
             )
             await rest(app, pilot)
             yield app, pilot

@@ -66,13 +66,13 @@ async def test_each_action_of_a_page_is_named_with_its_key_and_command(picture: 
         for key in picture.keys:
             await pilot.press(key)
             await rest(app, pilot)
-        page, snapshot = app.navigation.current.page, app.snapshot
+        page, snapshot = app.state.navigation.current.page, app.state.snapshot
         assert snapshot is not None
         actions = [
             action
-            for part in page.sections(snapshot, app.now())
+            for part in page.sections(snapshot, app.state.now())
             for row in (*part.rows[:5], None)
-            for action in page.actions(snapshot, row, app.now())
+            for action in page.actions(snapshot, row, app.state.now())
         ]
     for action in actions:
         named = [

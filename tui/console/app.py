@@ -16,24 +16,21 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from tui.console.built_page import BuiltPage
+from tui.console.console_state import ConsoleState
 from tui.console.main_screen import MainScreen
-from tui.console.navigation import Navigation
 from tui.console.page_builder import PageBuilder, PageRequest
 from tui.console.registry import first_page
 from tui.console.settings import ConsoleSettings
-from tui.console.source import FailingSource, Opened, Opening
+from tui.console.source import Opened, Opening
 from tui.console.textual_internals import ContainedApp
 from tui.console.themes import HIGH_CONTRAST
 from tui.console.typed_keys import TypedKeys
-from tui.pages.page import NO_FOCUS, Focus, Page
+from tui.pages.page import Page
 
 if TYPE_CHECKING:
     from textual.driver import Driver
 
     from tui.facts.snapshot import Snapshot
-
-REDRAW_SECONDS = 5.0
-"""Age up to which a page is not made anew without a new snapshot."""
 
 
 class SnapshotCame(Message):
@@ -89,13 +86,9 @@ class ConsoleApp(ContainedApp, inherit_bindings=False):
     ) -> None:
         super().__init__(driver_class=driver)
         self.title = "sluice"
-        self.settings = settings
-        self.clock = clock
-        self.opened: Opened | None = None
-        self.snapshot: Snapshot | None = None
-        self.frozen_at: float | None = None
-        self.navigation = Navigation(first_page, "overview")
-        self.main = MainScreen()
+        self._builder = PageBuilder(self._page_was_built)
+        self.state = ConsoleState(settings, clock, first_page, self._builder)
+        self.main = MainScreen(self.state)
         self.keys = TypedKeys(
             super().on_event,
             lambda: [self, *self.screen.walk_children(with_self=True)],
@@ -103,12 +96,7 @@ class ConsoleApp(ContainedApp, inherit_bindings=False):
             self.main.page_shown,
         )
         self._opening = opening
-        self._latest: Snapshot | None = None
-        self._builder = PageBuilder(self._page_was_built)
-        self.requests = 0
         self._built_number = 0
-        self._requested_at = 0.0
-        self._focus = NO_FOCUS
 
     async def on_event(self, event: events.Event) -> None:
         """Gives keys their effects one after another; ctrl+c does not wait."""
@@ -122,8 +110,8 @@ class ConsoleApp(ContainedApp, inherit_bindings=False):
     def on_mount(self) -> None:
         """Shows the first frame, and starts what takes longer."""
         self.register_theme(HIGH_CONTRAST)
-        if self.settings.theme is not None:
-            self.theme = self.settings.theme
+        if self.state.settings.theme is not None:
+            self.theme = self.state.settings.theme
         self.push_screen(self.main)
         self._builder.start()
         threading.Thread(target=self._open, name="opening", daemon=True).start()
@@ -140,9 +128,7 @@ class ConsoleApp(ContainedApp, inherit_bindings=False):
         if isinstance(message.opened, BaseException):
             self.fail(message.opened)
             return
-        self.opened = message.opened
-        self.opened.source.start(self._came)
-        self.opened.source.set_focus(self._focus)
+        self.state.start(message.opened, self._came)
         self.main.show_bars()
 
     def fail(self, error: BaseException) -> None:
@@ -165,87 +151,43 @@ class ConsoleApp(ContainedApp, inherit_bindings=False):
     def close_parts(self) -> None:
         """Ends threads and clients. To be called after `run`."""
         self._builder.close()
-        if self.opened is not None:
-            self.opened.source.close()
-            self.opened.close()
+        self.state.close()
 
     # --- Snapshots.
 
     def _came(self, snapshot: Snapshot) -> None:
         """Takes a snapshot from the source's thread."""
-        if self.opened is not None and self.opened.recorder is not None:
-            self.opened.recorder(snapshot)
-        self._latest = snapshot
+        self.state.came(snapshot)
         self.post_message(SnapshotCame())
 
     def on_snapshot_came(self, _: SnapshotCame) -> None:
         """Shows the newest snapshot, unless the view is frozen."""
-        if self.frozen_at is None and self._latest is not self.snapshot:
-            self.snapshot = self._latest
-            self.request_page()
-
-    @property
-    def problem(self) -> str:
-        """Reason why no newer snapshot can be made; "" when it can."""
-        source = None if self.opened is None else self.opened.source
-        return source.problem if isinstance(source, FailingSource) else ""
-
-    def now(self) -> float:
-        """Returns the time for which pages are made, in Unix seconds."""
-        if self.frozen_at is not None:
-            return self.frozen_at
-        if self.settings.is_replay and self.snapshot is not None:
-            return self.snapshot.taken_at
-        return self.clock()
-
-    def set_frozen(self, is_frozen: bool) -> None:
-        """Keeps what is shown, or shows the newest again."""
-        self.frozen_at = self.now() if is_frozen else None
-        self.on_snapshot_came(SnapshotCame())
-        self.main.show_bars()
+        if self.state.take_newest():
+            self.main.request_page()
 
     def tick(self) -> None:
         """Shows the time, and has the page made anew where it shows ages."""
         if not self.main.is_composed:
             return
         self.main.show_top()
-        seconds = getattr(self.navigation.current.page, "redraw_seconds", REDRAW_SECONDS)
-        if self.frozen_at is None and self.now() - self._requested_at >= seconds:
-            self.request_page()
+        if self.state.is_page_old:
+            self.main.request_page()
 
     # --- Pages.
 
     @property
     def is_drawn(self) -> bool:
         """True when the page that was requested last is shown, and no key is on its way."""
-        return self._built_number == self.requests and not self.keys.is_busy
-
-    def request_page(self) -> None:
-        """Has the current page made from the shown snapshot."""
-        if self.snapshot is None:
-            self.main.show_waiting()
-            return
-        self.requests += 1
-        self._requested_at = self.now()
-        self._builder.request(
-            PageRequest(self.requests, self.navigation.current, self.snapshot, self.now())
-        )
-        self._set_focus(self.navigation.current.page.focus())
+        return self._built_number == self.state.requests and not self.keys.is_busy
 
     def _page_was_built(self, request: PageRequest, page: BuiltPage) -> None:
         self.post_message(PageBuilt(request, page))
 
     def on_page_built(self, message: PageBuilt) -> None:
         """Shows a page, unless another one was requested since."""
-        request = message.request
-        if request.view.page != self.navigation.current.page or not self.main.is_composed:
+        request, view = message.request, self.state.navigation.current
+        if request.view.page != view.page or not self.main.is_composed:
             return
         self._built_number = request.number
         # Not the view of the request: the cursor may have moved while the page was built.
-        self.main.show_page(message.page, self.navigation.current)
-
-    def _set_focus(self, focus: Focus) -> None:
-        if focus != self._focus:
-            self._focus = focus
-            if self.opened is not None:
-                self.opened.source.set_focus(focus)
+        self.main.show_page(message.page, view)

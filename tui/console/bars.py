@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tui.console.built_page import BuiltPage
 from tui.console.keys import KEYS, SCREENS, Keymap, shown
+from tui.console.source import ReplayState
 from tui.console.styled_text import StyledLine, StyledText, ends, styled
 from tui.console.view_state import ViewState
 from tui.facts.moments import clock_text
@@ -57,6 +58,15 @@ def top_line(facts: TopFacts, help_key: str, width: int) -> StyledLine:
         left += [StyledText("  ", "bar"), styled(facts.notice, "bar")]
     right = [styled(f"{clock_text(facts.now)}Z  ", "bar"), styled(f"{help_key}help ", "key")]
     return ends(left, right, width, "bar")
+
+
+def replay_text(state: ReplayState) -> str:
+    """Returns what the top line says of a replay."""
+    parts = [f"x{state.speed:g}" if state.speed else "stands"]
+    parts += ["at the end"] if state.is_at_end else []
+    parts += [state.problem] if state.problem else []
+    parts += [state.mark] if state.mark else []
+    return "  ".join(parts)
 
 
 def page_line(

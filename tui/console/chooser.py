@@ -18,6 +18,8 @@ from tui.console.view_state import ViewState
 
 MOVES = {"up": -1, "down": 1}
 PAGES = {"pageup": -1, "pagedown": 1}
+CHOOSE = "type to narrow   enter chooses   esc leaves"
+LEAVE = "type to narrow   esc leaves"
 
 
 class Chooser(Overlay[str | None]):

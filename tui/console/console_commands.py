@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING
 
 from tui.console import replay_commands as replays
 from tui.console import row_commands as rows
+from tui.console.all_actions import elsewhere
 from tui.console.built_page import next_sort
+from tui.console.chooser import CHOOSE, Chooser
 from tui.console.keys import SCREENS
+from tui.console.palette import ELSEWHERE, PAGE_ACTION, palette_page, where
+from tui.console.steering_dialog import start_action
 from tui.console.themes import next_theme
 from tui.facts.moments import clock_text
 
 if TYPE_CHECKING:
-    from tui.console.main_screen import MainScreen
+    from tui.console.page_screen import PageScreen
 
 
-def always(_: MainScreen) -> str | None:
+def always(_: PageScreen) -> str | None:
     """Returns None: the command can always be used."""
     return None
 
@@ -30,21 +34,21 @@ class ConsoleCommand:
         why_off: returns why it cannot be used now; None when it can.
     """
 
-    run: Callable[[MainScreen], None]
-    why_off: Callable[[MainScreen], str | None] = always
+    run: Callable[[PageScreen], None]
+    why_off: Callable[[PageScreen], str | None] = always
 
 
-def to_screen(name: str) -> Callable[[MainScreen], None]:
+def to_screen(name: str) -> Callable[[PageScreen], None]:
     """Returns the command that shows a screen."""
 
-    def run(screen: MainScreen) -> None:
-        screen.console_app.navigation.go_to(name)
+    def run(screen: PageScreen) -> None:
+        screen.state.navigation.go_to(name)
         screen.page_changed()
 
     return run
 
 
-def open_row(screen: MainScreen) -> None:
+def open_row(screen: PageScreen) -> None:
     """Opens the row under the cursor."""
     table = screen.table
     row = table.cursor_row
@@ -52,40 +56,40 @@ def open_row(screen: MainScreen) -> None:
         return
     page = table.page.opened(row)
     if page is not None:
-        screen.console_app.navigation.open(page)
+        screen.state.navigation.open(page)
         screen.page_changed()
 
 
-def why_not_open(screen: MainScreen) -> str | None:
+def why_not_open(screen: PageScreen) -> str | None:
     """Returns why enter leads nowhere."""
     if screen.table.cursor_row is None:
         return "there is no row"
     return None if screen.can_open() else "there is nothing behind this row"
 
 
-def back(screen: MainScreen) -> None:
+def back(screen: PageScreen) -> None:
     """Clears the filter or, without one, goes back."""
-    navigation = screen.console_app.navigation
+    navigation = screen.state.navigation
     if navigation.current.filter or navigation.current.is_faults_only:
         screen.changed(replace(navigation.current, filter="", is_faults_only=False))
     elif navigation.back():
         screen.page_changed()
 
 
-def moving(rows: int) -> Callable[[MainScreen], None]:
+def moving(rows: int) -> Callable[[PageScreen], None]:
     """Returns the command that moves the cursor by some rows."""
     return lambda screen: screen.table.move(rows)
 
 
-def section_name(screen: MainScreen) -> str | None:
+def section_name(screen: PageScreen) -> str | None:
     """Returns the name of the section that the cursor is in."""
-    view = screen.console_app.navigation.current
+    view = screen.state.navigation.current
     return view.cursor[0] if view.cursor else None
 
 
-def sort_next(screen: MainScreen) -> None:
+def sort_next(screen: PageScreen) -> None:
     """Sorts the cursor's section by the next column."""
-    view, page = screen.console_app.navigation.current, screen.table.page
+    view, page = screen.state.navigation.current, screen.table.page
     found = page.place(view.cursor_at) if page is not None else None
     if found is not None:
         section = found[0].section
@@ -93,70 +97,101 @@ def sort_next(screen: MainScreen) -> None:
         screen.changed(view.sorted_by(section.name, titles))
 
 
-def reverse(screen: MainScreen) -> None:
+def reverse(screen: PageScreen) -> None:
     """Turns the order of the cursor's section round."""
     name = section_name(screen)
     if name is not None:
-        screen.changed(screen.console_app.navigation.current.turned_round(name))
+        screen.changed(screen.state.navigation.current.turned_round(name))
 
 
-def faults(screen: MainScreen) -> None:
+def faults(screen: PageScreen) -> None:
     """Shows faults only, or all rows."""
-    view = screen.console_app.navigation.current
+    view = screen.state.navigation.current
     screen.changed(replace(view, is_faults_only=not view.is_faults_only))
 
 
-def wide(screen: MainScreen) -> None:
+def wide(screen: PageScreen) -> None:
     """Shows all columns, or those that fit."""
-    view = screen.console_app.navigation.current
+    view = screen.state.navigation.current
     screen.changed(replace(view, is_wide=not view.is_wide, shift=0))
 
 
-def shifting(columns: int) -> Callable[[MainScreen], None]:
+def shifting(columns: int) -> Callable[[PageScreen], None]:
     """Returns the command that moves a wide view along its columns."""
 
-    def run(screen: MainScreen) -> None:
-        view = screen.console_app.navigation.current
+    def run(screen: PageScreen) -> None:
+        view = screen.state.navigation.current
         if view.is_wide:
             screen.changed(replace(view, shift=max(0, view.shift + columns)))
 
     return run
 
 
-def freeze(screen: MainScreen) -> None:
+def freeze(screen: PageScreen) -> None:
     """Keeps what is shown, or shows the newest again."""
-    app = screen.console_app
-    app.set_frozen(app.frozen_at is None)
-    if app.frozen_at is not None:
-        key = app.settings.keymap.key("freeze")
-        screen.notice(f"frozen at {clock_text(app.frozen_at)}Z, asking goes on: {key} ends it")
+    state = screen.state
+    state.set_frozen(state.frozen_at is None)
+    if state.take_newest():
+        screen.request_page()
+    screen.show_bars()
+    if state.frozen_at is not None:
+        key = screen.keymap.key("freeze")
+        screen.notice(f"frozen at {clock_text(state.frozen_at)}Z, asking goes on: {key} ends it")
 
 
-def ask_now(screen: MainScreen) -> None:
+def ask_now(screen: PageScreen) -> None:
     """Asks all servers now."""
-    opened = screen.console_app.opened
+    opened = screen.state.opened
     if opened is not None:
         opened.source.ask_now()
         screen.notice("asking all servers")
 
 
-def why_not_ask(screen: MainScreen) -> str | None:
+def why_not_ask(screen: PageScreen) -> str | None:
     """Returns why nobody can be asked."""
-    if screen.console_app.settings.is_replay:
+    if screen.state.settings.is_replay:
         return "a replay asks no server"
-    return None if screen.console_app.opened is not None else "starting"
+    return None if screen.state.opened is not None else "starting"
 
 
-def theme(screen: MainScreen) -> None:
+def theme(screen: PageScreen) -> None:
     """Shows the next theme."""
-    app = screen.console_app
+    app = screen.app
     app.theme = next_theme(list(app.available_themes), app.theme)
     screen.notice(f"theme {app.theme}")
 
 
-def leave(screen: MainScreen) -> None:
+def leave(screen: PageScreen) -> None:
     """Leaves the console."""
-    screen.console_app.action_leave()
+    screen.app.exit(0)
+
+
+def show_palette(screen: PageScreen) -> None:
+    """Shows all actions; the chosen one is done."""
+    actions = list(screen.page_actions())
+    why_off = [(name, command.why_off(screen)) for name, command in COMMANDS.items()]
+    state = screen.state
+    others = []
+    if state.snapshot is not None:
+        here = [action for action, _ in actions]
+        others = elsewhere(state.snapshot, state.now(), here, state.settings.keymap)
+    page = palette_page(state.settings.keymap, actions, why_off, others)
+
+    def chosen(key: str | None) -> None:
+        if key is None:
+            return
+        if key.startswith(ELSEWHERE):
+            placed = others[int(key.removeprefix(ELSEWHERE))]
+            start_action(screen, placed.action, where(placed, state.settings.keymap))
+            return
+        if not key.startswith(PAGE_ACTION):
+            perform(screen, key)
+            return
+        for action, why in actions:
+            if f"{PAGE_ACTION}{action.key}" == key:
+                start_action(screen, action, why)
+
+    screen.app.push_screen(Chooser(page, CHOOSE), chosen)
 
 
 SUBJECTS = ("topic", "group", "feed", "route", "region")
@@ -181,7 +216,7 @@ COMMANDS: dict[str, ConsoleCommand] = {
     "freeze": ConsoleCommand(freeze),
     "ask": ConsoleCommand(ask_now, why_not_ask),
     "search": ConsoleCommand(rows.show_search, rows.why_no_view),
-    "palette": ConsoleCommand(rows.show_palette),
+    "palette": ConsoleCommand(show_palette),
     "help": ConsoleCommand(rows.show_help),
     "theme": ConsoleCommand(theme),
     "measure": ConsoleCommand(rows.next_measure, rows.why_no_measure),
@@ -202,3 +237,13 @@ COMMANDS: dict[str, ConsoleCommand] = {
     "replay-seek": ConsoleCommand(replays.seek, replays.why_no_replay),
     "quit": ConsoleCommand(leave),
 }
+
+
+def perform(screen: PageScreen, name: str) -> None:
+    """Does an action of the console by its name, or says why it is off."""
+    command = COMMANDS[name]
+    why = command.why_off(screen)
+    if why is not None:
+        screen.notice(why)
+    else:
+        command.run(screen)

@@ -30,7 +30,7 @@ def run(app: ConsoleApp) -> int:
     before = {number: signal.signal(number, ended.take) for number in SIGNALS}
     try:
         with quiet_stderr(), screen_first():
-            app.run(mouse=app.settings.has_mouse)
+            app.run(mouse=app.state.settings.has_mouse)
     except OSError as error:
         # The terminal is gone: neither drawing nor putting it back is possible.
         app.failure = app.failure or error

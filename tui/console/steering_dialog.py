@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui.console.command_line import command_text
 from tui.console.dialog import ActionDialog
+from tui.console.keys import shown
 from tui.console.plain import plain
 from tui.console.source import JobRefused
 from tui.pages.jobs import JobPage
@@ -15,13 +16,20 @@ from tui.steering.job import Job
 from tui.steering.steered_command import BadValue
 
 if TYPE_CHECKING:
-    from tui.console.main_screen import MainScreen
+    from tui.console.page_screen import PageScreen
 
 
-def open_dialog(screen: MainScreen, action: Action) -> None:
+def start_action(screen: PageScreen, action: Action, why_off: str | None) -> None:
+    """Opens the dialog of a page's action, or says why it is off."""
+    if why_off is not None:
+        screen.notice(f"{shown(action.key)} {action.label}: {why_off}")
+    else:
+        open_dialog(screen, action)
+
+
+def open_dialog(screen: PageScreen, action: Action) -> None:
     """Opens the dialog of an action that is not off."""
-    opened = screen.console_app.opened
-    jobs = None if opened is None else opened.jobs
+    jobs = screen.state.jobs
 
     def command(values: Mapping[str, str]) -> str:
         try:
@@ -42,25 +50,24 @@ def open_dialog(screen: MainScreen, action: Action) -> None:
     screen.app.push_screen(ActionDialog(action, command), decided)
 
 
-def copy(screen: MainScreen, text: str) -> None:
+def copy(screen: PageScreen, text: str) -> None:
     """Copies a text to the terminal's clipboard, by OSC 52."""
     screen.app.copy_to_clipboard(plain(text))
     screen.notice(f"copied: {text}")
 
 
-def start(screen: MainScreen, action: Action, values: Mapping[str, str]) -> None:
+def start(screen: PageScreen, action: Action, values: Mapping[str, str]) -> None:
     """Starts a job in a thread, then shows it."""
-    app = screen.console_app
-    jobs = None if app.opened is None else app.opened.jobs
+    app, jobs = screen.app, screen.state.jobs
     if jobs is None:
         screen.notice("jobs cannot be started from this console")
         return
 
-    def shown(job: Job | None, problem: str) -> None:
+    def started(job: Job | None, problem: str) -> None:
         if job is None:
             screen.notice(problem)
             return
-        app.navigation.open(JobPage(jobs.jobs, jobs.known, job.job_id))
+        screen.state.navigation.open(JobPage(jobs.jobs, jobs.known, job.job_id))
         screen.page_changed()
         # The page tells the command; a notice would hide its keys.
         screen.notice("")
@@ -69,9 +76,9 @@ def start(screen: MainScreen, action: Action, values: Mapping[str, str]) -> None
         try:
             job = jobs.start(action, values)
         except JobRefused as error:
-            app.call_from_thread(shown, None, str(error))
+            app.call_from_thread(started, None, str(error))
         else:
-            app.call_from_thread(shown, job, "")
+            app.call_from_thread(started, job, "")
 
     screen.notice("starting")
     app.run_worker(run, thread=True, exit_on_error=True)

@@ -174,7 +174,7 @@ class Running:
 
     async def show(self, page: Page) -> None:
         """Shows a page that no key leads to."""
-        self.app.navigation.open(page)
+        self.app.state.navigation.open(page)
         self.app.main.page_changed()
         await self.settled()
 
@@ -183,7 +183,7 @@ class Running:
         if isinstance(page, str):
             await self.press(page)
             return
-        navigation = self.app.navigation
+        navigation = self.app.state.navigation
         navigation.go_to(page.name)
         navigation.current = first_view(page)
         self.app.main.page_changed()
@@ -204,7 +204,7 @@ class Running:
     @property
     def page(self) -> Any:
         """Page that is shown."""
-        return self.app.navigation.current.page
+        return self.app.state.navigation.current.page
 
     @property
     def cursor(self) -> str:
@@ -261,9 +261,9 @@ async def running(
     )
     async with app.run_test(size=size) as pilot:
         found = Running(app, pilot, source, jobs)
-        await found.until(lambda: app.opened is not None)
+        await found.until(lambda: app.state.opened is not None)
         if snapshot is not None:
-            await found.until(lambda: app.snapshot is not None)
+            await found.until(lambda: app.state.snapshot is not None)
         await found.settled()
         try:
             yield found

@@ -86,7 +86,7 @@ async def test_every_snapshot_is_recorded_even_while_the_view_is_frozen():
         clock=lambda: snapshots.NOW,
     )
     async with app.run_test() as pilot:
-        while app.snapshot is None:
+        while app.state.snapshot is None:
             await pilot.pause()
         await pilot.press("f")
         source.give(snapshots.lagging())
@@ -127,10 +127,10 @@ async def test_an_unchanged_snapshot_draws_nothing():
 async def test_a_page_without_a_new_snapshot_is_made_anew_after_some_seconds():
     now = [snapshots.NOW]
     async with running(snapshots.lagging(), clock=lambda: now[0]) as console:
-        before = console.app.requests
+        before = console.app.state.requests
         console.app.tick()
-        assert console.app.requests == before
+        assert console.app.state.requests == before
         now[0] += 6
         console.app.tick()
         await console.settled()
-        assert console.app.requests == before + 1
+        assert console.app.state.requests == before + 1

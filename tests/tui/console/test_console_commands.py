@@ -24,8 +24,8 @@ async def test_keys_1_to_8_show_the_screens():
     async with running(snapshots.lagging()) as console:
         for number, name in enumerate(SCREENS, 1):
             await console.press(str(number))
-            assert console.app.navigation.screen == name
-            assert console.app.navigation.current.page.name == name
+            assert console.app.state.navigation.screen == name
+            assert console.app.state.navigation.current.page.name == name
 
 
 async def test_enter_leads_in_and_esc_out_with_the_cursor_kept():
@@ -140,9 +140,9 @@ async def test_keys_of_a_file_are_used_and_shown():
     async with running(snapshots.healthy(), settings=settings) as console:
         assert "r routes" in console.frame()
         await console.press("2")
-        assert console.app.navigation.screen == "overview"
+        assert console.app.state.navigation.screen == "overview"
         await console.press("r")
-        assert console.app.navigation.screen == "routes"
+        assert console.app.state.navigation.screen == "routes"
 
 
 async def test_a_file_gives_another_key_to_the_action_of_a_page():

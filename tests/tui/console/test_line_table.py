@@ -6,6 +6,7 @@ from textual import events
 
 from tests.tui.console import snapshots
 from tests.tui.console.running import running
+from tui.console.console_commands import perform
 from tui.console.line_table import LineTable
 from tui.console.list_page import ListPage
 from tui.facts.health import Health
@@ -35,7 +36,7 @@ async def test_the_cursor_stays_on_its_row_when_the_order_changes():
         routes = (found.routes[0], replace(route, topics=topics), *found.routes[2:])
         await console.give(replace(found, routes=routes))
         assert console.cursor == "18"
-        assert console.app.navigation.current.cursor_at > 2
+        assert console.app.state.navigation.current.cursor_at > 2
 
 
 async def test_a_new_alert_does_not_draw_the_cursor_of_the_overview_away():
@@ -64,8 +65,8 @@ async def test_a_page_that_comes_just_after_a_key_does_not_undo_it():
         page = screen.table.page
         assert page is not None
         # Nothing is awaited in between: no message of the table has been handled yet.
-        screen.perform("down")
-        screen.show_page(page, console.app.navigation.current)
+        perform(screen, "down")
+        screen.show_page(page, console.app.state.navigation.current)
         assert screen.table.position[0] == 2
 
 
@@ -73,10 +74,10 @@ async def test_a_key_that_leads_on_just_after_another_is_not_undone():
     async with running(snapshots.lagging()) as console:
         await console.show(TopicsPage("east>west"))
         screen = console.app.main
-        screen.perform("down")
-        screen.perform("open")
+        perform(screen, "down")
+        perform(screen, "open")
         await console.settled()
-        assert isinstance(console.app.navigation.current.page, PartitionsPage)
+        assert isinstance(console.app.state.navigation.current.page, PartitionsPage)
 
 
 async def test_keys_move_by_row_by_window_and_to_both_ends():
@@ -139,7 +140,7 @@ async def test_a_click_moves_the_cursor_and_a_second_one_opens_the_row():
         assert console.cursor == "clicks"
         assert await console.pilot.click("#table", offset=(5, 2))
         await console.settled()
-        assert console.app.navigation.current.page == PartitionsPage("east>west", "clicks")
+        assert console.app.state.navigation.current.page == PartitionsPage("east>west", "clicks")
 
 
 async def test_a_click_beside_the_rows_does_nothing():

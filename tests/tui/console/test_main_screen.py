@@ -39,7 +39,7 @@ async def test_a_filter_applies_while_it_is_typed_and_esc_clears_it():
         assert "/PARK" in console.frame()
         await console.press("escape")
         assert "1 of 20" in console.frame()
-        assert console.app.navigation.current.page == PAGE
+        assert console.app.state.navigation.current.page == PAGE
 
 
 async def test_esc_in_the_line_of_the_filter_clears_it():

@@ -39,14 +39,14 @@ async def test_the_palette_says_where_the_actions_of_other_screens_are():
     async with running(snapshots.lagging(), size=(140, 45)) as console:
         await console.press("colon", *"screen", "space", *"silence", "enter")
         assert "Z silence: it is on screen 6 alerts, on an alert" in console.frame()
-        assert console.app.navigation.screen == "overview"
+        assert console.app.state.navigation.screen == "overview"
 
 
 async def test_esc_leaves_the_palette_and_nothing_is_done():
     async with running(snapshots.lagging()) as console:
         await console.press("colon", "escape")
         assert len(console.app.screen_stack) == 2
-        assert console.app.navigation.screen == "overview"
+        assert console.app.state.navigation.screen == "overview"
 
 
 async def test_help_names_the_columns_of_the_screen():
@@ -69,7 +69,7 @@ async def test_search_jumps_to_a_topic():
 async def test_search_jumps_to_a_group_with_the_cursor_on_it():
     async with running(snapshots.lagging()) as console:
         await console.press("ctrl+f", *"fraud", "enter")
-        assert console.app.navigation.screen == "groups"
+        assert console.app.state.navigation.screen == "groups"
         assert console.cursor == "fraud"
 
 
@@ -135,7 +135,7 @@ async def test_g_and_l_show_groups_and_events_of_the_row():
     async with running(snapshots.lagging()) as console:
         await console.show(PAGE)
         await console.press("l")
-        assert console.app.navigation.screen == "events"
+        assert console.app.state.navigation.screen == "events"
         await console.press("1", "home", "g")
         assert "this row has no group and no topic" in console.frame()
 
@@ -155,7 +155,7 @@ async def test_a_name_with_a_newline_is_found_and_jumped_to():
     odd = replace(snapshots.groups()[0], group="a\nb")
     async with running(replace(snapshots.lagging(), groups=(odd,))) as console:
         await console.press("ctrl+f", *"group", "enter")
-        assert console.app.navigation.screen == "groups"
+        assert console.app.state.navigation.screen == "groups"
         assert console.cursor == "a\nb"
 
 

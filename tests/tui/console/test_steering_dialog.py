@@ -15,7 +15,7 @@ async def test_a_confirmed_action_starts_a_job_and_shows_it():
     async with running(snapshots.lagging(), settings=STEERING) as console:
         await console.show(TopicsPage("east>west"))
         await console.press(*PAUSE)
-        await console.until(lambda: isinstance(console.app.navigation.current.page, JobPage))
+        await console.until(lambda: isinstance(console.app.state.navigation.current.page, JobPage))
         ((action, values),) = console.jobs.started
         assert action.words == ("stream", "pause-topic", "--route", "east>west", "orders")
         assert values == {"reason": "test", "for": ""}

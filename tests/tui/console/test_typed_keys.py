@@ -23,16 +23,16 @@ async def typed_at_once(console: Running, *keys: str) -> None:
 async def test_enter_opens_the_row_of_the_page_that_the_key_before_led_to() -> None:
     async with running(lagging(), (100, 30)) as console:
         await typed_at_once(console, "2", "\r", "\r")
-        assert console.app.navigation.depth == 3
+        assert console.app.state.navigation.depth == 3
         assert "partitions" in console.frame()
         await typed_at_once(console, "\x1b", "\x1b", "6")
-        assert console.app.navigation.screen == "alerts"
+        assert console.app.state.navigation.screen == "alerts"
 
 
 async def test_letters_after_the_slash_are_the_filter() -> None:
     async with running(lagging(), (100, 30)) as console:
         await typed_at_once(console, "2", "/", *"east>w", "\r", "j")
-        assert console.app.navigation.current.filter == "east>w"
+        assert console.app.state.navigation.current.filter == "east>w"
 
 
 async def test_an_escape_that_arrives_with_a_key_is_an_escape_and_a_key() -> None:
@@ -44,11 +44,11 @@ async def test_an_escape_that_arrives_with_a_key_is_an_escape_and_a_key() -> Non
         await typed_at_once(console, "2", "\r")
         console.app.post_message(together)
         await console.settled()
-        assert console.app.navigation.screen == "overview"
+        assert console.app.state.navigation.screen == "overview"
         await typed_at_once(console, "2", "\r", "?", "\x1b", "¡")
-        assert console.app.navigation.screen == "overview"
+        assert console.app.state.navigation.screen == "overview"
         await console.press("2")
-        assert console.app.navigation.depth == 1
+        assert console.app.state.navigation.depth == 1
 
 
 async def test_ctrl_c_does_not_wait_for_other_keys() -> None:
