@@ -9,11 +9,9 @@ from typing import Any
 
 import fastavro
 
-from bench.feed_load import AIRPORTS, CARRIERS, DOCUMENT_BYTES
+from bench.flights import AIRPORTS, CARRIERS, DOCUMENT_BYTES, SECONDS_OF_DAY
 from bench.load import ALPHABET
 
-SECONDS_OF_DAY = 1_763_942_400
-"""Beginning of 2025-11-24."""
 SCHEMA_ID = 1
 HEADER = struct.pack(">bI", 0, SCHEMA_ID)
 SCHEMA: dict[str, Any] = {

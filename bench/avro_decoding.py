@@ -25,7 +25,7 @@ from aggregator.formats.avro_datums import AvroDatums
 from aggregator.formats.record_fields import split
 from aggregator.tables.table_schema import Column, TableSchema
 from bench.avro_datums import HEADER, PARSED, SCHEMA, SCHEMA_ID, value
-from bench.feed_load import COLUMNS
+from bench.flights import COLUMNS
 from bench.json_decoding import RECORDS, fetched
 from replicator.batches import batch
 from replicator.batches.records import opened

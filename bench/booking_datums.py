@@ -12,8 +12,8 @@ from typing import Any
 
 import fastavro
 
-from bench.avro_datums import HEADER, SECONDS_OF_DAY
-from bench.feed_load import AIRPORTS, CARRIERS, DOCUMENT_BYTES
+from bench.avro_datums import HEADER
+from bench.flights import AIRPORTS, CARRIERS, DOCUMENT_BYTES, SECONDS_OF_DAY
 
 SCHEMA: dict[str, Any] = {
     "type": "record",

@@ -24,10 +24,6 @@ from tui.console.settings import ConsoleSettings
 from tui.console.source import Opened
 from tui.console.textual_internals import StdoutDriver
 
-TOPICS, PARTITIONS_OF_TOPIC = 25, 100
-"""Numbers for each of four routes: 10 000 partitions in all."""
-GROUPS, PARTITIONS_OF_GROUP = 500, 64
-REGIONS = ("east", "west")
 LOOK_SECONDS = 0.01
 """Time between two looks whether the screen's thread is held. They are part of the CPU measured."""
 

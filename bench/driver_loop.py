@@ -12,8 +12,8 @@ import os
 import sys
 
 from bench.feed_ground import FeedShard
-from bench.feed_load import COLUMNS
 from bench.feed_system import FeedOrder
+from bench.flights import COLUMNS
 from deploy.lab.credentials import PASSWORD, USERNAME
 from deploy.lab.kafka import CHECKOUT
 from deploy.lab.process import Process

@@ -20,7 +20,7 @@ from clickhouse_driver.errors import Error
 from confluent_kafka import Consumer
 
 from bench.avro_datums import row_of
-from bench.feed_load import COLUMNS, KIND
+from bench.flights import COLUMNS, KIND
 from bench.row_batches import batch_class
 
 # The type checker of `make check` does without the rivals' libraries.

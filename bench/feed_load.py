@@ -11,26 +11,17 @@ from typing import Literal
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
+from bench import avro_datums, booking_datums
+from bench.flights import document
 from bench.ground import PARTITIONS, make_topic, say
-from bench.load import ALPHABET, LZ4, send_batches
+from bench.load import LZ4, send_batches
+from bench.row_batches import RowBatchWriter
 from deploy.lab.kafka import KafkaCluster
 
-DOCUMENT_BYTES = 200
 BATCH_ROWS = 1000
 HOUR_SECONDS = 3600
 DIFFERENT_BATCHES = 120
 """Number of different batches; together they are larger than any compression window."""
-COLUMNS = (
-    "id UInt64, at DateTime, carrier String, origin String, dest String, delay Int32, "
-    "price Float64, note String"
-)
-"""Columns of each table, which the documents fill."""
-KIND = "kind"
-"""Field of a document that names its table; the header `table` has the same name."""
-
-AIRPORTS = ("ATL", "BOS", "EWR", "IAH", "JFK", "LAX", "LGA", "MIA", "ORD", "SFO")
-CARRIERS = ("AA", "B6", "DL", "EV", "UA", "WN")
-
 
 Format = Literal["json", "row_batches", "avro", "bookings"]
 """Format of the values. Bookings are Avro too, with fields that may be null."""
@@ -61,24 +52,6 @@ class FeedLoad:
         """Returns the same kind of load with another number of rows, rounded to whole batches."""
         whole = BATCH_ROWS * PARTITIONS * self.hours
         return replace(self, rows=max(1, round(rows / whole)) * whole)
-
-
-def document(number: int, rng: random.Random, table: str = "") -> bytes:
-    """Returns a JSON document of DOCUMENT_BYTES with this number as its id.
-
-    Args:
-        table: named by the document's field KIND; empty: by no field.
-    """
-    seconds = number % 86_400
-    at = f"2026-11-24 {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    kind = f'"{KIND}":"{table}",' if table else ""
-    head = (
-        f'{{{kind}"id":{number},"at":"{at}","carrier":"{CARRIERS[number % 6]}",'
-        f'"origin":"{AIRPORTS[number // 7 % 10]}","dest":"{AIRPORTS[number // 77 % 10]}",'
-        f'"delay":{number % 240 - 20},"price":{number % 100_000 / 4},"note":"'
-    ).encode()
-    room = DOCUMENT_BYTES - len(head) - 2
-    return head + bytes(ALPHABET[byte % 62] for byte in rng.randbytes(room)) + b'"}'
 
 
 def fill(cluster: KafkaCluster, load: FeedLoad) -> None:
@@ -118,10 +91,6 @@ def _values(format_name: Format) -> Callable[[int, random.Random, str], bytes]:
     """Returns the function that writes a record's value: from its first id on, for a table."""
     if format_name == "json":
         return document
-    # They take names from here.
-    from bench import avro_datums, booking_datums
-    from bench.row_batches import RowBatchWriter
-
     if format_name == "avro":
         return lambda number, rng, table: avro_datums.value(number, rng)
     if format_name == "bookings":

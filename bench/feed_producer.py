@@ -9,7 +9,7 @@ from array import array
 
 from confluent_kafka import Producer
 
-from bench.feed_load import document
+from bench.flights import document
 from bench.ground import PARTITIONS
 from deploy.lab.kafka import KafkaCluster
 

@@ -19,7 +19,8 @@ from aggregator.formats.routing import by_table
 from aggregator.tables.native_block import native
 from aggregator.tables.table_schema import COORDINATES, Column, TableSchema
 from bench import row_batches as written
-from bench.feed_load import BATCH_ROWS, COLUMNS, FeedLoad, Format, different_batches
+from bench.feed_load import BATCH_ROWS, FeedLoad, Format, different_batches
+from bench.flights import COLUMNS
 from replicator.batches.committed_records import committed_records
 
 FETCH_BATCHES = 8

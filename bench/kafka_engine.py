@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from confluent_kafka import Consumer, TopicPartition
 
 from bench.feed_ground import FeedShard
-from bench.feed_load import COLUMNS, KIND, FeedLoad
+from bench.feed_load import FeedLoad
 from bench.feed_system import FeedOrder, Impossible
+from bench.flights import COLUMNS, KIND
 from bench.ground import PARTITIONS
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import Process

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bench.feed_ground import FeedShard
-from bench.feed_load import COLUMNS
 from bench.feed_system import FeedOrder, Impossible
+from bench.flights import COLUMNS
 from bench.kafka_engine import CONSUMERS, from_the_beginning, statements
 from deploy.lab.kafka import CHECKOUT
 from deploy.lab.process import Process

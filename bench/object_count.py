@@ -9,7 +9,7 @@ from pathlib import Path
 import fastavro
 import pyarrow.parquet as pq
 
-from bench.feed_load import DOCUMENT_BYTES
+from bench.flights import DOCUMENT_BYTES
 from bench.measure import SILENCE_SECONDS_MAX, START_SECONDS_MAX, NothingArrives
 from bench.object_ground import Bucket
 from bench.object_system import File, ObjectOrder

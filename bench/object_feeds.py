@@ -26,7 +26,8 @@ from bench import (
     object_visible,
     results,
 )
-from bench.feed_load import KIND, FeedLoad, fill
+from bench.feed_load import FeedLoad, fill
+from bench.flights import KIND
 from bench.flink_sink import FlinkSink
 from bench.ground import delete_topics, make_topic, say
 from bench.measure import NothingArrives

@@ -24,8 +24,9 @@ from aggregator.objects.rotation import Rotation
 from balancer.plan import TopicPartition
 from bench.avro_datums import SCHEMA_ID
 from bench.booking_datums import SCHEMA
-from bench.feed_load import KIND, FeedLoad, Format, different_batches
+from bench.feed_load import FeedLoad, Format, different_batches
 from bench.feed_steps import Stopwatch, fetched
+from bench.flights import KIND
 from replicator.batches.committed_records import committed_records
 from replicator.config.object_feed import ANY_OBJECT_FEED, ObjectFeed
 from replicator.config.schema_folder import SchemaFolder

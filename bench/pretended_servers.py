@@ -9,13 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from balancer.plan import TopicPartition
-from bench.console_process import (
-    GROUPS,
-    PARTITIONS_OF_GROUP,
-    PARTITIONS_OF_TOPIC,
-    REGIONS,
-    TOPICS,
-)
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.topic import Configs, Topic
@@ -31,6 +24,10 @@ from tui.facts.watch.question import Key
 from tui.facts.watch.route_questions import ends_key, ledger_key, reports_key, topics_key
 from tui.facts.watch.spotlight import Spotlight
 
+TOPICS, PARTITIONS_OF_TOPIC = 25, 100
+"""Numbers for each of four routes: 10 000 partitions in all."""
+GROUPS, PARTITIONS_OF_GROUP = 500, 64
+REGIONS = ("east", "west")
 NAMES = [f"topic-{number:02d}" for number in range(TOPICS)]
 PLACES = [TopicPartition(name, n) for name in NAMES for n in range(PARTITIONS_OF_TOPIC)]
 CARRIERS = 16

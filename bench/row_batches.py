@@ -9,13 +9,11 @@ from google.protobuf.message_factory import GetMessageClass
 
 from aggregator.formats.proto_messages import pool_of
 from aggregator.formats.row_batch_type import PACKAGE, WrittenColumn, row_batch_file
-from bench.feed_load import AIRPORTS, CARRIERS, COLUMNS
+from bench.flights import AIRPORTS, CARRIERS, COLUMNS, SECONDS_OF_DAY
 from bench.load import ALPHABET
 
 ROWS = 100
 ROW_BYTES = 50
-SECONDS_OF_DAY = 1_763_942_400
-"""Beginning of 2025-11-24."""
 
 _WRITTEN = tuple(WrittenColumn(*column.split()) for column in COLUMNS.split(", "))
 _ROW_HEAD_BYTES = 2

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bench.avro_datums import SCHEMA, SCHEMA_ID
 from bench.feed_ground import FeedShard
-from bench.feed_load import COLUMNS
 from bench.feed_system import FeedOrder
+from bench.flights import COLUMNS
 from bench.sluice_run import OWN_PROGRAM
 from deploy.lab.credentials import PASSWORD
 from deploy.lab.kafka import CHECKOUT
