@@ -5,26 +5,18 @@ python -m bench [--case bytes200 ...] [--system sluice ...] [--rounds 3] [--quic
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-import click
-from confluent_kafka import KafkaException
-
-from bench import comparison, failover, kills, latency, machine, replicate, results, table
-from bench.ground import DIRECTORY, Ground, delete_topics, say
+from bench import comparison, failover, kills, latency, replicate, results, table
+from bench.ground import DIRECTORY, Ground, delete_topics
 from bench.load import Load, fill
-from bench.measure import NothingArrives
 from bench.mirror import Factory
 from bench.mirrormaker import MirrorMaker, exactly_once
-from bench.results import Result
+from bench.results import MirrorResult
+from bench.side_by_side import Bench, Measured, program
 from bench.sluice_run import Sluice
-from deploy.lab.operator import Refused
-from deploy.lab.process import NotStarted
 
 SYSTEMS: dict[str, Factory] = {
     "mirrormaker2": MirrorMaker,
@@ -76,138 +68,72 @@ QUICK = Size(
     kill_rate=3000,
 )
 
-# Failures of one system; the others are measured all the same.
-FAILURES = (NothingArrives, NotStarted, Refused, KafkaException, RuntimeError, TimeoutError)
 
-Measured = tuple[Result, dict[str, Any]]
-
-
-@click.command()
-@click.option("--case", "cases", multiple=True, type=click.Choice(CASES), help="Default: all.")
-@click.option("--system", "systems", multiple=True, type=click.Choice(list(SYSTEMS)))
-@click.option("--rounds", default=3, show_default=True, help="Of each throughput case.")
-@click.option("--quick", is_flag=True, help="A twentieth of the work: shows that all works.")
-@click.option("--out", type=click.Path(path_type=Path), help="The JSON file to keep results in.")
-def main(
-    cases: Sequence[str], systems: Sequence[str], rounds: int, quick: bool, out: Path | None
-) -> None:
+class MirrorBench(Bench[Ground]):
     """Measures Sluice and MirrorMaker 2; ends with status 1 where a system failed."""
-    size = QUICK if quick else Size()
-    rounds = 1 if quick else rounds
-    chosen = tuple(systems) or tuple(SYSTEMS)
-    # Partial and quick runs do not replace full results.
-    is_whole = not quick and set(chosen) == set(SYSTEMS)
-    file = out or (results.FILE if is_whole else DIRECTORY.with_name("bench-part.json"))
-    load = machine.load_average()
-    if load > 1.0:
-        say(f"load average is {load:.1f}: other programs run, the figures will be worth little")
-    failures: list[str] = []
-    wanted = cases or FULL
-    if mirrored := [case for case in wanted if case != FAILOVER]:
-        with Ground() as ground:
-            for case in mirrored:
-                began_with = round(machine.load_average(), 1)
-                found = measure(ground, case, chosen, rounds, size, failures)
-                keep(file, case, found, load_average=began_with, quick=quick)
-        say(f"results are in {file}")
-    if FAILOVER in wanted:
-        try:
-            failover.run(quick=quick)
-        except FAILURES as error:
-            failures.append(f"{FAILOVER} failed: {str(error) or type(error).__name__}")
-    for failure in failures:
-        say(failure)
-    sys.exit(1 if failures else 0)
 
+    systems = tuple(SYSTEMS)
+    cases = CASES
+    full = FULL
+    result = MirrorResult
+    file = results.FILE
+    directory = DIRECTORY
 
-def keep(
-    file: Path,
-    case: str,
-    found: Mapping[str, Sequence[Measured]],
-    *,
-    load_average: float,
-    quick: bool,
-) -> None:
-    """Stores the medians of a case, and how each was measured."""
-    run = {
-        "at": time.strftime("%Y-%m-%d %H:%M"),
-        "load_average": load_average,
-        "rounds": max(map(len, found.values()), default=0),
-        "quick": quick,
-        "details": [
-            {"system": system, **details}
-            for system, measured in found.items()
-            for _, details in measured
-        ],
-    }
-    medians = [
-        results.median([result for result, _ in measured])
-        if measured
-        else Result(case=case, system=system)
-        for system, measured in found.items()
-    ]
-    results.keep(file, case, medians, machine=machine.described(), run=run)
-    if file == results.FILE:
+    def __init__(self, *, is_quick: bool) -> None:
+        super().__init__(is_quick=is_quick)
+        self._size = QUICK if is_quick else Size()
+
+    def ground(self) -> Ground:
+        return Ground()
+
+    def is_rated(self, case: str) -> bool:
+        return case in LOADS
+
+    def rounds_of(self, case: str, system: str, rounds: int) -> Sequence[int]:
+        return (rounds - 1,) if system in ONE_ROUND else range(rounds)
+
+    def run(self, cases: Sequence[str], systems: Sequence[str], rounds: int, file: Path) -> None:
+        """Measures; the failover has servers of its own, and comes last."""
+        if mirrored := [case for case in cases if case != FAILOVER]:
+            super().run(mirrored, systems, rounds, file)
+        if FAILOVER in cases:
+            try:
+                failover.run(quick=self.is_quick)
+            except self.failures as error:
+                self.failed.append(f"{FAILOVER} failed: {str(error) or type(error).__name__}")
+
+    def prepare(self, ground: Ground, case: str) -> None:
+        fill(ground, self._load(case))
+
+    def clear(self, ground: Ground, case: str) -> None:
+        delete_topics(ground.source, [LOADS[case].topic])
+
+    def measured(self, ground: Ground, case: str, system: str) -> Measured:
+        if case == "latency2000":
+            return _latency(ground, system, self._size)
+        if case == "kills":
+            return _kills(ground, system, self._size)
+        return _throughput(ground, case, system, self._load(case), self._size)
+
+    def write_tables(self) -> None:
         table.main()
         comparison.main()
 
-
-def measure(
-    ground: Ground,
-    case: str,
-    systems: Sequence[str],
-    rounds: int,
-    size: Size,
-    failures: list[str],
-) -> dict[str, list[Measured]]:
-    """Runs all rounds of one case for each system. A failed system is noted; the others
-    continue."""
-    act, end = prepared(ground, case, size)
-    is_throughput = case in LOADS
-    found: dict[str, list[Measured]] = {system: [] for system in systems}
-    try:
-        for number in range(rounds if is_throughput else 1):
-            for system in systems:
-                if system in ONE_ROUND and number < rounds - 1 and is_throughput:
-                    continue
-                say(f"{case}, round {number + 1}: {system}")
-                try:
-                    found[system].append(act(system))
-                except FAILURES as error:
-                    what = str(error) or type(error).__name__
-                    say(f"  FAILED: {what}")
-                    failures.append(f"{case}, {system} failed: {what.splitlines()[0]}")
-    finally:
-        end()
-    return found
+    def _load(self, case: str) -> Load:
+        return LOADS[case].of(int(LOADS[case].records * self._size.load_share))
 
 
-def prepared(
-    ground: Ground, case: str, size: Size
-) -> tuple[Callable[[str], Measured], Callable[[], None]]:
-    """Returns a function that measures one system, and one that cleans up after the last system."""
-    if case == "latency2000":
-        return lambda system: _latency(ground, system, size), lambda: None
-    if case == "kills":
-        return lambda system: _kills(ground, system, size), lambda: None
-    load = LOADS[case].of(int(LOADS[case].records * size.load_share))
-    fill(ground, load)
-
-    def act(system: str) -> Measured:
-        window = replicate.measured(
-            ground, system, SYSTEMS[system], load, seconds_max=size.seconds_max
-        )
-        result = Result(
-            case=case,
-            system=system,
-            records_per_second=window.records_per_second,
-            cpu_seconds_per_million=window.cpu_seconds_per_million,
-            brokers_cpu_seconds_per_million=window.brokers_cpu_seconds_per_million,
-            peak_rss_mb=window.peak_rss_mb,
-        )
-        return result, asdict(window)
-
-    return act, lambda: delete_topics(ground.source, [load.topic])
+def _throughput(ground: Ground, case: str, system: str, load: Load, size: Size) -> Measured:
+    window = replicate.measured(ground, system, SYSTEMS[system], load, seconds_max=size.seconds_max)
+    result = MirrorResult(
+        case=case,
+        system=system,
+        records_per_second=window.records_per_second,
+        cpu_seconds_per_million=window.cpu_seconds_per_million,
+        brokers_cpu_seconds_per_million=window.brokers_cpu_seconds_per_million,
+        peak_rss_mb=window.peak_rss_mb,
+    )
+    return result, asdict(window)
 
 
 def _latency(ground: Ground, system: str, size: Size) -> Measured:
@@ -219,7 +145,7 @@ def _latency(ground: Ground, system: str, size: Size) -> Measured:
         seconds=size.epoch_seconds * size.epochs if is_ours else size.latency_seconds,
         epoch_seconds=size.epoch_seconds,
     )
-    result = Result(
+    result = MirrorResult(
         case="latency2000",
         system=system,
         records_per_second=found.window.records_per_second,
@@ -238,7 +164,7 @@ def _kills(ground: Ground, system: str, size: Size) -> Measured:
         records_per_second=size.kill_rate,
         every_seconds=size.kill_every_seconds,
     )
-    result = Result(
+    result = MirrorResult(
         case="kills",
         system=system,
         peak_rss_mb=found.peak_rss_mb,
@@ -250,4 +176,4 @@ def _kills(ground: Ground, system: str, size: Size) -> Measured:
 
 
 if __name__ == "__main__":
-    main()
+    program(MirrorBench, rounds=3, quick_part="A twentieth")()

@@ -14,43 +14,20 @@ from typing import Any
 
 from clickhouse_driver import Client
 
-from bench.ground import DIRECTORY, PROPERTIES
+from bench.ground import DIRECTORY, Servers
 from deploy.lab.clickhouse import ClickHouseServer
 from deploy.lab.clickhouse_replicas import ClickHouseReplicas, replicated_engine
-from deploy.lab.kafka import KafkaCluster
-from deploy.lab.redis import RedisServer
 
 FEED_DIRECTORY = DIRECTORY.with_name("bench-feeds")
 REPLICAS = 2
 
 
-class FeedGround:
-    """Starts Kafka and Redis as a context manager, and ends them on exit."""
+class FeedGround(Servers):
+    """Kafka and Redis, and a new shard for each system."""
 
     def __init__(self, directory: Path = FEED_DIRECTORY) -> None:
-        self.directory = directory
-        self.kafka = KafkaCluster("source", directory, properties=PROPERTIES)
-        self.redis = RedisServer(directory)
-        self._number = 0
-
-    def __enter__(self) -> FeedGround:
-        shutil.rmtree(self.directory, ignore_errors=True)
-        self.directory.mkdir(parents=True)
-        try:
-            for server in (self.kafka, self.redis):
-                server.start()
-            for server in (self.kafka, self.redis):
-                server.wait_ready()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kafka.kill_all()
-        self.redis.kill()
-        # Data takes gigabytes. Server logs stay, since they are needed after a failure.
-        shutil.rmtree(self.kafka.directory / "node-1" / "data", ignore_errors=True)
+        super().__init__(directory, "source")
+        (self.kafka,) = self.clusters
 
     @contextmanager
     def shard(self, *, quorum: int, profile: Mapping[str, object]) -> Iterator[FeedShard]:
@@ -60,8 +37,8 @@ class FeedGround:
             quorum: 0: one server without ZooKeeper; else REPLICAS replicas.
             profile: settings of all users and of the servers' background threads.
         """
-        self._number += 1
-        directory = self.directory / f"shard-{self._number}"
+        number = self.next_number()
+        directory = self.directory / f"shard-{number}"
         servers: ClickHouseServer | ClickHouseReplicas
         if quorum:
             servers = ClickHouseReplicas(directory, count=REPLICAS, profile=profile)
@@ -69,7 +46,7 @@ class FeedGround:
             servers = ClickHouseServer(directory, profile=profile)
         with servers:
             replicas = list(servers) if isinstance(servers, ClickHouseReplicas) else [servers]
-            yield FeedShard(self, directory, replicas, quorum, self._number)
+            yield FeedShard(self, directory, replicas, quorum, number)
         for replica in replicas:
             shutil.rmtree(replica.directory / "data", ignore_errors=True)
 

@@ -48,7 +48,3 @@ class FeedSystem(Protocol):
 
 
 FeedFactory = Callable[[FeedShard, FeedOrder], FeedSystem]
-
-
-class Impossible(Exception):
-    """A system cannot do a case. The message says why."""

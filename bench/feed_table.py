@@ -1,27 +1,17 @@
-"""Writes the tables of the feed cases into bench/README.md from bench/results/clickhouse.json.
-
-`python -m bench.table` writes them too.
-"""
+"""Tables of the feed cases in bench/README.md, from bench/results/clickhouse.json."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from bench.feed_results import FILE
-from bench.table_cells import README, against, machine_line, met, number, ratio, replaced
+from bench.results import FEED_FILE
+from bench.table_cells import Rows, Tables, against, kills_table, latency_table, met, number, ratio
 
-BEGIN = "<!-- feeds: made by `python -m bench.table` -->"
-END = "<!-- end of feeds -->"
 ENGINE, MODERN, LOOP = "kafka_engine", "kafka_engine_modern", "driver_loop"
 OURS, BARE = "sluice", "sluice_without_intents"
 SEAL_MS = 1000.0
 INTENTS_COST_MAX = 0.05
-
-Row = Mapping[str, Any]
-Rows = Mapping[tuple[str, str], Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +35,6 @@ AIMS = (
 )
 
 
-def main() -> None:
-    """Puts the tables between their two marks, once there are results."""
-    if FILE.exists():
-        README.write_text(
-            replaced(README.read_text(), BEGIN, END, tables(json.loads(FILE.read_text())))
-        )
-
-
-def tables(found: Mapping[str, Any]) -> str:
-    rows = {(row["case"], row["system"]): row for row in found["results"]}
-    parts = [_throughput(rows), _latency(rows), _kills(rows), _verdicts(rows)]
-    texts = ["\n".join(part) for part in parts]
-    texts += ["\n".join(_impossible(found["runs"])), machine_line(found["machine"], found["runs"])]
-    return "\n\n".join(text for text in texts if text) + "\n"
-
-
 def _throughput(rows: Rows) -> Iterator[str]:
     yield "| case | system | rows/s | to the engine | CPU s per million | to the engine | MB |"
     yield "|---|---|--:|--:|--:|--:|--:|"
@@ -79,31 +53,6 @@ def _throughput(rows: Rows) -> Iterator[str]:
 
 def _times(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}x"
-
-
-def _latency(rows: Rows) -> Iterator[str]:
-    chosen = [row for row in rows.values() if row["latency_ms"] is not None]
-    if chosen:
-        yield "| case | system | p50 ms | p99 ms | CPU s per million | MB |"
-        yield "|---|---|--:|--:|--:|--:|"
-    for row in chosen:
-        yield (
-            f"| {row['case']} | {row['system']} | {number(row['latency_ms']['p50'])}"
-            f" | {number(row['latency_ms']['p99'])} | {number(row['cpu_seconds_per_million'])}"
-            f" | {number(row['peak_rss_mb'])} |"
-        )
-
-
-def _kills(rows: Rows) -> Iterator[str]:
-    chosen = [row for row in rows.values() if row["lost"] is not None]
-    if chosen:
-        yield "| case | system | duplicates | lost |"
-        yield "|---|---|--:|--:|"
-    for row in chosen:
-        yield (
-            f"| {row['case']} | {row['system']} | {number(row['duplicates'])}"
-            f" | {number(row['lost'])} |"
-        )
 
 
 def _verdicts(rows: Rows) -> Iterator[str]:
@@ -142,14 +91,4 @@ def _verdicts(rows: Rows) -> Iterator[str]:
         yield f"- kills: {faults} duplicated or lost, aim 0 {met(faults == 0)}."
 
 
-def _impossible(runs: Mapping[str, Any]) -> Iterator[str]:
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for case, run in runs.items():
-        for system, reason in run["impossible"].items():
-            reasons.setdefault((system, reason), []).append(case)
-    for (system, reason), cases in reasons.items():
-        yield f"- {system}, not in {', '.join(cases)}: {reason}."
-
-
-if __name__ == "__main__":
-    main()
+TABLES = Tables(FEED_FILE, "feeds", (_throughput, latency_table, kills_table, _verdicts))

@@ -1,4 +1,4 @@
-"""Servers shared by all systems of a run: a source cluster, a target cluster and a Redis.
+"""Servers shared by all systems of a run: Kafka clusters and a Redis.
 
 They are started once, so that no system gets warmer or colder brokers than another.
 """
@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
@@ -31,23 +31,27 @@ PROPERTIES = {
 }
 
 
-class Ground:
-    """Starts the servers as a context manager, and ends them on exit."""
+class Servers:
+    """Kafka clusters and a Redis: starts them as a context manager, and ends them on exit.
 
-    def __init__(self, directory: Path = DIRECTORY) -> None:
+    Args:
+        clusters: their names.
+    """
+
+    def __init__(self, directory: Path, *clusters: str) -> None:
         self.directory = directory
-        self.source = KafkaCluster("source", directory, properties=PROPERTIES)
-        self.target = KafkaCluster("target", directory, properties=PROPERTIES)
+        self.clusters = [KafkaCluster(name, directory, properties=PROPERTIES) for name in clusters]
         self.redis = RedisServer(directory)
         self._number = 0
 
-    def __enter__(self) -> Ground:
+    def __enter__(self) -> Self:
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
+        servers: list[KafkaCluster | RedisServer] = [*self.clusters, self.redis]
         try:
-            for server in (self.source, self.target, self.redis):
+            for server in servers:
                 server.start()
-            for server in (self.source, self.target, self.redis):
+            for server in servers:
                 server.wait_ready()
         except BaseException:
             self.__exit__()
@@ -55,18 +59,26 @@ class Ground:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.source.kill_all()
-        self.target.kill_all()
+        for cluster in self.clusters:
+            cluster.kill_all()
         self.redis.kill()
         # Data takes gigabytes. Server logs stay, since they are needed after a failure.
-        for cluster in (self.source, self.target):
+        for cluster in self.clusters:
             shutil.rmtree(cluster.directory / "node-1" / "data", ignore_errors=True)
 
     def next_number(self) -> int:
-        """Returns a number that is unique to a mirror, so that mirrors share no state on the
-        brokers."""
+        """Returns a number that is unique to a system, so that systems share no state on the
+        servers."""
         self._number += 1
         return self._number
+
+
+class Ground(Servers):
+    """Source cluster, target cluster and Redis of mirrors."""
+
+    def __init__(self, directory: Path = DIRECTORY) -> None:
+        super().__init__(directory, "source", "target")
+        self.source, self.target = self.clusters
 
 
 def make_topic(cluster: KafkaCluster, topic: str) -> None:

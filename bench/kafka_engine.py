@@ -8,9 +8,10 @@ from confluent_kafka import Consumer, TopicPartition
 
 from bench.feed_ground import FeedShard
 from bench.feed_load import FeedLoad
-from bench.feed_system import FeedOrder, Impossible
+from bench.feed_system import FeedOrder
 from bench.flights import COLUMNS, KIND
 from bench.ground import PARTITIONS
+from bench.side_by_side import Impossible
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import Process
 

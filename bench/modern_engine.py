@@ -10,9 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bench.feed_ground import FeedShard
-from bench.feed_system import FeedOrder, Impossible
+from bench.feed_system import FeedOrder
 from bench.flights import COLUMNS
 from bench.kafka_engine import CONSUMERS, from_the_beginning, statements
+from bench.side_by_side import Impossible
 from deploy.lab.kafka import CHECKOUT
 from deploy.lab.process import Process
 

@@ -5,22 +5,12 @@ python -m bench.object_feeds [--case lines200 ...] [--system sluice ...] [--roun
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any
-
-import click
-from confluent_kafka import KafkaException
 
 from bench import (
-    machine,
     object_check,
     object_kills,
-    object_results,
     object_table,
     object_throughput,
     object_visible,
@@ -30,14 +20,13 @@ from bench.feed_load import FeedLoad, fill
 from bench.flights import KIND
 from bench.flink_sink import FlinkSink
 from bench.ground import delete_topics, make_topic, say
-from bench.measure import NothingArrives
 from bench.object_ground import OBJECT_DIRECTORY, Bucket, ObjectGround
-from bench.object_results import ObjectResult
-from bench.object_system import Impossible, ObjectFactory, ObjectOrder, ObjectSystem
+from bench.object_system import ObjectFactory, ObjectOrder, ObjectSystem
 from bench.put_loop import PutLoop
+from bench.results import ObjectResult
+from bench.side_by_side import Bench, Measured, program
 from bench.sluice_objects import SluiceObjects, without_intents
 from bench.spark_sink import SparkSink
-from deploy.lab.process import NotStarted
 
 BARE = "sluice_without_intents"
 SYSTEMS: dict[str, ObjectFactory] = {
@@ -120,146 +109,63 @@ QUICK = Size(
     kill_rate=3000,
 )
 
-# Failures of one system; the others are measured all the same.
-FAILURES = (NothingArrives, NotStarted, KafkaException, RuntimeError, OSError)
 
-Measured = tuple[ObjectResult, dict[str, Any]]
-
-
-@click.command()
-@click.option(
-    "--case", "cases", multiple=True, type=click.Choice(CASES), help="Default: a full run."
-)
-@click.option("--system", "systems", multiple=True, type=click.Choice(list(SYSTEMS)))
-@click.option("--rounds", default=3, show_default=True, help="Of each throughput case.")
-@click.option("--quick", is_flag=True, help="A tenth of the work: shows that all works.")
-@click.option("--out", type=click.Path(path_type=Path), help="The JSON file to keep results in.")
-def main(
-    cases: Sequence[str], systems: Sequence[str], rounds: int, quick: bool, out: Path | None
-) -> None:
+class ObjectBench(Bench[ObjectGround]):
     """Measures Sluice and its rivals; ends with status 1 where a system failed."""
-    size = QUICK if quick else Size()
-    chosen = tuple(systems) or tuple(SYSTEMS)
-    # Partial and quick runs do not replace full results.
-    is_whole = not quick and set(chosen) == set(SYSTEMS)
-    file = out or (
-        object_results.FILE if is_whole else OBJECT_DIRECTORY.with_name("bench-objects-part.json")
-    )
-    if (load := machine.load_average()) > 1.5:
-        say(f"load average is {load:.1f}: other programs run, the figures will be worth little")
-    failures: list[str] = []
-    with ObjectGround() as ground:
-        for case in cases or FULL:
-            began_with = round(machine.load_average(), 1)
-            found, impossible = measure(ground, case, chosen, rounds, size, failures)
-            keep(file, case, found, impossible, load_average=began_with, quick=quick)
-    say(f"results are in {file}")
-    for failure in failures:
-        say(failure)
-    sys.exit(1 if failures else 0)
 
+    systems = tuple(SYSTEMS)
+    cases = CASES
+    full = FULL
+    result = ObjectResult
+    file = results.OBJECT_FILE
+    directory = OBJECT_DIRECTORY
+    packages = ("pyarrow", "boto3", "confluent-kafka")
 
-def keep(
-    file: Path,
-    case: str,
-    found: Mapping[str, Sequence[Measured]],
-    impossible: Mapping[str, str],
-    *,
-    load_average: float,
-    quick: bool,
-) -> None:
-    """Stores the results of a case, and how they were measured."""
-    run = {
-        "at": time.strftime("%Y-%m-%d %H:%M"),
-        "load_average": load_average,
-        "rounds": max(map(len, found.values()), default=0),
-        "quick": quick,
-        "impossible": dict(impossible),
-        "details": [
-            {"system": system, **details}
-            for system, measured in found.items()
-            for _, details in measured
-        ],
-    }
-    kept = [
-        object_results.median([result for result, _ in measured])
-        if measured
-        else ObjectResult(case=case, system=system)
-        for system, measured in found.items()
-    ]
-    results.keep(file, case, kept, machine=described(), run=run)
-    if file == object_results.FILE:
-        object_table.main()
+    def __init__(self, *, is_quick: bool) -> None:
+        super().__init__(is_quick=is_quick)
+        self._size = QUICK if is_quick else Size()
 
+    def ground(self) -> ObjectGround:
+        return ObjectGround()
 
-def described() -> dict[str, str | int | float]:
-    """Returns the machine, with the versions of what writes."""
-    found = machine.described()
-    for package in ("pyarrow", "boto3", "confluent-kafka"):
-        found[package] = version(package)
-    return found
+    def is_rated(self, case: str) -> bool:
+        return case in RATED
 
+    def rounds_of(self, case: str, system: str, rounds: int) -> Sequence[int]:
+        return range(rounds) if system != BARE or case in BARE_CASES else ()
 
-def measure(
-    ground: ObjectGround,
-    case: str,
-    systems: Sequence[str],
-    rounds: int,
-    size: Size,
-    failures: list[str],
-) -> tuple[dict[str, list[Measured]], dict[str, str]]:
-    """Runs all rounds of one case for each system.
+    def prepare(self, ground: ObjectGround, case: str) -> None:
+        fill(ground.kafka, self._order(case).load)
 
-    Returns what was measured, and why some systems cannot do the case. A failed system is noted;
-    the others continue.
-    """
-    is_rated = case in RATED
-    order = RATED[case] if is_rated else PACED[case]
-    order = order.smaller(size.load_share, size.close_share)
-    if is_rated:
-        fill(ground.kafka, order.load)
-    if case not in BARE_CASES:
-        systems = [system for system in systems if system != BARE]
-    found: dict[str, list[Measured]] = {system: [] for system in systems}
-    impossible: dict[str, str] = {}
-    for number in range(rounds if is_rated else 1):
-        for system in systems:
-            if system in impossible:
-                continue
-            say(f"{case}, round {number + 1}: {system}")
+    def clear(self, ground: ObjectGround, case: str) -> None:
+        delete_topics(ground.kafka, [self._order(case).load.topic])
+
+    def measured(self, ground: ObjectGround, case: str, system: str) -> Measured:
+        order = self._order(case)
+        if order.is_paced:
+            # Each system gets a topic of its own, with ids from 0.
+            topic = f"{case}_{system}"
+            order = replace(order, load=replace(order.load, topic=topic))
+            make_topic(ground.kafka, topic)
+        with ground.bucket() as bucket:
+            writer = SYSTEMS[system](bucket, order)
             try:
-                found[system].append(one(ground, case, system, order, size))
-            except Impossible as error:
-                say(f"  left out: {error}")
-                impossible[system] = str(error)
-            except FAILURES as error:
-                what = str(error) or type(error).__name__
-                say(f"  FAILED: {what}")
-                failures.append(f"{case}, {system} failed: {what.splitlines()[0]}")
-    if is_rated:
-        delete_topics(ground.kafka, [order.load.topic])
-    return found, impossible
+                writer.start()
+                if not order.is_paced:
+                    return _throughput(case, system, bucket, writer, order)
+                act = _kills if case == "kills" else _visible
+                return act(case, system, bucket, writer, order, self._size)
+            finally:
+                writer.stop()
+                if order.is_paced:
+                    delete_topics(ground.kafka, [order.load.topic])
 
+    def write_tables(self) -> None:
+        object_table.TABLES.write()
 
-def one(ground: ObjectGround, case: str, system: str, order: ObjectOrder, size: Size) -> Measured:
-    """Measures one system once. Raises Impossible, or one of FAILURES."""
-    if order.is_paced:
-        # Each system gets a topic of its own, with ids from 0.
-        topic = f"{case}_{system}"
-        order = replace(order, load=replace(order.load, topic=topic))
-        make_topic(ground.kafka, topic)
-    with ground.bucket() as bucket:
-        writer = SYSTEMS[system](bucket, order)
-        try:
-            writer.start()
-            if not order.is_paced:
-                return _throughput(case, system, bucket, writer, order)
-            act = _kills if case == "kills" else _visible
-            return act(case, system, bucket, writer, order, size)
-        finally:
-            writer.stop()
-            if order.is_paced:
-                delete_topics(ground.kafka, [order.load.topic])
+    def _order(self, case: str) -> ObjectOrder:
+        order = RATED[case] if case in RATED else PACED[case]
+        return order.smaller(self._size.load_share, self._size.close_share)
 
 
 def _throughput(
@@ -352,4 +258,4 @@ def _kills(
 
 
 if __name__ == "__main__":
-    main()
+    program(ObjectBench, rounds=3, quick_part="A tenth")()

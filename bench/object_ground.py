@@ -13,55 +13,32 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from bench.ground import DIRECTORY, PROPERTIES
-from deploy.lab.kafka import KafkaCluster
+from bench.ground import DIRECTORY, Servers
 from deploy.lab.object_server import ACCESS_KEY, SECRET_KEY, ObjectServer
-from deploy.lab.redis import RedisServer
 
 OBJECT_DIRECTORY = DIRECTORY.with_name("bench-objects")
 REGION = "us-east-1"
 PREFIX = "topics"
 
 
-class ObjectGround:
-    """Starts Kafka and Redis as a context manager, and ends them on exit."""
+class ObjectGround(Servers):
+    """Kafka and Redis, and a new object server for each system."""
 
     def __init__(self, directory: Path = OBJECT_DIRECTORY) -> None:
-        self.directory = directory
-        self.kafka = KafkaCluster("source", directory, properties=PROPERTIES)
-        self.redis = RedisServer(directory)
-        self._number = 0
-
-    def __enter__(self) -> ObjectGround:
-        shutil.rmtree(self.directory, ignore_errors=True)
-        self.directory.mkdir(parents=True)
-        try:
-            for server in (self.kafka, self.redis):
-                server.start()
-            for server in (self.kafka, self.redis):
-                server.wait_ready()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kafka.kill_all()
-        self.redis.kill()
-        # Data takes gigabytes. Server logs stay, since they are needed after a failure.
-        shutil.rmtree(self.kafka.directory / "node-1" / "data", ignore_errors=True)
+        super().__init__(directory, "source")
+        (self.kafka,) = self.clusters
 
     @contextmanager
     def bucket(self) -> Iterator[Bucket]:
         """Yields an empty bucket of a new server, and ends the server afterwards."""
-        self._number += 1
-        directory = self.directory / f"bucket-{self._number}"
+        number = self.next_number()
+        directory = self.directory / f"bucket-{number}"
         directory.mkdir()
         server = ObjectServer(directory)
         server.start()
         try:
             server.wait_ready()
-            yield Bucket(self, directory, server, self._number)
+            yield Bucket(self, directory, server, number)
         finally:
             server.process.kill()
             shutil.rmtree(server.objects, ignore_errors=True)

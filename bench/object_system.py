@@ -75,7 +75,3 @@ class ObjectSystem(Protocol):
 
 
 ObjectFactory = Callable[[Bucket, ObjectOrder], ObjectSystem]
-
-
-class Impossible(Exception):
-    """A system cannot do a case. The message says why."""

@@ -1,28 +1,18 @@
-"""Writes the tables of the object cases into bench/README.md from bench/results/s3.json.
-
-`python -m bench.table` writes them too.
-"""
+"""Tables of the object cases in bench/README.md, from bench/results/s3.json."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from bench.object_results import FILE
-from bench.table_cells import README, against, machine_line, met, number, ratio, replaced
+from bench.results import OBJECT_FILE
+from bench.table_cells import Rows, Tables, against, kills_table, met, number, ratio
 
-BEGIN = "<!-- objects: made by `python -m bench.table` -->"
-END = "<!-- end of objects -->"
 RIVALS = ("spark", "flink")
 OURS, BARE = "sluice", "sluice_without_intents"
 INTENTS_COST_MAX = 0.03
 OBJECTS_MAX = 1.05
 VISIBLE_SECONDS_MAX = 11.0
-
-Row = Mapping[str, Any]
-Rows = Mapping[tuple[str, str], Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +29,6 @@ AIMS = {
     "avro_to_avro": Aim(2.0, 1 / 3),
     "avro_to_parquet": Aim(1.0, 2 / 3),
 }
-
-
-def main() -> None:
-    """Puts the tables between their two marks, once there are results."""
-    if FILE.exists():
-        README.write_text(
-            replaced(README.read_text(), BEGIN, END, tables(json.loads(FILE.read_text())))
-        )
-
-
-def tables(found: Mapping[str, Any]) -> str:
-    rows = {(row["case"], row["system"]): row for row in found["results"]}
-    parts = [_throughput(rows), _visible(rows), _kills(rows), _verdicts(rows)]
-    texts = ["\n".join(part) for part in parts]
-    texts += ["\n".join(_impossible(found["runs"])), machine_line(found["machine"], found["runs"])]
-    return "\n\n".join(text for text in texts if text) + "\n"
 
 
 def _throughput(rows: Rows) -> Iterator[str]:
@@ -85,18 +59,6 @@ def _visible(rows: Rows) -> Iterator[str]:
             f"| {row['case']} | {row['system']} | {number(row['visible_seconds']['p50'])}"
             f" | {number(row['visible_seconds']['p99'])}"
             f" | {number(row['cpu_seconds_per_million'])} | {number(row['peak_rss_mb'])} |"
-        )
-
-
-def _kills(rows: Rows) -> Iterator[str]:
-    chosen = [row for row in rows.values() if row["lost"] is not None]
-    if chosen:
-        yield "| case | system | duplicates | lost |"
-        yield "|---|---|--:|--:|"
-    for row in chosen:
-        yield (
-            f"| {row['case']} | {row['system']} | {number(row['duplicates'])}"
-            f" | {number(row['lost'])} |"
         )
 
 
@@ -133,7 +95,4 @@ def _verdicts(rows: Rows) -> Iterator[str]:
         yield f"- kills: {faults} duplicated or lost, aim 0 {met(faults == 0)}."
 
 
-def _impossible(runs: Mapping[str, Any]) -> Iterator[str]:
-    for case, run in runs.items():
-        for system, why in run["impossible"].items():
-            yield f"- {case}: {system} is left out: {why}."
+TABLES = Tables(OBJECT_FILE, "objects", (_throughput, _visible, kills_table, _verdicts))

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from bench.ground import say
-from bench.object_system import Impossible
+from bench.side_by_side import Impossible
 from deploy.lab.kafka import CHECKOUT
 
 DIRECTORY = CHECKOUT / ".lab" / "rivals"

@@ -5,21 +5,15 @@ python -m bench.table
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from bench import feed_table, object_table
 from bench.results import FILE
-from bench.table_cells import README, against, machine_line, met, number, ratio, replaced
+from bench.table_cells import Row, Rows, Tables, against, latency_table, met, number, ratio
 
-BEGIN, END = "<!-- results: made by `python -m bench.table` -->", "<!-- end of results -->"
 PEER, STRICT_PEER, OURS = "mirrormaker2", "mirrormaker2_exactly_once", "sluice"
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +32,14 @@ AIMS = {
 
 
 def main() -> None:
+    """Writes all tables."""
     if not FILE.exists():
         sys.exit(f"{FILE} is not there: run `make bench` first")
-    write(FILE, README)
-    feed_table.main()
-    object_table.main()
+    for each in (TABLES, feed_table.TABLES, object_table.TABLES):
+        each.write()
 
 
-def write(results: Path, readme: Path) -> None:
-    """Puts the tables between the two marks of the README."""
-    found = json.loads(results.read_text())
-    readme.write_text(replaced(readme.read_text(), BEGIN, END, tables(found)))
-
-
-def tables(found: Mapping[str, Any]) -> str:
-    rows = {(row["case"], row["system"]): row for row in found["results"]}
-    parts = [
-        "\n".join(_throughput(rows)),
-        "\n".join(_latency(rows)),
-        "\n".join(_kills(rows)),
-        "\n".join(_verdicts(rows)),
-        machine_line(found["machine"], found["runs"]),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _throughput(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
+def _throughput(rows: Rows) -> Iterator[str]:
     yield (
         "| case | system | records/s | to MM2 | CPU s per million | to MM2"
         " | brokers' CPU s per million | peak RSS MB |"
@@ -82,21 +58,11 @@ def _throughput(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
         )
 
 
-def _latency(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
-    chosen = [row for row in rows.values() if row["latency_ms"] is not None]
-    if not chosen:
-        return
-    yield "| case | system | p50 ms | p99 ms | CPU s per million | peak RSS MB |"
-    yield "|---|---|--:|--:|--:|--:|"
-    for row in chosen:
-        yield (
-            f"| {row['case']} | {row['system']} | {number(row['latency_ms']['p50'])}"
-            f" | {number(row['latency_ms']['p99'])} | {number(row['cpu_seconds_per_million'])}"
-            f" | {number(row['peak_rss_mb'])} |"
-        )
+def _latency(rows: Rows) -> Iterator[str]:
+    return latency_table(rows, "peak RSS MB")
 
 
-def _kills(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
+def _kills(rows: Rows) -> Iterator[str]:
     chosen = [row for row in rows.values() if row["case"] == "kills"]
     if not chosen:
         return
@@ -109,7 +75,7 @@ def _kills(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
         )
 
 
-def _verdicts(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
+def _verdicts(rows: Rows) -> Iterator[str]:
     """Yields for each aim whether it was met, or by how much it was missed."""
     for case, aim in AIMS.items():
         ours, peer = rows.get((case, OURS), {}), rows.get((case, PEER), {})
@@ -143,6 +109,8 @@ def _part(row: Row, peer: Row) -> str:
     part = ratio(peer, row, "cpu_seconds_per_million")
     return "-" if part is None else f"1/{part:.1f}" if part >= 1 else f"{1 / part:.1f}x"
 
+
+TABLES = Tables(FILE, "results", (_throughput, _latency, _kills, _verdicts))
 
 if __name__ == "__main__":
     main()

@@ -1,14 +1,84 @@
-"""Cells, verdicts and marks that the tables of bench/README.md share."""
+"""Tables of a results file in bench/README.md, and the cells and verdicts that they share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 README = Path(__file__).parent / "README.md"
 
 Row = Mapping[str, Any]
+Rows = Mapping[tuple[str, str], Row]
+"""Results by case and system."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Tables of a results file, between two marks of the README.
+
+    Args:
+        name: in the marks.
+        parts: each writes the lines of one part.
+    """
+
+    file: Path
+    name: str
+    parts: Sequence[Callable[[Rows], Iterator[str]]]
+
+    def write(self) -> None:
+        """Puts the tables between their two marks, once there are results."""
+        if self.file.exists():
+            begin = f"<!-- {self.name}: made by `python -m bench.table` -->"
+            part = self.text(json.loads(self.file.read_text()))
+            readme = replaced(README.read_text(), begin, f"<!-- end of {self.name} -->", part)
+            README.write_text(readme)
+
+    def text(self, found: Mapping[str, Any]) -> str:
+        """Returns the parts, the systems that were left out, and the machine."""
+        rows = {(row["case"], row["system"]): row for row in found["results"]}
+        texts = ["\n".join(part(rows)) for part in self.parts]
+        texts += ["\n".join(left_out(found["runs"])), machine_line(found["machine"], found["runs"])]
+        return "\n\n".join(text for text in texts if text) + "\n"
+
+
+def latency_table(rows: Rows, memory: str = "MB") -> Iterator[str]:
+    """Yields the lines of the table of latencies, if there are any."""
+    chosen = [row for row in rows.values() if row["latency_ms"] is not None]
+    if chosen:
+        yield f"| case | system | p50 ms | p99 ms | CPU s per million | {memory} |"
+        yield "|---|---|--:|--:|--:|--:|"
+    for row in chosen:
+        yield (
+            f"| {row['case']} | {row['system']} | {number(row['latency_ms']['p50'])}"
+            f" | {number(row['latency_ms']['p99'])} | {number(row['cpu_seconds_per_million'])}"
+            f" | {number(row['peak_rss_mb'])} |"
+        )
+
+
+def kills_table(rows: Rows) -> Iterator[str]:
+    """Yields the lines of the table of losses and duplicates, if there are any."""
+    chosen = [row for row in rows.values() if row["lost"] is not None]
+    if chosen:
+        yield "| case | system | duplicates | lost |"
+        yield "|---|---|--:|--:|"
+    for row in chosen:
+        yield (
+            f"| {row['case']} | {row['system']} | {number(row['duplicates'])}"
+            f" | {number(row['lost'])} |"
+        )
+
+
+def left_out(runs: Mapping[str, Any]) -> Iterator[str]:
+    """Yields for each system and reason the cases that it cannot do."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for case, run in runs.items():
+        for system, reason in run.get("impossible", {}).items():
+            reasons.setdefault((system, reason), []).append(case)
+    for (system, reason), cases in reasons.items():
+        yield f"- {system}, not in {', '.join(cases)}: {reason}."
 
 
 def replaced(text: str, begin: str, end: str, part: str) -> str:
