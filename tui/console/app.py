@@ -19,13 +19,11 @@ from tui.console.built_page import BuiltPage
 from tui.console.console_state import ConsoleState
 from tui.console.main_screen import MainScreen
 from tui.console.page_builder import PageBuilder, PageRequest
-from tui.console.registry import first_page
 from tui.console.settings import ConsoleSettings
 from tui.console.source import Opened, Opening
 from tui.console.textual_internals import ContainedApp
 from tui.console.themes import HIGH_CONTRAST
 from tui.console.typed_keys import TypedKeys
-from tui.pages.page import Page
 
 if TYPE_CHECKING:
     from textual.driver import Driver
@@ -68,7 +66,6 @@ class ConsoleApp(ContainedApp, inherit_bindings=False):
     Args:
         opening: loads the configuration and makes the source, in a thread.
         clock: Unix seconds.
-        first_page: first page of a screen, by name.
         driver: of the terminal; None: Textual's.
     """
 
@@ -81,20 +78,14 @@ class ConsoleApp(ContainedApp, inherit_bindings=False):
         settings: ConsoleSettings,
         opening: Opening,
         clock: Callable[[], float] = time.time,
-        first_page: Callable[[str], Page] = first_page,
         driver: type[Driver] | None = None,
     ) -> None:
         super().__init__(driver_class=driver)
         self.title = "sluice"
         self._builder = PageBuilder(self._page_was_built)
-        self.state = ConsoleState(settings, clock, first_page, self._builder)
+        self.state = ConsoleState(settings, clock, self._builder)
         self.main = MainScreen(self.state)
-        self.keys = TypedKeys(
-            super().on_event,
-            lambda: [self, *self.screen.walk_children(with_self=True)],
-            lambda: self.focused is not None,
-            self.main.page_shown,
-        )
+        self.keys = TypedKeys(self, self.main)
         self._opening = opening
         self._built_number = 0
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from tui.console.navigation import Navigation
 from tui.console.page_builder import PageBuilder, PageRequest
+from tui.console.registry import first_page
 from tui.console.settings import ConsoleSettings
 from tui.console.source import FailingSource, Jobs, Opened, ReplaySource
-from tui.pages.page import NO_FOCUS, Focus, Page
+from tui.pages.page import NO_FOCUS, Focus
 
 if TYPE_CHECKING:
     from tui.facts.snapshot import Snapshot
@@ -25,7 +26,6 @@ class ConsoleState:
 
     Args:
         clock: Unix seconds.
-        first_page: first page of a screen, by name.
         builder: makes the page of a request.
     """
 
@@ -33,7 +33,6 @@ class ConsoleState:
         self,
         settings: ConsoleSettings,
         clock: Callable[[], float],
-        first_page: Callable[[str], Page],
         builder: PageBuilder,
     ) -> None:
         self.settings = settings
@@ -57,10 +56,11 @@ class ConsoleState:
         opened.source.set_focus(self._focus)
 
     def close(self) -> None:
-        """Ends the source."""
+        """Ends the source and the recording."""
         if self.opened is not None:
             self.opened.source.close()
-            self.opened.close()
+            if self.opened.recorder is not None:
+                self.opened.recorder.close()
 
     @property
     def jobs(self) -> Jobs | None:
@@ -84,7 +84,7 @@ class ConsoleState:
     def came(self, snapshot: Snapshot) -> None:
         """Records a snapshot and keeps it as the newest; any thread may call it."""
         if self.opened is not None and self.opened.recorder is not None:
-            self.opened.recorder(snapshot)
+            self.opened.recorder.record(snapshot)
         self._latest = snapshot
 
     def take_newest(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from textual import events
@@ -10,6 +9,7 @@ from textual.message import Message
 
 from tui.console.built_page import BuiltPage
 from tui.console.line_widget import LineWidget
+from tui.console.navigation import Navigation
 from tui.console.styled_text import StyledLine, styled_column
 from tui.console.table_drawing import drawn
 from tui.console.table_layout import Lines, lines_of, scrolled
@@ -23,8 +23,8 @@ class LineTable(LineWidget):
     """Table of a built page, with a cursor that follows its row's key.
 
     Args:
-        on_moved: called at once when a key or the mouse moves the cursor, before any other message
-            is handled.
+        navigation: takes the view at once when the cursor moves, before any other message is
+            handled, or the next page would be shown without the move; None: nobody needs it.
     """
 
     class Moved(Message):
@@ -37,10 +37,10 @@ class LineTable(LineWidget):
     def __init__(
         self,
         id: str | None = None,  # noqa: A002 - Textual's name
-        on_moved: Callable[[], object] = lambda: None,
+        navigation: Navigation | None = None,
     ) -> None:
         super().__init__(id=id)
-        self._on_moved = on_moved
+        self._navigation = navigation
         self.view: ViewState | None = None
         self.page: BuiltPage | None = None
         self._layout = Lines(())
@@ -63,6 +63,7 @@ class LineTable(LineWidget):
             # Enter must open the row that was read: later ones do not draw the cursor away.
             view = replace(view, is_at_start=not page.has_answers)
         self._place(view, row if newest is None else newest)
+        self._keep(self.view)
 
     @property
     def cursor_row(self) -> Row | None:
@@ -97,7 +98,7 @@ class LineTable(LineWidget):
                 is_following=is_following,
             )
             self._place(view, row)
-            self._on_moved()
+            self._keep(self.view)
             self.post_message(self.Moved())
 
     def move_page(self, pages: int) -> None:
@@ -111,6 +112,10 @@ class LineTable(LineWidget):
             cursor = self.page.cursor(row)
         self.view = replace(view, cursor=cursor, cursor_at=max(0, row), top=top)
         self._draw()
+
+    def _keep(self, view: ViewState | None) -> None:
+        if self._navigation is not None and view is not None:
+            self._navigation.current = view
 
     def _draw(self) -> None:
         if self.page is None or self.view is None:

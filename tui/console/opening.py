@@ -49,21 +49,13 @@ def opened_live(options: LiveOptions) -> Opened:
     left = left_behind(jobs.jobs(), time.time())
     if left:
         options.tell(f"{left}   {options.jobs_key} jobs")
-    if options.record is None:
-        return Opened(source=LiveSource(appliance, options.timeout_seconds), jobs=jobs)
-    from tui.recording.recorder import Recorder
+    recorder = None
+    if options.record is not None:
+        from tui.recording.recorder import Recorder
 
-    recorder = Recorder(options.record, options.max_bytes, options.tell)
-    return Opened(
-        source=LiveSource(appliance, options.timeout_seconds),
-        jobs=jobs,
-        recorder=recorder.record,
-        close=lambda: _close(recorder.close),
-    )
-
-
-def _close(close: Callable[[], bool]) -> None:
-    close()
+        recorder = Recorder(options.record, options.max_bytes, options.tell)
+    source = LiveSource(appliance, options.timeout_seconds)
+    return Opened(source=source, jobs=jobs, recorder=recorder)
 
 
 def opened_replay(path: Path) -> Opened:

@@ -86,7 +86,7 @@ class PageScreen(Screen[None]):
         """Yields the parts from top to bottom."""
         yield LineWidget(id="top")
         yield LineWidget(id="page")
-        yield LineTable(id="table", on_moved=self._keep_cursor)
+        yield LineTable(id="table", navigation=self.state.navigation)
         yield LineWidget(id="notes")
         yield PlainInput(id="filter")
         yield LineWidget(id="screens")
@@ -137,15 +137,9 @@ class PageScreen(Screen[None]):
     def show_page(self, page: BuiltPage, view: ViewState) -> None:
         """Shows a page."""
         self.table.show_page(page, view)
-        self._keep_cursor()
         self._page_came.set()
         self.show_row()
         self.show_bars()
-
-    def _keep_cursor(self) -> None:
-        """Keeps the table's cursor, or the next page would be shown without it."""
-        if self.table.view is not None:
-            self.state.navigation.current = self.table.view
 
     def show_row(self) -> None:
         """Shows what belongs to the row under the cursor."""

@@ -104,19 +104,27 @@ class Jobs(Protocol):
         """
 
 
+class SnapshotRecorder(Protocol):
+    """Recorder of snapshots into a file."""
+
+    def record(self, snapshot: Snapshot) -> None:
+        """Takes a snapshot to write. Never blocks, never raises."""
+
+    def close(self) -> object:
+        """Writes what waits, and closes the file."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
     """Parts of a console that take time to make: they are made while the first frame is shown.
 
     Args:
-        recorder: called with each snapshot; None when nothing is recorded.
-        close: ends what was opened beside the source.
+        recorder: None when nothing is recorded.
     """
 
     source: SnapshotSource
     jobs: Jobs | None = None
-    recorder: Callable[[Snapshot], None] | None = None
-    close: Callable[[], None] = lambda: None
+    recorder: SnapshotRecorder | None = None
 
 
 Opening = Callable[[], Opened]

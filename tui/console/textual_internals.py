@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from rich.control import Control
+from textual import events
 from textual._compositor import ChopsUpdate
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
@@ -71,6 +72,10 @@ class ContainedApp(App[int], inherit_bindings=False):
         self._return_code = 1
         # The public `exit` would let messages be handled that wait behind the one that failed.
         self._close_messages_no_wait()
+
+    async def route(self, event: events.Event) -> None:
+        """Gives an event to the focused widget, or to the screen, as Textual does."""
+        await App.on_event(self, event)
 
     def exit_from_thread(self, code: int) -> None:
         """Ends the app from any thread, without waiting for it."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 
 from textual import events
 from textual.message_pump import MessagePump
+
+from tui.console.page_screen import PageScreen
+from tui.console.textual_internals import ContainedApp
 
 TOGETHER = "alt+"
 """Textual's name for an escape with a key at once; no key of the console is named so."""
@@ -27,24 +30,14 @@ ROUND_SECONDS = 0.5
 
 
 class TypedKeys:
-    """Keys on their way. For the event loop of the app.
+    """Keys of an app on their way. For its event loop.
 
     Args:
-        route: gives a key to the focused widget.
-        pumps: returns all that may handle messages now.
-        in_text: returns True while keys are letters of a text.
-        page_shown: waits until the page is shown that a key has led to.
+        main: shows the page that a key has led to.
     """
 
-    def __init__(
-        self,
-        route: Callable[[events.Key], Awaitable[None]],
-        pumps: Callable[[], list[MessagePump]],
-        in_text: Callable[[], bool],
-        page_shown: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._route, self._pumps, self._page_shown = route, pumps, page_shown
-        self._in_text = in_text
+    def __init__(self, app: ContainedApp, main: PageScreen) -> None:
+        self._app, self._main = app, main
         self._waiting: deque[events.Key] = deque()
         self._task: asyncio.Task[None] | None = None
 
@@ -68,9 +61,9 @@ class TypedKeys:
 
     async def _route_next(self) -> None:
         # Only now is it known what has the focus.
-        first, *rest = apart(self._waiting.popleft(), in_text=self._in_text())
+        first, *rest = apart(self._waiting.popleft(), in_text=self._app.focused is not None)
         self._waiting.extendleft(rest)
-        await self._route(first)
+        await self._app.route(first)
 
     async def _settled(self) -> None:
         quiet = 0
@@ -80,7 +73,11 @@ class TypedKeys:
             quiet = quiet + 1 if is_quiet else 0
             if quiet == QUIET_ROUNDS:
                 break
-        await self._page_shown()
+        await self._main.page_shown()
+
+    def _pumps(self) -> list[MessagePump]:
+        """Returns all that may handle messages now."""
+        return [self._app, *self._app.screen.walk_children(with_self=True)]
 
     async def _heard(self) -> None:
         """Waits until each pump has handled all messages that it has now."""

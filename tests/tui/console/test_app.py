@@ -77,12 +77,26 @@ async def test_the_top_line_shows_why_no_newer_snapshot_can_be_made():
         assert "FAILS: KeyError: 'offsets'" in console.frame().splitlines()[0]
 
 
+class RecorderInMemory:
+    """Recorder that keeps snapshots in memory."""
+
+    def __init__(self):
+        self.recorded = []
+        self.is_closed = False
+
+    def record(self, snapshot):
+        self.recorded.append(snapshot)
+
+    def close(self):
+        self.is_closed = True
+
+
 async def test_every_snapshot_is_recorded_even_while_the_view_is_frozen():
-    recorded = []
+    recorder = RecorderInMemory()
     source = FakeSource(snapshots.healthy())
     app = ConsoleApp(
         ConsoleSettings(file="a.toml"),
-        lambda: Opened(source=source, recorder=recorded.append),
+        lambda: Opened(source=source, recorder=recorder),
         clock=lambda: snapshots.NOW,
     )
     async with app.run_test() as pilot:
@@ -91,8 +105,9 @@ async def test_every_snapshot_is_recorded_even_while_the_view_is_frozen():
         await pilot.press("f")
         source.give(snapshots.lagging())
         await pilot.pause()
-        assert len(recorded) == 2
+        assert len(recorder.recorded) == 2
     app.close_parts()
+    assert recorder.is_closed
 
 
 async def test_the_source_is_told_what_is_on_screen():

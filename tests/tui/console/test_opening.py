@@ -32,8 +32,8 @@ def test_a_live_source_has_jobs_and_records_only_if_asked_to(tmp_path: Path):
     record = tmp_path / "console.rec"
     opened = opened_live(options(tmp_path, record=record))
     assert opened.recorder is not None
-    opened.recorder(snapshots.healthy())
-    opened.close()
+    opened.recorder.record(snapshots.healthy())
+    opened.recorder.close()
     opened.source.close()
     assert record.exists()
 

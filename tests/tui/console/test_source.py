@@ -13,4 +13,3 @@ def test_a_source_that_steps_is_a_replay():
 def test_nothing_is_recorded_unless_asked_for():
     opened = Opened(source=FakeSource(None))
     assert opened.recorder is None and opened.jobs is None
-    opened.close()

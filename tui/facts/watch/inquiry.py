@@ -24,13 +24,20 @@ class Reply(Generic[T]):
     Args:
         after: replies without which the question is not asked.
         deadline: end of waiting, in seconds of time.monotonic.
-        give_up: called with a text when the deadline has passed while this very question was open.
+        server: that is asked, for people.
+        problems: the first of each server; this one's, once the deadline has passed while this
+            very question was open.
     """
 
     def __init__(
-        self, after: Sequence[Reply[Any]], deadline: float, give_up: Callable[[str], object]
+        self,
+        after: Sequence[Reply[Any]],
+        deadline: float,
+        server: str,
+        problems: dict[str, str],
     ) -> None:
-        self._after, self._deadline, self._give_up = after, deadline, give_up
+        self._after, self._deadline = after, deadline
+        self._server, self._problems = server, problems
         self._asked_at: float | None = None
         self._is_here = threading.Event()
         self._answer: T | None = None
@@ -44,7 +51,7 @@ class Reply(Generic[T]):
         """
         if not self._is_here.wait(max(0.0, self._deadline - time.monotonic())):
             if all(each.answer() is not None for each in self._after):
-                self._give_up(self._lateness())
+                self._problems.setdefault(self._server, f"{self._server}: {self._lateness()}")
             return None
         if self._bug is not None:
             raise self._bug
@@ -113,7 +120,7 @@ class Inquiry:
             question: called with the answers to `after`; not called if one of them has none.
         """
         note = partial(self._problems.setdefault, server)
-        reply: Reply[Answer] = Reply(after, self._deadline, lambda late: note(f"{server}: {late}"))
+        reply: Reply[Answer] = Reply(after, self._deadline, server, self._problems)
 
         def asked(*needed: Any) -> Answer | None:
             return answer_or_none(partial(question, *needed), note, *self._also)
