@@ -13,8 +13,8 @@ from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.topic import Configs, Topic
 from replicator.kafka.protocol.group_list import ListedGroup
-from replicator.mirror.ledger.entries import Entries
 from replicator.mirror.ledger.entry import Custody, Entry
+from replicator.mirror.ledger.ledger_reader import Entries
 from replicator.mirror.offset_map.reports import PartitionReport, packed, unpacked
 from tui.facts.watch.group_lags import GroupLag
 from tui.facts.watch.group_questions import StoredGroups, lags_key, members_key, stored_key

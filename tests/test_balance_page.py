@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from balancer.decision.alerts import AlertName
+from balancer.decision.balance_alerts import AlertName
 from balancer.decision.triggers import ANSWERS
 from replicator.placement.rounds.metrics import BalanceCollector
 from tests.tui.balance_records import status

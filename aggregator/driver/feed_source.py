@@ -24,7 +24,7 @@ from replicator.spark.posting import ApplianceFile
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from aggregator.loader.assignment import LoaderAssignment
+    from aggregator.loader.loader_assignment import LoaderAssignment
     from balancer.plan import CarrierId
     from replicator.config.topology import Appliance
     from replicator.notices.conditions import Conditions
@@ -111,7 +111,7 @@ def epoch_seconds(appliance: Appliance, posting: FeedPosting) -> float:
 
 def assigned(appliance: Appliance, posting: FeedPosting, loader: CarrierId) -> LoaderAssignment:
     """Returns the assignment of one loader for the epoch."""
-    from aggregator.loader.assignment import LoaderAssignment
+    from aggregator.loader.loader_assignment import LoaderAssignment
 
     each = FeedCluster.parse(loader.route)
     return LoaderAssignment(

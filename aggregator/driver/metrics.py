@@ -17,9 +17,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from aggregator.loader.counters import COUNTERS
+from aggregator.loader.loader_counts import Labels, LoaderTotals
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reports import LoaderReport
-from aggregator.loader.tally import Labels, LoaderTotals
 from replicator.config.topology import Appliance
 from replicator.runtime import metrics_server
 from replicator.runtime.growing_sums import GrowingSums

@@ -43,7 +43,7 @@ _NO_COLUMN = "\0"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JsonColumns:
+class ReadDocuments:
     """Documents that were read.
 
     Args:
@@ -67,12 +67,12 @@ class JsonReader:
         self._types = types
         self._check = JsonCheck(types)
 
-    def read(self, documents: JsonLines) -> JsonColumns:
+    def read(self, documents: JsonLines) -> ReadDocuments:
         """Returns the documents as columns."""
         parts = list(self._parts(documents))
         return parts[0] if len(parts) == 1 else _joined(parts)
 
-    def _parts(self, documents: JsonLines) -> Iterator[JsonColumns]:
+    def _parts(self, documents: JsonLines) -> Iterator[ReadDocuments]:
         """Yields parts of the documents, in order, each of which polars read or was examined."""
         if not len(documents):
             return
@@ -91,7 +91,7 @@ class JsonReader:
 
     def _unsuspicious(
         self, documents: JsonLines, text: bytes, columns: Mapping[str, pa.Array]
-    ) -> JsonColumns:
+    ) -> ReadDocuments:
         """Returns the documents without those that polars should have refused."""
         begins = limits_of(documents.lines)[:-1]
         which = self._check.suspicious(text, begins - begins[0], columns)
@@ -101,10 +101,10 @@ class JsonReader:
             if reason:
                 refused[at] = reason
         if not refused:
-            return JsonColumns(documents, columns)
+            return ReadDocuments(documents, columns)
         good = np.delete(np.arange(len(documents)), list(refused))
         kept = {name: values.take(pa.array(good)) for name, values in columns.items()}
-        return JsonColumns(documents.at(good), kept, _by_record(documents, refused))
+        return ReadDocuments(documents.at(good), kept, _by_record(documents, refused))
 
     def _flags_of_first(self, documents: JsonLines) -> frozenset[str]:
         """Returns the UInt8 columns that are booleans in the first document."""
@@ -122,7 +122,7 @@ class JsonReader:
             raise pl.exceptions.ComputeError("the text is not one document")
         return frame.with_columns(pl.col(name).cast(pl.UInt32) for name in flags)
 
-    def _examined(self, documents: JsonLines) -> JsonColumns:
+    def _examined(self, documents: JsonLines) -> ReadDocuments:
         """Returns the documents that can be read, after each one was examined."""
         refused: dict[int, str] = {}
         groups: dict[frozenset[str], list[int]] = {}
@@ -143,11 +143,11 @@ class JsonReader:
                     frames.append(result)
         if not frames:
             nothing = documents.between(0, 0)
-            return JsonColumns(nothing, {}, _by_record(documents, refused))
+            return ReadDocuments(nothing, {}, _by_record(documents, refused))
         which = np.concatenate(read)
         order = np.argsort(which)
         frame = pl.concat(frames)[order]
-        return JsonColumns(
+        return ReadDocuments(
             documents.at(which[order]), _arrow(frame), _by_record(documents, refused)
         )
 
@@ -181,7 +181,7 @@ def _arrow(frame: pl.DataFrame) -> dict[str, pa.Array]:
     }
 
 
-def _joined(parts: Sequence[JsonColumns]) -> JsonColumns:
+def _joined(parts: Sequence[ReadDocuments]) -> ReadDocuments:
     types = {name: values.type for part in parts for name, values in part.columns.items()}
     columns = {
         name: pa.concat_arrays(
@@ -192,7 +192,7 @@ def _joined(parts: Sequence[JsonColumns]) -> JsonColumns:
     refused: dict[int, str] = {}
     for part in reversed(parts):
         refused.update(part.refused)
-    return JsonColumns(joined([part.documents for part in parts]), columns, refused)
+    return ReadDocuments(joined([part.documents for part in parts]), columns, refused)
 
 
 def _by_record(documents: JsonLines, refused: Mapping[int, str]) -> dict[int, str]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
-from aggregator.loader.tally import Tally
+from aggregator.loader.loader_counts import LoaderCounts
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Cluster, Fenced, ProducerStateLost
 from replicator.kafka.client.custody import Custody
@@ -74,13 +74,13 @@ class Acquisition:
         source: Cluster,
         committer: FencedCommitter,
         committer_of: Callable[[str], FencedCommitter],
-        tally: Tally,
+        loader_counts: LoaderCounts,
     ):
         self._store = store
         self._source = source
         self._committer = committer
         self._committer_of = committer_of
-        self._tally = tally
+        self._loader_counts = loader_counts
         self._backoff = Backoff(*BEATEN_SECONDS)
 
     async def acquire(self, partitions: Collection[TopicPartition]) -> Acquired:
@@ -151,7 +151,7 @@ class Acquisition:
         for partition, intent in new.items():
             if intent.parked:
                 acquired.parked[partition] = ParkedAt(str(intent.parked), intent.offset)
-                self._tally.lost(intent.parked.kind)
+                self._loader_counts.lost(intent.parked.kind)
             else:
                 acquired.taken[partition] = intent, looked[partition].leader
 

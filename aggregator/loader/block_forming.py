@@ -26,7 +26,6 @@ import numpy as np
 
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.table_range import KeeperMoment, TableRange
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.block_loading import BlockRefused, TableChanged
 from aggregator.loader.block_partition import BlockPartition
 from aggregator.loader.column_search import ColumnSearch
@@ -37,12 +36,13 @@ from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.forming_room import FormingRoom, Taken, forms_bytes
 from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
 from aggregator.loader.left_tables import AskedStore, LeftTables, skip_order
+from aggregator.loader.loader_assignment import LoaderAssignment
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.partition_error import partition_error
 from aggregator.loader.produced import Produced
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.refused_records import RefusedRecords
 from aggregator.loader.seal_rule import SealRule
-from aggregator.loader.tally import Tally
 from aggregator.store.shard_store import CannotBeRecognized
 from aggregator.tables.decoded import DeadRecord, Decoded
 from aggregator.tables.table_schema import INCARNATION, INCARNATION_TYPE, TableSchema
@@ -106,7 +106,7 @@ class BlockForming:
     store: BlockStore
     rule: SealRule
     loaded: Callable[[BlockReceipt], None]
-    tally: Tally = field(default_factory=Tally)
+    loader_counts: LoaderCounts = field(default_factory=LoaderCounts)
     room: FormingRoom = field(default_factory=FormingRoom)
     wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     """Set when there may be blocks to seal."""
@@ -120,7 +120,7 @@ class BlockForming:
     )
 
     def __post_init__(self) -> None:
-        self._refused = RefusedRecords(self.assignment, self.tally)
+        self._refused = RefusedRecords(self.assignment, self.loader_counts)
         self._left = LeftTables(
             self.assignment, self.store, self.rule, self.room, self._tasks, self.wake.set
         )
@@ -270,7 +270,7 @@ class BlockForming:
                 order.why,
             )
             partition.progress.skipped(draft.table)
-            self.tally.add_of(place, REPLAYS_SKIPPED)
+            self.loader_counts.add_of(place, REPLAYS_SKIPPED)
             return
         partition.loading_bytes += (size := draft.size_bytes)
         try:
@@ -415,7 +415,7 @@ class BlockForming:
             lag_ms = np.maximum(loaded_at_ms - written_at_ms, 0)
             partition.loaded_lag_ms = int(lag_ms.min())
             lag_seconds = float(lag_ms.sum()) / 1000
-            self.tally.add(ROW_LAG_SECONDS, place.topic, draft.table, amount=lag_seconds)
+            self.loader_counts.add(ROW_LAG_SECONDS, place.topic, draft.table, amount=lag_seconds)
         self.loaded(
             BlockReceipt(
                 place=place,

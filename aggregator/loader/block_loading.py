@@ -28,8 +28,8 @@ from aggregator.loader.counters import (
     ROWS,
     LoaderCounter,
 )
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.pause_watch import PauseWatch
-from aggregator.loader.tally import Tally
 from aggregator.store.block_attempts import BlockAttempts, Step
 from aggregator.store.insert_errors import ErrorClass, InsertProblem
 from aggregator.store.outgoing_block import OutgoingBlock
@@ -89,7 +89,7 @@ class BlockLoading:
     slots: asyncio.Semaphore
     log_fields: str
     watch: PauseWatch = field(default_factory=PauseWatch)
-    tally: Tally = field(default_factory=Tally)
+    loader_counts: LoaderCounts = field(default_factory=LoaderCounts)
     problems: dict[str, InsertProblem] = field(init=False, default_factory=dict)
     """Problem of each table that cannot be loaded now."""
     reports: ReportOnce = field(init=False, default_factory=ReportOnce)
@@ -102,7 +102,7 @@ class BlockLoading:
     @property
     def errors(self) -> Counter[str]:
         """Number of errors by ClickHouse's code; "socket" for those of the connection."""
-        return self.tally.by_label(INSERT_ERRORS, "code")
+        return self.loader_counts.by_label(INSERT_ERRORS, "code")
 
     def refuses(self, table: str) -> bool:
         """Returns True if the server has refused the last insert into a table, which repeating
@@ -127,7 +127,7 @@ class BlockLoading:
         may_be_stored = is_doubtful or self._is_late(block)
         attempts = BlockAttempts(quorum=self.store.quorum, is_doubtful=may_be_stored)
         trouble = _Trouble(self, block)
-        self.tally.show_table(block.name.topic, block.name.table)
+        self.loader_counts.show_table(block.name.topic, block.name.table)
         async with self.watch.running():
             await self._load(block, attempts, trouble)
         trouble.end()
@@ -137,7 +137,7 @@ class BlockLoading:
         self._count(BLOCK_SECONDS, block, trouble.seconds)
 
     def _count(self, counter: LoaderCounter, block: OutgoingBlock, amount: float = 1) -> None:
-        self.tally.add(counter, block.name.topic, block.name.table, amount=amount)
+        self.loader_counts.add(counter, block.name.topic, block.name.table, amount=amount)
 
     def _is_late(self, block: OutgoingBlock) -> bool:
         """Returns True if so much time has passed since the block was sealed that a successor may
@@ -246,7 +246,7 @@ class BlockLoading:
     async def _after(self, problem: InsertProblem, trouble: _Trouble) -> None:
         """Waits as long as the problem demands. Raises TableChanged, BlockRefused."""
         name, code = trouble.block.name, str(problem.code or "socket")
-        self.tally.add(INSERT_ERRORS, name.topic, name.table, code)
+        self.loader_counts.add(INSERT_ERRORS, name.topic, name.table, code)
         trouble.begin(problem)
         if problem.error_class is ErrorClass.REFRESH:
             raise TableChanged(problem)

@@ -20,8 +20,8 @@ from aggregator.loader.counters import (
     RECORDS_REPLAYED,
 )
 from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.partition_error import partition_error
-from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.committed_records import CommittedRecords, committed_records
@@ -60,7 +60,7 @@ class FetchIntake:
     route: Callable[[TopicPartition, RecordSlice, int], Mapping[str, RecordSlice]]
     filled: Callable[[], None]
     is_frozen: Callable[[TopicPartition, str], bool]
-    tally: Tally = field(default_factory=Tally)
+    loader_counts: LoaderCounts = field(default_factory=LoaderCounts)
     clock: Callable[[], float] = monotonic
     opened_bytes_max: int | None = None
 
@@ -149,15 +149,15 @@ class FetchIntake:
             # What waits for its store keeps no other records in memory.
             owned = {name: part.owned() for name, part in tables.items()}
             again = progress.add(offsets, end, owned, self.clock())
-            self.tally.add_of(partition.partition, RECORDS_REPLAYED, again.replayed)
-            self.tally.add_of(partition.partition, RECORDS_PASSED_OVER, again.passed_over)
+            self.loader_counts.add_of(partition.partition, RECORDS_REPLAYED, again.replayed)
+            self.loader_counts.add_of(partition.partition, RECORDS_PASSED_OVER, again.passed_over)
             # What is read again is older than what a predecessor has sealed behind it.
             progress.leader_epoch = max(progress.leader_epoch, found.leader_epoch)
 
     def _count(self, partition: HeldPartition, end: int, records: int) -> None:
         empty = end - partition.position - records
-        self.tally.add_of(partition.partition, RECORDS_READ, records)
-        self.tally.add_of(partition.partition, OFFSETS_EMPTY, empty)
+        self.loader_counts.add_of(partition.partition, RECORDS_READ, records)
+        self.loader_counts.add_of(partition.partition, OFFSETS_EMPTY, empty)
 
     def _found_broken(self, partition: HeldPartition, broken: BrokenBatch) -> None:
         """Parks a partition whose batch cannot be read twice in a row."""

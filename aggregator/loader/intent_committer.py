@@ -14,9 +14,9 @@ from aggregator.loader.counters import COMMIT_FAILURES, COMMIT_SECONDS, COMMITS
 from aggregator.loader.dead_letters import record_digest
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_effects import EffectProducer, LetterRefused
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.produced import Produced
 from aggregator.loader.sent_letters import SentLetter, SentLetters, Sight
-from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Fenced
 from replicator.kafka.client.custody import Custody
@@ -46,7 +46,7 @@ class IntentCommitter:
     store: IntentStore
     committer: FencedCommitter
     producer: EffectProducer
-    tally: Tally = field(default_factory=Tally)
+    loader_counts: LoaderCounts = field(default_factory=LoaderCounts)
     sent: SentLetters | None = None
     _wanted: dict[TopicPartition, HeldPartition] = field(init=False, default_factory=dict)
     _effects: dict[TopicPartition, list[Produced]] = field(init=False, default_factory=dict)
@@ -256,11 +256,13 @@ class IntentCommitter:
         try:
             await self.store.commit(self.committer, intents, effects=effects)
         except Exception as error:
-            self.tally.add(COMMIT_FAILURES, "fenced" if isinstance(error, Fenced) else "other")
+            self.loader_counts.add(
+                COMMIT_FAILURES, "fenced" if isinstance(error, Fenced) else "other"
+            )
             raise
         now = time.monotonic()
-        self.tally.add(COMMITS)
-        self.tally.add(COMMIT_SECONDS, amount=now - began)
+        self.loader_counts.add(COMMITS)
+        self.loader_counts.add(COMMIT_SECONDS, amount=now - began)
         for place, each in wanted.items():
             each.committed(intents[place], now)
         if self.sent is not None:

@@ -17,9 +17,9 @@ from functools import partial
 from typing import Protocol
 
 from aggregator.intents.table_range import TableRange
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.block_partition import BlockPartition
 from aggregator.loader.forming_room import FormingRoom
+from aggregator.loader.loader_assignment import LoaderAssignment
 from aggregator.loader.seal_rule import PARTITION_BLOCKS, SealRule
 from aggregator.loader.stalled_tables import StalledTables
 from balancer.plan import TopicPartition

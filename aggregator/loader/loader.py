@@ -16,12 +16,12 @@ from functools import partial
 import pyarrow as pa
 from aiokafka.errors import KafkaError
 
-from aggregator.loader.assembly import assemble
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.counters import RESTARTS
+from aggregator.loader.loader_assembly import assemble
+from aggregator.loader.loader_assignment import LoaderAssignment
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.loader_session import LoaderSession
 from aggregator.loader.receipts import BlockReceipt, to_arrow
-from aggregator.loader.tally import Tally
 from replicator.config.topology import Appliance
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Fenced, ProducerStateLost
@@ -38,7 +38,7 @@ RECEIPTS_MAX = 100_000
 """Receipts kept of one epoch; those of later blocks are only counted in the log."""
 
 MakeSession = Callable[
-    [Appliance, LoaderAssignment, Callable[[BlockReceipt], None], Tally], LoaderSession
+    [Appliance, LoaderAssignment, Callable[[BlockReceipt], None], LoaderCounts], LoaderSession
 ]
 
 
@@ -59,13 +59,13 @@ async def load(
         TermSuperseded: another driver leads; the last session held no partition.
     """
     receipts: list[BlockReceipt] = []
-    tally = Tally()
+    loader_counts = LoaderCounts()
     conditions = conditions or Conditions("loader")
     session: LoaderSession | None = None
     backoff = Backoff(*PAUSE_SECONDS)
     try:
         while time.monotonic() < assignment.deadline:
-            session = make_session(appliance, assignment, partial(_keep, receipts), tally)
+            session = make_session(appliance, assignment, partial(_keep, receipts), loader_counts)
             session.conditions = conditions
             began = time.monotonic()
             try:
@@ -73,16 +73,16 @@ async def load(
                 break
             except (Fenced, ProducerStateLost) as error:
                 log.warning("event=start-over %s: %s", assignment.log_fields, error)
-                tally.add(RESTARTS, "fenced")
+                loader_counts.add(RESTARTS, "fenced")
             except (Answered, Unreachable, KafkaError, OSError) as error:
                 log.error("event=loader-waits %s: %s", assignment.log_fields, error)
                 about = Subject(feed=assignment.feed.name, cluster=str(assignment.cluster))
                 conditions.replace(Kind.LOADER_WAITS, {about: str(error)})
-                tally.add(RESTARTS, "unreachable")
+                loader_counts.add(RESTARTS, "unreachable")
             except TermSuperseded:
                 raise
             except Exception:
-                tally.add(RESTARTS, "failed")
+                loader_counts.add(RESTARTS, "failed")
                 raise
             # An error that ends every session within moments must not be retried at once: each
             # session fences the one before it.

@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aggregator.loader.acquisition import Acquisition
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.counters import TAKEOVER_SECONDS, TAKEOVERS
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
+from aggregator.loader.loader_assignment import LoaderAssignment
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.partition_error import PartitionError
 from aggregator.loader.reporting import Reporting
 from aggregator.loader.sink import Sink
-from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
 from replicator.config.names import aggregator_id
 from replicator.kafka.client import trouble_watch
@@ -78,7 +78,7 @@ class LoaderSession:
     sink: Sink
     intents: IntentCommitter
     reporting: Reporting
-    tally: Tally
+    loader_counts: LoaderCounts
     renew_seconds: float
     conditions: Conditions = field(default_factory=lambda: Conditions("loader"))
     ending: asyncio.Event = field(default_factory=asyncio.Event)
@@ -167,9 +167,9 @@ class LoaderSession:
                 _, leader_epoch = acquired.taken[partition]
                 self.partitions[partition] = self.sink.hold(partition, intent, leader_epoch)
                 self._freeze(self.partitions[partition])
-                self.tally.show_partition(partition)
-                self.tally.add(TAKEOVERS)
-                self.tally.add(TAKEOVER_SECONDS, amount=time.monotonic() - self._made_at)
+                self.loader_counts.show_partition(partition)
+                self.loader_counts.add(TAKEOVERS)
+                self.loader_counts.add(TAKEOVER_SECONDS, amount=time.monotonic() - self._made_at)
             self.reader.changed.set()
             for partition, parked in acquired.parked.items():
                 self._tell("parked", partition, parked.reason)
@@ -257,7 +257,7 @@ class LoaderSession:
         await self.sink.forming.drop(place)
         await self.intents.park(partition)
         if partition.intent.parked:
-            self.tally.lost(partition.intent.parked.kind)
+            self.loader_counts.lost(partition.intent.parked.kind)
         del self.partitions[place]
         self._tell("parked", place, str(partition.intent.parked))
 

@@ -21,8 +21,8 @@ from aggregator.loader.counters import (
     UPLOADS_LOST,
     verdict_label,
 )
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.refused_records import RefusedRecords
-from aggregator.loader.tally import Tally
 from aggregator.objects.rotation import Ending
 from aggregator.s3.object_store import StoreAddress, client_of
 from aggregator.s3.object_verdict import Verdict
@@ -37,19 +37,19 @@ UNANSWERED = "none"
 class ObjectCounts:
     """Counts of one loader."""
 
-    tally: Tally
+    loader_counts: LoaderCounts
     refused: RefusedRecords
 
     def __post_init__(self) -> None:
-        self.tally.show([UPLOADS_LOST])
+        self.loader_counts.show([UPLOADS_LOST])
         for each in Verdict:
-            self.tally.show([OBJECT_LOOKS], verdict_label(each))
+            self.loader_counts.show([OBJECT_LOOKS], verdict_label(each))
 
     def show_topic(self, topic: str) -> None:
         """Shows the counters of a topic from here on."""
-        self.tally.show(OF_OBJECTS, topic)
+        self.loader_counts.show(OF_OBJECTS, topic)
         for ending in Ending:
-            self.tally.show([OBJECT_ENDINGS], topic, ending.value)
+            self.loader_counts.show([OBJECT_ENDINGS], topic, ending.value)
 
     def sealed(
         self,
@@ -65,17 +65,17 @@ class ObjectCounts:
             dead: records that became dead letters.
         """
         topic = place.topic
-        self.tally.add(OBJECT_ENDINGS, topic, "" if ending is None else ending.value)
+        self.loader_counts.add(OBJECT_ENDINGS, topic, "" if ending is None else ending.value)
         if left_out := manifest.left_out - len(dead):
-            self.tally.add(RECORDS_LEFT_OUT, topic, amount=left_out)
+            self.loader_counts.add(RECORDS_LEFT_OUT, topic, amount=left_out)
         if manifest.is_empty:
-            self.tally.add(OBJECTS_NOT_WRITTEN, topic)
+            self.loader_counts.add(OBJECTS_NOT_WRITTEN, topic)
         # The names of encoded partitions are as many as records make them: metrics have none.
         self.refused.note(place, "", dead, has_table=True)
 
     def looked(self, found: Verdict) -> None:
         """Counts an answer to what is under the name of a sealed object."""
-        self.tally.add(OBJECT_LOOKS, verdict_label(found))
+        self.loader_counts.add(OBJECT_LOOKS, verdict_label(found))
 
     def completed(self, place: TopicPartition, manifest: Manifest, now_ms: int) -> None:
         """Counts an object that is told; one that was not written was counted when it was sealed.
@@ -86,24 +86,26 @@ class ObjectCounts:
         if manifest.is_empty:
             return
         seconds = max(0, now_ms - manifest.sealed_at_ms) / 1000
-        self.tally.add(OBJECTS, place.topic)
-        self.tally.add(OBJECT_BYTES, place.topic, amount=manifest.size_bytes)
-        self.tally.add(OBJECT_RECORDS, place.topic, amount=manifest.records - manifest.left_out)
-        self.tally.add(OBJECT_SECONDS, place.topic, amount=seconds)
+        self.loader_counts.add(OBJECTS, place.topic)
+        self.loader_counts.add(OBJECT_BYTES, place.topic, amount=manifest.size_bytes)
+        self.loader_counts.add(
+            OBJECT_RECORDS, place.topic, amount=manifest.records - manifest.left_out
+        )
+        self.loader_counts.add(OBJECT_SECONDS, place.topic, amount=seconds)
 
     def upload_lost(self) -> None:
         """Counts an upload that is gone before its object was complete."""
-        self.tally.add(UPLOADS_LOST)
+        self.loader_counts.add(UPLOADS_LOST)
 
     def client(self, address: StoreAddress) -> Any:
         """Returns boto3's client of a store, whose requests are counted."""
         made = client_of(address)
 
         def answered(http_response: Any, model: Any, **_: Any) -> None:
-            self.tally.add(STORE_REQUESTS, model.name, str(http_response.status_code))
+            self.loader_counts.add(STORE_REQUESTS, model.name, str(http_response.status_code))
 
         def failed(event_name: str, **_: Any) -> None:
-            self.tally.add(STORE_REQUESTS, event_name.rpartition(".")[2], UNANSWERED)
+            self.loader_counts.add(STORE_REQUESTS, event_name.rpartition(".")[2], UNANSWERED)
 
         made.meta.events.register("after-call.s3", answered)
         made.meta.events.register("after-call-error.s3", failed)

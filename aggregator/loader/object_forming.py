@@ -26,11 +26,11 @@ from typing import Any
 
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.table_range import Manifest
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.dead_letters import LETTERS_BYTES_MAX, dead_letters
 from aggregator.loader.forming_room import FormingRoom
 from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
 from aggregator.loader.intent_effects import EffectProducer
+from aggregator.loader.loader_assignment import LoaderAssignment
 from aggregator.loader.object_counts import ObjectCounts
 from aggregator.loader.object_memory import bytes_to_write, end_largest, weigh
 from aggregator.loader.object_partition import ObjectPartition

@@ -11,9 +11,10 @@ from types import MappingProxyType
 from aggregator.files.parquet_file import ROW_GROUP_BYTES
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.intent import Intent
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.loader_assignment import LoaderAssignment
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.object_counts import ObjectCounts
 from aggregator.loader.object_forming import ObjectForming
 from aggregator.loader.object_layout import ObjectLayout
@@ -21,7 +22,6 @@ from aggregator.loader.object_partition import ObjectPartition
 from aggregator.loader.object_tags import ObjectTags
 from aggregator.loader.refused_records import RefusedRecords
 from aggregator.loader.sink import Sink
-from aggregator.loader.tally import Tally
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Rotation
 from aggregator.s3.object_store import ObjectStore, StoreAddress
@@ -48,13 +48,13 @@ def object_sink(
     partitions: dict[TopicPartition, HeldPartition],
     intents: IntentCommitter,
     memory_mib: int,
-    tally: Tally,
+    loader_counts: LoaderCounts,
     make_store: Callable[..., ObjectStore],
     make_forming: Callable[..., ObjectForming],
     recall: Callable[..., Awaitable[Mapping[TopicPartition, Intent]]],
 ) -> Sink:
     """Returns the parts."""
-    counts = ObjectCounts(tally, RefusedRecords(assignment, tally))
+    counts = ObjectCounts(loader_counts, RefusedRecords(assignment, loader_counts))
     store = make_store(address_of(feed), counts.client, has_condition=assignment.has_condition)
     layout = ObjectLayout(feed, str(assignment.cluster), feed.unknown_schema_seconds)
     hold = partial(_held, rotation_of(feed), layout, counts)
@@ -67,7 +67,9 @@ def object_sink(
         hold,
         int(OPEN_PART * memory_mib * MIB),
         counts,
-        ObjectTags(store, assignment.log_fields, feed.tags if feed.tagging else None, tally),
+        ObjectTags(
+            store, assignment.log_fields, feed.tags if feed.tagging else None, loader_counts
+        ),
         layout.schemas.fetch,
         intents.producer,
         forms_bytes(memory_mib * MIB),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from aggregator.intents.table_range import Manifest
 from aggregator.loader.counters import TAG_FAILURES
-from aggregator.loader.tally import Tally
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.object_store import ObjectStore
 from replicator.config.object_feed import TAGS
@@ -37,7 +37,7 @@ class ObjectTags:
     store: ObjectStore
     log_fields: str
     own: Mapping[str, str] | None
-    tally: Tally
+    loader_counts: LoaderCounts
     _waiting: deque[tuple[str, dict[str, str]]] = field(init=False)
     _wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _is_failing: bool = field(init=False, default=False)
@@ -85,7 +85,7 @@ class ObjectTags:
         try:
             await run_in_thread(self.store.tag, key, tags)
         except StoreProblem as problem:
-            self.tally.add(TAG_FAILURES)
+            self.loader_counts.add(TAG_FAILURES)
             if problem.answer is Answer.UNSUPPORTED:
                 self.own = None
                 log.warning("event=tags-off %s: %s", self.log_fields, problem)

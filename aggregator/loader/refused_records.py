@@ -6,9 +6,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.counters import RECORDS_REFUSED
-from aggregator.loader.tally import Tally
+from aggregator.loader.loader_assignment import LoaderAssignment
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.tables.decoded import DeadRecord
 from balancer.plan import TopicPartition
 from replicator.runtime.report_once import ReportOnce
@@ -21,7 +21,7 @@ class RefusedRecords:
     """Records of a loader that became dead letters."""
 
     assignment: LoaderAssignment
-    tally: Tally
+    loader_counts: LoaderCounts
     _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
 
     def note(
@@ -38,7 +38,7 @@ class RefusedRecords:
         wrong = "record" if has_table else "table" if table else "header"
         # A producer may name any number of tables that do not exist.
         known = table if has_table else ""
-        self.tally.add(RECORDS_REFUSED, place.topic, known, wrong, amount=len(dead))
+        self.loader_counts.add(RECORDS_REFUSED, place.topic, known, wrong, amount=len(dead))
         if self._reports.is_news((place, table), dead[0].reason):
             log.warning(
                 "event=dead-letters %s %s-%d table=%s records=%d such as offset %d: %s",

@@ -12,8 +12,8 @@ import logging
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 
+from aggregator.loader.loader_counts import LoaderTotals
 from aggregator.loader.reports import FeedPartition, LoaderReport, latest
-from aggregator.loader.tally import LoaderTotals
 from replicator.runtime import expiring_values
 from replicator.runtime.redis_store import RedisStore
 from replicator.runtime.store_errors import reached

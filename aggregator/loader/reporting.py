@@ -12,9 +12,10 @@ from functools import partial
 from typing import Protocol
 
 from aggregator.loader.acquisition import ParkedAt
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.counters import BLOCKS
 from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.loader_assignment import LoaderAssignment
+from aggregator.loader.loader_counts import LoaderCounts, LoaderTotals
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reports import (
     BUFFERING,
@@ -23,7 +24,6 @@ from aggregator.loader.reports import (
     LoaderReport,
     TableReport,
 )
-from aggregator.loader.tally import LoaderTotals, Tally
 from aggregator.loader.window_watch import WindowWatch
 from aggregator.store.schema_reader import TableFacts
 from balancer.plan import TopicPartition
@@ -65,7 +65,7 @@ class Reporting:
     partitions: Mapping[TopicPartition, HeldPartition]
     store: ReportStore
     tables: Tables
-    tally: Tally
+    loader_counts: LoaderCounts
     parked: Mapping[TopicPartition, ParkedAt] = field(default_factory=dict)
     clock: Callable[[], float] = monotonic
     _rows: Counter[TopicPartition] = field(init=False, default_factory=Counter)
@@ -75,7 +75,7 @@ class Reporting:
     _windows: WindowWatch = field(init=False)
 
     def __post_init__(self) -> None:
-        self._windows = WindowWatch(self.tables.facts, partial(self.tally.value, BLOCKS))
+        self._windows = WindowWatch(self.tables.facts, partial(self.loader_counts.value, BLOCKS))
 
     def is_long(self, partition: TopicPartition) -> bool:
         """Returns True once a partition that was never held has waited for long."""
@@ -106,13 +106,13 @@ class Reporting:
                 await run_in_thread(self._write, [], self._totals())
 
     def _totals(self) -> LoaderTotals:
-        return self.tally.totals(self.assignment.feed.name, self.assignment.cluster)
+        return self.loader_counts.totals(self.assignment.feed.name, self.assignment.cluster)
 
     def _write(self, reports: list[LoaderReport], totals: LoaderTotals) -> None:
         # Reports are for people, who see that these are old.
         with suppress(StoreUnreachable):
             self.store.write(reports)
-            self.store.write_totals(self.tally.id, totals)
+            self.store.write_totals(self.loader_counts.id, totals)
 
     def _report_parked(self, place: TopicPartition, reason: str, offset: int) -> LoaderReport:
         return LoaderReport(

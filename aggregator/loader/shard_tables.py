@@ -13,11 +13,11 @@ from typing import NamedTuple
 from aggregator.formats.decoders import Decoder, decoder_of
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.table_range import KeeperMoment
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.block_loading import BlockLoading, part_digest
 from aggregator.loader.counters import SCHEMA_CHANGES, SCHEMA_FAILURES, SCHEMA_READS
 from aggregator.loader.formed_block import FormedBlock
-from aggregator.loader.tally import Tally
+from aggregator.loader.loader_assignment import LoaderAssignment
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.store.outgoing_block import OutgoingBlock
 from aggregator.store.recognition import Identities
 from aggregator.store.retry import RetryPolicy
@@ -86,12 +86,12 @@ class ShardTables:
         self,
         appliance: Appliance,
         assignment: LoaderAssignment,
-        tally: Tally | None = None,
+        loader_counts: LoaderCounts | None = None,
         make_store: Callable[..., ShardStore] = ShardStore,
     ) -> None:
         assert isinstance(assignment.feed, ClickHouseFeed)
         self._assignment, self._feed = assignment, assignment.feed
-        self._tally = tally or Tally()
+        self._loader_counts = loader_counts or LoaderCounts()
         self._make_store = make_store
         self._refresh_seconds = appliance.aggregator.refresh_seconds
         self._inserts_at_once = appliance.aggregator.inserts_at_once
@@ -133,7 +133,7 @@ class ShardTables:
                     read = partial(shard.store.schemas, is_thorough=is_fresh or is_missing)
                     schemas = await run_in_thread(read)
                 except NotStored as error:
-                    self._tally.add(SCHEMA_FAILURES)
+                    self._loader_counts.add(SCHEMA_FAILURES)
                     self._tell(topic, error)
                     if not is_missing and not is_fresh:
                         break  # the schemas that were read before still serve
@@ -141,8 +141,8 @@ class ShardTables:
                     continue
                 self._reports.settle(topic)
                 changed = changed_tables(shard.schemas, schemas)
-                self._tally.add(SCHEMA_READS)
-                self._tally.add(SCHEMA_CHANGES, amount=changed)
+                self._loader_counts.add(SCHEMA_READS)
+                self._loader_counts.add(SCHEMA_CHANGES, amount=changed)
                 shard.schemas = schemas
                 shard.read_at, shard.read_at_ms = time.monotonic(), time.time_ns() // 1_000_000
                 break
@@ -322,7 +322,11 @@ class ShardTables:
                 replicas=len(shard.replicas),
             )
             loading = BlockLoading(
-                store, policy, self._slots, self._assignment.log_fields, tally=self._tally
+                store,
+                policy,
+                self._slots,
+                self._assignment.log_fields,
+                loader_counts=self._loader_counts,
             )
             never = -self._refresh_seconds - MISSING_SECONDS
             self._shards[number] = _Shard(store, loading, {}, never, 0, asyncio.Lock())

@@ -8,16 +8,16 @@ from functools import partial
 
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.formats.routing import by_table
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.block_forming import BlockForming
 from aggregator.loader.block_partition import BlockPartition, held_for_blocks
 from aggregator.loader.forming_room import FormingRoom
 from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.loader_assignment import LoaderAssignment
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.seal_rule import MIB, PARTITION_BLOCKS, READ_PART, seal_rule
 from aggregator.loader.shard_tables import ShardTables
 from aggregator.loader.sink import Sink
-from aggregator.loader.tally import Tally
 from balancer.plan import TopicPartition
 from replicator.config.feed_settings import ClickHouseFeed
 
@@ -30,7 +30,7 @@ def table_sink(
     tables: ShardTables,
     memory_mib: int,
     stored: Callable[[BlockReceipt], None],
-    tally: Tally,
+    loader_counts: LoaderCounts,
 ) -> Sink:
     """Returns the parts.
 
@@ -40,7 +40,9 @@ def table_sink(
     rule = seal_rule(feed, memory_mib * MIB)
     room = FormingRoom(rule.forms_bytes_max)
     return Sink(
-        forming=BlockForming(assignment, partitions, intents, tables, rule, stored, tally, room),
+        forming=BlockForming(
+            assignment, partitions, intents, tables, rule, stored, loader_counts, room
+        ),
         hold=held_for_blocks,
         route=partial(_by_table, feed.header if feed.table_from == "header" else None),
         clock=time.monotonic,

@@ -18,10 +18,10 @@ from typing import Protocol
 from prometheus_client import CollectorRegistry
 from typing_extensions import override
 
-from aggregator.verifier.alerts import Alerts
 from aggregator.verifier.anomaly_board import AnomalyBoard
 from aggregator.verifier.cluster_judge import ClusterJudge
 from aggregator.verifier.commit_stream import CommitStream, group_commits
+from aggregator.verifier.finding_alerts import Alerts
 from aggregator.verifier.history_file import HistoryFile
 from aggregator.verifier.metrics import VerifierCollector
 from aggregator.verifier.owners import judged_clusters

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from aggregator.verifier.alerts import Alerts
 from aggregator.verifier.commit_stream import CommitStream
 from aggregator.verifier.finding import Weight
+from aggregator.verifier.finding_alerts import Alerts
 
 
 class VerifierCollector(Collector):

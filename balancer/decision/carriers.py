@@ -9,13 +9,12 @@ from statistics import fmean
 
 import numpy as np
 
-from balancer.decision.placement import RouteView, Shares, Where, loads
+from balancer.decision.placement import PartitionShares, RouteView, Where, loads
 from balancer.decision.settings import Limits
 from balancer.decision.state import RoundState, Wanted
 from balancer.decision.view import RoundView
 from balancer.packing.count import fewest
-from balancer.packing.shares import BadShare, checked
-from balancer.packing.shares import Shares as ShareArray
+from balancer.packing.shares import BadShare, Shares, checked
 from balancer.plan import TopicPartition
 
 HEADROOM = 0.1
@@ -101,7 +100,7 @@ def _shares(view: RoundView, kept: Collection[TopicPartition]) -> dict[TopicPart
     return {each: found[each] for each in sorted(found)}
 
 
-def _wanted(by_partition: Shares, limits: Limits, before: RoundState) -> Wanted:
+def _wanted(by_partition: PartitionShares, limits: Limits, before: RoundState) -> Wanted:
     present = len(before.carriers)
     shares = np.fromiter(by_partition.values(), np.float64, len(by_partition))
     try:
@@ -119,7 +118,7 @@ def _wanted(by_partition: Shares, limits: Limits, before: RoundState) -> Wanted:
 
 
 def carriers_wanted(
-    shares: ShareArray, limits: Limits, *, present: int = 0, last: Wanted | None = None
+    shares: Shares, limits: Limits, *, present: int = 0, last: Wanted | None = None
 ) -> Wanted:
     """Returns the fewest carriers that hold all shares at the threshold, and one per hot share.
 

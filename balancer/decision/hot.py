@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from balancer.decision.placement import RouteView, Shares, Where
+from balancer.decision.placement import PartitionShares, RouteView, Where
 from balancer.decision.settings import Limits
 from balancer.plan import TopicPartition
 
@@ -24,7 +24,7 @@ class Division:
     """
 
     pins: Where
-    hot: Shares
+    hot: PartitionShares
     alone: Where
     free: Sequence[TopicPartition]
     carriers: Sequence[int]
@@ -40,7 +40,7 @@ def divided(route: RouteView, limits: Limits) -> Division:
     return Division(pins, hot, alone, free, sorted(set(route.carriers) - set(alone.values())))
 
 
-def _alone(route: RouteView, hot: Shares, pins: Where) -> dict[TopicPartition, int]:
+def _alone(route: RouteView, hot: PartitionShares, pins: Where) -> dict[TopicPartition, int]:
     """Returns the carriers of the hot partitions that get one without free partitions.
 
     The hottest partitions come first, as long as one carrier is left for all others.

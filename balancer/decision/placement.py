@@ -10,7 +10,7 @@ from enum import StrEnum
 from balancer.plan import TopicPartition
 
 Where = Mapping[TopicPartition, int]
-Shares = Mapping[TopicPartition, float]
+PartitionShares = Mapping[TopicPartition, float]
 
 
 class Scope(StrEnum):
@@ -31,7 +31,7 @@ class RouteView:
         pins: prescribed carrier of each pinned partition.
     """
 
-    shares: Shares
+    shares: PartitionShares
     carriers: Collection[int]
     before: Where = field(default_factory=dict)
     pins: Where = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Placement:
     where: Where
     moves: tuple[Move, ...]
     loads: Mapping[int, float]
-    hot: Shares
+    hot: PartitionShares
     unplaced: tuple[TopicPartition, ...]
     bound: float
     certificate: int | None
@@ -114,7 +114,7 @@ def voluntary(moves: Sequence[Move]) -> list[Move]:
     return [move for move in moves if move.reason in VOLUNTARY]
 
 
-def loads(where: Where, shares: Shares, carriers: Collection[int]) -> dict[int, float]:
+def loads(where: Where, shares: PartitionShares, carriers: Collection[int]) -> dict[int, float]:
     """Returns the load of each carrier; partitions elsewhere or without a share do not count."""
     found = dict.fromkeys(sorted(carriers), 0.0)
     for partition, carrier in where.items():

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from balancer.decision.freeze import Presence
-from balancer.decision.placement import Scope, Shares, Where
+from balancer.decision.placement import PartitionShares, Scope, Where
 from balancer.decision.state import RoundState
 from balancer.plan import TopicPartition
 
@@ -51,7 +51,7 @@ class RoundView:
 
     now_ms: int
     partitions: Set[TopicPartition]
-    shares: Shares
+    shares: PartitionShares
     measured: Set[TopicPartition] = frozenset()
     lag_seconds: Mapping[TopicPartition, float] = field(default_factory=dict)
     state: RoundState | None = None

@@ -12,7 +12,13 @@ from balancer.plan import TopicPartition
 from replicator.audit.claims import Claims, Piece, pieces, size
 from replicator.audit.log_content import Fingerprints, LogContent
 from replicator.audit.log_reader import LogReader
-from replicator.audit.tally import GONE, UNORDERED, PriorKnowledge, Tally, tally
+from replicator.audit.record_counts import (
+    GONE,
+    UNORDERED,
+    PriorKnowledge,
+    RecordCounts,
+    compare_records,
+)
 from replicator.audit.window import Window
 from replicator.audit.window_offsets import WindowOffsets
 from replicator.mirror.offset_map.spans import Span, Spans
@@ -95,8 +101,8 @@ class PartitionAudit:
         self._target_compacts = target_compacts
         self._progress = progress
 
-    async def run(self) -> dict[str, Tally]:
-        """Returns the tallies by route. Raises Unreachable, Answered or BrokenBatch."""
+    async def run(self) -> dict[str, RecordCounts]:
+        """Returns the by_route by route. Raises Unreachable, Answered or BrokenBatch."""
         wanted = {route: feed.mirrored for route, feed in self._feeds.items()}
         claims = {route: feed.claims.between(*wanted[route]) for route, feed in self._feeds.items()}
         found = {route: await self._around(feed) for route, feed in self._feeds.items()}
@@ -107,7 +113,7 @@ class PartitionAudit:
 
     # -- offsets that the ledger has passed
 
-    async def _piece(self, piece: Piece) -> dict[str, Tally]:
+    async def _piece(self, piece: Piece) -> dict[str, RecordCounts]:
         target, *sources = await gather_or_cancel(
             self._read_target(piece),
             *(self._read_source(route, span) for route, span in piece.sources.items()),
@@ -118,7 +124,7 @@ class PartitionAudit:
             await self._target.end(*self._partition, is_stable=False),
         )
         foreign_offsets, foreign = self._foreign(piece.target, target)
-        tallies = {}
+        by_route = {}
         for (route, span), source in zip(piece.sources.items(), sources, strict=True):
             feed = self._feeds[route]
             prior = PriorKnowledge(
@@ -129,11 +135,11 @@ class PartitionAudit:
                 target_log=log,
                 target_compacts=self._target_compacts,
             )
-            tallies[route] = tally(prior, span, source, target, foreign) + Tally(
+            by_route[route] = compare_records(prior, span, source, target, foreign) + RecordCounts(
                 foreign=foreign_offsets
             )
             self._progress(span.end - span.begin)
-        return tallies
+        return by_route
 
     async def _read_target(self, piece: Piece) -> LogContent:
         span = piece.target
@@ -179,7 +185,7 @@ class PartitionAudit:
 
     # -- offsets around them
 
-    async def _around(self, feed: Feed) -> Tally:
+    async def _around(self, feed: Feed) -> RecordCounts:
         """Tallies offsets behind the ledger's position, and records that the source deleted."""
         begin, end = feed.behind
         behind = end - begin
@@ -192,7 +198,7 @@ class PartitionAudit:
             doubts[UNORDERED] = offsets.unordered
         if offsets.log_start is not None and (gone := await self._gone(feed, offsets.log_start)):
             doubts[GONE] = gone
-        return Tally(
+        return RecordCounts(
             source_records=behind,
             behind=behind,
             held_back=offsets.held_back,

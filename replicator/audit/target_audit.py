@@ -10,9 +10,9 @@ from balancer.plan import TopicPartition
 from replicator.audit.claims import Claims, spans_of
 from replicator.audit.log_reader import LogReader
 from replicator.audit.partition_audit import Depth, Feed, PartitionAudit
+from replicator.audit.record_counts import RecordCounts
 from replicator.audit.route_topics import RouteTopic
 from replicator.audit.servers import Servers
-from replicator.audit.tally import Tally
 from replicator.audit.topic_progress import ProgressReader, TopicProgress, Windows
 from replicator.audit.verdict import Row
 from replicator.audit.window import Window
@@ -101,8 +101,8 @@ class TargetAudit:
         self, partition: TopicPartition, own: Iterable[RouteTopic], progress: TopicProgress
     ) -> list[Row]:
         feeds: dict[str, Feed] = {}
-        tallies: dict[str, Tally] = {}
-        notes: dict[str, Tally] = {}
+        by_route: dict[str, RecordCounts] = {}
+        notes: dict[str, RecordCounts] = {}
         compacts = False
         for topic in own:
             offsets = self._windows.get((topic.route, partition))
@@ -113,15 +113,15 @@ class TargetAudit:
             notes[name] = _notes(view)
             if doubt := _doubt(topic, partition, view, runs):
                 length = _length(offsets)
-                tallies[name] = Tally(doubts={doubt: length} if length else {})
+                by_route[name] = RecordCounts(doubts={doubt: length} if length else {})
                 self._progress(length)
             else:
                 feeds[name] = self._feed(topic, partition, view, runs, offsets)
         if feeds:
-            tallies |= await self._read(partition, feeds, progress, compacts)
+            by_route |= await self._read(partition, feeds, progress, compacts)
         return [
-            Row(name, partition.topic, partition.partition, tally + notes[name])
-            for name, tally in tallies.items()
+            Row(name, partition.topic, partition.partition, counts + notes[name])
+            for name, counts in by_route.items()
         ]
 
     async def _read(
@@ -130,7 +130,7 @@ class TargetAudit:
         feeds: Mapping[str, Feed],
         progress: TopicProgress,
         compacts: bool,
-    ) -> dict[str, Tally]:
+    ) -> dict[str, RecordCounts]:
         others = [
             Claims.of(each.known[partition].runs)
             for route, each in progress.runs.items()
@@ -152,7 +152,9 @@ class TargetAudit:
         except BrokenBatch as broken:
             range_ = f"{broken.first_offset}..{broken.last_offset}"
             why = f"a batch cannot be read: offsets {range_}: {broken.what}"
-            return {name: Tally(doubts={why: _length(it.offsets)}) for name, it in feeds.items()}
+            return {
+                name: RecordCounts(doubts={why: _length(it.offsets)}) for name, it in feeds.items()
+            }
 
     def _feed(
         self,
@@ -193,12 +195,12 @@ def _doubt(topic: RouteTopic, partition: TopicPartition, view: LedgerView, runs:
     return ""
 
 
-def _notes(view: LedgerView) -> Tally:
-    """Returns a tally with the operator's notes alone."""
+def _notes(view: LedgerView) -> RecordCounts:
+    """Returns counts with the operator's notes alone."""
     notes = [view.note] if view.note else []
     if view.losses:
         notes.append(f"losses were accepted here: {view.losses}")
-    return Tally(notes=tuple(notes))
+    return RecordCounts(notes=tuple(notes))
 
 
 def _length(offsets: WindowOffsets) -> int:

@@ -12,7 +12,7 @@ from replicator.audit.window_offsets import WindowOffsets
 from replicator.config.topology import Region, Route
 from replicator.groups.failover.known_runs import KnownRuns, read_runs
 from replicator.groups.failover.ledger_view import LedgerView, ledger_view
-from replicator.mirror.ledger.entries import Entries, entries_of
+from replicator.mirror.ledger.ledger_reader import Entries, entries_of
 
 RUNS_TRIES = 4
 RUNS_PAUSE_SECONDS = 0.5

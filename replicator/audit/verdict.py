@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from replicator.audit.tally import Tally
+from replicator.audit.record_counts import RecordCounts
 
 
 class Verdict(StrEnum):
@@ -29,7 +29,7 @@ class Verdict(StrEnum):
         return self in (Verdict.MISSING, Verdict.SURPLUS, Verdict.CHANGED)
 
 
-def verdict(counted: Tally) -> Verdict:
+def verdict(counted: RecordCounts) -> Verdict:
     """Returns the verdict; never EQUAL where anything could not be compared."""
     if counted.missing:
         return Verdict.MISSING
@@ -49,7 +49,7 @@ class Row:
     route: str
     topic: str
     partition: int | None
-    counted: Tally = field(default_factory=Tally)
+    counted: RecordCounts = field(default_factory=RecordCounts)
 
     @property
     def verdict(self) -> Verdict:
@@ -61,14 +61,14 @@ def by_topic(rows: Iterable[Row]) -> list[Row]:
 
     Examples and notes get the number of their partition.
     """
-    found: dict[tuple[str, str], Tally] = {}
+    found: dict[tuple[str, str], RecordCounts] = {}
     for row in rows:
         topic = row.route, row.topic
-        found[topic] = found.get(topic, Tally()) + _named(row)
+        found[topic] = found.get(topic, RecordCounts()) + _named(row)
     return [Row(*topic, None, counted) for topic, counted in found.items()]
 
 
-def _named(row: Row) -> Tally:
+def _named(row: Row) -> RecordCounts:
     def named(texts: Iterable[str]) -> tuple[str, ...]:
         return tuple(f"partition {row.partition}: {text}" for text in texts)
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from deploy.lab.process import Process
 from replicator.config.topology import Appliance
-from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.carrier import carry
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 
 CHECKOUT = Path(__file__).parents[2]
 
 
 def begin_as_told(
-    told: Path, appliance: Appliance, assignment: Assignment, program: str, *arguments: str
+    told: Path, appliance: Appliance, assignment: CarrierAssignment, program: str, *arguments: str
 ) -> Process:
     """Writes the assignment file and returns the started process; its log is next to the file."""
     told.write_bytes(pickle.dumps((appliance, assignment)))

@@ -18,9 +18,9 @@ from deploy.lab.process import Process
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.kafka.client.fenced_committer import FencedCommitter
-from replicator.mirror.carrier.assembly import MAKERS, Makers, assemble
-from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.carrier import carry
+from replicator.mirror.carrier.carrier_assembly import MAKERS, Makers, assemble
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.receipts import Receipt
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.offset_map.offset_map import OffsetMap
@@ -93,7 +93,7 @@ class Carrying(PlayedDriver):
         for assignment in self._plan(carriers):
             self._running.append(self._loop.spawn(self._carried(assignment)))
 
-    async def _carried(self, assignment: Assignment) -> list[Receipt]:
+    async def _carried(self, assignment: CarrierAssignment) -> list[Receipt]:
         carrier = object()
         self._carriers.add(carrier)
         try:

@@ -27,9 +27,9 @@ from confluent_kafka.admin import (
 from aggregator.driver.cluster_leadership import ClusterLeadership
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore, groups_of
-from aggregator.loader.assembly import assemble
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.loader import MakeSession, load
+from aggregator.loader.loader_assembly import assemble
+from aggregator.loader.loader_assignment import LoaderAssignment
 from balancer.plan import TopicPartition
 from deploy.lab.credentials import PASSWORD
 from deploy.lab.kafka import KafkaCluster

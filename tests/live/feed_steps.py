@@ -23,15 +23,15 @@ from clickhouse_driver.protocol import ClientPacketTypes
 from clickhouse_driver.varint import write_varint
 from clickhouse_driver.writer import write_binary_str
 
-from aggregator.loader.assembly import assemble
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.loader import load
+from aggregator.loader.loader_assembly import assemble
+from aggregator.loader.loader_assignment import LoaderAssignment
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.loader_session import LoaderSession
 from aggregator.loader.produced import Produced
 from aggregator.loader.receipts import BlockReceipt
-from aggregator.loader.tally import Tally
 from aggregator.store import insertion
 from aggregator.tables.native_block import NativeBlock
 from balancer.plan import TopicPartition
@@ -180,9 +180,9 @@ def stepped(ending: Ending) -> Callable[..., LoaderSession]:
         appliance: Appliance,
         assignment: LoaderAssignment,
         stored: Callable[[BlockReceipt], None],
-        tally: Tally,
+        loader_counts: LoaderCounts,
     ) -> LoaderSession:
-        session = assemble(appliance, assignment, stored, tally)
+        session = assemble(appliance, assignment, stored, loader_counts)
         session.intents = SteppedIntents(session.intents, ending)  # type: ignore[assignment]
         forming: Any = session.sink.forming
         forming.committer = session.intents

@@ -19,8 +19,8 @@ from deploy.lab.wait import until
 from replicator.config.names import driver_id
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.connection import Connection
-from replicator.mirror.carrier.assembly import MAKERS, Makers, assemble
-from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_assembly import MAKERS, Makers, assemble
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.receipts import Receipt
@@ -63,7 +63,7 @@ class Hand:
         (route,) = carrying.routes.values()
         every = [TopicPartition(t, n) for t, count in carrying.topics.items() for n in range(count)]
         _speak(carrying)
-        assignment = Assignment(
+        assignment = CarrierAssignment(
             route=route,
             number=number,
             partitions=tuple(places) or tuple(every),

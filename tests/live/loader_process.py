@@ -10,8 +10,8 @@ import pickle
 import sys
 from pathlib import Path
 
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.loader import load
+from aggregator.loader.loader_assignment import LoaderAssignment
 from deploy.lab.process import Process
 from replicator.config.topology import Appliance
 from replicator.runtime.logs import log_to_stderr

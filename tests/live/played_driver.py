@@ -13,7 +13,7 @@ from replicator.config.names import driver_id
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.cluster import Cluster
-from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.driver.adoption import merged
 from replicator.mirror.driver.own_topics import make_own_topics
 from replicator.mirror.ledger.entry import Entry
@@ -109,14 +109,14 @@ class PlayedDriver:
         delta = ReassignmentDelta(self._since, dict(self._moved), dict(self._limits))
         self.wait(self.driver.publish(self.plan_version, delta=delta))
 
-    def _plan(self, carriers: int) -> list[Assignment]:
+    def _plan(self, carriers: int) -> list[CarrierAssignment]:
         """Publishes the next plan: per route, `carriers` carriers share all adopted partitions."""
         self.plan_version += 1
         self._since, self._moved = self.plan_version, {}
         self.wait(self.driver.publish(self.plan_version))
         places = self._places()
         return [
-            Assignment(
+            CarrierAssignment(
                 route=route,
                 number=number,
                 partitions=tuple(places[number::carriers]),

@@ -19,7 +19,7 @@ from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import Shape, TrafficRecord, records, send
 from deploy.lab.wait import until
 from replicator.audit.kept_audits import KeptAudits
-from replicator.audit.tally import COMPACTED, EXPIRED, GONE, RUNS_UNKNOWN, UNORDERED
+from replicator.audit.record_counts import COMPACTED, EXPIRED, GONE, RUNS_UNKNOWN, UNORDERED
 from replicator.audit.verdict import Verdict
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import KafkaCluster as Settings

@@ -9,7 +9,7 @@ import random
 from confluent_kafka import Producer
 
 from deploy.lab.traffic import Shape
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.carrier_assembly import Makers
 from replicator.mirror.carrier.commit_schedule import CommitSchedule
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.ledger.entry import Custody

@@ -13,7 +13,7 @@ from deploy.lab.traffic import Shape
 from replicator.kafka.client.cluster import Fenced, ProducerStateLost
 from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.produce import ProduceRequest
-from replicator.mirror.carrier.assembly import MAKERS, Makers
+from replicator.mirror.carrier.carrier_assembly import MAKERS, Makers
 from replicator.mirror.carrier.commit_schedule import CommitSchedule
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.retransmission import Retransmission

@@ -14,7 +14,7 @@ from deploy.lab.compare import RouteVerdict
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.kafka.client.fenced_committer import FencedCommitter
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.carrier_assembly import Makers
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.ledger.ledger import group_of
 from tests.live.hand import Gate

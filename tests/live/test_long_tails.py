@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from replicator.kafka.client.cluster import Cluster
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.carrier_assembly import Makers
 from replicator.mirror.ledger.id_attempts import IdAttempts
 from replicator.mirror.ledger.takeover import Takeover
 from tests.live.hand import Gate

@@ -13,7 +13,7 @@ from balancer.plan import TopicPartition
 from deploy.lab.dump import dump
 from deploy.lab.kafka import KafkaCluster
 from replicator.kafka.client.source_checks import SourceChecks
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.carrier_assembly import Makers
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.carrier.target_watch import TargetWatch
 from tests.live.conftest import Carry

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 
-from aggregator.loader.assembly import assemble
+from aggregator.loader.loader_assembly import assemble
 from aggregator.loader.object_sink import address_of
 from aggregator.s3.object_store import Found, ObjectStore, client_of
 from deploy.lab.wait import until
@@ -152,9 +152,9 @@ class Blind(ObjectStore):
         return None
 
 
-def blind(appliance, assignment, stored, tally):
+def blind(appliance, assignment, stored, loader_counts):
     """Returns a session whose looks are blind at first; its requests to write are as ever."""
-    session = assemble(appliance, assignment, stored, tally)
+    session = assemble(appliance, assignment, stored, loader_counts)
     forming = session.sink.forming
     has_condition = assignment.has_condition
     forming.store = Blind(forming.store.address, has_condition=has_condition)

@@ -16,7 +16,7 @@ from deploy.lab.traffic import Shape, TrafficRecord, send
 from replicator.config.settings import TopicSettings
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin import Admin
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.carrier_assembly import Makers
 from replicator.mirror.carrier.commit_schedule import CommitSchedule
 from replicator.mirror.topics.topic_sync import Ends, TopicSync
 from replicator.notices.conditions import Conditions

@@ -6,8 +6,8 @@ import pytest
 from redis import Redis
 
 from aggregator.loader.counters import ROWS
+from aggregator.loader.loader_counts import LoaderCounts, LoaderTotals
 from aggregator.loader.report_store import EXPIRE_SECONDS, TOTALS_EXPIRE_SECONDS, ReportStore
-from aggregator.loader.tally import LoaderTotals, Tally
 from deploy.lab.redis import RedisServer
 from replicator.runtime import expiring_values
 from replicator.runtime.store_errors import StoreUnreachable
@@ -53,12 +53,12 @@ def test_a_report_of_another_version_is_named(store, redis):
         store.read("flights")
 
 
-def totals_of(tally: Tally, feed: str = "flights") -> LoaderTotals:
-    return tally.totals(feed, "west regional")
+def totals_of(loader_counts: LoaderCounts, feed: str = "flights") -> LoaderTotals:
+    return loader_counts.totals(feed, "west regional")
 
 
 def test_totals_of_all_loaders_of_a_feed_are_found_and_the_last_ones_count(store):
-    first, second, other = Tally(), Tally(), Tally()
+    first, second, other = LoaderCounts(), LoaderCounts(), LoaderCounts()
     store.write_totals(first.id, totals_of(first))
     first.add(ROWS, "t", "hits", amount=5)
     store.write_totals(first.id, totals_of(first))
@@ -71,17 +71,17 @@ def test_totals_of_all_loaders_of_a_feed_are_found_and_the_last_ones_count(store
 
 
 def test_totals_of_another_version_are_left_out_and_hide_no_others(store, redis, caplog):
-    tally = Tally()
-    store.write_totals(tally.id, totals_of(tally))
+    loader_counts = LoaderCounts()
+    store.write_totals(loader_counts.id, totals_of(loader_counts))
     with Redis.from_url(redis.url) as client:
         index = "sluice:loader_totals:flights"
         expiring_values.put(client, index, "later", '{"feed": 1}', 60_000)
-    assert store.totals("flights") == {tally.id: totals_of(tally)}
+    assert store.totals("flights") == {loader_counts.id: totals_of(loader_counts)}
     assert "event=metrics-blind feed=flights loader_id=later" in caplog.text
 
 
 def test_totals_outlive_their_loader_by_minutes_and_are_no_reports(store, redis):
-    store.write_totals("a", totals_of(Tally()))
+    store.write_totals("a", totals_of(LoaderCounts()))
     with Redis.from_url(redis.url) as client:
         left = {client.ttl(name) for name in client.scan_iter()}
         assert min(left) > EXPIRE_SECONDS and max(left) <= TOTALS_EXPIRE_SECONDS
@@ -99,4 +99,4 @@ def test_a_redis_that_is_away_is_named(make_redis):
         with pytest.raises(StoreUnreachable):
             store.totals("flights")
         with pytest.raises(StoreUnreachable):
-            store.write_totals("a", totals_of(Tally()))
+            store.write_totals("a", totals_of(LoaderCounts()))

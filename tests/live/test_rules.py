@@ -26,7 +26,7 @@ from replicator.batches.outgoing_batch import Reason
 from replicator.kafka.client.cluster import Answered, Fenced
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.protocol.fields import TAGS
-from replicator.mirror.carrier.assembly import MAKERS, Makers
+from replicator.mirror.carrier.carrier_assembly import MAKERS, Makers
 from replicator.mirror.carrier.command_follower import CommandFollower
 from replicator.mirror.carrier.sender import Sender
 from replicator.mirror.carrier.source_gaps import SourceGaps

@@ -7,7 +7,7 @@ from aiokafka.protocol.commit import OffsetCommitRequest
 from redis import Redis
 
 from replicator.kafka.client.cluster import GROUP
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.carrier_assembly import Makers
 from replicator.mirror.ledger.entry import Entry, encode
 from replicator.mirror.ledger.ledger import group_of
 from replicator.mirror.ledger.takeover import Takeover

@@ -10,7 +10,7 @@ import pytest
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
 from replicator.batches.batch import scan
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.carrier_assembly import Makers
 from replicator.mirror.ledger.fenced_tails import FencedTails
 from replicator.mirror.ledger.tail import Reading, Tail, read_tail
 from replicator.mirror.ledger.takeover import Takeover

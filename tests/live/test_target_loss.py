@@ -15,7 +15,7 @@ from aiokafka.protocol.api import Request
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
 from replicator.kafka.protocol.produce import ProduceByNameStruct, ProduceRequest
-from replicator.mirror.carrier.assembly import MAKERS, Makers
+from replicator.mirror.carrier.carrier_assembly import MAKERS, Makers
 from replicator.mirror.carrier.sender import Sender
 from replicator.mirror.ledger.fenced_tails import FencedTails
 from replicator.mirror.ledger.inspection import inspect_target

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
 from replicator.groups.failover.ledger_view import LedgerView
-from replicator.groups.progress.aggregate import Known, Passed
 from replicator.groups.progress.numbering import numbering
+from replicator.groups.progress.partition_in_region import Known, Passed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.offset_store import OffsetStore, map_after_losses, maps_by_losses
 from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.groups.progress.aggregate import Passed
+from replicator.groups.progress.partition_in_region import Passed
 from replicator.kafka.client.loss import LossKind
-from replicator.mirror.ledger.entries import Entries
 from replicator.mirror.ledger.entry import Custody, Entry
+from replicator.mirror.ledger.ledger_reader import Entries
 from replicator.mirror.offset_map.runs_topic import RunsKey
 
 VOID = frozenset({LossKind.TARGET_TRUNCATED, LossKind.TARGET_DELETED, LossKind.TARGET_RECREATED})

@@ -21,8 +21,8 @@ from replicator.groups.planning.knowledge import (
 )
 from replicator.kafka.protocol.commit_record import Commit
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
-from replicator.mirror.ledger.entries import Entries, decoded
 from replicator.mirror.ledger.ledger import groups_of
+from replicator.mirror.ledger.ledger_reader import Entries, decoded
 
 LedgerViews = Mapping[Route, Mapping[TopicPartition, LedgerView]]
 

@@ -35,10 +35,10 @@ from replicator.groups.planning.knowledge import (
     progress_of,
     vectors_groups,
 )
-from replicator.groups.progress.aggregate import Aggregate, Known
+from replicator.groups.progress.partition_in_region import Known, PartitionInRegion
 from replicator.kafka.admin.admin import Admin, PartitionOffsets
 from replicator.kafka.admin.admin_error import AdminUnreachable, admin_errors
-from replicator.mirror.ledger.entries import Entries, entries_of
+from replicator.mirror.ledger.ledger_reader import Entries, entries_of
 from replicator.mirror.offset_map.offset_map import OffsetMap
 
 SOURCE_SECONDS_MAX = 2.0
@@ -251,10 +251,10 @@ def _facts(
     )
 
 
-def _aggregate(partition: TopicPartition, runs: Runs, log_end: int | None) -> Aggregate:
+def _aggregate(partition: TopicPartition, runs: Runs, log_end: int | None) -> PartitionInRegion:
     """Returns what is known by every route, also if no group's position depends on it."""
     nothing = Known(OffsetMap())
-    return Aggregate(
+    return PartitionInRegion(
         {route.source: each.known.get(partition, nothing) for route, each in runs.items()}, log_end
     )
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from balancer.plan import TopicPartition
 from replicator.groups.planning.knowledge import GroupProgress, Knowledge, PartitionFacts, Progress
-from replicator.groups.progress.aggregate import Known
+from replicator.groups.progress.partition_in_region import Known
 
 
 def contradicted(

@@ -10,7 +10,13 @@ from bisect import bisect_right
 from collections.abc import Mapping
 
 from replicator.groups.planning.plan import Count
-from replicator.groups.progress.aggregate import NOTHING, Aggregate, Vector, basis_of, vector_of
+from replicator.groups.progress.partition_in_region import (
+    NOTHING,
+    PartitionInRegion,
+    Vector,
+    basis_of,
+    vector_of,
+)
 from replicator.mirror.offset_map.offset_map import MappedOffset, OffsetMap
 
 UnreadOffsets = Mapping[str, MappedOffset | None]
@@ -20,10 +26,10 @@ UnreadOffsets = Mapping[str, MappedOffset | None]
 class Crossing:
     """Translation for one partition, from the aggregate `here` to the aggregate `there`."""
 
-    def __init__(self, here: Aggregate, there: Aggregate) -> None:
+    def __init__(self, here: PartitionInRegion, there: PartitionInRegion) -> None:
         self._here = here
         self._there = there
-        self._tallies: dict[tuple[bool, str], _Tally] = {}
+        self._kept_counts: dict[tuple[bool, str], _Counts] = {}
 
     def progress(self, committed: int, vector: Vector = NOTHING) -> UnreadOffsets:
         """Returns what a group at `committed` has read, region by region.
@@ -108,7 +114,7 @@ class Crossing:
             return Count(missing, "at most" if missing else "exact")
         if region not in self._here.known:
             return None
-        return Count(self._tally(self._here, region).from_on(reached), "at least")
+        return Count(self._counts_of(self._here, region).from_on(reached), "at least")
 
     def retention_took(self, vector: Vector) -> int:
         """Returns at most how many source offsets, from the vector on, are gone from `there`."""
@@ -166,8 +172,8 @@ class Crossing:
         landed = max(begin, min(end, self._there.known[region].reached or 0))
         known = self._there.known[region].runs
         if known.knows(begin, landed):
-            tally = self._tally(self._there, region)
-            records, is_exact = tally.from_on(begin) - tally.from_on(landed), True
+            counts = self._counts_of(self._there, region)
+            records, is_exact = counts.from_on(begin) - counts.from_on(landed), True
         else:
             records, is_exact = landed - begin, False
         if end <= landed:
@@ -175,17 +181,17 @@ class Crossing:
         coming = end - landed
         here = self._here.known.get(region)
         if here and here.runs.knows(landed, end):
-            tally = self._tally(self._here, region)
-            coming = tally.from_on(landed) - tally.from_on(end)
+            counts = self._counts_of(self._here, region)
+            coming = counts.from_on(landed) - counts.from_on(end)
         # Records that have not arrived may never arrive: their region may be lost, their log
         # compacted.
         return records + coming, is_exact and not coming
 
-    def _tally(self, side: Aggregate, region: str) -> _Tally:
+    def _counts_of(self, side: PartitionInRegion, region: str) -> _Counts:
         key = side is self._here, region
-        if key not in self._tallies:
-            self._tallies[key] = _Tally(side.known[region].runs)
-        return self._tallies[key]
+        if key not in self._kept_counts:
+            self._kept_counts[key] = _Counts(side.known[region].runs)
+        return self._kept_counts[key]
 
 
 def known_offsets(unread: UnreadOffsets) -> dict[str, MappedOffset]:
@@ -193,7 +199,7 @@ def known_offsets(unread: UnreadOffsets) -> dict[str, MappedOffset]:
     return {region: offset for region, offset in unread.items() if offset is not None}
 
 
-class _Tally:
+class _Counts:
     """Records of an offset map. The count from any source offset on takes one bisection."""
 
     def __init__(self, runs: OffsetMap) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from balancer.plan import TopicPartition
 from replicator.config.names import vectors_group
-from replicator.groups.progress.aggregate import NOTHING, Aggregate, Vector
+from replicator.groups.progress.partition_in_region import NOTHING, PartitionInRegion, Vector
 from replicator.groups.progress.vector_metadata import is_foreign, vector_of
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
@@ -114,8 +114,8 @@ class PartitionFacts:
     is known of them. A region that is left out has no route into the aggregate.
     """
 
-    here: Aggregate
-    there: Aggregate
+    here: PartitionInRegion
+    there: PartitionInRegion
     here_start: int | None = None
     """Start of the log in the source region's aggregate; None: it did not answer."""
     there_log: LogRange | None = None

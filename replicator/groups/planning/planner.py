@@ -21,7 +21,7 @@ from replicator.groups.planning.knowledge import (
     Request,
 )
 from replicator.groups.planning.plan import VALID_MS, Case, Count, GroupPlan, Move, Plan
-from replicator.groups.progress.aggregate import Vector, vector_of
+from replicator.groups.progress.partition_in_region import Vector, vector_of
 from replicator.mirror.offset_map.offset_map import MappedOffset
 
 Asked = Mapping[TopicPartition, Mapping[str, Progress | None]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from replicator.groups.progress.aggregate import Aggregate, Vector
+from replicator.groups.progress.partition_in_region import PartitionInRegion, Vector
 
 
 class RecordState(Enum):
@@ -20,7 +20,7 @@ class RecordState(Enum):
     """The record's run is not published yet; ask again when more runs are known."""
 
 
-def record_state(aggregate: Aggregate, offset: int, vector: Vector) -> RecordState:
+def record_state(aggregate: PartitionInRegion, offset: int, vector: Vector) -> RecordState:
     """Returns the state of the record at an offset of an aggregate's partition, by its runs.
 
     Runs of several regions claim an offset where an aggregate lost its end and grew again. Nobody
@@ -37,7 +37,7 @@ def record_state(aggregate: Aggregate, offset: int, vector: Vector) -> RecordSta
     return RecordState.READ if is_read else RecordState.UNREAD
 
 
-def origins(aggregate: Aggregate, offset: int) -> list[tuple[str, int]]:
+def origins(aggregate: PartitionInRegion, offset: int) -> list[tuple[str, int]]:
     """Returns the (source region, source offset) that runs claim for the record at an offset.
 
     Empty where no run has the offset; several where runs of several regions claim it.
@@ -46,14 +46,14 @@ def origins(aggregate: Aggregate, offset: int) -> list[tuple[str, int]]:
     return [(region, source) for region, source in claims if source is not None]
 
 
-def is_past(aggregate: Aggregate, offset: int, vector: Vector) -> bool:
+def is_past(aggregate: PartitionInRegion, offset: int, vector: Vector) -> bool:
     """Returns True when everything from an offset on is unread, whichever region it comes from."""
     return all(
         _has_passed(aggregate, region, offset, vector.get(region, 0)) for region in aggregate.known
     )
 
 
-def _has_passed(aggregate: Aggregate, region: str, offset: int, unread: int) -> bool:
+def _has_passed(aggregate: PartitionInRegion, region: str, offset: int, unread: int) -> bool:
     """Returns True when every record of a region with a source offset below `unread` stands before
     this offset."""
     found = aggregate.unread(region, offset)

@@ -11,8 +11,8 @@ from confluent_kafka import Consumer, Message
 
 from balancer.plan import TopicPartition
 from replicator.groups.resume.assigned_partition import AssignedPartition
-from replicator.groups.resume.assignment import Assignment
 from replicator.groups.resume.awaited_runs import AwaitedRuns
+from replicator.groups.resume.consumer_assignment import ConsumerAssignment
 from replicator.groups.resume.deliveries import Deliveries
 from replicator.groups.resume.patience import Due
 
@@ -46,7 +46,7 @@ class MessageFetcher:
         self,
         consumer: Consumer,
         assigned: Mapping[TopicPartition, AssignedPartition],
-        assignment: Assignment,
+        assignment: ConsumerAssignment,
         deliveries: Deliveries[AssignedPartition, Message],
         runs: AwaitedRuns,
         *,

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from replicator.groups.progress.aggregate import Aggregate, Vector
+from replicator.groups.progress.partition_in_region import PartitionInRegion, Vector
 from replicator.groups.progress.skipping import RecordState, is_past, record_state
 
 Item = TypeVar("Item")
@@ -53,7 +53,7 @@ class PartitionRecords(Generic[Item]):
         none is held.
         """
         self._check_at = 0
-        self.set_runs(Aggregate({}))
+        self.set_runs(PartitionInRegion({}))
 
     @property
     def needs_runs(self) -> bool:
@@ -69,7 +69,7 @@ class PartitionRecords(Generic[Item]):
         """Offset of the first record that waits; all others wait behind it."""
         return next((offset for offset, _ in self._held if offset is not None), None)
 
-    def set_runs(self, aggregate: Aggregate) -> None:
+    def set_runs(self, aggregate: PartitionInRegion) -> None:
         """Sets the runs by which records are judged from now on.
 
         After a source topic was recreated, or a loss accepted, the vector may mean other records

@@ -20,9 +20,9 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, KafkaCluster, load
 from replicator.groups.resume.assigned_partition import HELD_MAX, AssignedPartition
-from replicator.groups.resume.assignment import Assignment, StoredVectors
 from replicator.groups.resume.awaited_runs import AwaitedRuns
 from replicator.groups.resume.commits import Commits
+from replicator.groups.resume.consumer_assignment import ConsumerAssignment, StoredVectors
 from replicator.groups.resume.deliveries import Deliveries
 from replicator.groups.resume.message_fetcher import MessageFetcher, UnknownRuns
 from replicator.groups.resume.runs_reader import AggregateLogs, RunsReader
@@ -77,7 +77,7 @@ class ResumingConsumer:
         self._commits = Commits(self._assigned, settings.on_commit)
         self._errors = CallbackErrors()
         self._consumer = Consumer({**settings.options, "on_commit": self._on_commit})
-        self._assignment = Assignment(
+        self._assignment = ConsumerAssignment(
             self._consumer,
             self._assigned,
             partial(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from replicator.groups.progress.aggregate import Aggregate, Known, Passed
 from replicator.groups.progress.numbering import PLAIN, numbering
+from replicator.groups.progress.partition_in_region import Known, PartitionInRegion, Passed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import Piece
 
@@ -53,7 +53,7 @@ class RunsMemory:
             for offset_map in maps.values():
                 offset_map.trim(offset)
 
-    def aggregate(self, log_start: int = 0) -> Aggregate:
+    def aggregate(self, log_start: int = 0) -> PartitionInRegion:
         """Returns what is known now; call it again after every learn() and trim().
 
         A region whose source topic was recreated stands under two names while runs of the older
@@ -71,7 +71,7 @@ class RunsMemory:
                 known[source.region] = _known(maps, nothing)
             else:
                 known[f"{source.region}/{source.topic_id}"] = _known(maps, nothing)
-        return Aggregate(known)
+        return PartitionInRegion(known)
 
     def _newest(self, region: str) -> Source:
         """Returns a region's newest source topic: its runs reach furthest in the target."""

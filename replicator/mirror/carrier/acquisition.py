@@ -151,7 +151,7 @@ class Acquisition:
     async def _take(self) -> None:
         asked = self._wanted.partitions
         acquired = await self._takeover.acquire(asked, self._spared)
-        self._receipts.tally.lost(acquired.lost)
+        self._receipts.carrier_counts.lost(acquired.lost)
         self.forget(self._releases.lost(acquired.spared))
         self._releases.forget(acquired.taken)
         self._add_pipelines(acquired.taken)

@@ -17,8 +17,8 @@ from aiokafka.errors import KafkaError
 from replicator.config.topology import Appliance
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Fenced, ProducerStateLost
-from replicator.mirror.carrier.assembly import assemble
-from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_assembly import assemble
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.carrier_session import CarrierSession
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.receipts import Receipt
@@ -31,7 +31,7 @@ PAUSE_SECONDS = (0.05, 5.0)
 """Shortest and longest pause between two sessions; it doubles while sessions end early."""
 
 
-MakeSession = Callable[[Appliance, Assignment, ReceiptBook], CarrierSession]
+MakeSession = Callable[[Appliance, CarrierAssignment, ReceiptBook], CarrierSession]
 
 
 class SessionPauses:
@@ -58,7 +58,7 @@ class SessionPauses:
 
 async def carry(
     appliance: Appliance,
-    assignment: Assignment,
+    assignment: CarrierAssignment,
     make_session: MakeSession = assemble,
     conditions: Conditions | None = None,
 ) -> list[Receipt]:
@@ -86,6 +86,6 @@ async def carry(
         except (Answered, Unreachable, KafkaError, OSError) as error:
             log.error("event=carrier-waits route=%s carrier=%d: %s", *receipts.log_fields, error)
             receipts.note_waits(str(error))
-        receipts.tally.restarted()
+        receipts.carrier_counts.restarted()
         await asyncio.sleep(pauses.after(time.monotonic() - began))
     return receipts.receipts(time.time())

@@ -24,7 +24,7 @@ from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.progress_expiry import watch_renewal
 from replicator.kafka.client.reader import Reader
 from replicator.mirror.carrier.acquisition import Acquisition
-from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.command_follower import CommandFollower
 from replicator.mirror.carrier.commit_schedule import CommitSchedule
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
@@ -59,7 +59,7 @@ class CarrierSession:
         ending: set when the epoch is over.
     """
 
-    assignment: Assignment
+    assignment: CarrierAssignment
     settings: ReplicatorSettings
     receipts: ReceiptBook
     source: Cluster

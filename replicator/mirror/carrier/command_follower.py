@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from replicator.config.names import driver_id
 from replicator.kafka.client.cluster import Cluster
 from replicator.mirror.carrier.acquisition import Acquisition
-from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.reassignment import Reassignment
 from replicator.mirror.carrier.receipt_book import ReceiptBook
@@ -29,7 +29,7 @@ class CommandFollower:
         ending: set by a command that ends the epoch.
     """
 
-    assignment: Assignment
+    assignment: CarrierAssignment
     target: Cluster
     pipelines: Pipelines
     reassignment: Reassignment

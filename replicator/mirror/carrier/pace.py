@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss
+from replicator.mirror.carrier.carrier_counts import CarrierCounts
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.sequenced_batch import SequencedBatch
-from replicator.mirror.carrier.tally import Tally
 from replicator.mirror.offset_map.reports import PartitionReport
 
 HALF_LIFE_SECONDS = 5.0
@@ -34,12 +34,12 @@ class Pace:
     Rates are moving averages with a half-life of HALF_LIFE_SECONDS.
     """
 
-    def __init__(self, route: str, carrier: int, tally: Tally | None = None):
+    def __init__(self, route: str, carrier: int, carrier_counts: CarrierCounts | None = None):
         self.bytes_since_commit = 0
         """Acknowledged bytes since the last ledger commit. The commit schedule resets it."""
         self._route = route
         self._carrier = carrier
-        self._tally = tally or Tally()
+        self._carrier_counts = carrier_counts or CarrierCounts()
         self._seen: dict[TopicPartition, _Seen] = {}
 
     def shipped(self, batch: SequencedBatch, now: float) -> None:
@@ -49,7 +49,7 @@ class Pace:
         """
         self.bytes_since_commit += batch.size_bytes
         if batch.readable_ms is not None:
-            self._tally.landed(batch.outgoing.count, now - batch.readable_ms / 1000)
+            self._carrier_counts.landed(batch.outgoing.count, now - batch.readable_ms / 1000)
             batch.readable_ms = None
 
     def reports(

@@ -15,7 +15,7 @@ from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.loss import Loss
 from replicator.mirror.carrier.acquisition import Acquisition
-from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
@@ -42,7 +42,7 @@ class Reassignment:
 
     def __init__(
         self,
-        assignment: Assignment,
+        assignment: CarrierAssignment,
         *,
         fenced_committer: FencedCommitter,
         ends: tuple[Cluster, Cluster],
@@ -131,7 +131,7 @@ class Reassignment:
         """
         if not await self._committer.park(pipeline, loss):
             return  # the carrier no longer has the partition
-        self._receipts.tally.lost([pipeline.partition])
+        self._receipts.carrier_counts.lost([pipeline.partition])
         if pipeline.partition in self.own:
             self._acquisition.note_parked(pipeline.partition, str(loss))
             return
@@ -199,7 +199,7 @@ class Reassignment:
 
 @dataclass(frozen=True, slots=True)
 class CurrentAssignment:
-    """Assignment with which an epoch began, and the reassignments since then.
+    """CarrierAssignment with which an epoch began, and the reassignments since then.
 
     Args:
         first: assignment with which the epoch began.
@@ -209,7 +209,7 @@ class CurrentAssignment:
         partitions: the carrier's under the newest plan, held or not.
     """
 
-    first: Assignment
+    first: CarrierAssignment
     plan_version: int
     moved: Mapping[TopicPartition, int | None] = field(default_factory=lambda: MappingProxyType({}))
     partitions: frozenset[TopicPartition] = field(init=False)

@@ -10,10 +10,10 @@ from weakref import WeakSet
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss
-from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
+from replicator.mirror.carrier.carrier_counts import CarrierCounts
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipts import Receipt
-from replicator.mirror.carrier.tally import Tally
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 
@@ -25,11 +25,11 @@ class ReceiptBook:
         conditions: of its carrier, as they are at any time.
     """
 
-    def __init__(self, assignment: Assignment, conditions: Conditions | None = None):
+    def __init__(self, assignment: CarrierAssignment, conditions: Conditions | None = None):
         self._assignment = assignment
         self._conditions = conditions or Conditions("carrier")
         self._began_at = time.time()
-        self.tally = Tally()
+        self.carrier_counts = CarrierCounts()
         self._receipts: dict[TopicPartition, Receipt] = {}
         self._counted: WeakSet[PartitionPipeline] = WeakSet()
         """Pipelines that were added; each is added once."""

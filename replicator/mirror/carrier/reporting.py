@@ -43,8 +43,10 @@ class Reporting:
 
     def count(self) -> None:
         """Reports the counts so far; also called when the session has ended."""
-        tally = self.receipts.tally
-        self.feed.count(tally.id, tally.totals(self.receipts.carried(self.pipelines.values())))
+        carrier_counts = self.receipts.carrier_counts
+        self.feed.count(
+            carrier_counts.id, carrier_counts.totals(self.receipts.carried(self.pipelines.values()))
+        )
 
     def _note_refusals(self, pipelines: Iterable[PartitionPipeline]) -> None:
         """Notes as conditions which partitions the target has refused for some time."""

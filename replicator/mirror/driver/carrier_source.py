@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from balancer.plan import CarrierId
     from replicator.config.topology import Appliance
-    from replicator.mirror.carrier.assignment import Assignment
+    from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
     from replicator.mirror.carrier.receipts import Receipt
     from replicator.notices.conditions import Conditions
 
@@ -40,7 +40,7 @@ class Bin:
     """Carriers that share one Spark task."""
 
     appliance: Appliance
-    assignments: tuple[Assignment, ...]
+    assignments: tuple[CarrierAssignment, ...]
     seconds: float
     """Length of the epoch."""
 
@@ -105,13 +105,13 @@ def binned(appliance: Appliance, posting: Posting) -> list[Bin]:
     ]
 
 
-def assigned(appliance: Appliance, posting: Posting, carrier: CarrierId) -> Assignment:
+def assigned(appliance: Appliance, posting: Posting, carrier: CarrierId) -> CarrierAssignment:
     """Returns the assignment of one carrier for the epoch."""
-    from replicator.mirror.carrier.assignment import Assignment
+    from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 
     partitions = posting.plan.loads[carrier]
     topics = {partition.topic for partition in partitions} & posting.limits.keys()
-    return Assignment(
+    return CarrierAssignment(
         route=next(route for route in appliance.routes if route.key == carrier.route),
         number=carrier.number,
         partitions=partitions,
@@ -125,7 +125,7 @@ def assigned(appliance: Appliance, posting: Posting, carrier: CarrierId) -> Assi
     )
 
 
-def who(assignment: Assignment) -> str:
+def who(assignment: CarrierAssignment) -> str:
     """Returns the name of a carrier in conditions."""
     return f"carrier {assignment.number} of {assignment.route}"
 
@@ -153,7 +153,7 @@ async def carried(
 
 async def kept_mirroring(
     appliance: Appliance,
-    assignment: Assignment,
+    assignment: CarrierAssignment,
     conditions: Conditions,
     carry: Callable[..., Awaitable[list[Receipt]]] | None = None,
 ) -> list[Receipt]:

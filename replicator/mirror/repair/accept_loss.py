@@ -17,7 +17,7 @@ from replicator.config.names import unheld_id
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.loss import Loss, LossKind
-from replicator.mirror.carrier.assembly import MAKERS, Makers
+from replicator.mirror.carrier.carrier_assembly import MAKERS, Makers
 from replicator.mirror.ledger.accepted_losses import can_restart_at, is_endless, takes_restart
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.published_runs import losses_after, runs_key

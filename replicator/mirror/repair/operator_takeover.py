@@ -18,7 +18,7 @@ from replicator.config.names import operator_id
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Answered
 from replicator.kafka.client.loss import Loss
-from replicator.mirror.carrier.assembly import MAKERS, Makers, ledger_side, takeover_of
+from replicator.mirror.carrier.carrier_assembly import MAKERS, Makers, ledger_side, takeover_of
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.acquired import Taken
 from replicator.mirror.ledger.takeover import Takeover

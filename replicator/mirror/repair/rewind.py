@@ -15,7 +15,7 @@ from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.kafka.client.fenced_committer import FencedCommitter
-from replicator.mirror.carrier.assembly import clusters_of
+from replicator.mirror.carrier.carrier_assembly import clusters_of
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.repair.operator_takeover import OperatorTakeover

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from balancer.decision.alerts import AlertName
+from balancer.decision.balance_alerts import AlertName
 from replicator.orders.round_status import RoundStatus
 
 Statuses = Callable[[], Iterable[RoundStatus]]

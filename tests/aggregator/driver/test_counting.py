@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aggregator.driver.metrics import Counting
 from aggregator.loader.counters import COMMITS, ROWS
-from aggregator.loader.tally import LoaderTotals
+from aggregator.loader.loader_counts import LoaderTotals
 
 HITS = ("flights", "west regional", "t", "hits")
 

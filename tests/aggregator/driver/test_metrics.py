@@ -21,8 +21,8 @@ from aggregator.loader.counters import (
     RESTARTS,
     ROWS,
 )
+from aggregator.loader.loader_counts import LoaderCounts, LoaderTotals
 from aggregator.loader.reports import LoaderReport, TableReport
-from aggregator.loader.tally import LoaderTotals, Tally
 from balancer.plan import TopicPartition
 
 PAGE = (Path(__file__).parents[3] / "docs" / "operating.md").read_text()
@@ -125,23 +125,23 @@ def reported(**fields: object) -> dict[str, float]:
     return {name.removesuffix(OF_REPORT): value for name, value in found.items()}
 
 
-def counts_of(*tallies: Tally) -> CountsCollector:
+def counts_of(*loader_counts: LoaderCounts) -> CountsCollector:
     """Returns a collector that began before these loaders."""
     found: dict[str, LoaderTotals] = {}
     collector = CountsCollector(lambda: found)
     collector.look()
-    found |= {each.id: each.totals("flights", "west regional") for each in tallies}
+    found |= {each.id: each.totals("flights", "west regional") for each in loader_counts}
     return collector
 
 
-def all_counted() -> Tally:
-    """Returns a tally in which every counter has a value."""
-    tally = Tally()
-    tally.show_partition(TopicPartition("t", 3))
-    tally.show_table("t", "hits")
+def all_counted() -> LoaderCounts:
+    """Returns a loader_counts in which every counter has a value."""
+    loader_counts = LoaderCounts()
+    loader_counts.show_partition(TopicPartition("t", 3))
+    loader_counts.show_table("t", "hits")
     for counter in COUNTERS:
-        tally.add(counter, *(f"any {label}" for label in counter.labels))
-    return tally
+        loader_counts.add(counter, *(f"any {label}" for label in counter.labels))
+    return loader_counts
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ def expanded(listed: str) -> list[str]:
 
 
 def test_every_label_that_the_page_names_for_a_reason_is_one_that_is_counted():
-    counted = Tally().totals("f", "c").counts
+    counted = LoaderCounts().totals("f", "c").counts
     for counter in (COMMIT_FAILURES, RESTARTS, LOSSES):
         for (value,) in counted[counter.name]:
             assert f"`{value}`" in PAGE, (counter.name, value)
@@ -255,7 +255,7 @@ def test_partitions_are_counted_by_their_loader_and_parked_ones_are_nobodys():
 
 
 def test_counters_of_loaders_are_added_up():
-    first, second = Tally(), Tally()
+    first, second = LoaderCounts(), LoaderCounts()
     first.add(ROWS, "t", "hits", amount=5)
     second.add(ROWS, "t", "hits", amount=7)
     second.add(INSERT_ERRORS, "t", "hits", "286")
@@ -267,9 +267,11 @@ def test_counters_of_loaders_are_added_up():
 
 
 def test_counters_stay_while_redis_is_away():
-    tally = Tally()
-    tally.add(ROWS, "t", "hits", amount=5)
-    answers: Iterator[dict[str, LoaderTotals]] = iter([{}, {tally.id: tally.totals("f", "c")}])
+    loader_counts = LoaderCounts()
+    loader_counts.add(ROWS, "t", "hits", amount=5)
+    answers: Iterator[dict[str, LoaderTotals]] = iter(
+        [{}, {loader_counts.id: loader_counts.totals("f", "c")}]
+    )
 
     def totals() -> dict[str, LoaderTotals]:
         try:

@@ -12,7 +12,7 @@ from aggregator.intents.intent import Intent
 from aggregator.intents.read_times import ReadTime
 from aggregator.intents.table_range import TableRange
 from aggregator.loader.acquisition import Acquisition
-from aggregator.loader.tally import Tally
+from aggregator.loader.loader_counts import LoaderCounts
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.client.custody import Custody
@@ -98,7 +98,7 @@ async def test_a_log_that_was_cut_below_a_block_or_marker_parks_its_partition(
         source=Source(epoch_end),
         committer=Committer(),
         committer_of=lambda id_: pytest.fail(id_),
-        tally=Tally(),
+        loader_counts=LoaderCounts(),
     )
     acquired = await acquisition.acquire([PLACE])
     assert (PLACE in acquired.parked) == (cut is not None)
@@ -115,7 +115,7 @@ async def test_what_a_former_version_has_read_counts_as_of_todays_epoch():
         source=Source(50),
         committer=Committer(),
         committer_of=lambda id_: pytest.fail(id_),
-        tally=Tally(),
+        loader_counts=LoaderCounts(),
     )
     taken, _ = (await acquisition.acquire([PLACE])).taken[PLACE]
     assert taken.leader_epoch == store.intents[PLACE].leader_epoch == 6
@@ -132,7 +132,7 @@ async def test_records_keep_their_age_whatever_clock_their_loader_had(ahead_seco
         source=Source(40),
         committer=Committer(),
         committer_of=lambda id_: pytest.fail(id_),
-        tally=Tally(),
+        loader_counts=LoaderCounts(),
     )
     acquired = await acquisition.acquire([PLACE])
     assert acquired.taken[PLACE][0] == store.intents[PLACE]

@@ -25,11 +25,11 @@ class Sessions:
         self.ends, self.made = list(ends), 0
         self.written: list[tuple[float, dict[str, float]]] = []
 
-    def __call__(self, appliance, assignment, stored, tally):
+    def __call__(self, appliance, assignment, stored, loader_counts):
         self.made += 1
 
         async def run():
-            tally.add(ROWS, "t", "hits")
+            loader_counts.add(ROWS, "t", "hits")
             end = self.ends.pop(0)
             if not self.ends:
                 assignment.deadline = 0.0
@@ -38,7 +38,7 @@ class Sessions:
 
         async def finish():
             self.written.append(
-                (tally.value(ROWS, "t", "hits"), tally.by_label(RESTARTS, "reason"))
+                (loader_counts.value(ROWS, "t", "hits"), loader_counts.by_label(RESTARTS, "reason"))
             )
 
         return SimpleNamespace(run=run, reporting=SimpleNamespace(finish=finish))

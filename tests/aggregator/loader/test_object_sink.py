@@ -3,7 +3,7 @@
 import pytest
 
 from aggregator.files.parquet_file import ROW_GROUP_BYTES
-from aggregator.loader.assembly import RESPONSES_PART
+from aggregator.loader.loader_assembly import RESPONSES_PART
 from aggregator.loader.object_sink import MIB, forms_bytes, read_bytes
 from replicator.config.object_feed import OPEN_PART
 

@@ -12,8 +12,8 @@ import pytest
 from aggregator.intents.table_range import Manifest
 from aggregator.loader import object_tags
 from aggregator.loader.counters import TAG_FAILURES
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.object_tags import PASSING, ObjectTags
-from aggregator.loader.tally import Tally
 from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.object_store import ObjectStore
 
@@ -40,7 +40,7 @@ class Store:
 
 
 def tags_of(store: Store, own: Mapping[str, str] | None = OWN) -> ObjectTags:
-    return ObjectTags(cast("ObjectStore", store), "feed=lake", own, Tally())
+    return ObjectTags(cast("ObjectStore", store), "feed=lake", own, LoaderCounts())
 
 
 def manifest(begin: int = 0, end: int = 10, **more: int) -> Manifest:
@@ -60,7 +60,7 @@ async def run_until(tags: ObjectTags, is_reached: Callable[[], bool]) -> None:
 
 
 def failures(tags: ObjectTags) -> float:
-    found = tags.tally.totals("lake", "east aggregate").counts.get(TAG_FAILURES.name, {})
+    found = tags.loader_counts.totals("lake", "east aggregate").counts.get(TAG_FAILURES.name, {})
     return sum(found.values())
 
 

@@ -74,7 +74,7 @@ def session():
         sink=sink,
         intents=Intents(),
         reporting=None,
-        tally=SimpleNamespace(lost=lambda kind: None),
+        loader_counts=SimpleNamespace(lost=lambda kind: None),
         renew_seconds=1e9,
     )
     return made, dropped

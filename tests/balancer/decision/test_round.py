@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from balancer.decision.alerts import AlertName
+from balancer.decision.balance_alerts import AlertName
 from balancer.decision.placement import Reason, voluntary
 from balancer.decision.round import Orders, RoundState, decide
 from balancer.decision.settings import Limits, Rules

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from replicator.audit.kept_audit import ROWS_MAX, KeptAudit, counts_of, kept_rows, readable
-from replicator.audit.tally import Tally
+from replicator.audit.record_counts import RecordCounts
 from replicator.audit.verdict import Row, Verdict
 
 AUDIT = KeptAudit(
@@ -23,8 +23,8 @@ AUDIT = KeptAudit(
 def test_partitions_are_counted_by_verdict_the_worst_first():
     rows = [
         Row("west>east", "orders", 0),
-        Row("west>east", "orders", 1, Tally(missing=3)),
-        Row("west>east", "orders", 2, Tally(surplus=1)),
+        Row("west>east", "orders", 1, RecordCounts(missing=3)),
+        Row("west>east", "orders", 2, RecordCounts(surplus=1)),
         Row("west>east", "orders", 3),
     ]
     assert list(counts_of(rows).items()) == [("missing", 1), ("surplus", 1), ("equal", 2)]
@@ -39,9 +39,9 @@ def test_the_worst_verdict_counts_and_without_rows_there_is_none():
 
 def test_only_rows_that_are_not_clean_are_kept_the_worst_first():
     rows = [
-        Row("west>east", "orders", 0, Tally(behind=9)),
-        Row("west>east", "orders", 1, Tally(doubts={"gone": 2})),
-        Row("west>east", "orders", 2, Tally(missing=3, examples=("a", "b", "c"))),
+        Row("west>east", "orders", 0, RecordCounts(behind=9)),
+        Row("west>east", "orders", 1, RecordCounts(doubts={"gone": 2})),
+        Row("west>east", "orders", 2, RecordCounts(missing=3, examples=("a", "b", "c"))),
         Row("west>east", "orders", 3),
     ]
     missing, doubted = kept_rows(rows)
@@ -68,7 +68,7 @@ def test_an_audit_is_clean_when_all_that_could_be_compared_is_equal(counts, is_c
 def test_audits_of_a_version_without_rows_are_read_and_rows_survive():
     assert '"rows":[]' in AUDIT.to_json()
     assert KeptAudit.from_json(AUDIT.to_json().replace(',"rows":[]', "")) == AUDIT
-    rows = kept_rows([Row("west>east", "orders", 1, Tally(surplus=3))])
+    rows = kept_rows([Row("west>east", "orders", 1, RecordCounts(surplus=3))])
     assert KeptAudit.from_json(replace(AUDIT, rows=rows).to_json()).rows == rows
 
 

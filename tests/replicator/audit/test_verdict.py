@@ -2,16 +2,16 @@
 
 import pytest
 
-from replicator.audit.tally import Tally
+from replicator.audit.record_counts import RecordCounts
 from replicator.audit.verdict import Row, Verdict, by_topic, verdict
 
 WORST_FIRST = [
-    (Tally(missing=1), Verdict.MISSING),
-    (Tally(surplus=1), Verdict.SURPLUS),
-    (Tally(changed=1), Verdict.CHANGED),
-    (Tally(doubts={"gone": 1}), Verdict.INCOMPLETE),
-    (Tally(behind=1), Verdict.BEHIND),
-    (Tally(source_records=5, target_records=5, foreign=3), Verdict.EQUAL),
+    (RecordCounts(missing=1), Verdict.MISSING),
+    (RecordCounts(surplus=1), Verdict.SURPLUS),
+    (RecordCounts(changed=1), Verdict.CHANGED),
+    (RecordCounts(doubts={"gone": 1}), Verdict.INCOMPLETE),
+    (RecordCounts(behind=1), Verdict.BEHIND),
+    (RecordCounts(source_records=5, target_records=5, foreign=3), Verdict.EQUAL),
 ]
 
 
@@ -23,7 +23,7 @@ def test_the_worse_of_two_verdicts_counts(worse: int, better: int) -> None:
 
 
 def test_offsets_behind_an_open_transaction_are_behind() -> None:
-    assert verdict(Tally(held_back=1)) is Verdict.BEHIND
+    assert verdict(RecordCounts(held_back=1)) is Verdict.BEHIND
 
 
 def test_only_missing_surplus_and_changed_are_differences() -> None:
@@ -33,9 +33,14 @@ def test_only_missing_surplus_and_changed_are_differences() -> None:
 
 def test_a_topic_has_the_verdict_of_its_worst_partition_and_names_it() -> None:
     rows = [
-        Row("west>east", "orders", 0, Tally(source_records=3)),
-        Row("west>east", "orders", 1, Tally(missing=2, examples=("missing: ...",), notes=("x",))),
-        Row("west>west", "orders", 0, Tally(behind=1)),
+        Row("west>east", "orders", 0, RecordCounts(source_records=3)),
+        Row(
+            "west>east",
+            "orders",
+            1,
+            RecordCounts(missing=2, examples=("missing: ...",), notes=("x",)),
+        ),
+        Row("west>west", "orders", 0, RecordCounts(behind=1)),
     ]
     to_east, to_west = by_topic(rows)
     assert (to_east.route, to_east.partition, to_east.verdict) == (

@@ -14,7 +14,7 @@ from replicator.config.topology import Appliance, KafkaCluster, Route, load
 from replicator.kafka.client.cluster import Cluster, Fenced, Forbidden, ProducerStateLost
 from replicator.kafka.client.cluster_metadata import Topic
 from replicator.kafka.client.loss import Loss, LossKind
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.carrier_assembly import Makers
 from replicator.mirror.ledger.accepted_losses import STEPPED_OVER
 from replicator.mirror.repair.accept_loss import NO_ENTRY, Acceptance, Accepted, Parked
 from tests.replicator.mirror.ledger.held import held

@@ -7,7 +7,7 @@ import pytest
 
 from replicator.audit.audit import AuditRequest, AuditResult
 from replicator.audit.partition_audit import Depth
-from replicator.audit.tally import EXPIRED, GONE, Tally
+from replicator.audit.record_counts import EXPIRED, GONE, RecordCounts
 from replicator.audit.verdict import Row, by_topic
 from replicator.audit.window import Window
 from tests.addresses import refusing
@@ -16,12 +16,12 @@ from tui.commands.exit_codes import ExitCode
 from tui.program import run
 
 REFERENCE = str(Path(__file__).parents[3] / "deploy" / "appliance.toml")
-EQUAL = Row("west>east", "orders", 0, Tally(source_records=1200, target_records=1200))
+EQUAL = Row("west>east", "orders", 0, RecordCounts(source_records=1200, target_records=1200))
 MISSING = Row(
     "west>east",
     "orders",
     1,
-    Tally(
+    RecordCounts(
         source_records=900,
         target_records=897,
         missing=3,
@@ -29,8 +29,10 @@ MISSING = Row(
         examples=("missing: source offsets 5..7",),
     ),
 )
-BEHIND = Row("west>west", "orders", 0, Tally(source_records=9, behind=9, notes=("is parked",)))
-INCOMPLETE = Row("west>west", "old", 0, Tally(doubts={EXPIRED: 40}, held_back=3))
+BEHIND = Row(
+    "west>west", "orders", 0, RecordCounts(source_records=9, behind=9, notes=("is parked",))
+)
+INCOMPLETE = Row("west>west", "old", 0, RecordCounts(doubts={EXPIRED: 40}, held_back=3))
 PROBLEMS = ("west regional: no broker answers",)
 
 
@@ -85,8 +87,8 @@ def test_the_depths_on_the_command_line_are_those_there_are() -> None:
         ((EQUAL, INCOMPLETE), (), ExitCode.PARTLY_DONE),
         ((EQUAL, INCOMPLETE), PROBLEMS, ExitCode.UNREACHABLE),
         ((EQUAL, INCOMPLETE, MISSING), PROBLEMS, ExitCode.DIFFERENT),
-        ((Row("a>b", "t", 0, Tally(surplus=1)),), (), ExitCode.DIFFERENT),
-        ((Row("a>b", "t", 0, Tally(changed=1)),), (), ExitCode.DIFFERENT),
+        ((Row("a>b", "t", 0, RecordCounts(surplus=1)),), (), ExitCode.DIFFERENT),
+        ((Row("a>b", "t", 0, RecordCounts(changed=1)),), (), ExitCode.DIFFERENT),
     ],
 )
 def test_it_ends_with_the_worst_that_was_found(rows, problems, code) -> None:
@@ -105,7 +107,9 @@ def test_a_line_for_each_topic_and_below_it_what_differs_and_what_is_open(assert
 
 
 def test_partitions_have_lines_of_their_own_and_bytes_columns_of_theirs(assert_snapshot) -> None:
-    read = Row("a>b", "t", 7, Tally(source_records=2, source_bytes=20, target_bytes=20, changed=1))
+    read = Row(
+        "a>b", "t", 7, RecordCounts(source_records=2, source_bytes=20, target_bytes=20, changed=1)
+    )
     text = audit_text(asked(Depth.BYTES), AuditResult((read,)), [read])
     assert_snapshot(text, "audit_by_bytes")
 
@@ -124,6 +128,6 @@ def test_values_are_for_programs_and_unknown_ones_are_null() -> None:
     assert (row["route"], row["partition"], row["verdict"]) == ("west>east", 1, "missing")
     assert (row["missing"], row["source_bytes"], row["changed"]) == (3, None, None)
     assert row["examples"] == ["missing: source offsets 5..7"]
-    lossy = AuditResult((Row("a>b", "t", 0, Tally(doubts={GONE: 4})),))
+    lossy = AuditResult((Row("a>b", "t", 0, RecordCounts(doubts={GONE: 4})),))
     (row,) = audit_values(asked(Depth.BYTES), lossy, lossy.rows)["rows"]
     assert (row["not_compared"], row["source_bytes"]) == ({GONE: 4}, 0)

@@ -7,6 +7,7 @@ from pathlib import Path
 from replicator.notices.condition import Condition
 from tests.tui.console.values.feeds import feed
 from tests.tui.facts.route_records import ENTRY, FACTS, LOSS, NOW, PARTITION, PLAN
+from tui.commands.output import plain_values
 from tui.facts.feed_status import BlockView
 from tui.facts.part import Part
 from tui.facts.region_view import DaemonView, RegionView
@@ -48,7 +49,7 @@ def test_what_is_worked_out_of_a_feed_is_in_json_and_not_missed_in_that_of_earli
     loaded, stuck = feed().partitions
     found = replace(feed(), partitions=(replace(loaded, blocks=(block,)), stuck))
     whole = replace(example(), feeds=(found,))
-    values = as_values(whole)
+    values = plain_values(whole)
     (shown,) = values["feeds"]
     partition, (table,) = shown["partitions"][0], shown["shards"][0]["tables"]
     assert (partition.pop("intent_age_seconds"), partition.pop("window_used")) == (9.0, 0.7)

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from balancer.plan import TopicPartition
 from replicator.audit.audit import AuditRequest, AuditResult
 from replicator.audit.partition_audit import Depth
-from replicator.audit.tally import EXPIRED, GONE, Tally
+from replicator.audit.record_counts import EXPIRED, GONE, RecordCounts
 from replicator.audit.verdict import Row
 from replicator.audit.window import Window
 from replicator.config.mistakes import ConfigMistakes, Mistake
@@ -148,12 +148,12 @@ def audit(by: Depth = Depth.COUNT) -> AuditRequest:
 
 AUDITED = AuditResult(
     (
-        Row("west>east", "orders", 0, Tally(source_records=1200, target_records=1200)),
+        Row("west>east", "orders", 0, RecordCounts(source_records=1200, target_records=1200)),
         Row(
             "west>east",
             "orders",
             1,
-            Tally(
+            RecordCounts(
                 source_records=900,
                 target_records=897,
                 source_bytes=90_000,
@@ -166,8 +166,10 @@ AUDITED = AuditResult(
                 examples=("missing: source offsets 5..7", ODD),
             ),
         ),
-        Row("west>west", "orders", 0, Tally(source_records=9, behind=9, notes=("is parked",))),
-        Row("west>west", "old", 0, Tally(doubts={EXPIRED: 40}, held_back=3)),
+        Row(
+            "west>west", "orders", 0, RecordCounts(source_records=9, behind=9, notes=("is parked",))
+        ),
+        Row("west>west", "old", 0, RecordCounts(doubts={EXPIRED: 40}, held_back=3)),
     ),
     ("west regional: no broker answers", ODD),
 )

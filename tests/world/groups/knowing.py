@@ -22,10 +22,10 @@ from replicator.groups.planning.knowledge import (
     PartitionFacts,
     progress_of,
 )
-from replicator.groups.progress.aggregate import Aggregate, Known
+from replicator.groups.progress.partition_in_region import Known, PartitionInRegion
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
-from replicator.mirror.ledger.entries import decoded
 from replicator.mirror.ledger.ledger import group_of
+from replicator.mirror.ledger.ledger_reader import decoded
 from replicator.mirror.offset_map.offset_store import maps_by_losses
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.world.groups.past import Past
@@ -157,14 +157,14 @@ class Knowing:
         views: Mapping[Route, Mapping[TopicPartition, LedgerView]],
         lacks: Lacks,
         log_end: int | None,
-    ) -> Aggregate:
+    ) -> PartitionInRegion:
         known: dict[str, Known] = {}
         for route, by_place in views.items():
             key = by_place[place].key or self._key(route, place)
             pieces = self._pieces(region, route, key, lacks)
             maps = maps_by_losses(dict.fromkeys(pieces, 0))
             known[route.source] = known_of(by_place[place], key.source_topic_id, maps)
-        return Aggregate(known, log_end)
+        return PartitionInRegion(known, log_end)
 
     def _key(self, route: Route, place: TopicPartition) -> RunsKey:
         source = self._regions.regional[route.source].topics[TOPIC].id.hex

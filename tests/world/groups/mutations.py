@@ -104,7 +104,7 @@ def _floor_is_exact() -> None:
             return None
         return max(filter(None, answers), key=lambda each: each.offset)
 
-    crossing.Aggregate.resume = resume  # type: ignore[method-assign]
+    crossing.PartitionInRegion.resume = resume  # type: ignore[method-assign]
 
 
 def _copies_take_everything() -> None:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster, Route
-from replicator.mirror.ledger.entries import Entries, LedgerReader
+from replicator.mirror.ledger.ledger_reader import Entries, LedgerReader
 from tests.world.blocking import wait
 
 Result = TypeVar("Result")

@@ -11,8 +11,8 @@ from balancer.plan import TopicPartition
 from replicator.config.names import PLAN_TOPIC, driver_id, runs_topic_name
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Cluster
-from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.carrier import carry
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.driver.adoption import merged
 from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.spark.driver_command import Driver
@@ -126,7 +126,7 @@ class Side:
         self._version += 1
         await self._driver.publish(self._version)
         for route in self.routes:
-            assignment = Assignment(
+            assignment = CarrierAssignment(
                 route=route,
                 number=0,
                 partitions=tuple(self._regions.places),

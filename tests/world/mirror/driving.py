@@ -17,8 +17,8 @@ from typing import Any
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance
 from replicator.kafka.client.cluster import Fenced
-from replicator.mirror.carrier.assembly import MAKERS, Makers, assemble
 from replicator.mirror.carrier.carrier import carry
+from replicator.mirror.carrier.carrier_assembly import MAKERS, Makers, assemble
 from replicator.mirror.carrier.receipts import Receipt
 from replicator.mirror.driver import driver_leadership
 from replicator.mirror.driver.driver_leadership import DriverLeadership

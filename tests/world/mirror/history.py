@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections.abc import Callable, Collection
 
-from replicator.mirror.carrier.assembly import MAKERS, Makers
+from replicator.mirror.carrier.carrier_assembly import MAKERS, Makers
 from tests.world.checks import ends, losses
 from tests.world.checks.entry_view import EntryView
 from tests.world.checks.followed_configs import ConfigChecks, sources_are_followed

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from balancer.plan import TopicPartition
-from replicator.mirror.carrier.assembly import MAKERS, Makers
+from replicator.mirror.carrier.carrier_assembly import MAKERS, Makers
 from replicator.orders.order_records import DEFAULT_STREAM
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.mirror.acceptances import Acceptances

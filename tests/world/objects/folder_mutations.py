@@ -10,9 +10,9 @@ from typing import Any
 from aggregator.intents.intent import Intent
 from aggregator.loader import told_reading
 from aggregator.loader.acquisition import Acquired, Acquisition
-from aggregator.loader.assembly import Makers
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.loader_assembly import Makers
 from aggregator.loader.object_forming import ObjectForming
 from aggregator.loader.produced import Produced
 from aggregator.s3.open_object import OpenObject

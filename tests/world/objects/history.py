@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from aggregator.loader import loss_acceptance, object_forming
-from aggregator.loader.assembly import MAKERS, Makers
+from aggregator.loader.loader_assembly import MAKERS, Makers
 from aggregator.objects import object_progress
 from aggregator.s3 import open_object
 from replicator.kafka.client.cluster import Fenced

@@ -11,7 +11,7 @@ from typing import Any
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import Manifest
 from aggregator.loader.acquisition import Acquired, Acquisition
-from aggregator.loader.assembly import MAKERS, Makers
+from aggregator.loader.loader_assembly import MAKERS, Makers
 from aggregator.loader.object_forming import ObjectForming
 from aggregator.s3.open_object import OpenObject
 from balancer.plan import TopicPartition

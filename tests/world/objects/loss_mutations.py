@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from aggregator.loader.acquisition import Acquisition
-from aggregator.loader.assembly import Makers
 from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.loader_assembly import Makers
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.client.source_checks import SourceChecks
 from replicator.kafka.client.source_inspection import SourceFindings

@@ -11,9 +11,9 @@ from typing import Any
 
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.table_range import Manifest, TableRange
-from aggregator.loader.assembly import Makers
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.loader_assembly import Makers
 from aggregator.loader.object_forming import ObjectForming
 from aggregator.loader.object_partition import ObjectPartition
 from aggregator.loader.object_records import object_record

@@ -12,8 +12,8 @@ from aggregator.driver import store_probe
 from aggregator.driver.adoption_memory import read_topic
 from aggregator.driver.cluster_leadership import AskStore
 from aggregator.loader import object_records
-from aggregator.loader.assembly import Makers
 from aggregator.loader.known_records import KnownRecords, ToldRecords
+from aggregator.loader.loader_assembly import Makers
 from aggregator.loader.object_sink import address_of
 from aggregator.objects.forgotten import decoded
 from aggregator.objects.told_objects import ToldObjects

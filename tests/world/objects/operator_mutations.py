@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aggregator.intents.table_range import Manifest
-from aggregator.loader.assembly import MAKERS, Makers
+from aggregator.loader.loader_assembly import MAKERS, Makers
 from aggregator.loader.object_forming import ObjectForming
 from aggregator.loader.object_partition import ObjectPartition
 from aggregator.s3.object_store import ObjectStore

@@ -15,7 +15,7 @@ from aggregator.files.admission import Admitted
 from aggregator.files.decoding import Decode
 from aggregator.files.file_writer import FileWriter
 from aggregator.formats.record_slice import RecordSlice
-from aggregator.loader.assembly import Makers
+from aggregator.loader.loader_assembly import Makers
 from aggregator.loader.object_forming import ObjectForming
 from aggregator.s3.open_object import OpenObject
 from balancer.plan import TopicPartition

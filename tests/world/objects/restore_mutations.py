@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from aggregator.loader.assembly import MAKERS
+from aggregator.loader.loader_assembly import MAKERS
 from aggregator.restore.restore import Makers
 from aggregator.restore.restore_entry import RestoreEntry
 from aggregator.restore.restore_session import RestoredPartition, RestoreSession

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from aggregator.loader.assembly import MAKERS, Makers
 from aggregator.loader.dead_letters import LETTERS_BYTES_MAX
+from aggregator.loader.loader_assembly import MAKERS, Makers
 from aggregator.loader.object_forming import TAKEN_BYTES
 from aggregator.objects.object_progress import NAMED_MAX, UNTOLD_SECONDS
 from aggregator.restore.restore import Makers as RestoreMakers

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any, Generic, TypeVar
 
-from aggregator.loader.assembly import MAKERS, Makers
+from aggregator.loader.loader_assembly import MAKERS, Makers
 from balancer.plan import TopicPartition
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.process import Process

@@ -11,8 +11,8 @@ from typing import Any
 
 from aggregator.driver import store_probe
 from aggregator.driver.cluster_leadership import AskStore
-from aggregator.loader.assembly import Makers
 from aggregator.loader.known_records import TableRecords
+from aggregator.loader.loader_assembly import Makers
 from aggregator.store.shard_store import ShardStore
 from replicator.config.feed_settings import ClickHouseFeed
 from tests.world.sinks.client import clickhouse_of

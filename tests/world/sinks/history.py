@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from aggregator.loader.assembly import MAKERS, Makers
+from aggregator.loader.loader_assembly import MAKERS, Makers
 from replicator.kafka.client.loss import LossKind
 from tests.world.checks.wrong import Wrong
 from tests.world.outcome import Outcome

@@ -18,10 +18,10 @@ from aggregator.driver.feed_source import kept_loading
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
 from aggregator.intents.stored import Stored
-from aggregator.loader.assembly import MAKERS, Makers, assemble
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.known_records import KnownRecords
 from aggregator.loader.loader import load
+from aggregator.loader.loader_assembly import MAKERS, Makers, assemble
+from aggregator.loader.loader_assignment import LoaderAssignment
 from aggregator.loader.report_store import ReportStore
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName

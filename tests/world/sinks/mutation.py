@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from aggregator.loader.assembly import Makers
+from aggregator.loader.loader_assembly import Makers
 
 Course = TypeVar("Course")
 

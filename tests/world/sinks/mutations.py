@@ -14,12 +14,12 @@ import numpy as np
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.intent import Intent
 from aggregator.loader.acquisition import Acquired, Acquisition
-from aggregator.loader.assembly import MAKERS, Makers
 from aggregator.loader.block_loading import BlockLoading
 from aggregator.loader.forced_flush import ForcedFlush
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.loader_assembly import MAKERS, Makers
 from aggregator.loader.partition_progress import PartitionProgress
 from aggregator.loader.pause_watch import PauseWatch
 from aggregator.loader.produced import Produced

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.formats.undecodable import Decode, SettingAside
 from aggregator.intents.intent import Intent
-from aggregator.loader.assembly import Makers
+from aggregator.loader.loader_assembly import Makers
 from aggregator.loader.shard_tables import ShardTables
 from aggregator.tables.decoded import DeadRecord, Decoded
 from aggregator.tables.table_schema import TableSchema

@@ -16,7 +16,7 @@ from aggregator.driver.feed_adoption import FeedAdoption, Intents, as_renewed
 from aggregator.intents.intent import Intent
 from aggregator.intents.stored import Stored
 from aggregator.loader import loss_acceptance
-from aggregator.loader.assembly import MAKERS
+from aggregator.loader.loader_assembly import MAKERS
 from aggregator.loader.loss_acceptance import TRANSACTION_MS
 from balancer.plan import TopicPartition
 from replicator.config.names import adopted_topic, dead_letter_topic, unloaded_id

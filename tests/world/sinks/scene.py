@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from aggregator.loader.assembly import MAKERS, Makers
+from aggregator.loader.loader_assembly import MAKERS, Makers
 from balancer.plan import TopicPartition
 from tests.replicator.batches.source_batches import Record
 from tests.world.sinks.accepting import Accepting

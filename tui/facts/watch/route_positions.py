@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Route
-from replicator.mirror.ledger.entries import Entries
+from replicator.mirror.ledger.ledger_reader import Entries
 from tui.facts.watch.question import NO_ANSWER, Answer, Answers
 from tui.facts.watch.route_questions import (
     FocusedTopic,

@@ -10,7 +10,7 @@ from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.topic import Topic
-from replicator.mirror.ledger.entries import Entries, LedgerReader
+from replicator.mirror.ledger.ledger_reader import Entries, LedgerReader
 from replicator.mirror.offset_map.carrier_reports import CarrierReports
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.topics.topic_plan import is_mirrorable

@@ -2,8 +2,8 @@
 
 from replicator.groups.failover.known_runs import known_of
 from replicator.groups.failover.ledger_view import LedgerView
-from replicator.groups.progress.aggregate import Passed
 from replicator.groups.progress.numbering import Cut
+from replicator.groups.progress.partition_in_region import Passed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from tests.replicator.mirror.offset_map.told_logs import learned

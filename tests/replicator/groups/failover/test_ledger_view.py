@@ -10,10 +10,10 @@ import pytest
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
 from replicator.groups.failover.ledger_view import LedgerView, ledger_view
-from replicator.groups.progress.aggregate import Passed
+from replicator.groups.progress.partition_in_region import Passed
 from replicator.kafka.client.loss import Loss, LossKind
-from replicator.mirror.ledger.entries import Entries
 from replicator.mirror.ledger.entry import Custody, Entry
+from replicator.mirror.ledger.ledger_reader import Entries
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.replicator.mirror.ledger.held import held
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from replicator.groups.offset_sync.contradictions import is_forward, of_commit, of_runs
 from replicator.groups.planning.knowledge import LogRange, PartitionFacts, Progress
-from replicator.groups.progress.aggregate import Aggregate, Known, Passed
 from replicator.groups.progress.numbering import Cut, Numbering
+from replicator.groups.progress.partition_in_region import Known, PartitionInRegion, Passed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import pack_segment, unpack
 from replicator.mirror.offset_map.run_segment import RunBuffer
@@ -27,7 +27,9 @@ def runs_of(*blocks):
 
 def facts(known, log_end=100):
     return PartitionFacts(
-        here=Aggregate({}), there=Aggregate({"west": known}), there_log=LogRange(0, log_end)
+        here=PartitionInRegion({}),
+        there=PartitionInRegion({"west": known}),
+        there_log=LogRange(0, log_end),
     )
 
 

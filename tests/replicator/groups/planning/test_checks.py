@@ -8,11 +8,11 @@ from balancer.plan import TopicPartition
 from replicator.groups.planning.checks import AGE_WARN_MS, NAMES_MAX, checks, completeness, named
 from replicator.groups.planning.knowledge import Knowledge, PartitionFacts, Request
 from replicator.groups.planning.plan import Case, Check, Count, GroupPlan, Level, Move
-from replicator.groups.progress.aggregate import Aggregate, Known, Passed
+from replicator.groups.progress.partition_in_region import Known, PartitionInRegion, Passed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 
 PARTITION = TopicPartition("trades", 0)
-TOLD = Aggregate({"west": Known(OffsetMap(), Passed(0, 0))})
+TOLD = PartitionInRegion({"west": Known(OffsetMap(), Passed(0, 0))})
 REQUEST = Request(source="west", target="east", reason="", groups=frozenset({"orders"}))
 SWITCHOVER = replace(REQUEST, is_planned=True)
 KNOWLEDGE = Knowledge(
@@ -157,7 +157,7 @@ def test_the_map_warns_with_its_numbers_unless_all_is_exact():
 
 
 def test_an_unknown_ledger_warns_with_its_route():
-    silent = PartitionFacts(here=Aggregate({"north": Known(OffsetMap())}), there=TOLD)
+    silent = PartitionFacts(here=PartitionInRegion({"north": Known(OffsetMap())}), there=TOLD)
     found = check("ledger", MOVE, partitions={PARTITION: silent})
     assert found.level is Level.WARN
     assert "north>west (partitions: 1)" in found.text

@@ -5,7 +5,12 @@ from hypothesis import strategies as st
 
 from replicator.groups.planning.crossing import Crossing, known_offsets
 from replicator.groups.planning.plan import Count
-from replicator.groups.progress.aggregate import Aggregate, Known, Passed, vector_of
+from replicator.groups.progress.partition_in_region import (
+    Known,
+    PartitionInRegion,
+    Passed,
+    vector_of,
+)
 from replicator.mirror.offset_map.offset_map import MappedOffset, OffsetMap
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from tests.replicator.groups.progress import world as worlds_
@@ -167,9 +172,9 @@ def landed(*runs: Run) -> OffsetMap:
 
 
 def test_a_region_without_a_route_to_here_is_read_from_its_first_record_on():
-    here = Aggregate({"west": Known(landed(Run(0, 0, 10)), Passed(10, 10))}, 10)
+    here = PartitionInRegion({"west": Known(landed(Run(0, 0, 10)), Passed(10, 10))}, 10)
     west, north = Known(landed(Run(0, 5, 10))), Known(landed(Run(0, 2, 3)))
-    crossing = Crossing(here, Aggregate({"west": west, "north": north}, 15))
+    crossing = Crossing(here, PartitionInRegion({"west": west, "north": north}, 15))
     unread = crossing.progress(10)
     assert vector_of(known_offsets(unread)) == {"west": 10, "north": 0}
     found = crossing.resume(unread)
@@ -179,10 +184,10 @@ def test_a_region_without_a_route_to_here_is_read_from_its_first_record_on():
 
 
 def test_a_region_without_a_route_to_there_holds_nothing_up():
-    here = Aggregate(
+    here = PartitionInRegion(
         {"west": Known(landed(Run(0, 0, 10))), "north": Known(OffsetMap())}, log_end=10
     )
-    crossing = Crossing(here, Aggregate({"west": Known(landed(Run(0, 5, 10)))}, 15))
+    crossing = Crossing(here, PartitionInRegion({"west": Known(landed(Run(0, 5, 10)))}, 15))
     unread = crossing.progress(4)
     found = crossing.resume(unread)
     assert found is not None
@@ -191,8 +196,8 @@ def test_a_region_without_a_route_to_there_holds_nothing_up():
 
 
 def test_records_that_a_dead_region_had_and_the_target_has_not_are_counted_by_its_copies():
-    here = Aggregate({"west": Known(landed(Run(0, 0, 10), Run(15, 10, 5)))}, log_end=15)
-    there = Aggregate({"west": Known(landed(Run(0, 0, 8)), Passed(8, 8))}, log_end=8)
+    here = PartitionInRegion({"west": Known(landed(Run(0, 0, 10), Run(15, 10, 5)))}, log_end=15)
+    there = PartitionInRegion({"west": Known(landed(Run(0, 0, 8)), Passed(8, 8))}, log_end=8)
     assert Crossing(here, there).not_replicated("west", None) == Count(7, "at least")
     assert Crossing(here, there).not_replicated("west", 20) == Count(12, "at most")
     assert Crossing(here, there).not_replicated("west", 8) == Count(0)
@@ -201,16 +206,18 @@ def test_records_that_a_dead_region_had_and_the_target_has_not_are_counted_by_it
 def test_unread_offsets_that_retention_took_are_counted_in_source_offsets():
     runs = landed(Run(0, 0, 10))
     runs.trim(7)
-    there = Aggregate({"west": Known(runs, Passed(10, 10))}, log_end=10)
-    crossing = Crossing(Aggregate({}), there)
+    there = PartitionInRegion({"west": Known(runs, Passed(10, 10))}, log_end=10)
+    crossing = Crossing(PartitionInRegion({}), there)
     assert crossing.retention_took({"west": 4}) == 3
     assert crossing.retention_took({"west": 7}) == 0
 
 
 def test_where_a_region_begins_is_not_known_all_its_offsets_may_be_read_again():
     late = learned([alone(Run(5, 10, 10))])
-    here = Aggregate({"west": Known(landed(Run(0, 0, 8))), "east": Known(landed(Run(0, 8, 5)))}, 13)
-    there = Aggregate({"west": Known(late), "east": Known(landed(Run(0, 0, 5)))}, 20)
+    here = PartitionInRegion(
+        {"west": Known(landed(Run(0, 0, 8))), "east": Known(landed(Run(0, 8, 5)))}, 13
+    )
+    there = PartitionInRegion({"west": Known(late), "east": Known(landed(Run(0, 0, 5)))}, 20)
     crossing = Crossing(here, there)
     unread = crossing.progress(11)
     assert crossing.resume(unread) == (3, "exact")
@@ -220,7 +227,8 @@ def test_where_a_region_begins_is_not_known_all_its_offsets_may_be_read_again():
 def test_what_was_read_beyond_a_floor_may_be_read_again():
     known = learned([RunSegment(0, 4, (Run(0, 0, 4),))])
     crossing = Crossing(
-        Aggregate({"west": Known(known)}), Aggregate({"west": Known(landed(Run(0, 0, 20)))}, 20)
+        PartitionInRegion({"west": Known(known)}),
+        PartitionInRegion({"west": Known(landed(Run(0, 0, 20)))}, 20),
     )
     unread = crossing.progress(9)
     assert unread == {"west": (4, "floor")}
@@ -238,7 +246,7 @@ def of_figure(log: str) -> list[Record]:
     return [(name[0], int(name[1:]) - 1) for name in log.split()]
 
 
-def mirrored(log: str) -> Aggregate:
+def mirrored(log: str) -> PartitionInRegion:
     """Returns an aggregate of which runs and ledger tell everything."""
     records = of_figure(log)
     known = {}
@@ -248,13 +256,13 @@ def mirrored(log: str) -> Aggregate:
         ]
         segment = RunSegment(0, len(runs), tuple(runs))
         known[region] = Known(learned([segment]), Passed(len(runs), len(records)))
-    return Aggregate(known, len(records))
+    return PartitionInRegion(known, len(records))
 
 
-def checkpointed(**places: tuple[int, int]) -> Aggregate:
+def checkpointed(**places: tuple[int, int]) -> PartitionInRegion:
     """Returns an aggregate of which one record of each region is known: its source offset, and its
     offset here."""
-    return Aggregate(
+    return PartitionInRegion(
         {region: Known(learned([alone(Run(*at, 1))])) for region, at in places.items()}
     )
 

@@ -11,7 +11,7 @@ from replicator.groups.planning.knowledge import (
     progress_of,
     vectors_groups,
 )
-from replicator.groups.progress.aggregate import Aggregate, Known, Passed
+from replicator.groups.progress.partition_in_region import Known, PartitionInRegion, Passed
 from replicator.groups.progress.vector_metadata import encode
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.offset_map.offset_map import OffsetMap
@@ -40,7 +40,8 @@ def test_a_choice_is_the_logs_start_or_the_logs_answer_for_a_time():
 def test_routes_without_a_ledger_are_named_with_how_many_partitions_lack_it():
     known, unknown = Known(OffsetMap(), Passed(0, 0)), Known(OffsetMap())
     facts = PartitionFacts(
-        here=Aggregate({"west": known, "north": unknown}), there=Aggregate({"west": unknown})
+        here=PartitionInRegion({"west": known, "north": unknown}),
+        there=PartitionInRegion({"west": unknown}),
     )
     other = TopicPartition("trades", 1)
     knowledge = Knowledge(

@@ -6,7 +6,7 @@ from balancer.plan import TopicPartition
 from replicator.groups.planning.knowledge import Knowledge, LogRange, PartitionFacts
 from replicator.groups.planning.lag import Lag, Origin, goals, lag
 from replicator.groups.planning.plan import Case, Move
-from replicator.groups.progress.aggregate import Aggregate, Known, Passed
+from replicator.groups.progress.partition_in_region import Known, PartitionInRegion, Passed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_segment import RunBuffer
 from tests.replicator.mirror.offset_map.told_logs import learned
@@ -30,7 +30,9 @@ LOG = LogRange(0, 9)
 
 
 def knowledge(age_ms: int | None = 0, log: LogRange | None = LOG, **known: Known) -> Knowledge:
-    facts = PartitionFacts(here=Aggregate({}), there=Aggregate(known), there_log=log)
+    facts = PartitionFacts(
+        here=PartitionInRegion({}), there=PartitionInRegion(known), there_log=log
+    )
     return Knowledge(
         commits={},
         target_commits={},

@@ -16,7 +16,13 @@ from replicator.groups.planning.knowledge import (
 )
 from replicator.groups.planning.plan import VALID_MS, Case, Count, Level, Move, Plan, decode, encode
 from replicator.groups.planning.planner import plan
-from replicator.groups.progress.aggregate import Aggregate, Known, Passed, basis_of, vector_of
+from replicator.groups.progress.partition_in_region import (
+    Known,
+    PartitionInRegion,
+    Passed,
+    basis_of,
+    vector_of,
+)
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from tests.replicator.groups.progress.world import (
@@ -39,10 +45,10 @@ def known(*runs: Run, passed: Passed | None = None) -> Known:
 
 
 # Three regions. West's records come first here, and last there.
-HERE = Aggregate(
+HERE = PartitionInRegion(
     {"west": known(Run(0, 0, 10)), "east": known(Run(0, 10, 5)), "north": known(Run(0, 15, 5))}, 20
 )
-THERE = Aggregate(
+THERE = PartitionInRegion(
     {"west": known(Run(0, 10, 10)), "east": known(Run(0, 0, 5)), "north": known(Run(0, 5, 5))}, 20
 )
 FACTS = PartitionFacts(
@@ -233,7 +239,7 @@ def test_a_commit_below_the_logs_start_is_noted_and_needs_a_choice_once_runs_are
         runs.join([each.runs.piece()])
         runs.trim(15)
         trimmed[region] = Known(runs, each.passed)
-    made = planned(knowledge(replace(facts, here=Aggregate(trimmed, 20))))
+    made = planned(knowledge(replace(facts, here=PartitionInRegion(trimmed, 20))))
     ((_, move),) = made.moves()
     assert (move.case, move.resume, move.basis) == (Case.UNKNOWN, None, "none")
     assert "too little is known of the records of" in move.notes[-1]

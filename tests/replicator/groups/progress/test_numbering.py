@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replicator.groups.planning.crossing import Crossing
-from replicator.groups.progress.aggregate import Aggregate, Known, Passed
 from replicator.groups.progress.numbering import PLAIN, UNKNOWN, Cut, Numbering, numbering
+from replicator.groups.progress.partition_in_region import Known, PartitionInRegion, Passed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import Edge
 from replicator.mirror.offset_map.run_segment import Run, RunBuffer, RunSegment
@@ -42,7 +42,7 @@ def logs(draw) -> tuple[list[Record], bool]:
     return log, len(old) > CUT
 
 
-def aggregate(log: list[Record], is_met: bool) -> Aggregate:
+def aggregate(log: list[Record], is_met: bool) -> PartitionInRegion:
     known = {}
     for region in ("west", "east"):
         maps: dict[int, OffsetMap] = {}
@@ -69,7 +69,7 @@ def aggregate(log: list[Record], is_met: bool) -> Aggregate:
         )
         ends = [it.offset + 1 for it in log if it.region == region]
         known[region] = Known(whole, Passed(ends[-1] if ends else 0, len(log)), losses, found)
-    return Aggregate(known, len(log))
+    return PartitionInRegion(known, len(log))
 
 
 @settings(max_examples=2 * settings.default.max_examples)
@@ -100,8 +100,10 @@ def test_a_position_among_old_records_is_not_taken_for_one_among_the_new():
     whole = OffsetMap()
     for each in maps.values():
         whole.join_newer(each)
-    cut = Aggregate({"west": Known(whole, Passed(4800, 5800), 1, numbering(maps, whole))}, 5800)
-    plain = Aggregate({"west": Known(old, Passed(5000, 5000))}, 5000)
+    cut = PartitionInRegion(
+        {"west": Known(whole, Passed(4800, 5800), 1, numbering(maps, whole))}, 5800
+    )
+    plain = PartitionInRegion({"west": Known(old, Passed(5000, 5000))}, 5000)
     there = Crossing(plain, cut)
     places = there.progress(5000)
     assert places == {"west": (4000, "floor")}

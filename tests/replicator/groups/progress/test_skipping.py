@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.groups.progress.aggregate import Aggregate, Known
+from replicator.groups.progress.partition_in_region import Known, PartitionInRegion
 from replicator.groups.progress.skipping import RecordState, is_past, record_state
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from tests.replicator.groups.progress.world import aggregates, exact_vector, worlds
@@ -60,14 +60,14 @@ def test_an_offset_that_runs_of_two_regions_claim_counts_as_unread():
     # The aggregate lost west's last records, and north's landed at their offsets.
     west = learned([RunSegment(0, 10, (Run(0, 0, 10),))])
     north = learned([RunSegment(0, 4, (Run(0, 6, 4),))])
-    there = Aggregate({"west": Known(west), "north": Known(north)})
+    there = PartitionInRegion({"west": Known(west), "north": Known(north)})
     found = [record_state(there, at, {"west": 10, "north": 0}) for at in (5, 6, 9)]
     assert found == [RecordState.READ, RecordState.UNREAD, RecordState.UNREAD]
 
 
 def test_offsets_that_the_source_left_out_are_passed_once_that_is_published():
     runs = learned([RunSegment(0, 10, (Run(0, 100, 10),))])
-    there = Aggregate({"west": Known(runs)})
+    there = PartitionInRegion({"west": Known(runs)})
     assert not is_past(there, 110, {"west": 12})
     learn(runs, RunSegment(10, 12, ()))
     assert is_past(there, 110, {"west": 12})

@@ -4,7 +4,13 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from replicator.groups.progress.aggregate import NOTHING, Aggregate, Known, Passed, Vector
+from replicator.groups.progress.partition_in_region import (
+    NOTHING,
+    Known,
+    PartitionInRegion,
+    Passed,
+    Vector,
+)
 from replicator.mirror.offset_map.offset_map import MappedOffset, OffsetMap
 from replicator.mirror.offset_map.run_segment import RunBuffer
 from tests.replicator.mirror.offset_map.told_logs import learn
@@ -81,7 +87,7 @@ def placed(log: Log, region: str) -> list[tuple[int, int]]:
 
 
 @st.composite
-def aggregates(draw, log: Log, regions: list[str], *, is_whole: bool = False) -> Aggregate:
+def aggregates(draw, log: Log, regions: list[str], *, is_whole: bool = False) -> PartitionInRegion:
     """Draws partial knowledge of a log: run segments, some of them missing, and ledger entries."""
     known = {}
     for region in regions:
@@ -101,11 +107,11 @@ def aggregates(draw, log: Log, regions: list[str], *, is_whole: bool = False) ->
             before = [source for source, target in records if target < at]
             passed = Passed(before[-1] + 1 if before else 0, at)
         known[region] = Known(runs, passed)
-    return Aggregate(known, len(log))
+    return PartitionInRegion(known, len(log))
 
 
 def progress(
-    here: Aggregate, committed: int, vector: Vector = NOTHING
+    here: PartitionInRegion, committed: int, vector: Vector = NOTHING
 ) -> dict[str, MappedOffset] | None:
     """Returns the group's vector with the basis of each offset; None if a region's is not known."""
     found = {
@@ -115,7 +121,7 @@ def progress(
     return whole if len(whole) == len(found) else None
 
 
-def met_again(there: Aggregate, vector: Vector, resume: int) -> int:
+def met_again(there: PartitionInRegion, vector: Vector, resume: int) -> int:
     """Counts the records at or behind `resume` that were read before, as far as runs show."""
     return sum(
         there.known[region].runs.records_between(resume, unread)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.groups.progress.aggregate import Aggregate, Known, Passed
+from replicator.groups.progress.partition_in_region import Known, PartitionInRegion, Passed
 from replicator.groups.resume.partition_records import PartitionRecords
 from replicator.groups.resume.runs_memory import PublishedPieces, RunsMemory, Source
 from replicator.mirror.offset_map.run_segment import Run, RunBuffer, RunSegment
@@ -27,7 +27,7 @@ def handed(steps: Iterable) -> list:
     return [step.item for step in steps if step.item is not None]
 
 
-def whole(log: Log, regions: Iterable[str]) -> Aggregate:
+def whole(log: Log, regions: Iterable[str]) -> PartitionInRegion:
     """Returns everything that runs can say about a log."""
     memory = RunsMemory(regions)
     for region in regions:
@@ -158,8 +158,8 @@ def test_a_stored_vector_is_the_truth_whatever_was_committed(data, world, commit
 # Single cases
 
 
-def known(*runs: Run, region: str = "west") -> Aggregate:
-    return Aggregate({region: Known(learned(map(alone, runs)), Passed(0, 0))})
+def known(*runs: Run, region: str = "west") -> PartitionInRegion:
+    return PartitionInRegion({region: Known(learned(map(alone, runs)), Passed(0, 0))})
 
 
 def test_without_a_vector_records_pass_without_any_lookup():

@@ -7,8 +7,8 @@ import pytest
 
 from replicator.config.topology import Route
 from replicator.kafka.client.cluster import ProducerStateLost
-from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.carrier import SessionPauses, carry
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.spark.driver_command import Term
 
 
@@ -31,7 +31,9 @@ def test_a_carrier_whose_producer_is_lost_begins_again_after_a_pause():
             if len(began) < 3:
                 raise ProducerStateLost("west>east")
 
-    assignment = Assignment(Route("west", "east"), 0, (), Term(1, 0), 1, time.monotonic() + 60)
+    assignment = CarrierAssignment(
+        Route("west", "east"), 0, (), Term(1, 0), 1, time.monotonic() + 60
+    )
     asyncio.run(carry(None, assignment, lambda *_: Failing()))  # type: ignore[arg-type]
     first, second, third = began
     # Half of the doubled first pause, and half of the one after that.

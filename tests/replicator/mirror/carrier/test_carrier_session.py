@@ -8,8 +8,8 @@ import pytest
 
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Cluster
-from replicator.mirror.carrier.assembly import assemble
-from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_assembly import assemble
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.spark.driver_command import Term
@@ -30,8 +30,10 @@ APPLIANCE = Appliance.model_validate(
 )
 
 
-def assignment(seconds: float) -> Assignment:
-    return Assignment(Route("west", "east"), 0, (), Term(1, 0), 1, time.monotonic() + seconds)
+def assignment(seconds: float) -> CarrierAssignment:
+    return CarrierAssignment(
+        Route("west", "east"), 0, (), Term(1, 0), 1, time.monotonic() + seconds
+    )
 
 
 @pytest.mark.parametrize("spins", range(4))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.reassignment import CurrentAssignment
 from replicator.spark.driver_command import DriverCommand, Term
 from replicator.spark.reassignment_delta import ReassignmentDelta
@@ -19,7 +19,7 @@ FREE_ID = "sluice.west.east.0.free"
 
 def began(number: int, *partitions: TopicPartition) -> CurrentAssignment:
     """Returns the assignment of a carrier whose epoch began with plan 1."""
-    first = Assignment(ROUTE, number, partitions, TERM, plan_version=1, deadline=0.0)
+    first = CarrierAssignment(ROUTE, number, partitions, TERM, plan_version=1, deadline=0.0)
     return CurrentAssignment(first, first.plan_version)
 
 

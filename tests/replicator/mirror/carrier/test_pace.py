@@ -7,10 +7,10 @@ import pytest
 from balancer.plan import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.kafka.client.loss import Loss, LossKind
+from replicator.mirror.carrier.carrier_counts import CarrierCounts
 from replicator.mirror.carrier.pace import HALF_LIFE_SECONDS, Pace
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.sequenced_batch import SequencedBatch
-from replicator.mirror.carrier.tally import Tally
 from replicator.mirror.offset_map.totals import bucket
 from tests.replicator.mirror.carrier.test_receipt_book import ONE, pipeline_that_carried
 
@@ -30,11 +30,11 @@ def test_bytes_shipped_are_counted_until_the_ledger_takes_note():
 
 
 def test_the_latency_of_each_record_counts_once_though_its_batch_is_acknowledged_twice():
-    tally = Tally()
-    pace, batch = Pace("west>east", 0, tally), batch_of(400, 3, 100_000)
+    carrier_counts = CarrierCounts()
+    pace, batch = Pace("west>east", 0, carrier_counts), batch_of(400, 3, 100_000)
     pace.shipped(batch, 100.25)
     pace.shipped(batch, 107.0)
-    totals = tally.totals({})
+    totals = carrier_counts.totals({})
     assert (sum(totals.latencies), totals.latencies[bucket(0.25)]) == (3, 3)
     assert totals.latency_seconds == pytest.approx(0.75)
 

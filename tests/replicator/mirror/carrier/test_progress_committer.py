@@ -11,7 +11,7 @@ from replicator.config.topology import Route
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, ProducerStateLost
 from replicator.kafka.client.fenced_committer import NotCommitted
 from replicator.kafka.client.loss import Loss, LossKind
-from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
@@ -100,7 +100,9 @@ async def test_a_receipt_counts_all_that_lands_before_its_pipeline_is_removed(en
     pipeline.add([outgoing((0, 1)), outgoing((1, 1))], 2, 0)
     pipeline.acknowledge(pipeline.take(), 1000)
     in_flight = pipeline.take()
-    receipts = ReceiptBook(Assignment(Route("west", "east"), 0, (PLACE,), Term(1, 0), 1, 0.0))
+    receipts = ReceiptBook(
+        CarrierAssignment(Route("west", "east"), 0, (PLACE,), Term(1, 0), 1, 0.0)
+    )
     committer = committer_of(clusters, pipelines, removed=receipts.add)
     committing = asyncio.create_task(committer.commit([pipeline]))
     await clusters.flushing.wait()

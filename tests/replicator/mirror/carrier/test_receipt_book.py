@@ -6,7 +6,7 @@ from balancer.plan import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.config.topology import Route
 from replicator.kafka.client.loss import Loss, LossKind
-from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.notices.condition import Kind, Subject
@@ -20,7 +20,7 @@ ONE, TWO = TopicPartition("topic", 0), TopicPartition("topic", 1)
 
 def receipt_book() -> ReceiptBook:
     route = Route("west", "east")
-    return ReceiptBook(Assignment(route, 3, (ONE, TWO), Term(1, 0), 7, 0.0))
+    return ReceiptBook(CarrierAssignment(route, 3, (ONE, TWO), Term(1, 0), 7, 0.0))
 
 
 def pipeline_that_carried(source_offset: int, target_offset: int, count: int) -> PartitionPipeline:
@@ -98,7 +98,7 @@ def test_a_receipts_ranges_are_those_of_its_records(count):
 def test_a_carrier_that_works_again_neither_waits_nor_has_failed():
     conditions = Conditions("carrier 3 of west>east")
     receipts = ReceiptBook(
-        Assignment(Route("west", "east"), 3, (ONE,), Term(1, 0), 7, 0.0), conditions
+        CarrierAssignment(Route("west", "east"), 3, (ONE,), Term(1, 0), 7, 0.0), conditions
     )
     receipts.note_waits("east does not answer")
     conditions.replace(Kind.CARRIER_FAILED, {Subject("west>east"): "unexpected ValueError: x"})

@@ -8,7 +8,7 @@ from typing import Any
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.reporting import REFUSALS_MIN, Reporting
 from replicator.notices.conditions import Conditions
@@ -31,7 +31,7 @@ class Feed:
 
 
 def reporting(pipeline: Pipeline, conditions: Conditions) -> Reporting:
-    assignment = Assignment(
+    assignment = CarrierAssignment(
         route=Route("west", "east"),
         number=1,
         partitions=(ORDERS,),

@@ -6,7 +6,7 @@ import pytest
 
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.config.topology import Appliance, KafkaCluster, Region, Route
-from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.driver.carrier_source import (
     binned,
@@ -112,7 +112,7 @@ async def test_a_carrier_that_failed_has_a_condition_until_it_works_again():
         return receipts.receipts(0.0)
 
     conditions = Conditions("carrier 3 of west>east")
-    assignment = Assignment(WEST, 3, (ORDERS,), TERM, 5, time.monotonic() + 60.0)
+    assignment = CarrierAssignment(WEST, 3, (ORDERS,), TERM, 5, time.monotonic() + 60.0)
     assert len(await kept_mirroring(APPLIANCE, assignment, conditions, carry)) == 1
     assert held == [[], [("carrier-failed", "west>east", 3, "unexpected ValueError: a fault")]]
     assert conditions.current == ()

@@ -10,7 +10,7 @@ from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.topic import Configs, Topic
-from replicator.mirror.ledger.entries import Entries
+from replicator.mirror.ledger.ledger_reader import Entries
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.topics.topic_plan import TopicPlan, plan
 from replicator.notices.condition import Condition

@@ -7,7 +7,7 @@ import pytest
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Route
-from replicator.mirror.ledger.entries import Entries
+from replicator.mirror.ledger.ledger_reader import Entries
 from tests.replicator.mirror.ledger.held import held
 from tui.facts.watch.question import Answer, Answers, Key
 from tui.facts.watch.route_positions import Positions, RoutePositions

@@ -10,7 +10,7 @@ from balancer.plan import TopicPartition
 from replicator.config.names import driver_id
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import Effects, FencedCommitter, OffsetRows, WasThere
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.carrier_assembly import Makers
 from replicator.mirror.carrier.command_follower import CommandFollower
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.ledger import Ledger, virgin

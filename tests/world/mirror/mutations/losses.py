@@ -10,7 +10,7 @@ from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.epoch_regress import CheckedPartition, EpochRegress
 from replicator.kafka.client.loss import Loss
 from replicator.kafka.client.source_checks import SourceChecks
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.carrier_assembly import Makers
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.sender import Sender
 from replicator.mirror.ledger.entry import Entry

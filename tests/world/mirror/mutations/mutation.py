@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replicator.mirror.carrier.assembly import MAKERS, Makers
+from replicator.mirror.carrier.carrier_assembly import MAKERS, Makers
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from tests.replicator.mirror.carrier.adapted_pipelines import AdaptedPipelines
 from tests.world.mirror.parts import PARTS, Parts

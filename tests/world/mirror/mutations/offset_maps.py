@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.carrier_assembly import Makers
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
 from replicator.mirror.offset_map.run_segment import Run, RunSegment

@@ -10,7 +10,7 @@ from typing import Any
 
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.kafka.client.loss import Loss
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.carrier_assembly import Makers
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.carrier.refusals import Refusal

@@ -10,7 +10,7 @@ from balancer.plan import TopicPartition
 from replicator.batches.batch import scan
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.loss import Loss
-from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.carrier.carrier_assembly import Makers
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.fenced_tails import FencedTails
 from replicator.mirror.ledger.inspection import TargetFindings, inspect_target

@@ -1,4 +1,4 @@
-"""Assignment: the part of a plan that is sent to one carrier."""
+"""CarrierAssignment: the part of a plan that is sent to one carrier."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replicator.spark.driver_command import Term
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class CarrierAssignment:
     """Work of one carrier of one route in one epoch.
 
     Args:

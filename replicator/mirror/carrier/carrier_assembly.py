@@ -21,7 +21,7 @@ from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.reader import Reader
 from replicator.kafka.client.source_checks import SourceChecks
 from replicator.mirror.carrier.acquisition import Acquisition
-from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.carrier_session import CarrierSession
 from replicator.mirror.carrier.command_follower import CommandFollower
 from replicator.mirror.carrier.commit_schedule import CommitSchedule
@@ -172,7 +172,10 @@ def takeover_of(
 
 
 def assemble(
-    appliance: Appliance, assignment: Assignment, receipts: ReceiptBook, makers: Makers = MAKERS
+    appliance: Appliance,
+    assignment: CarrierAssignment,
+    receipts: ReceiptBook,
+    makers: Makers = MAKERS,
 ) -> CarrierSession:
     """Returns a carrier session that is ready to run."""
     return _Assembly(appliance, assignment, receipts, makers).session()
@@ -184,7 +187,7 @@ class _Assembly:
     def __init__(
         self,
         appliance: Appliance,
-        assignment: Assignment,
+        assignment: CarrierAssignment,
         receipts: ReceiptBook,
         makers: Makers,
     ):
@@ -195,7 +198,7 @@ class _Assembly:
         self._makers = makers
         self._limits = dict(assignment.max_message_bytes)
         self._ending = asyncio.Event()
-        self._pace = Pace(assignment.route.name, assignment.number, receipts.tally)
+        self._pace = Pace(assignment.route.name, assignment.number, receipts.carrier_counts)
         self._side = ledger_side(
             appliance,
             assignment.route,

@@ -10,8 +10,8 @@ from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from replicator.config import topology
 from replicator.kafka.client.brokers import Unreachable
-from replicator.mirror.ledger.entries import LedgerReader
 from replicator.mirror.ledger.entry import encode
+from replicator.mirror.ledger.ledger_reader import LedgerReader
 from tests.addresses import silent
 from tests.live.conftest import TopicMaker
 from tests.live.test_status import ROUTE, committed

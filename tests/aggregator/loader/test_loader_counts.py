@@ -1,4 +1,4 @@
-"""Tally: counts never decrease, show what can be counted as 0, and survive encoding."""
+"""LoaderCounts: counts never decrease, show what can be counted as 0, and survive encoding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aggregator.loader.counters import (
     RECORDS_READ,
     RESTARTS,
 )
-from aggregator.loader.tally import LoaderTotals, Tally
+from aggregator.loader.loader_counts import LoaderCounts, LoaderTotals
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import LossKind
 
@@ -45,7 +45,7 @@ def test_what_is_no_totals_is_refused(text):
 
 
 def test_a_loader_shows_from_the_beginning_what_it_may_count():
-    found = Tally().totals("flights", "west regional").counts
+    found = LoaderCounts().totals("flights", "west regional").counts
     assert found[COMMITS.name] == {(): 0}
     assert found[RESTARTS.name] == {("fenced",): 0, ("unreachable",): 0, ("failed",): 0}
     assert found[COMMIT_FAILURES.name] == {("fenced",): 0, ("other",): 0}
@@ -53,50 +53,52 @@ def test_a_loader_shows_from_the_beginning_what_it_may_count():
 
 
 def test_partitions_and_tables_are_shown_once_they_are_there_and_keep_their_counts():
-    tally = Tally()
-    assert RECORDS_READ.name not in tally.totals("f", "c").counts
+    loader_counts = LoaderCounts()
+    assert RECORDS_READ.name not in loader_counts.totals("f", "c").counts
     for _ in range(2):
-        tally.show_partition(PLACE)
-        tally.show_table("t", "hits")
-        tally.add_of(PLACE, RECORDS_READ, 5)
-        tally.add(BLOCKS, "t", "hits")
-    found = tally.totals("f", "c").counts
+        loader_counts.show_partition(PLACE)
+        loader_counts.show_table("t", "hits")
+        loader_counts.add_of(PLACE, RECORDS_READ, 5)
+        loader_counts.add(BLOCKS, "t", "hits")
+    found = loader_counts.totals("f", "c").counts
     assert found[RECORDS_READ.name] == {("t", "3"): 10}
     assert found[BLOCKS.name] == {("t", "hits"): 2}
     assert {each.name for each in (*OF_PARTITION, *OF_TABLE)} <= found.keys()
 
 
 def test_counts_are_summed_up_by_one_label():
-    tally = Tally()
-    tally.add(INSERT_ERRORS, "t", "hits", "286")
-    tally.add(INSERT_ERRORS, "t", "clicks", "286", amount=2)
-    tally.add(INSERT_ERRORS, "t", "clicks", "socket")
-    assert tally.by_label(INSERT_ERRORS, "code") == {"286": 3, "socket": 1}
-    assert tally.value(INSERT_ERRORS, "t", "hits", "286") == 1
-    assert tally.value(INSERT_ERRORS, "t", "hits", "252") == 0
+    loader_counts = LoaderCounts()
+    loader_counts.add(INSERT_ERRORS, "t", "hits", "286")
+    loader_counts.add(INSERT_ERRORS, "t", "clicks", "286", amount=2)
+    loader_counts.add(INSERT_ERRORS, "t", "clicks", "socket")
+    assert loader_counts.by_label(INSERT_ERRORS, "code") == {"286": 3, "socket": 1}
+    assert loader_counts.value(INSERT_ERRORS, "t", "hits", "286") == 1
+    assert loader_counts.value(INSERT_ERRORS, "t", "hits", "252") == 0
 
 
 def test_a_parked_partition_counts_under_its_kind_of_loss():
-    tally = Tally()
-    tally.lost(LossKind.SOURCE_WENT_BACK)
-    assert tally.value(LOSSES, "source_went_back") == 1
+    loader_counts = LoaderCounts()
+    loader_counts.lost(LossKind.SOURCE_WENT_BACK)
+    assert loader_counts.value(LOSSES, "source_went_back") == 1
 
 
 def test_totals_do_not_change_afterwards():
-    tally = Tally()
-    before = tally.totals("f", "c")
-    tally.add(COMMITS)
+    loader_counts = LoaderCounts()
+    before = loader_counts.totals("f", "c")
+    loader_counts.add(COMMITS)
     assert before.counts[COMMITS.name] == {(): 0}
 
 
 def test_a_partition_and_a_table_cost_few_bytes():
     """A loader writes its totals every second."""
-    tally = Tally()
-    empty = len(tally.totals("f", "c").to_json())
+    loader_counts = LoaderCounts()
+    empty = len(loader_counts.totals("f", "c").to_json())
     for number in range(1000):
-        tally.show_partition(TopicPartition("a-topic-of-some-length", number))
+        loader_counts.show_partition(TopicPartition("a-topic-of-some-length", number))
         for counter in OF_PARTITION:
-            tally.add_of(TopicPartition("a-topic-of-some-length", number), counter, 123_456_789)
-    text = tally.totals("f", "c").to_json()
+            loader_counts.add_of(
+                TopicPartition("a-topic-of-some-length", number), counter, 123_456_789
+            )
+    text = loader_counts.totals("f", "c").to_json()
     assert len(text) - empty < 1000 * 250
     assert json.loads(text)[2].keys() >= {each.name for each in OF_PARTITION}

@@ -68,11 +68,11 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class PartitionInRegion:
     """Partition of a region's aggregate: by source region, the knowledge of its records.
 
     log_end was asked for before runs and ledger were read; None when it could not be. Runs added
-    after the first call may be ignored: make another Aggregate.
+    after the first call may be ignored: make another PartitionInRegion.
     """
 
     known: Mapping[str, Known]

@@ -1,4 +1,4 @@
-"""Assignment: all that a loader needs for one epoch."""
+"""Assignment of a loader: all that a loader needs for one epoch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tally: the counts of one loader since its epoch began, over all of its sessions."""
+"""LoaderCounts: the counts of one loader since its epoch began, over all of its sessions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class LoaderTotals:
         return LoaderTotals(str(feed), str(cluster), found)
 
 
-class Tally:
+class LoaderCounts:
     """Counts of a loader; they never decrease.
 
     What a loader can count is shown as 0 from the beginning: an alert on an increase does not see

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
 from aggregator.loader.acquisition import Acquisition
-from aggregator.loader.assignment import LoaderAssignment
 from aggregator.loader.fetch_intake import FetchIntake
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.intent_effects import EffectProducer
+from aggregator.loader.loader_assignment import LoaderAssignment
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.loader_session import LoaderSession
 from aggregator.loader.object_forming import ObjectForming
 from aggregator.loader.object_sink import MIB, object_sink
@@ -23,7 +24,6 @@ from aggregator.loader.sent_letters import SentLetters
 from aggregator.loader.shard_tables import ShardTables
 from aggregator.loader.sink import Sink
 from aggregator.loader.table_sink import table_sink
-from aggregator.loader.tally import Tally
 from aggregator.loader.told_reading import with_markers
 from aggregator.s3.object_store import ObjectStore, StoreAddress
 from balancer.plan import TopicPartition
@@ -73,14 +73,14 @@ def assemble(
     appliance: Appliance,
     assignment: LoaderAssignment,
     stored: Callable[[BlockReceipt], None],
-    tally: Tally,
+    loader_counts: LoaderCounts,
     makers: Makers = MAKERS,
 ) -> LoaderSession:
     """Returns a session that has not begun.
 
     Args:
         stored: called with each block that is stored.
-        tally: of the loader; its sessions count one after another.
+        loader_counts: of the loader; its sessions count one after another.
         makers: of replaceable parts.
     """
     feed, settings = assignment.feed, appliance.aggregator
@@ -101,8 +101,8 @@ def assemble(
     partitions = makers.partitions()
     effects = makers.effects(source)
     sent = makers.sent_letters(source)
-    intents = makers.intent_committer(store, committer, effects, tally, sent)
-    sink = _sink(appliance, assignment, partitions, intents, stored, tally, makers)
+    intents = makers.intent_committer(store, committer, effects, loader_counts, sent)
+    sink = _sink(appliance, assignment, partitions, intents, stored, loader_counts, makers)
     memory_bytes = settings.memory_mib * MIB
     intake = FetchIntake(
         source,
@@ -110,7 +110,7 @@ def assemble(
         sink.route,
         sink.forming.filled,
         assignment.is_frozen,
-        tally,
+        loader_counts,
         sink.clock,
         opened_bytes_max=min(OPENED_BYTES_MAX, int(RESPONSES_PART * memory_bytes)),
     )
@@ -138,7 +138,7 @@ def assemble(
             source=source,
             committer=committer,
             committer_of=committer_of,
-            tally=tally,
+            loader_counts=loader_counts,
         ),
         reader=reader,
         sink=sink,
@@ -148,10 +148,10 @@ def assemble(
             partitions,
             makers.report_store(region.redis_url()),
             sink.tables,
-            tally,
+            loader_counts,
             clock=sink.clock,
         ),
-        tally=tally,
+        loader_counts=loader_counts,
         renew_seconds=settings.stale_seconds * RENEWED_PART,
     )
 
@@ -162,7 +162,7 @@ def _sink(
     partitions: dict[TopicPartition, HeldPartition],
     intents: IntentCommitter,
     stored: Callable[[BlockReceipt], None],
-    tally: Tally,
+    loader_counts: LoaderCounts,
     makers: Makers,
 ) -> Sink:
     feed, memory_mib = assignment.feed, appliance.aggregator.memory_mib
@@ -173,11 +173,13 @@ def _sink(
             partitions,
             intents,
             memory_mib,
-            tally,
+            loader_counts,
             makers.object_store,
             makers.object_forming,
             makers.recall,
         )
     assert isinstance(feed, ClickHouseFeed)
-    tables = makers.shard_tables(appliance, assignment, tally)
-    return table_sink(feed, assignment, partitions, intents, tables, memory_mib, stored, tally)
+    tables = makers.shard_tables(appliance, assignment, loader_counts)
+    return table_sink(
+        feed, assignment, partitions, intents, tables, memory_mib, stored, loader_counts
+    )

@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
-from replicator.groups.progress.aggregate import Vector
+from replicator.groups.progress.partition_in_region import Vector
 from replicator.groups.progress.vector_metadata import decode
 from replicator.groups.resume.assigned_partition import AssignedPartition
 from replicator.groups.resume.commits import committed_of
@@ -17,7 +17,7 @@ from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 StoredVectors = Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, Vector]]
 
 
-class Assignment:
+class ConsumerAssignment:
     """Partitions assigned to one consumer, each fetched only once its start is known.
 
     Args:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from statistics import median
 
 from balancer.decision.carriers import RoundInputs
-from balancer.decision.placement import Shares, Where, loads
+from balancer.decision.placement import PartitionShares, Where, loads
 from balancer.decision.settings import Limits, Rules
 from balancer.decision.state import RoundState, Wanted
 from balancer.decision.view import RoundView
@@ -92,7 +92,7 @@ def alerts_of(
     return tuple(given)
 
 
-def hot_partitions(shares: Shares, threshold: float) -> list[Alert]:
+def hot_partitions(shares: PartitionShares, threshold: float) -> list[Alert]:
     """Returns an alert for each partition above the threshold.
 
     The evidence is the load of each partition of its topic.
@@ -207,7 +207,7 @@ def lagging(
     return [Alert(AlertName.LAGGING, text, evidence)]
 
 
-def doubted(doubts: Mapping[TopicPartition, str], shares: Shares) -> list[Alert]:
+def doubted(doubts: Mapping[TopicPartition, str], shares: PartitionShares) -> list[Alert]:
     """Returns an alert when rates were not believed."""
     if not doubts:
         return []

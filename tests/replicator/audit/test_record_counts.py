@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from replicator.audit.claims import Claims
 from replicator.audit.log_content import Fingerprints, LogContent
-from replicator.audit.tally import (
+from replicator.audit.record_counts import (
     COMPACTED,
     EXPIRED,
     GONE,
@@ -16,8 +16,8 @@ from replicator.audit.tally import (
     RUNS_UNKNOWN,
     UNCLAIMED,
     PriorKnowledge,
-    Tally,
-    tally,
+    RecordCounts,
+    compare_records,
 )
 from replicator.mirror.offset_map.spans import Span, Spans
 from tests.replicator.audit.offset_sets import spans
@@ -51,7 +51,7 @@ def counted(
     foreign: dict[int, int] | None = None,
     with_fingerprints: bool = True,
     **more,
-) -> Tally:
+) -> RecordCounts:
     """Tallies source offsets; the target holds records at the offsets of those in `there`."""
     prior = PriorKnowledge(
         claims=claims(claimed),
@@ -62,7 +62,7 @@ def counted(
     ours = fingerprints({at: at for at in source} if with_fingerprints else {})
     landed = {at + AHEAD: -1 - at if at in changed else at for at in there}
     theirs = fingerprints(landed if with_fingerprints else {})
-    return tally(
+    return compare_records(
         prior,
         SPAN,
         LogContent(spans(source), spans(invisible), ours),
@@ -145,10 +145,10 @@ def test_a_record_that_is_there_twice_is_surplus():
 
 def test_tallies_add_up_and_keep_a_few_examples():
     one = counted(there=ALL - {3})
-    two = counted(there=ALL - {5, 6}) + Tally(doubts={GONE: 2}, notes=("n",))
+    two = counted(there=ALL - {5, 6}) + RecordCounts(doubts={GONE: 2}, notes=("n",))
     both = one + two + two
     assert (both.missing, both.source_records, both.source_bytes) == (5, 90, 900)
     assert (both.doubts, both.notes) == ({GONE: 4}, ("n",))
     assert both.examples[0] == "missing: source offset 3"
-    many = sum([one] * 9, Tally())
+    many = sum([one] * 9, RecordCounts())
     assert len(many.examples) == 5

@@ -1,8 +1,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from balancer.decision import alerts
-from balancer.decision.alerts import AlertName
+from balancer.decision import balance_alerts as alerts
+from balancer.decision.balance_alerts import AlertName
 from balancer.decision.settings import Limits
 from balancer.decision.state import Wanted
 from tests.balancer.decision.routes import at, even

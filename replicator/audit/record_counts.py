@@ -1,4 +1,4 @@
-"""Tally: counts of records that are equal, that differ, or that cannot be compared.
+"""RecordCounts: counts of records that are equal, that differ, or that cannot be compared.
 
 Runs give the offset where a record should be; the logs of both ends give the records. A record is
 missing if the ledger has passed it and no record is at its offset, whatever the runs claim.
@@ -28,7 +28,7 @@ UNCLAIMED = "in the target where no run says so: sluice offsets rebuild"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class RecordCounts:
     """Counts of an audit.
 
     Args:
@@ -61,8 +61,8 @@ class Tally:
     examples: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(
+    def __add__(self, other: RecordCounts) -> RecordCounts:
+        return RecordCounts(
             **{name: getattr(self, name) + getattr(other, name) for name in COUNTS},
             doubts=dict(Counter(self.doubts) + Counter(other.doubts)),
             examples=(self.examples + other.examples)[:EXAMPLES_MAX],
@@ -70,7 +70,7 @@ class Tally:
         )
 
 
-COUNTS = tuple(each.name for each in fields(Tally) if each.default == 0)
+COUNTS = tuple(each.name for each in fields(RecordCounts) if each.default == 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,13 +94,13 @@ class PriorKnowledge:
     target_compacts: bool = False
 
 
-def tally(
+def compare_records(
     prior: PriorKnowledge,
     span: Span,
     source: LogContent,
     target: LogContent,
     foreign: Fingerprints,
-) -> Tally:
+) -> RecordCounts:
     """Compares one range of source offsets, all of them passed by the ledger.
 
     Args:
@@ -126,7 +126,7 @@ def tally(
     doubts = Counter(absent.doubts)
     doubts[GONE] = size(gone)
     doubts[UNCLAIMED] = len(after_all)
-    return Tally(
+    return RecordCounts(
         source_records=size(source.records),
         target_records=size(landed),
         source_bytes=int(ours.bytes.sum()),

@@ -1,4 +1,4 @@
-"""Tally: the counts of one carrier since it began, over all of its sessions."""
+"""CarrierCounts: the counts of one carrier since it began, over all of its sessions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from balancer.plan import TopicPartition
 from replicator.mirror.offset_map.totals import NO_LATENCIES, CarrierTotals, bucket
 
 
-class Tally:
+class CarrierCounts:
     """Counts of a carrier; they never decrease."""
 
     def __init__(self) -> None:

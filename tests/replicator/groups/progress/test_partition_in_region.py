@@ -5,7 +5,13 @@ from dataclasses import replace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from replicator.groups.progress.aggregate import Aggregate, Known, Passed, basis_of, vector_of
+from replicator.groups.progress.partition_in_region import (
+    Known,
+    PartitionInRegion,
+    Passed,
+    basis_of,
+    vector_of,
+)
 from replicator.mirror.offset_map.offset_map import MappedOffset, OffsetMap
 from replicator.mirror.offset_map.packed_map import pack_segment, unpack
 from replicator.mirror.offset_map.run_segment import RunSegment
@@ -113,6 +119,8 @@ def test_a_source_that_ends_in_a_marker_takes_no_group_back_to_its_last_record()
         return Known(runs, Passed(end, 10))
 
     # West's offset 5 is a marker. East's records stand behind west's.
-    aggregate = Aggregate({"west": known(6, 0, 0, 5), "east": known(5, 0, 5, 5)}, log_end=10)
+    aggregate = PartitionInRegion(
+        {"west": known(6, 0, 0, 5), "east": known(5, 0, 5, 5)}, log_end=10
+    )
     assert aggregate.resume({"west": 5, "east": 5}) == MappedOffset(10, "exact")
     assert aggregate.resume({"west": 5, "east": 3}) == MappedOffset(8, "exact")
