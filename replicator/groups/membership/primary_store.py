@@ -109,13 +109,18 @@ class PrimaryStore(RedisStore):
                 self._write([KEY], fields)
 
 
+def decisions_log(source: str) -> str:
+    """Returns the name of a region's log of decisions, under which its copies have their ages."""
+    return f"primary:{source}"
+
+
 class PrimaryCopies(PrimaryStore):
     """Primary region records in one Redis, for the copier of one region's decisions."""
 
     def __init__(self, url: str, source: str, *, timeout_seconds: float = 5.0) -> None:
         """`source` is the region whose topic is copied."""
         super().__init__(url, timeout_seconds=timeout_seconds)
-        self._positions = Positions(self._redis, self.name, f"primary:{source}")
+        self._positions = Positions(self._redis, self.name, decisions_log(source))
         self._put = self._redis.register_script(PUT)
 
     def position(self) -> dict[int, TailPosition]:

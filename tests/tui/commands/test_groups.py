@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -57,6 +58,28 @@ def test_a_mistake_is_named_before_a_server_is_contacted(config, capsys, options
 def test_a_region_that_is_not_there_cannot_be_asked(config, capsys):
     assert run(["groups", "show", "--config", config, "--region", "nowhere"]) == ExitCode.USAGE
     assert "no region 'nowhere'" in capsys.readouterr().err
+
+
+def test_servers_that_refuse_are_problems_and_nothing_is_said_to_be_known(config, capsys):
+    arguments = ["groups", "show", "--config", config, "--region", "west", "--timeout", "2"]
+    code = run([*arguments, "--group", "orders", "-o", "json"])
+    assert code == ExitCode.UNREACHABLE
+    found = json.loads(capsys.readouterr().out)
+    assert sorted(it.split(":")[0] for it in found["problems"]) == [
+        "Redis at redis",
+        "east aggregate",
+        "west aggregate",
+    ]
+    assert found["silent_regions"] == ["west", "east"]
+    (orders,) = found["groups"]
+    assert (orders["group"], orders["has_record"], orders["unknown"]) == (
+        "orders",
+        None,
+        ["east", "west"],
+    )
+    set_primary = ["groups", "set-primary", "orders", "--to", "west", *REASON]
+    assert run([*set_primary, "--config", config, "--timeout", "2"]) == ExitCode.UNREACHABLE
+    assert "what was decided before is not known" in capsys.readouterr().err
 
 
 def test_a_write_whose_answer_was_lost_is_an_unknown_result():

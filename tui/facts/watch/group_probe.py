@@ -32,7 +32,11 @@ from tui.facts.watch.question import Key, Question
 
 
 def probed_groups(
-    appliance: Appliance, region: str, timeout_seconds: float, names: Iterable[str] = ()
+    appliance: Appliance,
+    region: str,
+    timeout_seconds: float,
+    names: Iterable[str] = (),
+    redis: Question | None = None,
 ) -> GroupList:
     """Returns the groups known in a region, except Sluice's own (prefix `sluice.`). Blocking.
 
@@ -40,11 +44,14 @@ def probed_groups(
 
     Args:
         names: only these groups, each of them even when nothing is known of it; empty: all.
+        redis: question to the region's Redis; None: the one that it is always asked.
 
     Raises UnknownRegion.
     """
     began = time.time()
-    answers = look(_Probe(appliance, region, timeout_seconds).questions(), timeout_seconds)
+    stored = redis or stored_question(appliance, region, timeout_seconds)
+    probe = _Probe(appliance, region, timeout_seconds, stored)
+    answers = look(probe.questions(), timeout_seconds)
     active = active_by_region(appliance, answers, began)
     problems: dict[str, str] = {}
     for key, answer in answers.by_key.items():
@@ -61,10 +68,12 @@ def probed_groups(
 class _Probe:
     """Questions of one probe; those about other regions look at what the Redis has told."""
 
-    def __init__(self, appliance: Appliance, region: str, timeout_seconds: float) -> None:
+    def __init__(
+        self, appliance: Appliance, region: str, timeout_seconds: float, redis: Question
+    ) -> None:
         self._appliance, self._region = appliance, region
         self._timeout_seconds = timeout_seconds
-        self._redis = stored_question(appliance, region, timeout_seconds)
+        self._redis = redis
         self._told: StoredGroups | None = None
 
     def questions(self) -> Iterator[Question]:

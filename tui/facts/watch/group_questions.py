@@ -18,7 +18,7 @@ from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.out_of_place import out_of_place
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_region import PrimaryRegion, joined
-from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
+from replicator.groups.membership.primary_store import PrimaryStore, decisions_log
 from replicator.groups.membership.unmovable_store import UnmovableStore
 from replicator.kafka.protocol.group_list import ListedGroup
 from tui.facts.copy_ages import CopyAges, logs_of
@@ -146,9 +146,6 @@ class _RegionStores:
         url = appliance.region(region).redis_url()
         self._others = {it: logs_of(appliance, it) for it in appliance.regions if it != region}
         self._primaries = PrimaryStore(url, timeout_seconds=timeout_seconds)
-        self._copies = {
-            it: PrimaryCopies(url, it, timeout_seconds=timeout_seconds) for it in self._others
-        }
         self._activity = ActivityStore(url, timeout_seconds=timeout_seconds)
         self._ages = CopyAges(url, timeout_seconds=timeout_seconds)
         self._unmovable = UnmovableStore(url, timeout_seconds=timeout_seconds)
@@ -159,25 +156,19 @@ class _RegionStores:
         copied = {
             source: self._ages.copied_up_to(logs, now_ms) for source, logs in self._others.items()
         }
-        decided = [it for it, copy in self._copies.items() if copy.age(now_ms) is not None]
+        decided = {it: self._ages.copied_up_to([decisions_log(it)], now_ms) for it in self._others}
         return StoredGroups(
             self._primaries.all(),
             self._activity.active(now_ms),
             copied,
-            frozenset(decided),
+            frozenset(it for it, at_ms in decided.items() if at_ms is not None),
             dict(
                 chain.from_iterable((self._unmovable.get(it) or {}).items() for it in self._others)
             ),
         )
 
     def close(self) -> None:
-        for store in (
-            self._primaries,
-            *self._copies.values(),
-            self._activity,
-            self._ages,
-            self._unmovable,
-        ):
+        for store in (self._primaries, self._activity, self._ages, self._unmovable):
             store.close()
 
 
