@@ -9,10 +9,15 @@ import click
 
 from tui.commands.command_context import CommandContext, on_one_route, on_routes
 from tui.commands.exit_codes import ExitCode
-from tui.commands.options import answer_options, new_reason_option, reason_option, usage_errors
+from tui.commands.options import (
+    Command,
+    answer_options,
+    new_reason_option,
+    reason_option,
+    reason_options,
+    usage_errors,
+)
 from tui.commands.output import emit
-from tui.commands.stream_options import LIMITS, limit_options
-from tui.commands.topic_pause import pause_topic, resume_topic
 from tui.commands.topic_rewind import rewind_topic
 
 if TYPE_CHECKING:
@@ -29,6 +34,30 @@ LIST_TITLES = (
     "WHO",
     "WHY",
 )
+LIMITS = {
+    "capacity_mib_per_second": (float, "Compressed MiB per second that one carrier can move."),
+    "threshold": (float, "Part of a carrier's capacity that is planned for."),
+    "carriers_min": (int, "Minimum number of carriers."),
+    "carriers_max": (int, "Maximum number of carriers; 0: as many as Spark has task slots."),
+    "partitions_max": (int, "Maximum number of partitions of one carrier."),
+    "memory_mib": (int, "Memory of one carrier, which caps its partitions; 0: no cap."),
+    "lag_seconds_max": (float, "Lag of a partition above which partitions are moved."),
+}
+
+partition_option = click.option(
+    "--partition", type=click.IntRange(min=0), help="Only this partition of the topic."
+)
+
+
+def limit_options(command: Command) -> Command:
+    """Adds an option for each limit that a stream may set instead of its route's.
+
+    deploy/appliance.toml explains each limit.
+    """
+    for name, (kind, text) in reversed(LIMITS.items()):
+        option = f"--{name.replace('_', '-')}"
+        command = click.option(option, name, type=kind, help=text)(command)
+    return command
 
 
 @click.group()
@@ -142,6 +171,39 @@ def resume(context: CommandContext, name: str) -> int:
     return _set_paused(context, name, False)
 
 
+@stream.command("pause-topic")
+@click.argument("topic")
+@on_one_route
+@partition_option
+@reason_options
+@answer_options
+def pause_topic(context: CommandContext, topic: str, partition: int | None) -> int:
+    """Stop carrying TOPIC. Its ledger entries stay.
+
+    A running `sluice replicate` keeps the entries, however long that takes. Once it has been down
+    for offsets.retention.minutes, only `accept-loss --restart-at` lets the topic go on.
+    """
+    from tui.orders.orders import pause_topic as pause
+
+    return context.show(pause(context.orders, context.route, topic, partition, context.terms))
+
+
+@stream.command("resume-topic")
+@click.argument("topic")
+@on_one_route
+@partition_option
+@answer_options
+def resume_topic(context: CommandContext, topic: str, partition: int | None) -> int:
+    """Carry TOPIC again, from its ledger entries on. Without --partition: all its pauses end.
+
+    Exits with 4 when --partition is given and the whole topic is paused.
+    """
+    from tui.orders.orders import resume_topic as resume
+
+    change = resume(context.orders, context.route, topic, partition)
+    return context.show(change, nothing="nothing of it was paused: nothing was changed")
+
+
 @stream.command("list")
 @on_routes
 @answer_options
@@ -172,8 +234,7 @@ def list_text(found: StreamList, now: float) -> str:
     return page_text([streams_section([view], now).only(LIST_TITLES)])
 
 
-for command in (pause_topic, resume_topic, rewind_topic):
-    stream.add_command(command)
+stream.add_command(rewind_topic)
 
 
 def _set_paused(context: CommandContext, name: str, is_paused: bool) -> int:

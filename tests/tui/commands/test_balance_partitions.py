@@ -1,29 +1,12 @@
 """Output of `sluice balance partitions`, for people and programs."""
 
 from balancer.demand.demand import Basis
-from balancer.demand.window import Rate
-from balancer.plan import TopicPartition
 from replicator.placement.rounds.partition_need import PartitionNeed
 from replicator.placement.rounds.preview import Preview
 from replicator.placement.rounds.stream_round import Outcome
 from tests.tui.balance_records import ROUTE, status
+from tests.tui.output.balancing import UNSEEN, need
 from tui.commands.balance_partitions import SHOWN_MAX, Needs, needs_text, needs_values
-
-
-def need(number: int = 0, topic: str = "orders", **more) -> PartitionNeed:
-    known = {
-        "carrier": 1,
-        "share": 0.25,
-        "basis": Basis.MEASURED,
-        "rate": Rate(2_000_000.4, 900.0),
-        "lag_records": 7,
-        "lag_seconds": 0.4,
-        "is_fresh": True,
-    }
-    return PartitionNeed(partition=TopicPartition(topic, number), **known | more)
-
-
-UNSEEN = need(1, carrier=None, basis=Basis.TOPIC, rate=None, lag_records=None, lag_seconds=None)
 
 
 def needs(*found: PartitionNeed, topic: str | None = None, carried: int = 3, **fields) -> Needs:

@@ -2,11 +2,12 @@
 
 import pytest
 
+from replicator.config.balance_settings import RouteBalance
 from tests.tui.commands.test_balance import REASON, ROUTE, config, no_configuration
 from tests.tui.output.balancing import streams
 from tui.commands.exit_codes import ExitCode, exit_code_of
 from tui.commands.output import plain_values
-from tui.commands.stream import list_text
+from tui.commands.stream import LIMITS, list_text
 from tui.orders.stream_terms import StreamExists
 from tui.program import run
 
@@ -36,6 +37,12 @@ MADE = [*ROUTE, *REASON, "--topics", "pay.*"]
         (["delete", "money"], "--route"),
         (["pause", "money", *ROUTE], "--reason"),
         (["resume", "money", "--route", "west>north"], "no route 'west>north'"),
+        (["pause-topic", *ROUTE, *REASON], "TOPIC"),
+        (["pause-topic", "orders", *ROUTE], "--reason"),
+        (["pause-topic", "orders", *REASON], "--route"),
+        (["pause-topic", "orders", *ROUTE, *REASON, "--partition", "-1"], "--partition"),
+        (["pause-topic", "orders", *ROUTE, *REASON, "--for", "1 day"], "no length of time"),
+        (["resume-topic", "orders"], "--route"),
         (["list"], "either --region or --route"),
         (["list", "--region", "north"], "no region 'north'"),
     ],
@@ -73,3 +80,7 @@ def test_without_an_active_plan_the_topics_are_not_known_and_the_streams_are():
 
 def test_people_see_one_line_for_each(assert_snapshot):
     assert_snapshot(list_text(streams(), 0.0), "streams")
+
+
+def test_there_is_an_option_for_every_limit_and_for_nothing_else():
+    assert set(LIMITS) == set(RouteBalance.model_fields)

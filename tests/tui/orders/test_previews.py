@@ -4,11 +4,11 @@ import pytest
 
 from replicator.config.topology import Route
 from tests.tui.balance_records import ROUTE
-from tests.tui.commands.test_balance_partitions import need, needs
+from tests.tui.output.balancing import needs
 from tui.facts.streams import UnknownStream
 from tui.orders.previews import NotCarried, check_topic_carried, selected_previews
 
-(PREVIEW,) = needs(need()).previews
+PREVIEW = needs().previews[0]
 
 
 def test_previews_are_selected_by_route_and_stream():
