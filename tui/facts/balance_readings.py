@@ -64,6 +64,7 @@ class BalanceReadings:
         rounds: the balancer's last round of each stream; None when Redis could not be read.
         active_plan: the driver's; None when no driver publishes one, or it could not be read.
         problems: failed reads, as texts for people.
+        is_plan_read: False when reading the driver's plan failed.
     """
 
     region: str
@@ -73,6 +74,7 @@ class BalanceReadings:
     rounds: tuple[RoundStatus, ...] | None
     active_plan: ActivePlan | None
     problems: tuple[str, ...] = ()
+    is_plan_read: bool = True
 
     @property
     def is_acting(self) -> bool | None:
@@ -92,7 +94,7 @@ class BalanceReadings:
             acts: True when a balancer acts, None: not known.
         """
         lease: Lease | None = self.order_log.lease(self.region) if self.order_log else None
-        plan = self.active_plan
+        plan, is_asked = self.active_plan, self.rounds is not None and self.is_plan_read
         begin_ms = self.now_ms - int(ROUNDS_KEPT * round_seconds * 1000)
         streams = [
             replace(
@@ -109,7 +111,7 @@ class BalanceReadings:
             lease_since_ms=lease.since_ms if lease else None,
             lease_at_ms=lease.at_ms if lease else None,
             is_acting=acts,
-            has_driver=True if plan else None if self.rounds is None else False,
+            has_driver=True if plan else False if is_asked else None,
             driver_partitions=plan.plan.partitions if plan else None,
             driver_slots=plan.slots if plan else None,
             problems=self.problems,

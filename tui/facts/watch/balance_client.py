@@ -79,6 +79,7 @@ class BalanceClient:
             rounds=rounds,
             active_plan=active_plan,
             problems=tuple(dict.fromkeys(inquiry.problems.values())),
+            is_plan_read=redis not in inquiry.problems,
         )
 
     def _rounds(self) -> tuple[RoundStatus, ...]:

@@ -147,6 +147,7 @@ def readings_of(appliance: Appliance, region: str, answers: Answers, now: float)
         rounds=told.rounds if told else None,
         active_plan=told.plan if told else None,
         problems=tuple(text for text in problems if text),
+        is_plan_read=told is not None and told.problem is None,
     )
 
 

@@ -162,7 +162,9 @@ def test_a_plan_of_another_version_leaves_the_rounds_readable():
 
     board = read_board(SimpleNamespace(rounds=lambda: [status()], plan=plan))
     assert board.rounds == (status(),) and board.plan is None
-    assert "another format" in east({board_key("east"): board}).problems[0]
+    found = east({board_key("east"): board})
+    assert "another format" in found.problems[0]
+    assert (found.has_driver, east({board_key("east"): Board(())}).has_driver) == (None, False)
 
 
 @pytest.mark.parametrize("region", ["east", "west"])
