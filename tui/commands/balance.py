@@ -40,7 +40,6 @@ STREAM_TITLES = (
 )
 CARRIER_TITLES = ("STREAM", "CARRIER", "PARTS", "LOAD")
 ALERT_TITLES = ("STREAM", "ALERT", "FOUND, AND ADVICE")
-ORDER_TITLES = ("ROUTE", "ORDER", "WHO", "WHY", "SINCE", "ENDS")
 CARRIERS_SHOWN_MAX = 40
 SHOW_SCHEMA_VERSION = 2
 
@@ -92,6 +91,7 @@ def show_text(view: BalanceView, now: float, *, all_carriers: bool = False) -> s
 
     Of more than CARRIERS_SHOWN_MAX carriers only the heaviest are listed, unless `all_carriers`.
     """
+    from tui.commands.order_text import TITLES as ORDER_TITLES
     from tui.commands.text import page_text
     from tui.facts.balancing import reasons
     from tui.pages.balance import balancers_section, streams_section

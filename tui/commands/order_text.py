@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from replicator.orders.order_records import (
-    Exclusion,
-    FeedOrder,
-    Freeze,
-    Hold,
-    Order,
-    Pause,
-    Pin,
-    Stream,
-)
-from tui.commands.text import NONE, instant, table
+from replicator.orders.order_records import FeedOrder, Freeze, Order
+from tui.commands.text import NONE, instant, section_text, table
+from tui.facts.balance_readings import order_view
 from tui.facts.order_words import order_text
 from tui.facts.streams import route_name
+from tui.pages.stream import orders_section
 
 SCHEMA_VERSION = 1
-HEADS = ("ROUTE", "ORDER", "WHO", "WHY", "SINCE", "UNTIL")
+TITLES = ("ROUTE", "ORDER", "WHO", "WHY", "SINCE", "ENDS")
 
 
 def order_values(order: Order) -> dict[str, Any]:
@@ -39,40 +32,25 @@ def order_values(order: Order) -> dict[str, Any]:
     }
 
 
-def orders_text(orders: Iterable[Order]) -> str:
+def orders_text(orders: Sequence[Order]) -> str:
     """Formats orders as a table for people: all of routes, or all of feeds."""
-    orders = list(orders)
+    of_feeds = [order for order in orders if isinstance(order, FeedOrder)]
+    if not of_feeds:
+        # Text has their times as instants, whatever the time is now.
+        section = orders_section([order_view(each) for each in orders], now=0.0)
+        return section_text(section.only(TITLES))
     rows = [
         (
-            order.feed if isinstance(order, FeedOrder) else route_name(order.route),
+            order.feed,
             order_text(order),
             order.who,
             order.why,
             instant(order.at_ms),
-            instant(order.until_ms) or open_end(order),
+            instant(order.until_ms) or ("resumed" if isinstance(order, Freeze) else NONE),
         )
-        for order in orders
+        for order in of_feeds
     ]
-    about_feeds = any(isinstance(order, FeedOrder) for order in orders)
-    return table(("FEED", *HEADS[1:]) if about_feeds else HEADS, rows)
-
-
-def open_end(order: Order) -> str:
-    """Returns what ends an order that has no time at which it ends."""
-    match order:
-        case Freeze() | Pause():
-            return "resumed"
-        case Hold():
-            return "released"
-        case Pin():
-            return "unpinned"
-        case Exclusion():
-            return "included again"
-        case Stream():
-            return "deleted"
-        case _:
-            # An order that is carried out once.
-            return NONE
+    return table(("FEED", *TITLES[1:]), rows)
 
 
 def changes_values(

@@ -106,7 +106,7 @@ class BalanceReadings:
         return BalanceView(
             region=self.region,
             streams=tuple(streams),
-            orders=None if self.order_log is None else tuple(map(_order, self._orders())),
+            orders=None if self.order_log is None else tuple(map(order_view, self._orders())),
             lease_who=lease.who if lease else None,
             lease_since_ms=lease.since_ms if lease else None,
             lease_at_ms=lease.at_ms if lease else None,
@@ -285,7 +285,8 @@ def _with_round(view: StreamView, status: RoundStatus) -> StreamView:
     )
 
 
-def _order(order: Order) -> OrderView:
+def order_view(order: Order) -> OrderView:
+    """Returns an order about a route as plain values."""
     view = OrderView(
         kind=KINDS.get(type(order), type(order).__name__.lower()),
         route=route_name(order.route),

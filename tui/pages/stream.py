@@ -288,12 +288,13 @@ def orders_section(orders: Sequence[OrderView] | None, now: float) -> Section:
 
 
 def order_row(order: OrderView, now: float) -> Row:
-    """Returns the row of an order; with all digits, its times are instants."""
+    """Returns the row of an order; in full, its times are instants and its end a command."""
     age = None if order.at_ms is None else now - order.at_ms / 1000
     since = Cell(UNKNOWN, "warn")
     if age is not None and order.at_ms is not None:
         since = Cell(age_text(age), sort=age, full=iso_zulu_text(order.at_ms))
-    end = Cell("-", sort=float("inf"))
+    ended_by = f"by {' '.join(order.undo[:2])}" if order.undo else ""
+    end = Cell("-", sort=float("inf"), full=ended_by)
     if order.until_ms is not None:
         left = order.until_ms / 1000 - now
         end = Cell(age_text(left), sort=left, full=iso_zulu_text(order.until_ms))

@@ -2,7 +2,9 @@
 
 import pytest
 
+from balancer.decision.placement import Scope
 from replicator.orders.order_records import (
+    ByHand,
     Freeze,
     Hold,
     Pin,
@@ -49,9 +51,11 @@ def test_an_order_about_a_feed_names_the_feed_and_no_route(assert_snapshot):
 @pytest.mark.parametrize(
     ("order", "end"),
     [
-        (Hold(**FIELDS), "released"),
+        (Hold(**FIELDS), "by balance resume"),
         (FREEZE, "resumed"),
-        (PIN.model_copy(update={"until_ms": None}), "unpinned"),
+        (PIN.model_copy(update={"until_ms": None}), "by balance unpin"),
+        (PIN, "2027-01-15T08:00:00Z"),
+        (ByHand(**FIELDS, id="one", scope=Scope.FULL, generation=3), "-"),
         (SKIP, "-"),
     ],
 )
