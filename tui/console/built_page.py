@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui.console.failed_page import error_text, failed_page, failed_row
 from tui.console.row_filter import BadFilter, Matcher, matcher_of, words_matcher
 from tui.console.view_state import ViewState
 from tui.pages.page import Action, Column, Page, Row, Section, Sort
@@ -17,6 +16,8 @@ from tui.pages.rows import faults_of, keys_of, sorts_of, texts_of
 
 if TYPE_CHECKING:
     from tui.facts.snapshot import Snapshot
+from tui.console.list_page import ListPage
+from tui.pages.page import Cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,3 +257,24 @@ def next_sort(columns: Sequence[Column], titles: tuple[str, ...]) -> tuple[str, 
     first = titles[0].removeprefix("-") if titles else ""
     at = (names.index(first) + 1) % len(names) if first in names else 0
     return (f"-{names[at]}" if columns[at].is_right else names[at],)
+
+
+COLUMNS = (Column("ERROR", 40, "a mistake of the console; the values of servers caused it"),)
+
+
+def failed_page(name: str, error: Exception) -> ListPage:
+    """Returns the page that says why the page of a screen cannot be shown."""
+    # Without rows, so that the cursor of the page is kept.
+    table = Section("error", COLUMNS, (), empty=error_text(error))
+    return ListPage(f"{name}   cannot be shown", (table,), name)
+
+
+def error_text(error: Exception) -> str:
+    """Returns an error as text, for the operator to report."""
+    return f"cannot be shown, please report it: {type(error).__name__}: {error}"
+
+
+def failed_row(key: str, columns: int, error: Exception) -> Row:
+    """Returns a row in place of one that could not be made; its why is the error."""
+    cells = (Cell("!", "bad"),) * columns
+    return Row(key, cells, is_fault=True, why=error_text(error))

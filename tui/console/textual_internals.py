@@ -15,11 +15,10 @@ from textual._compositor import ChopsUpdate
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
-from tui.console.tight_update import tight
-
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from textual.screen import Screen
+import re
 
 STDOUT = 1
 
@@ -108,3 +107,29 @@ class StdoutDriver(LinuxDriver):
         except OSError:
             return super()._get_terminal_size()
         return size.columns or 80, size.lines or 24
+
+
+STYLES = re.compile(r"(\x1b\[[0-9;]*m)")
+MOVE = re.compile(r"(?:\x1b\[[0-9;]*H)+\Z")
+RESET = "\x1b[0m"
+
+
+def tight(text: str) -> str:
+    """Returns what draws the same, without a style that is in force already."""
+    found: list[str] = []
+    active = wanted = RESET
+    for token in STYLES.split(text):
+        if STYLES.fullmatch(token):
+            wanted = token
+        elif token:
+            # A move draws nothing, whatever the style is.
+            if wanted != active and not MOVE.fullmatch(token):
+                found.append(wanted if active == RESET or wanted == RESET else _instead(wanted))
+                active = wanted
+            found.append(token)
+    return "".join(found) + ("" if active == RESET else RESET)
+
+
+def _instead(style: str) -> str:
+    """Returns the sequence of a style that takes the place of another."""
+    return f"\x1b[0;{style.removeprefix(chr(27) + '[')}"

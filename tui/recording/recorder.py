@@ -6,13 +6,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+from tui.facts.alert import AlertState
+from tui.facts.health import ORDER, Health
 from tui.facts.snapshot import Snapshot
-from tui.recording.frame import Kind, Packer
-from tui.recording.marks import Marker
+from tui.recording.frame import Frame, Kind, Packer
 from tui.recording.recording_file import NoRecording, OtherWriter, RecordingFile, TooLarge
-from tui.recording.whole_frames import Group
 
 AGAIN_SECONDS = 10.0
 """Time after which a file that could not be written is opened again."""
@@ -189,3 +190,75 @@ def reason(error: Exception, path: Path) -> str:
 def cause(error: Exception) -> str:
     """Returns the text of an error of the system or of SQLite."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+class Marker:
+    """Finds the frames to mark. What is unknown in a snapshot stays as it was known before."""
+
+    def __init__(self) -> None:
+        self._open: frozenset[str] | None = None
+        self._states: dict[str, Health] = {}
+
+    def mark(self, snapshot: Snapshot) -> str | None:
+        """Returns what is newly open or worse than in the snapshot before; None for nothing.
+
+        The first snapshot has nothing to be compared with.
+        """
+        found = [*self._new_alerts(snapshot), *self._worse_routes(snapshot)]
+        return "; ".join(found) or None
+
+    def _new_alerts(self, snapshot: Snapshot) -> list[str]:
+        if snapshot.alerts is None:
+            return []
+        is_open = {each.key: each for each in snapshot.alerts if each.state is AlertState.OPEN}
+        before, self._open = self._open, frozenset(is_open)
+        if before is None:
+            return []
+        return [f"{each.level} {each.text}" for key, each in is_open.items() if key not in before]
+
+    def _worse_routes(self, snapshot: Snapshot) -> list[str]:
+        found = []
+        for each in snapshot.routes:
+            before = self._states.get(each.route)
+            self._states[each.route] = each.state
+            if before is not None and ORDER[each.state] < ORDER[before]:
+                found.append(f"{each.route} is {each.state}")
+        return found
+
+
+FRAMES_MAX = 300
+DIFFERENCES_PER_WHOLE_MAX = 2.0
+"""Limit of the differences' bytes, as a multiple of the whole frame's.
+
+Where everything moves, a difference takes as many bytes as a whole frame, and is as slow to unpack.
+"""
+GROUP_PART_MAX = 0.2
+"""Part of the recording that a group may take: the others stay when the oldest one goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Sizes of the group that is being written; an empty one has to begin with a whole frame."""
+
+    frames: int = 0
+    whole_bytes: int = 0
+    difference_bytes: int = 0
+
+    def with_frame(self, frame: Frame) -> Group:
+        """Returns the group with this frame; a whole frame begins another group."""
+        size = len(frame.content)
+        if frame.kind is Kind.WHOLE:
+            return Group(1, size, 0)
+        return Group(self.frames + 1, self.whole_bytes, self.difference_bytes + size)
+
+    def is_full(self, max_bytes: int) -> bool:
+        """Returns True when the next frame should be whole.
+
+        Args:
+            max_bytes: limit of the recording.
+        """
+        return (
+            not 0 < self.frames < FRAMES_MAX
+            or self.difference_bytes > DIFFERENCES_PER_WHOLE_MAX * self.whole_bytes
+            or self.whole_bytes + self.difference_bytes > GROUP_PART_MAX * max_bytes
+        )

@@ -3,7 +3,7 @@
 about    key, value: `version` (frame.VERSION of the newest frame), `program`, `began_at`
 frames   id, at (Unix seconds), kind (whole or difference), version, mark, content (zlib of JSON)
 
-A difference is to the frame with the id before its own. `mark` says what got worse (marks.py).
+A difference is to the frame with the id before its own. `mark` says what got worse (recorder.py).
 
 The file is in WAL mode while it is written: a replay can read it meanwhile, and a recorder that is
 killed leaves it whole. A recorder that ends in order leaves one plain file.

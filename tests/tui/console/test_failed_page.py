@@ -1,7 +1,7 @@
 """Page in place of one that failed."""
 
 from tests.tui.console import snapshots
-from tui.console.failed_page import failed_page, failed_row
+from tui.console.built_page import failed_page, failed_row
 from tui.pages.page import NO_FOCUS, Row
 
 EMPTY = snapshots.empty()

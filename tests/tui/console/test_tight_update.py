@@ -3,7 +3,7 @@
 from rich.console import Console
 
 from tests.tui.console.drawn_cells import cells
-from tui.console.tight_update import tight
+from tui.console.textual_internals import tight
 
 RED, BOLD = "\x1b[31m", "\x1b[1m"
 RESET = "\x1b[0m"

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from tui.facts.snapshot import Snapshot
 from tui.recording.frame import Packer
-from tui.recording.marks import Marker
+from tui.recording.recorder import Group, Marker
 from tui.recording.recording_file import RecordingFile
-from tui.recording.whole_frames import Group
 
 MAX_BYTES = 64 * 2**20
 

@@ -6,7 +6,7 @@ from tests.tui.recording.samples import alert, route
 from tui.facts.alert import AlertState
 from tui.facts.health import Health
 from tui.facts.snapshot import Snapshot
-from tui.recording.marks import Marker
+from tui.recording.recorder import Marker
 
 EMPTY = Snapshot(taken_at=1.0, alerts=())
 

@@ -1,6 +1,6 @@
 """Playback: the time of a recording by the clock."""
 
-from tui.recording.playback import Playback
+from tui.recording.replay import Playback
 
 STILL = Playback(at=1000.0, since=50.0, speed=0.0)
 PLAYING = Playback(at=1000.0, since=50.0, speed=4.0)

@@ -1,7 +1,7 @@
 """Rule for whole frames: groups stay short, in frames and in bytes."""
 
 from tui.recording.frame import Frame, Kind
-from tui.recording.whole_frames import FRAMES_MAX, Group
+from tui.recording.recorder import FRAMES_MAX, Group
 
 MAX_BYTES = 1_000_000
 

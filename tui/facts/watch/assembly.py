@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
@@ -15,12 +16,11 @@ from replicator.kafka.admin.topic import Topic
 from replicator.mirror.topics.topic_plan import TopicPlan, plan
 from tui.facts.balancing import BalanceView
 from tui.facts.moments import since_text
-from tui.facts.part import Part, each_once
+from tui.facts.part import THIS_CONSOLE, Part, each_once
 from tui.facts.route_facts import Loads, RouteFacts
 from tui.facts.route_summary import route_view
 from tui.facts.route_view import RouteView
 from tui.facts.snapshot import Snapshot
-from tui.facts.watch.attempts import Attempts
 from tui.facts.watch.history import History
 from tui.facts.watch.notice_questions import conditions_of, known_conditions, notices_key
 from tui.facts.watch.question import Answer, Answers, Key, Question
@@ -278,3 +278,47 @@ def _problems(answers: Answers, route: Route) -> tuple[str, ...]:
         reports_key(route.target),
     ]
     return each_once(answers.answer(key).problem for key in keys)
+
+
+logger = logging.getLogger(__name__)
+Made = TypeVar("Made")
+
+
+class Attempts:
+    """Attempts of one assembly, from one snapshot to the next."""
+
+    def __init__(self) -> None:
+        self._failed: dict[str, Part] = {}
+
+    def made(self, about: str, make: Callable[[], Made], instead: Made, *, now: float) -> Made:
+        """Returns what `make` returns, or `instead` when it fails.
+
+        Args:
+            about: subject of what is made, for people.
+            now: Unix seconds.
+        """
+        try:
+            found = make()
+        except Exception as error:
+            # A mistake of ours, or data that nobody thought of. The rest is shown.
+            logger.debug("%s cannot be shown", about, exc_info=True)
+            self._fail(about, f"{type(error).__name__}: {error}", now)
+            return instead
+        self._failed.pop(about, None)
+        return found
+
+    @property
+    def failed(self) -> tuple[Part, ...]:
+        """Parts that could not be made the last time."""
+        return tuple(self._failed.values())
+
+    def _fail(self, about: str, why: str, now: float) -> None:
+        before = self._failed.get(about)
+        self._failed[about] = Part(
+            server=THIS_CONSOLE,
+            about=about,
+            # The answers are there, whatever becomes of them.
+            asked_at=now,
+            problem=f"{THIS_CONSOLE}: {about} cannot be shown: {why}",
+            problem_since=now if before is None else before.problem_since,
+        )

@@ -10,7 +10,10 @@ from functools import partial
 from clickhouse_driver import Client
 from clickhouse_driver.errors import ServerException
 
+from aggregator.loader.object_sink import trial_store
+from aggregator.objects.prefix_claim import PrefixClaim, below
 from aggregator.s3.answers import StoreProblem
+from aggregator.s3.store_trial import Condition, StoreRefusal, tried
 from aggregator.store.identifier import quoted
 from aggregator.store.schema_reader import TableFacts, read_tables
 from aggregator.store.server_features import read_features
@@ -18,17 +21,24 @@ from replicator.clickhouse.errors import reason
 from replicator.clickhouse.server import ClickHouse
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ClickHouseFeed, Feed
+from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance, sources_by
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.topic import Topic
 from replicator.runtime.store_errors import StoreUnreachable
-from tui.facts.feed_findings import FeedCheck, ReplicaFacts, Replication, ShardFacts, findings
+from tui.facts.feed_findings import (
+    FeedCheck,
+    Finding,
+    ReplicaFacts,
+    Replication,
+    ShardFacts,
+    findings,
+)
 from tui.facts.feed_overlaps import Overlap, overlaps
 from tui.facts.schema_findings import schema_findings
 from tui.facts.watch.feed_intents import loaded_partitions
 from tui.facts.watch.inquiry import Inquiry, Reply
 from tui.facts.watch.shard_servers import ShardServers
-from tui.facts.watch.store_findings import ask_stores
 
 TOPICS_FIRST_PART = 0.5
 """Part of the timeout in which the replicas wait for the clusters' topics."""
@@ -179,3 +189,40 @@ def _refusals(
             client.execute(query)
         except ServerException as error:
             yield what, reason(error)
+
+
+UNTRIED = "is not claimed yet: `sluice aggregate` claims it, and tries the store's condition then"
+
+
+def ask_stores(
+    inquiry: Inquiry, feeds: Iterable[Feed], admins: Mapping[ClusterName, Admin]
+) -> list[Reply[list[Finding]]]:
+    """Tries the store of each feed into objects, for each cluster. Nothing is written that was not
+    there before; an upload is begun and aborted.
+
+    Args:
+        inquiry: takes StoreProblem as a problem of a server.
+        admins: of the clusters that the feeds read.
+    """
+    return [
+        inquiry.ask(_place(feed, name), partial(_findings, feed, name, admins[name]))
+        for feed in feeds
+        if isinstance(feed, ObjectFeed)
+        for name in feed.clusters
+    ]
+
+
+def _findings(feed: ObjectFeed, name: ClusterName, admin: Admin) -> list[Finding]:
+    """Raises StoreProblem, AdminError."""
+    claim, where = PrefixClaim(feed.name, str(name), admin.cluster_id()), _place(feed, name)
+    try:
+        condition = tried(trial_store(feed), feed.prefix_of(name), claim, is_claiming=False)
+    except StoreRefusal as refusal:
+        return [Finding(where, f"feed {feed.name} does not start: {refusal}")]
+    if condition is Condition.HONOURED:
+        return []
+    return [Finding(where, condition.value if condition else UNTRIED, is_mistake=False)]
+
+
+def _place(feed: ObjectFeed, name: ClusterName) -> str:
+    return f"{feed.bucket}/{below(feed.prefix_of(name), '')}"

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
+from tui.facts.alert import Alert
+from tui.facts.alert_rules import NO_LOOK, next_look
 from tui.facts.snapshot import Snapshot
 from tui.facts.watch.admins import Admins
-from tui.facts.watch.alert_memory import AlertMemory
 from tui.facts.watch.assembly import COPIES_AGE, Assembly, Builder, Finisher
 from tui.facts.watch.audit_questions import audit_fields, audit_questions
 from tui.facts.watch.balance_questions import balance_fields, balance_questions
@@ -127,3 +128,15 @@ def builders(appliance: Appliance) -> dict[str, Builder]:
 def finishers(appliance: Appliance) -> dict[str, Finisher]:
     """Returns the makers of fields that follow from all others: the alerts."""
     return {"alerts": AlertMemory()}
+
+
+class AlertMemory:
+    """Finisher of snapshots: makes the field `alerts` when all others are known."""
+
+    def __init__(self) -> None:
+        self._last = NO_LOOK
+
+    def __call__(self, snapshot: Snapshot) -> dict[str, tuple[Alert, ...]]:
+        """Returns the alerts of a snapshot; those that have ended stay for an hour."""
+        self._last = next_look(self._last, snapshot, snapshot.acknowledgements, snapshot.taken_at)
+        return {"alerts": self._last.alerts}

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 
 from tui.facts.watch.look import PROBLEMS, asked_value
 from tui.facts.watch.problems import answer_or_none
 from tui.facts.watch.question import NO_ANSWER, Answer, Answers, Key, Question
 from tui.facts.watch.spotlight import FocusLike, Spotlight
-from tui.facts.watch.wall_clock import WallClock
 
 logger = logging.getLogger(__name__)
 
@@ -182,3 +182,33 @@ class _Beat:
             self.question.close()
         except Exception as error:
             logger.debug("%s: not closed: %s", self.question.key.server, error)
+
+
+STEP_SECONDS = 1.0
+"""Difference from which the clock was set, and does not only run a little slow or fast."""
+
+
+class WallClock:
+    """Wall clock that tells moments of the monotonic clock as Unix seconds.
+
+    Args:
+        wall, steady: clocks of the machine; for tests.
+    """
+
+    def __init__(
+        self,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._wall, self.moment = wall, steady
+        self._offset = wall() - steady()
+
+    def follow(self) -> None:
+        """Tells all moments by the new time from now on, if the clock of the machine was set."""
+        offset = self._wall() - self.moment()
+        if abs(offset - self._offset) >= STEP_SECONDS:
+            self._offset = offset
+
+    def unix(self, moment: float | None) -> float | None:
+        """Returns a moment in Unix seconds; None of None."""
+        return None if moment is None else moment + self._offset

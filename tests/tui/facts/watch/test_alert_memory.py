@@ -10,8 +10,7 @@ from tests.tui.facts.watch.told import appliance
 from tui.facts.alert import Alert, AlertState
 from tui.facts.alert_rules import causes_of
 from tui.facts.snapshot import Snapshot
-from tui.facts.watch.alert_memory import AlertMemory
-from tui.facts.watch.inventory import whole_inventory
+from tui.facts.watch.inventory import AlertMemory, whole_inventory
 
 
 def only(memory: AlertMemory, snapshot: Snapshot) -> Alert:

@@ -1,7 +1,7 @@
 """Attempts: a part that fails is left out, and told until it can be made again."""
 
 from tui.facts.part import THIS_CONSOLE
-from tui.facts.watch.attempts import Attempts
+from tui.facts.watch.assembly import Attempts
 
 
 def failing() -> str:

@@ -2,7 +2,7 @@
 
 from itertools import chain, repeat
 
-from tui.facts.watch.wall_clock import WallClock
+from tui.facts.watch.watcher import WallClock
 
 
 def clock(*wall: float) -> WallClock:

@@ -14,8 +14,7 @@ import pytest
 from replicator.runtime.store_errors import StoreUnreachable
 from tui.facts.watch.question import Answers, Key, Question
 from tui.facts.watch.spotlight import Spotlight
-from tui.facts.watch.wall_clock import WallClock
-from tui.facts.watch.watcher import Watcher
+from tui.facts.watch.watcher import WallClock, Watcher
 from tui.pages.page import Focus
 
 WEST, EAST = Key("west regional", "topics"), Key("east Redis", "reports")
