@@ -26,7 +26,8 @@ import click
 import numpy as np
 from confluent_kafka.admin import NewTopic
 
-from balancer.plan import Plan, TopicPartition
+from balancer.carrier_plan import Plan
+from balancer.topic_partition import TopicPartition
 from bench.balancer_file import keep
 from bench.machine import load_average
 from bench.other_writer import other_writer

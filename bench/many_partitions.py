@@ -20,7 +20,7 @@ from typing import Any
 
 from confluent_kafka.admin import NewPartitions, NewTopic
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from bench.ground import DIRECTORY, PROPERTIES
 from bench.machine import described
 from deploy.lab.kafka import CHECKOUT, KafkaCluster

@@ -21,7 +21,7 @@ from aggregator.loader.object_layout import ObjectLayout
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.record_digest import RecordDigest
 from aggregator.objects.rotation import Rotation
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from bench.avro_datums import SCHEMA_ID
 from bench.booking_datums import SCHEMA
 from bench.feed_load import FeedLoad, Format, different_batches

@@ -24,7 +24,7 @@ from aggregator.tables.native_block import native
 from aggregator.verifier.object_values import ObjectValues
 from aggregator.verifier.plain_records import json_rows
 from aggregator.verifier.row_values import RowValues
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from bench import booking_datums, machine
 from bench.json_decoding import TABLE, cpu_seconds, document, fetched
 from deploy.lab.kafka import CHECKOUT

@@ -15,7 +15,7 @@ from pyspark import daemon
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.produced import Produced
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 
 async def _commit(

@@ -18,7 +18,7 @@ import pytest
 from replicator.audit.audit import AuditResult
 from replicator.audit.partition_audit import Depth
 from replicator.audit.verdict import by_topic
-from replicator.groups.planning.plan import encode
+from replicator.groups.planning.failover_plan import encode
 from tests.tui.balance_records import NOW_MS
 from tests.tui.console.values.times import NOW
 from tests.tui.output import balancing, groups, loading, replication

@@ -22,7 +22,7 @@ import re2
 from aggregator.formats.record_fields import split
 from aggregator.intents.intent import Intent
 from aggregator.loader.produced import Produced
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.committed_records import committed_records
 from replicator.config.names import adopted_topic
 from replicator.config.settings import re2_options

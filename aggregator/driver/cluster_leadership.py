@@ -20,7 +20,7 @@ from aggregator.intents.stored import Stored
 from aggregator.loader import object_records
 from aggregator.loader.dead_letters import PARTITIONS
 from aggregator.loader.produced import MESSAGE_BYTES_MAX
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
 from replicator.config.names import (

@@ -21,7 +21,7 @@ from aggregator.intents.intent_store import IntentStore
 from aggregator.intents.stored import Stored
 from aggregator.loader.intent_effects import EffectProducer
 from aggregator.loader.produced import Produced
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.feed_settings import Feed
 from replicator.config.names import adopted_topic, unloaded_id
 from replicator.kafka.admin.admin import Admin

@@ -17,7 +17,8 @@ from aggregator.driver.cluster_leadership import ClusterLeadership
 from aggregator.driver.feed_posting import FeedCluster, FeedPosting, FeedPostingFile
 from aggregator.driver.loader_plan import PlanPace, plan_loaders
 from aggregator.driver.store_admission import StoreAdmission
-from balancer.plan import Plan, TopicPartition
+from balancer.carrier_plan import Plan
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance

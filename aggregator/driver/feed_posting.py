@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from balancer.plan import CarrierId, Plan, bins
+from balancer.carrier_plan import CarrierId, Plan, bins
 from replicator.config.cluster_name import ClusterName
 from replicator.runtime.private_files import write_private
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from aggregator.loader.loader_assignment import LoaderAssignment
-    from balancer.plan import CarrierId
+    from balancer.carrier_plan import CarrierId
     from replicator.config.topology import Appliance
     from replicator.notices.conditions import Conditions
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from aggregator.driver.feed_posting import FeedCluster
+from balancer.carrier_plan import CarrierId, Plan, carriers_shared_out
 from balancer.packing.fresh import packed
 from balancer.packing.shares import UNPLACED
 from balancer.packing.sticky import repaired
-from balancer.plan import CarrierId, Plan, TopicPartition, carriers_shared_out
+from balancer.topic_partition import TopicPartition
 
 SLACK = 0.25
 """Part by which the heaviest loader may exceed the least possible before partitions move: a move

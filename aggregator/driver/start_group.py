@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.admin.group_members import GroupMembers
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.committed_entries import read_commits

@@ -20,7 +20,7 @@ from aggregator.s3.answers import StoreProblem
 from aggregator.s3.object_store import ObjectStore
 from aggregator.store.shard_store import ShardStore, StoreTimeouts
 from aggregator.store.stored_offsets import stored_in_shard
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ClickHouseFeed, Feed
 from replicator.config.names import objects_topic

@@ -11,7 +11,7 @@ import zlib
 from dataclasses import replace
 
 from aggregator.intents.intent import Intent, UnreadableIntent, decode, encode, unreadable
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import PLAN_TOPIC, feed_group, feed_witness_group
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.committed_entries import CommittedEntries

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
 from aggregator.loader.loader_counts import LoaderCounts
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Cluster, Fenced, ProducerStateLost
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.fenced_committer import FencedCommitter

@@ -46,7 +46,7 @@ from aggregator.loader.seal_rule import SealRule
 from aggregator.store.shard_store import CannotBeRecognized
 from aggregator.tables.decoded import DeadRecord, Decoded
 from aggregator.tables.table_schema import INCARNATION, INCARNATION_TYPE, TableSchema
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.runtime.run_in_thread import run_in_thread
 

@@ -9,7 +9,7 @@ from aggregator.intents.intent import Intent
 from aggregator.loader.forced_flush import ForcedFlush
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.partition_progress import PartitionProgress
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 BlockPartition = HeldPartition[PartitionProgress[RecordSlice]]
 

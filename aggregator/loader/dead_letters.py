@@ -18,7 +18,7 @@ from aggregator.formats.record_slice import RecordSlice
 from aggregator.loader.draft import Draft
 from aggregator.loader.produced import HEADER_PREFIX, Produced, RecordPlace
 from aggregator.tables.decoded import DeadRecord, Decoded
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import dead_letter_topic
 
 PARTITIONS = 4

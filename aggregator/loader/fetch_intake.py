@@ -22,7 +22,7 @@ from aggregator.loader.counters import (
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.partition_error import partition_error
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.committed_records import CommittedRecords, committed_records
 from replicator.kafka.client.cluster import Cluster, Forbidden

@@ -9,7 +9,7 @@ from aggregator.intents.table_range import TableRange
 from aggregator.store.block_name import BlockName
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.table_schema import TableSchema
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from aggregator.loader.forced_flush import ForcedFlush
 from aggregator.loader.partition_error import PartitionError
 from aggregator.loader.progress import Progress
 from aggregator.loader.sent_letters import SentLetter
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import Loss
 from replicator.runtime.clock import monotonic
 

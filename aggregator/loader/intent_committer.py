@@ -17,7 +17,7 @@ from aggregator.loader.intent_effects import EffectProducer, LetterRefused
 from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.produced import Produced
 from aggregator.loader.sent_letters import SentLetter, SentLetters, Sight
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Fenced
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.fenced_committer import FencedCommitter, Identity

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from aiokafka.protocol.admin import DescribeConfigsRequest
 
 from aggregator.loader.produced import MESSAGE_BYTES_MAX, Limits, Produced, RecordPlace, packed
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import stamp
 from replicator.kafka.client.cluster import Answered, Cluster, Forbidden, ProducerStateLost
 from replicator.kafka.client.fenced_committer import FencedCommitter, Identity

@@ -16,7 +16,7 @@ from aggregator.store.replica import Connected, Replica
 from aggregator.store.schema_reader import read_schemas
 from aggregator.store.shard_store import DRIVER_ERRORS, ShardStore, StoreTimeouts
 from aggregator.tables.table_schema import INCARNATION, INCARNATION_TYPE, TableSchema
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.clickhouse.errors import reason
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ClickHouseFeed, Feed

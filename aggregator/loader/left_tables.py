@@ -22,7 +22,7 @@ from aggregator.loader.forming_room import FormingRoom
 from aggregator.loader.loader_assignment import LoaderAssignment
 from aggregator.loader.seal_rule import PARTITION_BLOCKS, SealRule
 from aggregator.loader.stalled_tables import StalledTables
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.orders.order_records import SkipReplay
 
 log = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from aggregator.loader.sink import Sink
 from aggregator.loader.table_sink import table_sink
 from aggregator.loader.told_reading import with_markers
 from aggregator.s3.object_store import ObjectStore, StoreAddress
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.names import loader_id
 from replicator.config.object_feed import ObjectFeed

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from aggregator.objects.schema_versions import bare
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
 from replicator.config.object_feed import ObjectFeed

@@ -23,7 +23,7 @@ from aggregator.loader.counters import (
     LoaderCounter,
     kind_label,
 )
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import LossKind
 
 DIGITS = 6

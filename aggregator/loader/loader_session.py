@@ -25,7 +25,7 @@ from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.partition_error import PartitionError
 from aggregator.loader.reporting import Reporting
 from aggregator.loader.sink import Sink
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import aggregator_id
 from replicator.kafka.client import trouble_watch
 from replicator.kafka.client.cluster import Cluster

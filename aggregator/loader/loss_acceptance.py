@@ -19,7 +19,7 @@ from aggregator.loader.accepted_intents import (
 from aggregator.loader.intent_effects import EffectProducer
 from aggregator.loader.known_records import CannotTellApart, KnownRecords, NothingKnown
 from aggregator.loader.produced import Produced
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import unloaded_id
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter

@@ -27,7 +27,7 @@ from aggregator.objects.rotation import Ending
 from aggregator.s3.object_store import StoreAddress, client_of
 from aggregator.s3.object_verdict import Verdict
 from aggregator.tables.decoded import DeadRecord
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 UNANSWERED = "none"
 """Status of a request that was not answered."""

@@ -27,7 +27,7 @@ from aggregator.objects.told_objects import (
 )
 from aggregator.s3.object_listing import differences, told_objects
 from aggregator.s3.object_store import ObjectStore
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.names import forget_id, objects_topic
 from replicator.config.topology import KafkaCluster

@@ -46,7 +46,7 @@ from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.object_verdict import Verdict, verdict
 from aggregator.s3.open_object import OpenObject
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.runtime.freed_memory import FreedMemory, map_large_blocks
 from replicator.runtime.gather import gather_or_cancel

@@ -35,7 +35,7 @@ from aggregator.objects.partitioner import ByField, ByPartition, ByTime, Partiti
 from aggregator.objects.schema_versions import SchemaVersions, bare, versioned
 from aggregator.schemas.known_schemas import KnownSchemas
 from aggregator.schemas.schema_registry import SchemaRegistry
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.object_feed import FROM_RECORD, ObjectFeed, prefix_of
 from replicator.config.schema_folder import SchemaFolder
 from replicator.config.schema_source import RegistryUrl

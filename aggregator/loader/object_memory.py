@@ -8,7 +8,7 @@ from typing import Protocol
 
 from aggregator.loader.object_partition import ObjectPartition
 from aggregator.objects.rotation import Ending
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 WRITE_BYTES = 256 << 10
 WAITING_PART = 0.25

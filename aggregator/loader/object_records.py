@@ -6,7 +6,7 @@ import zlib
 
 from aggregator.loader.produced import Produced
 from aggregator.objects.told_object import ToldObject
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import objects_topic
 
 PARTITIONS = 4

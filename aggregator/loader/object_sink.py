@@ -27,7 +27,7 @@ from aggregator.objects.rotation import Rotation
 from aggregator.s3.object_store import ObjectStore, StoreAddress
 from aggregator.s3.open_object import OpenObject
 from aggregator.store.schema_reader import TableFacts
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import objects_topic
 from replicator.config.object_feed import OPEN_PART, ObjectFeed
 from replicator.kafka.client.loss import Loss, LossKind

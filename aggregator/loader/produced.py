@@ -18,7 +18,7 @@ from aggregator.formats.record_headers import (
     encoded_headers,
     encoded_number,
 )
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import HEADER_BYTES, sealed
 
 HEADER_PREFIX = "sluice."

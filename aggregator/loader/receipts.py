@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 TIME = pa.timestamp("us", tz="UTC")
 """Spark's own resolution: it refuses rows of another one."""

@@ -10,7 +10,7 @@ from aggregator.loader.counters import RECORDS_REFUSED
 from aggregator.loader.loader_assignment import LoaderAssignment
 from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.tables.decoded import DeadRecord
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.runtime.report_once import ReportOnce
 
 log = logging.getLogger(__name__)

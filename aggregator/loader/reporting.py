@@ -26,7 +26,7 @@ from aggregator.loader.reports import (
 )
 from aggregator.loader.window_watch import WindowWatch
 from aggregator.store.schema_reader import TableFacts
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.runtime.clock import monotonic
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.runtime.store_errors import StoreUnreachable

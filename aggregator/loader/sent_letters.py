@@ -16,7 +16,7 @@ from typing import NamedTuple
 from aggregator.formats.record_fields import split
 from aggregator.intents.intent import Intent
 from aggregator.loader.dead_letters import letter_place, record_digest
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import (
     BrokenBatch,
     ControlKind,

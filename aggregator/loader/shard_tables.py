@@ -27,7 +27,7 @@ from aggregator.tables.column_type import unloadable_element
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.native_block import NativeBlock, native, rows_of_inserts
 from aggregator.tables.table_schema import Column, TableSchema, changed_tables
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.topology import Appliance
 from replicator.runtime.report_once import ReportOnce

@@ -10,7 +10,7 @@ from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.intent import Intent
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.reporting import Tables
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 
 class Forming(Protocol):

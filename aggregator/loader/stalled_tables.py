@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 STALLED_SECONDS = 8.0
 """Time after which a block that is under way stands still. To read records again costs more than a

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.schemas.schema_registry import SchemasAway
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.runtime.backoff import Backoff
 from replicator.runtime.report_once import ReportOnce
 

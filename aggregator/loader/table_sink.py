@@ -18,7 +18,7 @@ from aggregator.loader.receipts import BlockReceipt
 from aggregator.loader.seal_rule import MIB, PARTITION_BLOCKS, READ_PART, seal_rule
 from aggregator.loader.shard_tables import ShardTables
 from aggregator.loader.sink import Sink
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.feed_settings import ClickHouseFeed
 
 

@@ -14,7 +14,7 @@ from aggregator.intents.told_markers import Marker
 from aggregator.loader.object_records import told_place
 from aggregator.objects.forgotten import decoded
 from aggregator.objects.told_object import ToldObject, UnreadableObject
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.committed_records import committed_records
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.protocol.error_codes import Code

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from aggregator.intents.table_range import TableRange
 from aggregator.store.schema_reader import TableFacts
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 
 class WindowWatch:

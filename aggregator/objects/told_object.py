@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from sys import intern
 
 from aggregator.intents.table_range import Manifest
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 
 class UnreadableObject(Exception):

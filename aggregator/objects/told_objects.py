@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from aggregator.intents.intent import Intent
 from aggregator.objects.forgotten import Forgotten, Log, Removed
 from aggregator.objects.told_object import ToldObject
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 
 @dataclass(eq=False, slots=True)

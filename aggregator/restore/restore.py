@@ -36,7 +36,7 @@ from aggregator.restore.target_topic import batch_bytes_max, check_topic, new_to
 from aggregator.restore.told_source import ToldSource
 from aggregator.s3.object_listing import differences
 from aggregator.s3.object_store import ObjectStore, StoreAddress
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import RESTORED_TOPIC, restore_id
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aggregator.restore.restore_plan import CannotRestore, PartitionPlan
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import restore_id
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.committed_entries import CommittedEntries

@@ -16,7 +16,7 @@ from aggregator.restore.record_source import RecordSource
 from aggregator.restore.restore_entry import RestoreEntries, RestoreEntry
 from aggregator.restore.restore_plan import CannotRestore
 from aggregator.restore.restored_runs import runs_record
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches import batch as batches_of
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.kafka.client.cluster import Answered, ProducerStateLost

@@ -17,7 +17,7 @@ from confluent_kafka import Message
 
 from aggregator.loader.produced import Produced
 from aggregator.restore.restore_entry import RestoreEntry
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import PLAN_TOPIC, RESTORED_TOPIC
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.topic_changes import Create

@@ -9,7 +9,7 @@ from aggregator.intents.intent_store import IntentStore
 from aggregator.restore.object_inventory import Inventory
 from aggregator.restore.restore_job import RestoreRequest
 from aggregator.s3.object_listing import told_objects
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.cluster import Cluster
 from replicator.runtime.run_in_thread import run_in_thread

@@ -18,7 +18,7 @@ from aggregator.store.replica import Replica
 from aggregator.store.schema_reader import TableFacts, as_text, read_tables
 from aggregator.store.shard_store import DRIVER_ERRORS, ShardStore
 from aggregator.tables.table_schema import INCARNATION, TableSchema
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.runtime.error_text import error_text
 
 COORDINATES = frozenset({"_cluster", "_topic", "_partition", "_offset"})

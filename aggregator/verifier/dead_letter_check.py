@@ -19,7 +19,7 @@ from aggregator.loader.dead_letters import PARTITIONS, added_headers, letter_pla
 from aggregator.loader.produced import HEADER_PREFIX
 from aggregator.verifier.row_digest import ranges
 from aggregator.verifier.topic_records import TopicRecords
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.varints import BrokenVarints
 from replicator.config.names import dead_letter_topic
 from replicator.kafka.client.cluster import Cluster

@@ -22,7 +22,7 @@ from aggregator.s3.answers import StoreProblem
 from aggregator.s3.object_listing import differences, told_objects
 from aggregator.s3.object_store import Listed, ObjectStore
 from aggregator.s3.upload_sweep import ObjectPlace
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance

@@ -32,7 +32,7 @@ from aggregator.verifier.rebuilt_object import RebuiltObject, RebuiltObjects
 from aggregator.verifier.row_check import RowCount
 from aggregator.verifier.row_digest import difference, ranges
 from aggregator.verifier.topic_records import NotRead, TopicRecords
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import BrokenBatch
 from replicator.config.cluster_name import ClusterName
 from replicator.kafka.client.cluster import Answered

@@ -29,7 +29,7 @@ from aggregator.verifier.object_comparison import ObjectComparison
 from aggregator.verifier.row_check import Entries, RowCount, RowResult
 from aggregator.verifier.topic_probe import is_compacted
 from aggregator.verifier.topic_records import NotRead, TopicRecords
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.names import dead_letter_topic
 from replicator.config.object_feed import ObjectFeed

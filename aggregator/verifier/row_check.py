@@ -42,7 +42,7 @@ from aggregator.verifier.table_rows import (
 from aggregator.verifier.topic_probe import is_compacted
 from aggregator.verifier.topic_records import NotRead, TopicRecords
 from aggregator.verifier.topic_rows import RecordsOfTable, TopicRows
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import BrokenBatch
 from replicator.clickhouse.errors import reason
 from replicator.config.cluster_name import ClusterName

@@ -13,7 +13,7 @@ from balancer.decision.placement import PartitionShares, Where, loads
 from balancer.decision.settings import Limits, Rules
 from balancer.decision.state import RoundState, Wanted
 from balancer.decision.view import RoundView
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 ALIKE = 0.5
 """Part of a hot partition's load with which another partition of its topic is about as heavy."""

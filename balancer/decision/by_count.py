@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 
 def place_by_count(

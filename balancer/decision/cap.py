@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from balancer.decision.placement import Move, Placement, Reason, RouteView, loads, voluntary
 from balancer.decision.settings import Limits
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 _FOR_HOT = frozenset({Reason.HOT, Reason.MAKES_ROOM})
 _ROUNDING = 1e-9

@@ -15,7 +15,7 @@ from balancer.decision.state import RoundState, Wanted
 from balancer.decision.view import RoundView
 from balancer.packing.count import fewest
 from balancer.packing.shares import BadShare, Shares, checked
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 HEADROOM = 0.1
 """The carrier count shrinks only if the smaller number still fits with every load higher by this

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from balancer.decision.placement import PartitionShares, RouteView, Where
 from balancer.decision.settings import Limits
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

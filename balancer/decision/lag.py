@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from balancer.decision.settings import Rules
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 UNKNOWN_MS_MAX = 90_000
 """Age above which the last known lag counts as unknown: more than one round, whose default is a

@@ -21,7 +21,7 @@ from balancer.packing.bounds import ROUNDING, heaviest_at_least
 from balancer.packing.fresh import packed
 from balancer.packing.shares import UNPLACED, BadShare, Carriers, Shares, checked
 from balancer.packing.sticky import repaired
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 
 def place(route: RouteView, limits: Limits, scope: Scope) -> Placement:

@@ -18,7 +18,7 @@ from balancer.decision.placement import (
     moves_between,
 )
 from balancer.decision.settings import Limits
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 _ANY = 1e6
 """Slack with which no load is too much."""

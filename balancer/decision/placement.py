@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 Where = Mapping[TopicPartition, int]
 PartitionShares = Mapping[TopicPartition, float]

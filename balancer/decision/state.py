@@ -11,7 +11,7 @@ from typing import Any
 
 from balancer.decision.freeze import Freeze
 from balancer.decision.lag import Lag
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 VERSION = 1
 _Numbers = Mapping[TopicPartition, int]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from balancer.decision.freeze import Presence
 from balancer.decision.placement import PartitionShares, Scope, Where
 from balancer.decision.state import RoundState
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

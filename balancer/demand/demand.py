@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 JUMP_MAX = 1000.0
 """Growth factor above which a new share is not believed at once."""

@@ -14,7 +14,7 @@ from balancer.demand.busiest_periods import NOTHING, BusiestPeriods, period_of
 from balancer.demand.last_hour import LastHour
 from balancer.demand.window import HOUR_MS, Rate, Window
 from balancer.demand.window_columns import Numbers, WindowColumns
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 ROWS_AT_ONCE = 4096
 """Partitions that are computed together: more would need more memory, fewer more time."""

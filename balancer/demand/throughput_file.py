@@ -17,7 +17,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from balancer.demand.window import Rate
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 _PARTITION = re.compile(r"(?P<topic>.+)-(?P<number>0|[1-9][0-9]{0,8})")
 _STATS = re.compile(r"\s*bytesInK[Bb]\s*:\s*(?P<kib>[^,]*),\s*msgIn\s*:\s*(?P<records>[^,]*)")

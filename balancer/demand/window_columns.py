@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from balancer.demand.window import Window
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 Numbers = NDArray[np.int64]
 Rates = NDArray[np.float64]

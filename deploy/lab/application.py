@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from confluent_kafka import Consumer, KafkaException, Message
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.kafka import CHECKOUT
 from deploy.lab.lab import LabRegion
 from deploy.lab.numbered_load import Numbered

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.audit.log_reader import LogReader
 from replicator.audit.partition_audit import Depth
 from replicator.audit.route_topics import RouteTopic, TargetTopics, chosen, target_topics

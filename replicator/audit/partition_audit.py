@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.audit.claims import Claims, Piece, pieces, size
 from replicator.audit.log_content import Fingerprints, LogContent
 from replicator.audit.log_reader import LogReader

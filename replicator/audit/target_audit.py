@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.audit.claims import Claims, spans_of
 from replicator.audit.log_reader import LogReader
 from replicator.audit.partition_audit import Depth, Feed, PartitionAudit

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.audit.route_topics import RouteTopic
 from replicator.audit.window_offsets import WindowOffsets
 from replicator.config.topology import Region, Route

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import re2
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.settings import re2_options
 from replicator.orders.order_records import (
     CARRIERS_MAX,

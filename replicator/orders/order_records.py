@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from balancer.decision.placement import Scope
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 DEFAULT_STREAM = "default"
 """Stream of all topics of a route that belong to no named stream."""

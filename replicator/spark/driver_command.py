@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import PLAN_TOPIC
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import Effects, FencedCommitter, OffsetRows

@@ -13,7 +13,7 @@ from replicator.spark.epoch_source import Demand, EpochTask, EpochTasks
 
 # Workers import what they use (carrier_source.py).
 if TYPE_CHECKING:
-    from balancer.plan import Plan
+    from balancer.carrier_plan import Plan
     from replicator.config.topology import Appliance
     from replicator.spark.posting import ApplianceFile
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from balancer.plan import Plan, bins
+from balancer.carrier_plan import Plan, bins
 from replicator.runtime.private_files import write_private
 
 # Workers import what they use (carrier_source.py).

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from balancer.plan import CarrierId, Plan, TopicPartition
+from balancer.carrier_plan import CarrierId, Plan
+from balancer.topic_partition import TopicPartition
 
 BYTES_MAX = 3500
 """Limit of the encoded text: a broker takes 4096 bytes of metadata (offset.metadata.max.bytes)."""

@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import Consumer, Message, Producer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.config.cluster_name import ClusterName

@@ -9,7 +9,7 @@ from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.dump import BOTH, PartitionDump, compare_dumps, dump
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until

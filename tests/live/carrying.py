@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import Process
 from deploy.lab.redis import RedisServer

@@ -30,7 +30,7 @@ from aggregator.intents.intent_store import IntentStore, groups_of
 from aggregator.loader.loader import MakeSession, load
 from aggregator.loader.loader_assembly import assemble
 from aggregator.loader.loader_assignment import LoaderAssignment
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.credentials import PASSWORD
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import Process

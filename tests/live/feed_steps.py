@@ -34,7 +34,7 @@ from aggregator.loader.produced import Produced
 from aggregator.loader.receipts import BlockReceipt
 from aggregator.store import insertion
 from aggregator.tables.native_block import NativeBlock
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.process import Process
 from replicator.config.topology import Appliance
 from replicator.kafka.client.connection import Connection

@@ -17,7 +17,7 @@ from aggregator.intents.intent import Intent, encode
 from aggregator.intents.intent_store import group_of
 from aggregator.verifier.anomaly_board import AnomalyBoard
 from aggregator.verifier.owners import judged_clusters
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.daemons import SLUICE
 from deploy.lab.lab import Lab
 from deploy.lab.process import Process, free_port

@@ -14,7 +14,7 @@ from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.wait import until
 from replicator.config.names import driver_id
 from replicator.kafka.client.cluster import Cluster

@@ -18,7 +18,7 @@ from aiokafka.protocol.commit import OffsetCommitRequest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from replicator.config.names import runs_topic_name, witness_group
 from replicator.config.topology import Appliance, KafkaCluster, Route

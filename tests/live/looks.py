@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from balancer.demand.window import Window
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.balancer.demand.one_by_one import one_by_one
 
 MINUTE, HOUR = 60_000, 3_600_000

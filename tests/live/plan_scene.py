@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from confluent_kafka import Producer
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import KafkaCluster
@@ -17,8 +17,16 @@ from replicator.groups.failover.plan_writer import PlanWriter, Step, Target
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.planning.failover_plan import (
+    Case,
+    Check,
+    Completeness,
+    GroupPlan,
+    Level,
+    Move,
+    Plan,
+)
 from replicator.groups.planning.knowledge import LogRange
-from replicator.groups.planning.plan import Case, Check, Completeness, GroupPlan, Level, Move, Plan
 from replicator.kafka.admin.admin import Admin
 
 NOW_MS = 1_000_000

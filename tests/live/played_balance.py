@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from balancer.plan import CarrierId, Plan, TopicPartition
+from balancer.carrier_plan import CarrierId, Plan
+from balancer.topic_partition import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import load

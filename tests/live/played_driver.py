@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import driver_id
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin

@@ -9,7 +9,7 @@ from dataclasses import replace
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewPartitions
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import carrier_id, driver_id, unheld_id
 from replicator.config.topology import KafkaCluster as Settings
 from replicator.config.topology import Route, load

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.process import free_port
 from deploy.lab.wait import until
 from replicator.orders.order_records import Answer, ByHand, key_of

@@ -8,7 +8,7 @@ from collections import defaultdict
 import pytest
 from redis import Redis
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.wait import until
 from replicator.orders.balance_log import Publisher, Superseded

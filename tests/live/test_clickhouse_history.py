@@ -12,7 +12,7 @@ import pytest
 
 from balancer.demand.window import Window
 from balancer.demand.window_columns import WindowColumns
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.clickhouse import PASSWORD, READER, ClickHouseServer
 from deploy.lab.credentials import Credentials
 from deploy.lab.wait import until

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.redis import RedisServer
 from replicator.groups.copies.commit_store import CommitStore, newest
 from replicator.kafka.protocol.commit_record import Commit, Committed

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.daemons import SLUICE
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer

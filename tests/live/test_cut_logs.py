@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import KafkaException
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.dump import dump
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import records

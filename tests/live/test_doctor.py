@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from aggregator.intents.intent_store import group_of
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.traffic import TrafficRecord
 from deploy.lab.wait import until
 from replicator.config.names import dead_letter_topic

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
@@ -18,7 +18,7 @@ from replicator.config.topology import load
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_store import PrimaryStore
 from replicator.groups.membership.unmovable_store import UnmovableStore
-from replicator.groups.planning.plan import decode, encode
+from replicator.groups.planning.failover_plan import decode, encode
 from replicator.groups.progress import vector_metadata
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.live.both_ends import stable_ends

@@ -11,7 +11,7 @@ import pytest
 from aggregator.intents.intent_store import IntentStore
 from aggregator.intents.table_range import TableRange
 from aggregator.loader.reports import FeedPartition
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.traffic import TrafficRecord
 from deploy.lab.wait import until
 from replicator.kafka.client.cluster import Cluster

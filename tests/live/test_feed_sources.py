@@ -13,7 +13,7 @@ from confluent_kafka.admin import NewTopic
 
 from aggregator.loader.loss_acceptance import AcceptedLosses, accept
 from aggregator.tables.table_schema import INCARNATION, INCARNATION_TYPE
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.traffic import Shape, TrafficRecord
 from deploy.lab.wait import until
 from replicator.kafka.client.cluster import Cluster, Fenced

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from confluent_kafka import Producer
 
-from balancer.plan import Plan
+from balancer.carrier_plan import Plan
 from deploy.lab.kafka import KafkaCluster
 from replicator.config.names import BALANCE_TOPIC
 from replicator.mirror.driver.planner import Planner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from replicator.groups.failover.fresh_plans import FreshPlans
 from replicator.groups.membership.primary_log import PrimaryLog

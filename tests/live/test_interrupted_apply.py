@@ -12,12 +12,12 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import load
+from replicator.groups.planning.failover_plan import Case, Completeness, GroupPlan, Move, Plan
 from replicator.groups.planning.knowledge import LogRange
-from replicator.groups.planning.plan import Case, Completeness, GroupPlan, Move, Plan
 from tests.live.conftest import ClusterMaker
 from tests.live.failover_command import applied, plans, verified
 from tests.live.relocating import PARTITIONS, Relocating, make_topic

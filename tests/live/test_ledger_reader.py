@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from replicator.config import topology
 from replicator.kafka.client.brokers import Unreachable

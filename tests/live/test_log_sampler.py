@@ -15,7 +15,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.credentials import USERNAME
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape, TrafficRecord, send

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.dump import dump
 from deploy.lab.kafka import KafkaCluster
 from replicator.kafka.client.source_checks import SourceChecks

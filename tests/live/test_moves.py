@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.wait import until
 from tests.live.stage import make_on_both

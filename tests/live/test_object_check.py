@@ -17,7 +17,7 @@ from aggregator.objects.told_object import ToldObject
 from aggregator.objects.told_objects import ToldObjects
 from aggregator.s3.object_store import Listed, ObjectStore
 from aggregator.verifier.object_check import foreign
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.custody import Custody
 from tests.live.feed_ground import documents
 from tests.live.object_commands import sluice

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.arrivals import Arrivals
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.wait import until

@@ -13,13 +13,13 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from redis import Redis
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.groups.failover.outcome import MoveState, Outcome
 from replicator.groups.membership.primary_store import KEY
-from replicator.groups.planning.plan import Check, GroupPlan, Level
+from replicator.groups.planning.failover_plan import Check, GroupPlan, Level
 from replicator.groups.planning.recheck import PlanStale, Refused
 from replicator.groups.progress.vector_metadata import decode, encode
 from replicator.kafka.admin.admin_error import AdminUnreachable

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.dump import dump
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import CODECS, Codec, Shape, TrafficRecord, records, send

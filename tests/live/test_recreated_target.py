@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.live.hand import Gate
 from tests.live.stage import SELDOM, make_on_both
 

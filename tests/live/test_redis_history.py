@@ -9,7 +9,7 @@ from redis import Redis
 
 from balancer.demand.look_back import LookBack
 from balancer.demand.window import Rate, Window
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.wait import until
 from replicator.placement.traffic.redis_history import RedisHistory
 from replicator.placement.traffic.traffic_history import COARSE_SECONDS, FINE_SECONDS

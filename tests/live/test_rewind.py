@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.traffic import PLAIN, records, send
 from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.mirror.repair.rewind import EARLIEST, CannotRewind, PartlyRewound, Rewind

@@ -10,7 +10,7 @@ from aggregator.store.server_features import read_features
 from aggregator.store.stored_offsets import stored_in_shard
 from aggregator.tables.column_default import is_left_to_server
 from aggregator.tables.table_schema import Column, changed_tables
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.aggregator.formats.slices import slice_of
 from tests.live.stored import COLUMNS, store_of
 

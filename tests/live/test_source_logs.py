@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.dump import dump
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer

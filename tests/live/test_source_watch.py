@@ -7,7 +7,7 @@ import logging
 import time
 from contextlib import asynccontextmanager, suppress
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.wait import until
 from replicator.config.balance_settings import BalanceSettings
 from replicator.placement.rounds.source_watch import SourceWatch

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.spark_cluster import SparkCluster
 from deploy.lab.wait import until

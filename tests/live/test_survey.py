@@ -11,14 +11,14 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from redis import Redis
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.wait import until
 from replicator.groups.failover.survey import SOURCE_SECONDS_MAX, Survey
 from replicator.groups.membership.primary_region import decided
 from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.planning.failover_plan import Case, Count, Move, Plan
 from replicator.groups.planning.knowledge import Choice, Knowledge, Request
-from replicator.groups.planning.plan import Case, Count, Move, Plan
 from replicator.groups.planning.planner import plan
 from replicator.kafka.admin.admin_error import AdminUnreachable
 from replicator.kafka.client.loss import Loss, LossKind

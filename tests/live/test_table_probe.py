@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tui.facts.watch.table_probe import LOOK_BACK_SECONDS, read_states, table_states
 
 from deploy.lab.credentials import PASSWORD
 from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.feed_ground import COLUMNS
 from tui.facts.watch.shard_servers import ShardServers
+from tui.facts.watch.table_probe import LOOK_BACK_SECONDS, read_states, table_states
 
 pytestmark = pytest.mark.stores
 

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import PartitionMetadata
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.dump import dump
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer

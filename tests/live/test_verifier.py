@@ -11,7 +11,7 @@ import pytest
 from aggregator.intents import intent_store
 from aggregator.intents.table_range import TableRange
 from aggregator.verifier.anomaly_board import AnomalyBoard
-from balancer import plan
+from balancer.topic_partition import TopicPartition
 from deploy.lab.wait import until
 from replicator.kafka.client.custody import Custody
 from tests.aggregator.verifier.entries import LOSS, adopted, block, carried, held
@@ -182,7 +182,7 @@ def test_entries_that_vanish_are_found_unless_their_topic_vanished(make_verified
     lost, deleted = make_verified(partitions=1), make_verified(partitions=1)
     for each in (lost, deleted):
         committed(each, [BEGIN])
-    group = intent_store.group_of(lost.feed, plan.TopicPartition(lost.topic, 0))
+    group = intent_store.group_of(lost.feed, TopicPartition(lost.topic, 0))
     admin = aggregate.admin()
     admin.delete_consumer_groups([group])[group].result(30)
     delete(aggregate, deleted.topic)
@@ -199,7 +199,7 @@ def test_entries_that_vanish_are_found_unless_their_topic_vanished(make_verified
 def test_a_fenced_producer_that_commits_in_another_group_is_found(make_verified):
     verified = make_verified(partitions=8, settings="skew_seconds = 0.1")
     groups = {
-        at: intent_store.group_of(verified.feed, plan.TopicPartition(verified.topic, at))
+        at: intent_store.group_of(verified.feed, TopicPartition(verified.topic, at))
         for at in range(8)
     }
     other = next(at for at, group in groups.items() if group != groups[0])

@@ -19,7 +19,7 @@ from confluent_kafka.admin import NewTopic
 from aggregator.intents import intent_store
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent import encode as encode_intent
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import Process, free_port
 from deploy.lab.redis import RedisServer

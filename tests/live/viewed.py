@@ -13,7 +13,7 @@ from aiokafka.structs import OffsetAndMetadata
 from confluent_kafka import Producer
 from redis import Redis
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route

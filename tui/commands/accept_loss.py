@@ -22,7 +22,7 @@ from tui.commands.output import emit
 from tui.commands.text import table
 
 if TYPE_CHECKING:
-    from balancer.plan import TopicPartition
+    from balancer.topic_partition import TopicPartition
     from replicator.config.topology import Appliance, Route
     from replicator.mirror.repair.accept_loss import Acceptance, Accepted, Parked
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from replicator.groups.failover.arrival import Awaited
     from replicator.groups.failover.outcome import Outcome
     from replicator.groups.failover.plan_writer import Step
-    from replicator.groups.planning.plan import Plan
+    from replicator.groups.planning.failover_plan import Plan
 
 plan_argument = click.argument("plan", metavar="PLAN")
 server_timeout_option = timeout_option(
@@ -256,7 +256,7 @@ def run_show(*, plan: str, config: str, partitions: bool, output: str) -> int:
 def run_list(*, config: str, output: str) -> int:
     """Prints all saved plans, oldest first."""
     from replicator.config.topology import load
-    from replicator.groups.planning.plan import Plan
+    from replicator.groups.planning.failover_plan import Plan
     from tui.commands.plan_text import plans_text
     from tui.facts.plan_summary import PlanList, broken_plan, plan_summary
     from tui.facts.watch.saved_plans import plan_files
@@ -294,7 +294,7 @@ def confirm_plan(plan: Plan, confirmation: str | None, *, is_terminal: bool) -> 
 
 
 def _show_plan(plan: Plan, output: str, *, by_partition: bool, is_saved: bool = True) -> None:
-    from replicator.groups.planning.plan import encode
+    from replicator.groups.planning.failover_plan import encode
     from tui.commands.plan_text import plan_text
 
     now_ms = time.time_ns() // 1_000_000

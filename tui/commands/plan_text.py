@@ -15,7 +15,7 @@ from tui.pages.plan import checks_section, positions_section, verdict
 
 if TYPE_CHECKING:
     from replicator.groups.failover.outcome import GroupOutcome, Outcome
-    from replicator.groups.planning.plan import Count, GroupPlan, Plan
+    from replicator.groups.planning.failover_plan import Count, GroupPlan, Plan
 
 ROWS_MAX = 40
 """Maximum number of positions to list by default; a plan with more is shown by group."""

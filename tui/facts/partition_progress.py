@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.sightings import lag_at_most, stable_ends
 from replicator.mirror.offset_map.reports import PartitionReport

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.ledger.entry import Custody
 from tui.facts.health import Evidence, Health, Judged, lag_health, partition_health
 from tui.facts.partition_progress import Progress

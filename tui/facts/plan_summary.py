@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from replicator.groups.planning.plan import (
+    from replicator.groups.planning.failover_plan import (
         BrokenPlan,
         Count,
         GroupPlan,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.offset_map.reports import PartitionReport

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.topics.topic_plan import STOPPING, Note, State, TopicPlan, TopicStatus
 from tui.facts.health import Health, Judged, summary
 from tui.facts.partition_progress import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.balance_settings import RouteBalance
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog

@@ -12,7 +12,7 @@ from aggregator.intents.intent_store import IntentStore
 from aggregator.loader.known_records import KnownRecords, known_records
 from aggregator.loader.loss_acceptance import accept
 from aggregator.loader.reports import FeedPartition
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
 from replicator.config.topology import Appliance

@@ -13,7 +13,7 @@ from aggregator.loader.object_sink import address_of
 from aggregator.loader.reports import FeedPartition
 from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.object_verdict import Verdict, verdict
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance

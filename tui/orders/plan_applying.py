@@ -13,7 +13,7 @@ from replicator.groups.failover.plan_writer import PlanWriter, Step, Target
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_store import PrimaryStore
-from replicator.groups.planning.plan import Plan
+from replicator.groups.planning.failover_plan import Plan
 from replicator.kafka.admin.admin import Admin
 from tui.orders.operator_events import note_event
 from tui.orders.steps import run_to_end

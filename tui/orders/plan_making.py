@@ -11,7 +11,7 @@ from replicator.groups.failover.arrival import Arrival, Awaited
 from replicator.groups.failover.fresh_plans import FreshPlans, checked
 from replicator.groups.failover.plan_files import new_id
 from replicator.groups.membership.primary_store import PrimaryStore
-from replicator.groups.planning.plan import Plan
+from replicator.groups.planning.failover_plan import Plan
 from tui.orders.plan_request import BadRequest, PlanInput, request_of
 from tui.orders.steps import run_to_end
 

@@ -11,7 +11,7 @@ from aggregator.loader.reports import FeedPartition
 from aggregator.objects.prefix_claim import CLAIM, PrefixClaim, UnreadableClaim, below
 from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.upload_sweep import Fate, JudgedUpload, ObjectPlace, judged, places
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance

@@ -19,7 +19,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.protocol.commit_record import Commit, Committed
 from replicator.kafka.tail.consumer_offsets import CommitRecord
 from replicator.kafka.tail.copy_store import CopyStore

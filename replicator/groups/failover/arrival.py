@@ -10,9 +10,9 @@ from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
 from replicator.groups.failover.fresh_plans import FreshPlans
 from replicator.groups.planning.checks import named
+from replicator.groups.planning.failover_plan import Check, Level
 from replicator.groups.planning.knowledge import Knowledge, Request
 from replicator.groups.planning.lag import Origin, goals, lag
-from replicator.groups.planning.plan import Check, Level
 from replicator.groups.planning.planner import plan
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError

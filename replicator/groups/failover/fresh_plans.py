@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, KafkaCluster
 from replicator.groups.failover.survey import Survey
@@ -13,8 +13,8 @@ from replicator.groups.membership.decisions import RegionDecisions
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_region import PrimaryRegion, regions
 from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.planning.failover_plan import VALID_MS, Plan
 from replicator.groups.planning.knowledge import Knowledge, LogRange, Request
-from replicator.groups.planning.plan import VALID_MS, Plan
 from replicator.groups.planning.planner import plan
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.groups.failover.ledger_view import LedgerView
 from replicator.groups.progress.numbering import numbering

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.groups.progress.partition_in_region import Passed
 from replicator.kafka.client.loss import LossKind

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.membership.primary_region import PrimaryRegion
-from replicator.groups.planning.plan import GroupPlan, Move, Plan
+from replicator.groups.planning.failover_plan import GroupPlan, Move, Plan
 from replicator.groups.progress.vector_metadata import committed_text, decode, is_foreign
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 

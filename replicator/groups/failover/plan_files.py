@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from replicator.groups.planning.plan import BrokenPlan, Plan, UnknownPlan, decode, encode
+from replicator.groups.planning.failover_plan import BrokenPlan, Plan, UnknownPlan, decode, encode
 from replicator.runtime.private_files import private_folder, write_private
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")

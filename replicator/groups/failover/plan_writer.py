@@ -10,7 +10,7 @@ from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import vectors_group
 from replicator.groups.failover.attempt import Attempt
 from replicator.groups.failover.fresh_plans import FreshPlans
@@ -30,8 +30,8 @@ from replicator.groups.membership.groups import GroupActive, Groups
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_region import PrimaryRegion, decided, joined
 from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.planning.failover_plan import GroupPlan, Plan
 from replicator.groups.planning.knowledge import LogRange
-from replicator.groups.planning.plan import GroupPlan, Plan
 from replicator.groups.planning.recheck import PlanStale, Refused, recheck, request_of
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable

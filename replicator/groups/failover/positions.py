@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.failover.outcome import Commits, MoveState, planned, state_of
+from replicator.groups.planning.failover_plan import GroupPlan
 from replicator.groups.planning.knowledge import LogRange
-from replicator.groups.planning.plan import GroupPlan
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 Logs = Mapping[TopicPartition, LogRange | None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import OWN_PREFIX, runs_topic_name, witness_group
 from replicator.config.topology import Route
 from replicator.groups.copies.commit_store import CommitStore

@@ -17,7 +17,7 @@ from aiokafka.protocol.commit import OffsetCommitRequest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.admin.admin_error import AdminError, admin_errors
 from replicator.kafka.admin.group_members import GroupMembers
 from replicator.kafka.client.cluster import GROUP, Answered, Cluster

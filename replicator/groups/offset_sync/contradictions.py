@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.planning.knowledge import GroupProgress, Knowledge, PartitionFacts, Progress
 from replicator.groups.progress.partition_in_region import Known
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
+from replicator.groups.planning.failover_plan import Case, Move
 from replicator.groups.planning.knowledge import Progress
-from replicator.groups.planning.plan import Case, Move
 
 
 class LastWritten(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.membership.groups import Groups
 from replicator.groups.planning.knowledge import GroupProgress, progress_of, vectors_groups
 from replicator.kafka.admin.admin_error import AdminError

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import vectors_group
 from replicator.config.topology import Route
 from replicator.groups.copies.commit_store import CommitStore
@@ -32,8 +32,8 @@ from replicator.groups.offset_sync.due import (
 from replicator.groups.offset_sync.passive_position import LastWritten, is_settled, to_write
 from replicator.groups.offset_sync.region_commits import RegionCommits
 from replicator.groups.offset_sync.vector_limit import VectorLimit
+from replicator.groups.planning.failover_plan import Case, GroupPlan
 from replicator.groups.planning.knowledge import GroupProgress, Knowledge, Request
-from replicator.groups.planning.plan import Case, GroupPlan
 from replicator.groups.planning.planner import plan
 from replicator.groups.progress.vector_metadata import committed_text
 from replicator.kafka.admin.admin import Admin

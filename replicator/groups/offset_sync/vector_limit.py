@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from replicator.groups.planning.plan import Move
+from replicator.groups.planning.failover_plan import Move
 from replicator.groups.progress.vector_metadata import encode
 
 logger = logging.getLogger(__name__)

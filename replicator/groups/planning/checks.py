@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.membership.group_types import unmovable_text
+from replicator.groups.planning.failover_plan import (
+    Case,
+    Check,
+    Completeness,
+    GroupPlan,
+    Level,
+    Move,
+)
 from replicator.groups.planning.knowledge import Knowledge, Request
-from replicator.groups.planning.plan import Case, Check, Completeness, GroupPlan, Level, Move
 
 AGE_WARN_MS = 60_000
 """Age of copies above which a check warns. A working copier keeps them a second or so old."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping
 
-from replicator.groups.planning.plan import Count
+from replicator.groups.planning.failover_plan import Count
 from replicator.groups.progress.partition_in_region import (
     NOTHING,
     PartitionInRegion,

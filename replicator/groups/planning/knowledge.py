@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import vectors_group
 from replicator.groups.progress.partition_in_region import NOTHING, PartitionInRegion, Vector
 from replicator.groups.progress.vector_metadata import is_foreign, vector_of

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
+from replicator.groups.planning.failover_plan import Case, Move
 from replicator.groups.planning.knowledge import Knowledge
-from replicator.groups.planning.plan import Case, Move
 
 
 class Origin(NamedTuple):

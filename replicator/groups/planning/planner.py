@@ -10,9 +10,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.planning.checks import checks, completeness
 from replicator.groups.planning.crossing import Crossing, known_offsets
+from replicator.groups.planning.failover_plan import VALID_MS, Case, Count, GroupPlan, Move, Plan
 from replicator.groups.planning.knowledge import (
     Knowledge,
     LogRange,
@@ -20,7 +21,6 @@ from replicator.groups.planning.knowledge import (
     Progress,
     Request,
 )
-from replicator.groups.planning.plan import VALID_MS, Case, Count, GroupPlan, Move, Plan
 from replicator.groups.progress.partition_in_region import Vector, vector_of
 from replicator.mirror.offset_map.offset_map import MappedOffset
 

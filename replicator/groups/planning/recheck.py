@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.planning.checks import named
+from replicator.groups.planning.failover_plan import Case, Check, Level, Move, Plan
 from replicator.groups.planning.knowledge import Choice, LogRange, Request
-from replicator.groups.planning.plan import Case, Check, Level, Move, Plan
 
 MOVING = frozenset({Case.MOVES, Case.CHOSEN})
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from confluent_kafka import Message
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.progress.partition_in_region import Vector
 from replicator.groups.progress.vector_metadata import encode
 from replicator.groups.resume.partition_records import PartitionRecords, Step

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.resume.runs_reader import Answer, Question, RunsReader
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion

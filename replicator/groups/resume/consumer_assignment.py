@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.progress.partition_in_region import Vector
 from replicator.groups.progress.vector_metadata import decode
 from replicator.groups.resume.assigned_partition import AssignedPartition

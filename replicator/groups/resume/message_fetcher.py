@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from confluent_kafka import Consumer, Message
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.resume.assigned_partition import AssignedPartition
 from replicator.groups.resume.awaited_runs import AwaitedRuns
 from replicator.groups.resume.consumer_assignment import ConsumerAssignment

@@ -17,7 +17,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Appliance, KafkaCluster, load
 from replicator.groups.resume.assigned_partition import HELD_MAX, AssignedPartition
 from replicator.groups.resume.awaited_runs import AwaitedRuns

@@ -11,7 +11,7 @@ from confluent_kafka import IsolationLevel, TopicCollection
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Region, Route
 from replicator.groups.resume.runs_memory import PublishedPieces, Source

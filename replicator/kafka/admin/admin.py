@@ -26,7 +26,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_connection import AdminConnection
 from replicator.kafka.admin.admin_error import (

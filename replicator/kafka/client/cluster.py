@@ -16,7 +16,7 @@ from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.protocol.coordination import FindCoordinatorRequest
 from aiokafka.protocol.offset import OffsetRequest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.brokers import Brokers, OpenConnection, Unreachable
 from replicator.kafka.client.connection import connect

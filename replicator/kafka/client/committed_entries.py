@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.kafka.client.fenced_committer import Effects, FencedCommitter, OffsetRows, Row
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata

@@ -17,7 +17,7 @@ from math import inf
 from typing import Protocol
 from uuid import UUID
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.cluster_metadata import Leader
 from replicator.kafka.client.loss import Loss, went_back

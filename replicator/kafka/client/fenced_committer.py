@@ -21,7 +21,7 @@ from aiokafka.protocol.transaction import (
     TxnOffsetCommitRequest,
 )
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import PLAN_TOPIC
 from replicator.kafka.client.cluster import (
     GROUP,

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from aiokafka.errors import KafkaError
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fetch_session import FetchSession, TopicIdPartition

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.loss import LogView, Loss, LossKind, source_loss
 from replicator.runtime.gather import gather_or_cancel

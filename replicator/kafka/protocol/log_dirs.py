@@ -18,7 +18,7 @@ from aiokafka.protocol.types import (
     String,
 )
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.protocol.fields import TAGS, TOPIC, Field, by_topic, rows
 
 _PARTITION = (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from types import MappingProxyType
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Cluster
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.offset_map.totals import NO_LATENCIES, CarrierTotals, bucket
 
 

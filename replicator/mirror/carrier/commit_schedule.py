@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.settings import ReplicatorSettings
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.loss import Loss, LossKind

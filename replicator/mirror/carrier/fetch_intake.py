@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.outgoing_batch import RecordTooLarge
 from replicator.batches.packer import PackingRule, pack

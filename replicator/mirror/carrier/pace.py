@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import Loss
 from replicator.mirror.carrier.carrier_counts import CarrierCounts
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from uuid import UUID
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.kafka.client.loss import Loss
 from replicator.mirror.carrier.lag_clock import LagClock

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Cluster, ProducerStateLost
 from replicator.kafka.client.fenced_committer import FencedCommitter, NotCommitted
 from replicator.kafka.client.loss import Loss, LossKind

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakSet
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import Loss
 from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.carrier_counts import CarrierCounts

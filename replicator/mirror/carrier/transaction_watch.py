@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.client.open_transactions import OpenTransaction, open_transaction
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from uuid import UUID
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.kafka.admin.admin import Admin, PartitionOffsets
 from replicator.kafka.client.cluster import Answered, Cluster

@@ -26,7 +26,7 @@ from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from balancer.plan import CarrierId
+    from balancer.carrier_plan import CarrierId
     from replicator.config.topology import Appliance
     from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
     from replicator.mirror.carrier.receipts import Receipt
@@ -93,7 +93,7 @@ def carrier_tasks(appliance: Path, posting: Path) -> CarrierTasks:
 
 def binned(appliance: Appliance, posting: Posting) -> list[Bin]:
     """Returns the bins of the epoch that begins now, one for each task."""
-    from balancer.plan import bins
+    from balancer.carrier_plan import bins
 
     return [
         Bin(

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from balancer.plan import Plan
+from balancer.carrier_plan import Plan
 from replicator.config.cluster_name import ClusterName
 from replicator.config.names import driver_id
 from replicator.config.topology import Appliance, KafkaCluster, Route

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from balancer.carrier_plan import CarrierId, Plan, carriers_shared_out
 from balancer.decision.by_count import level_by_count, place_by_count
-from balancer.plan import CarrierId, Plan, TopicPartition, carriers_shared_out
+from balancer.topic_partition import TopicPartition
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import CARRIERS_MAX, DEFAULT_STREAM, Placed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from balancer.plan import CarrierId
+from balancer.carrier_plan import CarrierId
 from replicator.spark.posting import Posting, needs_new_epoch
 from replicator.spark.reassignment_delta import ReassignmentDelta, busy_carriers, extended_delta
 

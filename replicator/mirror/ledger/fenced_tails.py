@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.client.cluster_metadata import Leader
 from replicator.kafka.client.fenced_committer import FencedCommitter

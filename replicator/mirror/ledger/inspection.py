@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.loss import LogView, Loss, target_loss
 from replicator.mirror.ledger.entry import Custody, Entry

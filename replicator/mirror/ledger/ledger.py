@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import ledger_group, runs_topic_name, unheld_id, witness_group
 from replicator.config.topology import Route
 from replicator.kafka.client.cluster import Cluster

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import runs_topic_name, witness_group
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.client.brokers import Unreachable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.stale_entry import PublishedRun
 from replicator.mirror.offset_map.runs_tail import RunsTail

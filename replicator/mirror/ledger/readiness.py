@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from uuid import UUID
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import MISSING_SECONDS_MAX, Cluster
 from replicator.mirror.ledger.acquired import Acquired
 from replicator.mirror.ledger.entry import Entry

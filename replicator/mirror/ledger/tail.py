@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import LOG_APPEND_TIME, Header, scan
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.client.loss import Loss, LossKind

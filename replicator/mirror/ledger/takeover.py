@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Answered, Cluster, Fenced, ProducerStateLost
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.loss import Loss, LossKind, is_over

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from uuid import UUID
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Region
 from replicator.kafka.admin.admin import Admin

@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import unheld_id
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.fenced_committer import FencedCommitter

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from aiokafka.errors import KafkaError
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import operator_id
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Answered

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.kafka.client.fenced_committer import FencedCommitter

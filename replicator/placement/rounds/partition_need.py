@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from balancer.demand.demand import Basis
 from balancer.demand.window import Rate
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.placement.rounds.route_snapshot import RouteSnapshot
 from replicator.placement.rounds.shares import ShareEstimates
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.topic_tailer import LogUnreadable

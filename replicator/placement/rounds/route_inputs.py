@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from math import inf
 
 from balancer.demand.load_model import LoadModel
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.mirror.offset_map.carrier_reports import CarrierReports
 from replicator.mirror.offset_map.reports import PartitionReport

@@ -11,7 +11,7 @@ from balancer.demand.demand import measured_part
 from balancer.demand.load_model import LoadModel
 from balancer.demand.throughput_file import Throughput
 from balancer.demand.window import Rate
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog

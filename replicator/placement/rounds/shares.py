@@ -12,7 +12,7 @@ from balancer.demand.demand import Basis, believed, demands
 from balancer.demand.load_model import LoadModel
 from balancer.demand.throughput_file import Throughput
 from balancer.demand.window import Rate
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.offset_map.reports import PartitionReport
 
 RATE_DEFAULT = Rate(5 * 1024, 5)

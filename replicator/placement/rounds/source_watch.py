@@ -11,7 +11,7 @@ from aiokafka.errors import KafkaError
 
 from balancer.demand.look_back import LookBack
 from balancer.demand.window import Rate, Window
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.brokers import Unreachable

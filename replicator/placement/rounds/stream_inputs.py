@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
+from balancer.carrier_plan import CarrierId
 from balancer.decision.placement import Scope
 from balancer.decision.round import Orders, RoundView
 from balancer.decision.state import RoundState
-from balancer.plan import CarrierId, TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.balance_settings import BalanceSettings
 from replicator.config.topology import Route
 from replicator.orders.order_records import carrier_numbers

@@ -23,7 +23,7 @@ from clickhouse_driver import Client
 
 from balancer.demand.window import Window
 from balancer.demand.window_columns import WindowColumns
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.clickhouse.server import ClickHouse
 from replicator.placement.traffic.traffic_history import INTERVAL_MS, interval_start
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from balancer.demand.window import Window
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.placement.traffic.log_snapshot import LogSnapshot, LogState
 
 DENSITY_DEFAULT = 1024.0

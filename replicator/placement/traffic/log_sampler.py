@@ -14,7 +14,7 @@ from typing import Any
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.offset import OffsetRequest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import EARLIEST, LATEST, Cluster
 from replicator.kafka.protocol.log_dirs import LogDirsRequest, log_sizes

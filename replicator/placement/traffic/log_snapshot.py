@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 
 class LogState(NamedTuple):

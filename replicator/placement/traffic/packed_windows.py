@@ -22,7 +22,7 @@ from itertools import groupby
 import numpy as np
 
 from balancer.demand.window_columns import Numbers, WindowColumns
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches import varints
 from replicator.runtime.error_text import error_text
 

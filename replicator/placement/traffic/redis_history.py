@@ -24,7 +24,7 @@ import redis
 
 from balancer.demand.window import Window
 from balancer.demand.window_columns import WindowColumns, summed
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.placement.traffic.packed_windows import BrokenWindows, UnknownVersion, pack, unpack
 from replicator.placement.traffic.traffic_history import (
     COARSE_SECONDS,

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from balancer.demand.window import Window
 from balancer.demand.window_columns import WindowColumns
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 INTERVAL_MS = 600_000
 """Ten minutes: the time that windows are summed up over."""

@@ -17,7 +17,7 @@ from aggregator.driver.adoption_memory import (
     selected,
 )
 from aggregator.intents.intent import Intent
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.custody import Custody
 
 TOPIC, OTHER = UUID(int=1), UUID(int=2)

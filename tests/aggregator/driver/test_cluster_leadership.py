@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from aggregator.driver.cluster_leadership import ClusterLeadership, is_made_since
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.kafka.admin.topic import Configs, Topic
 from replicator.kafka.client.cluster import Fenced, Forbidden

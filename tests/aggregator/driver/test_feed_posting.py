@@ -1,7 +1,8 @@
 """Postings of a region's feeds: what the driver writes is what the reader of the stream gets."""
 
 from aggregator.driver.feed_posting import FeedCluster, FeedPosting, FeedPostingFile
-from balancer.plan import CarrierId, Plan, TopicPartition
+from balancer.carrier_plan import CarrierId, Plan
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.orders.feed_orders import FeedOrders
 from replicator.spark.driver_command import Term

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from aggregator.driver.feed_posting import FeedCluster
 from aggregator.driver.loader_plan import PAUSE_SECONDS, SLACK, PlanPace, plan_loaders
-from balancer.plan import Plan, TopicPartition
+from balancer.carrier_plan import Plan
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 
 EAST = FeedCluster("flights", ClusterName("east aggregate"))

@@ -23,7 +23,7 @@ from aggregator.loader.counters import (
 )
 from aggregator.loader.loader_counts import LoaderCounts, LoaderTotals
 from aggregator.loader.reports import LoaderReport, TableReport
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 PAGE = (Path(__file__).parents[3] / "docs" / "operating.md").read_text()
 EXPLAINED = {

@@ -14,7 +14,7 @@ from aggregator.driver.store_probe import combined, of_logs, stored
 from aggregator.intents.stored import Stored
 from aggregator.loader.object_records import told_place
 from aggregator.objects.forgotten import Forgotten, Log
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from tests.aggregator.loader.test_object_layout import layout
 from tests.aggregator.restore.kept_objects import KeptObjects

@@ -2,7 +2,7 @@
 
 from aggregator.driver.feed_leadership import KEPT, Traffic
 from aggregator.driver.feed_posting import FeedCluster
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 
 EACH = FeedCluster("flights", ClusterName("east aggregate"))

@@ -8,7 +8,7 @@ from aggregator.formats.record_fields import split
 from aggregator.loader.dead_letters import dead_letters
 from aggregator.loader.produced import Limits, Produced, packed
 from aggregator.tables.decoded import DeadRecord
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import header_at, stamp
 from replicator.batches.records import Records, opened
 from tests.aggregator.formats.header_samples import encoded_by_hand, field

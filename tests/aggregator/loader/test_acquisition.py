@@ -13,7 +13,7 @@ from aggregator.intents.read_times import ReadTime
 from aggregator.intents.table_range import TableRange
 from aggregator.loader.acquisition import Acquisition
 from aggregator.loader.loader_counts import LoaderCounts
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import LossKind

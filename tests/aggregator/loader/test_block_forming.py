@@ -10,7 +10,7 @@ from aggregator.loader.dead_letters import dead_letters
 from aggregator.loader.seal_rule import SealRule
 from aggregator.tables.decoded import DeadRecord, Decoded
 from aggregator.tables.table_schema import INCARNATION, INCARNATION_TYPE, OWN_COLUMNS
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import LossKind
 from tests.aggregator.formats.slices import slice_of, table
 

@@ -12,7 +12,7 @@ from aggregator.intents.table_range import TableRange
 from aggregator.loader.fetch_intake import FetchIntake, FrozenRecord, next_frozen
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.partition_progress import PartitionProgress
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.custody import Custody
 from tests.aggregator.formats.slices import slice_of
 from tests.replicator.batches.source_batches import encoded, one_record

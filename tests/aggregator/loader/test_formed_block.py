@@ -8,7 +8,7 @@ from aggregator.intents.table_range import TableRange
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.table_schema import Column, TableSchema
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 ORDERS = TopicPartition("orders", 3)
 LOGS = Column("_incarnation", "UInt64")

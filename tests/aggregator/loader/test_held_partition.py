@@ -3,7 +3,7 @@
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import TableRange
 from aggregator.loader.block_partition import held_for_blocks
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.custody import Custody
 
 

@@ -18,7 +18,7 @@ from aggregator.loader.produced import Produced, RecordPlace
 from aggregator.loader.sent_letters import SentLetter, Sight
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Rotation
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Fenced
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind

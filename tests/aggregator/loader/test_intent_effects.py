@@ -10,7 +10,7 @@ import pytest
 
 from aggregator.loader.intent_effects import EffectProducer, LetterRefused
 from aggregator.loader.produced import Produced, RecordPlace
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import header_at
 from replicator.kafka.client.cluster import Answered, Forbidden, ProducerStateLost
 from replicator.kafka.client.fenced_committer import Identity

@@ -11,7 +11,7 @@ from aggregator.loader.known_records import CannotTellApart, TableRecords, ToldR
 from aggregator.objects.forgotten import Forgotten, Log
 from aggregator.objects.told_objects import ToldObjects
 from aggregator.tables.table_schema import COORDINATES, INCARNATION, Column, TableSchema
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
 from tests.aggregator.restore.told import told

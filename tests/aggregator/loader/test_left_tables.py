@@ -14,7 +14,7 @@ from aggregator.loader.left_tables import LeftTables
 from aggregator.loader.partition_progress import PartitionProgress
 from aggregator.loader.seal_rule import SealRule
 from aggregator.loader.stalled_tables import STALLED_SECONDS
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.custody import Custody
 from replicator.orders.feed_orders import FeedOrders
 from replicator.orders.order_records import SkipReplay

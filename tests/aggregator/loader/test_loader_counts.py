@@ -20,7 +20,7 @@ from aggregator.loader.counters import (
     RESTARTS,
 )
 from aggregator.loader.loader_counts import LoaderCounts, LoaderTotals
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import LossKind
 
 PLACE = TopicPartition("t", 3)

@@ -27,7 +27,7 @@ from aggregator.objects.rotation import Ending
 from aggregator.s3.object_store import StoreAddress
 from aggregator.s3.object_verdict import Verdict
 from aggregator.tables.decoded import DeadRecord
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from deploy.lab.process import free_port
 
 PLACE = TopicPartition("t", 0)

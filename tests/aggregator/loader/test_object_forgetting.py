@@ -10,7 +10,7 @@ from aggregator.intents.intent import Intent, encode
 from aggregator.loader.object_forgetting import ObjectForgetting
 from aggregator.objects.forgotten import Log
 from aggregator.objects.told_objects import ToldObjects
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.aggregator.restore.told import told

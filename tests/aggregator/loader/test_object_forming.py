@@ -20,7 +20,7 @@ from aggregator.objects.rotation import Ending, Rotation
 from aggregator.objects.told_object import decode
 from aggregator.s3.object_store import Found
 from aggregator.tables.decoded import DeadRecord
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 from tests.aggregator.objects.object_life import Logged, Part

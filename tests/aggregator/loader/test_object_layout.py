@@ -17,7 +17,7 @@ from aggregator.files.typed_parquet import TypedParquet
 from aggregator.formats.schema_ids import SchemasWanted
 from aggregator.loader.object_layout import OFFSET_MAX, ObjectLayout
 from aggregator.objects.object_name import KEY_BYTES_MAX, parsed
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.object_feed import ObjectFeed
 from replicator.config.schema_folder import SchemaFolder
 from replicator.config.schema_source import RegistryUrl

@@ -10,7 +10,7 @@ from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.object_memory import WRITE_BYTES, bytes_to_write, end_largest, weigh
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending, Rotation
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.custody import Custody
 from tests.aggregator.objects.object_life import Logged, Part
 

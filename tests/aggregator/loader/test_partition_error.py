@@ -14,7 +14,7 @@ from aggregator.loader.loader_session import LoaderSession
 from aggregator.loader.partition_error import PartitionError, partition_error
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Rotation
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Fenced
 from replicator.kafka.client.custody import Custody

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aggregator.loader.dead_letters import dead_letters
 from aggregator.loader.produced import Limits, Produced, fitted, packed
 from aggregator.tables.decoded import DeadRecord
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import HEADER_BYTES, header_at
 from tests.aggregator.loader.letters import NOW_MS, letter, sliced, written
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from aggregator.loader.receipts import SCHEMA, BlockReceipt, to_arrow
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 RECEIPT = BlockReceipt(
     place=TopicPartition("docs", 3),

@@ -11,7 +11,7 @@ from aggregator.loader.counters import RECORDS_REFUSED
 from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.refused_records import RefusedRecords
 from aggregator.tables.decoded import DeadRecord
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 PLACE = TopicPartition("t", 0)
 DEAD = (DeadRecord(7, "no JSON"), DeadRecord(9, "no JSON"))

@@ -11,7 +11,7 @@ import pytest
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import TableRange
 from aggregator.loader.sent_letters import SentLetters
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches import batch
 from replicator.kafka.client.cluster import Answered, Forbidden
 from replicator.kafka.client.custody import Custody

@@ -9,7 +9,7 @@ from aggregator.loader.stalled_tables import (
     STALLED_SECONDS,
     StalledTables,
 )
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 PLACE, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
 LATE = STALLED_SECONDS + 1.0

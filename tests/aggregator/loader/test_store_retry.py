@@ -6,7 +6,7 @@ import pytest
 
 from aggregator.loader.store_retry import StoreRetry, UploadLost
 from aggregator.s3.answers import Answer, StoreProblem
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 PLACE = TopicPartition("flights", 0)
 PAUSES = (0.0001, 0.001)

@@ -13,7 +13,7 @@ from aggregator.intents.told_markers import DIGESTS, ToldMarkers, digest_of
 from aggregator.loader.told_reading import with_markers
 from aggregator.objects.forgotten import Forgotten, ForgottenRange, Log
 from aggregator.objects.told_object import ToldObject
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.custody import Custody
 from tests.replicator.batches.source_batches import Record, encoded
 

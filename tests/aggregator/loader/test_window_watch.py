@@ -6,7 +6,7 @@ from aggregator.intents.table_range import TableRange
 from aggregator.loader.window_watch import WindowWatch
 from aggregator.store.schema_reader import TableFacts
 from aggregator.tables.table_schema import TableSchema
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 PLACE = TopicPartition("t", 0)
 

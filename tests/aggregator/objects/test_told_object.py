@@ -9,7 +9,7 @@ import pytest
 
 from aggregator.intents.table_range import Manifest
 from aggregator.objects.told_object import ToldObject, UnreadableObject, decode
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 MANIFEST = Manifest(
     180,

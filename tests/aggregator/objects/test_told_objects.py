@@ -13,7 +13,7 @@ from aggregator.intents.intent import Intent
 from aggregator.intents.told_markers import ToldMarkers
 from aggregator.objects.forgotten import Forgotten, Log, decoded
 from aggregator.objects.told_objects import ToldObjects, forgettable, forgotten_with, is_passed
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.custody import Custody
 from tests.aggregator.restore.told import told
 

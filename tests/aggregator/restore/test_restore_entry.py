@@ -16,7 +16,7 @@ from aggregator.restore.restore_entry import (
     resumed,
 )
 from aggregator.restore.restore_plan import CannotRestore, PartitionPlan
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.ledger.entry import METADATA_BYTES_MAX
 
 PLAN = PartitionPlan(3, 100, 500, ())

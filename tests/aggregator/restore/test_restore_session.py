@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from aggregator.restore.restore_entry import claim
 from aggregator.restore.restore_plan import PartitionPlan
 from aggregator.restore.restore_session import BATCHES_MAX, RestoredPartition, RestoreSession
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import header_at
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.kafka.client.fenced_committer import Identity

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from aggregator.restore.restore_entry import claim
 from aggregator.restore.restore_plan import PartitionPlan
 from aggregator.restore.restored_runs import position_of, runs_record
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_segment import RunBuffer
 from replicator.mirror.offset_map.runs_topic import decode

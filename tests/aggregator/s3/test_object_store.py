@@ -14,7 +14,7 @@ from aggregator.loader.store_retry import StoreRetry
 from aggregator.s3 import object_store
 from aggregator.s3.busy_store import until_answered
 from aggregator.s3.object_store import ObjectStore, StoreAddress
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.runtime.run_in_thread import run_in_thread
 
 NAMED = b"<Error><Code>SomethingNew</Code><Message>no</Message></Error>"

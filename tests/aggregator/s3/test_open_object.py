@@ -15,7 +15,7 @@ from aggregator.files.parquet_file import ROW_GROUP_BYTES
 from aggregator.loader.dead_letters import dead_letters
 from aggregator.loader.object_layout import ObjectLayout
 from aggregator.s3.open_object import OpenObject
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.object_feed import ANY_OBJECT_FEED, ObjectFeed
 from replicator.config.schema_folder import SchemaFolder
 from tests.aggregator.formats.test_record_slice import sliced

@@ -7,7 +7,7 @@ import pytest
 from aggregator.store.schema_reader import TableFacts
 from aggregator.store.stored_offsets import ReplicaLook, TableSight, judged, tables_to_ask
 from aggregator.tables.table_schema import Column, TableSchema
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 PLACE, OTHER = TopicPartition("hits", 0), TopicPartition("hits", 1)
 SOUND = TableSight(ends={OTHER: 7})

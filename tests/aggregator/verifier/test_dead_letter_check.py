@@ -23,7 +23,7 @@ from aggregator.verifier.dead_letter_check import (
     record_fields,
     uncounted,
 )
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.records import opened
 from tests.aggregator.loader.letters import NOW_MS, PLACE, sliced
 from tests.aggregator.loader.test_dead_letters import RECORDS

@@ -28,7 +28,7 @@ from aggregator.formats.avro_schema import avro_type
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.loader.object_layout import ObjectLayout
 from aggregator.verifier.object_values import ObjectValues
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.schema_folder import SchemaFolder
 from tests.aggregator.files.schema_records import row, value
 from tests.aggregator.formats.datums import encoded, fields, logical, record_of

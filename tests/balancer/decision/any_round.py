@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from balancer.decision.placement import Scope
 from balancer.decision.round import Orders, RoundState
 from balancer.decision.settings import Limits, Rules
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.balancer.decision.routes import MINUTE_MS, NOON_MS, seen
 
 PARTITIONS = st.builds(TopicPartition, st.sampled_from(["a", "b", "c"]), st.integers(0, 9))

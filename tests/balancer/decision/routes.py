@@ -7,7 +7,7 @@ from dataclasses import replace
 from balancer.decision.placement import RouteView
 from balancer.decision.round import Orders, RoundView, decide
 from balancer.decision.settings import Limits, Rules
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 MINUTE_MS = 60_000
 NOON_MS = 1_790_000_000_000 // 86_400_000 * 86_400_000 + 12 * 60 * MINUTE_MS

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balancer.decision.by_count import level_by_count, place_by_count
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.balancer.decision.routes import at
 
 PARTITIONS = st.builds(TopicPartition, st.sampled_from("abc"), st.integers(0, 12))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from balancer.decision.level import is_balanced, place
 from balancer.decision.placement import Move, Reason, RouteView, Scope
 from balancer.decision.settings import Limits
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.balancer.decision.routes import at, even, spread
 
 LIMITS = Limits(threshold=0.7, slack=0.05)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from balancer.decision.freeze import Freeze
 from balancer.decision.lag import Lag
 from balancer.decision.state import VERSION, RoundState, Wanted
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.balancer.decision.routes import at
 
 SOME = st.none() | st.integers(0, 2**50)

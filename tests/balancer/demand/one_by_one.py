@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from balancer.demand.window import Window
 from balancer.demand.window_columns import WindowColumns
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 
 def one_by_one(found: WindowColumns) -> dict[TopicPartition, Window]:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balancer.demand.demand import Basis, Demand, believed, demands, measured_part
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 A, B, C = (TopicPartition("clicks", number) for number in range(3))
 OTHER = TopicPartition("views", 0)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from balancer.demand.last_hour import PERCENT
 from balancer.demand.look_back import LookBack
 from balancer.demand.window import HOUR_MS, Rate, Window
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.balancer.demand.sustained import sustained
 from tests.balancer.demand.traffic import MINUTE, NOON, minute, rate_of
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from balancer.demand.look_back import LookBack
 from balancer.demand.window import HOUR_MS, Rate
 from balancer.demand.window_columns import WindowColumns
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.balancer.demand.sustained import sustained
 from tests.balancer.demand.traffic import MINUTE, NOON, A, B, C, filled, minute
 

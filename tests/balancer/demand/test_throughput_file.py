@@ -4,7 +4,7 @@ import pytest
 
 from balancer.demand.throughput_file import BadThroughput, Throughput, read
 from balancer.demand.window import Rate
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 
 def text(**stats):

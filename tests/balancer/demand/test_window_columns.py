@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from balancer.demand.window import Window
 from balancer.demand.window_columns import WindowColumns, summed
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.balancer.demand.one_by_one import one_by_one
 
 WINDOWS = st.builds(

@@ -2,7 +2,7 @@
 
 from balancer.demand.look_back import LookBack
 from balancer.demand.window import HOUR_MS, Window
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 MINUTE = 60_000
 NOON = 1_700_000_000_000 // HOUR_MS * HOUR_MS

@@ -2,7 +2,8 @@
 
 import pytest
 
-from balancer.plan import CarrierId, Plan, TopicPartition
+from balancer.carrier_plan import CarrierId, Plan
+from balancer.topic_partition import TopicPartition
 from replicator.orders.active_plan import ActivePlan
 
 SHOWN = ActivePlan(

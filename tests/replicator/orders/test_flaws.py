@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.orders.flaws import flaw
 from replicator.orders.order_records import Freeze, Placed, SkipReplay, Stream, by_carrier
 from tests.replicator.orders.test_order_records import OF_FEED, RECORDS, SAID

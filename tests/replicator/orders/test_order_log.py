@@ -2,7 +2,7 @@
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.orders.order_log import OrderLog, first_carrier
 from replicator.orders.order_records import (
     UPTIME_MS_MAX,

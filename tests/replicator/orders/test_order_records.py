@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balancer.decision.placement import Scope
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.orders.order_records import (
     Answer,
     ByHand,

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from balancer.plan import CarrierId, Plan, TopicPartition
+from balancer.carrier_plan import CarrierId, Plan
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Appliance, KafkaCluster, Region
 from replicator.spark.driver_command import Term
 from replicator.spark.epoch_source import Demand

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from balancer.plan import CarrierId, Plan, TopicPartition
+from balancer.carrier_plan import CarrierId, Plan
+from balancer.topic_partition import TopicPartition
 from replicator.spark.driver_command import Term
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile, needs_new_epoch
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Appliance, KafkaCluster, Route, load
 from replicator.kafka.client.cluster import Cluster, Fenced, Forbidden, ProducerStateLost
 from replicator.kafka.client.cluster_metadata import Topic

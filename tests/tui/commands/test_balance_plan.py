@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from balancer.decision.placement import Move, Placement, Reason, Scope
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.orders.order_records import Answer, ByHand
 from replicator.orders.round_status import MoveStatus
 from replicator.placement.rounds.preview import Preview

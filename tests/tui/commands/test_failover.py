@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from replicator.groups.failover.plan_files import PlanFiles
-from replicator.groups.planning.plan import Completeness, GroupPlan
+from replicator.groups.planning.failover_plan import Completeness, GroupPlan
 from tests.replicator.groups.planning.empty_plan import EMPTY
 from tui.commands.exit_codes import ExitCode
 from tui.program import run

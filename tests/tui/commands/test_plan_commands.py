@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from replicator.groups.planning.plan import Completeness, GroupPlan
+from replicator.groups.planning.failover_plan import Completeness, GroupPlan
 from tests.replicator.groups.planning.empty_plan import EMPTY
 from tui.commands.exit_codes import ExitCode
 from tui.commands.plan_commands import confirm_plan

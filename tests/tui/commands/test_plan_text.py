@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from replicator.groups.failover.outcome import GroupOutcome, MoveState, Outcome, PositionOutcome
-from replicator.groups.planning.plan import (
+from replicator.groups.planning.failover_plan import (
     BrokenPlan,
     Case,
     Check,

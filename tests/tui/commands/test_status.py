@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.topics.topic_plan import Note, State, TopicPlan, TopicStatus

@@ -2,7 +2,7 @@
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.audit.window import BadWindow
 from replicator.mirror.repair.rewind import Rewound
 from tui.commands.topic_rewind import rewind_text, rewind_values, start_of

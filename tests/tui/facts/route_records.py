@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.offset_map.reports import PartitionReport

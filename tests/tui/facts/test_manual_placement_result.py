@@ -1,7 +1,7 @@
 """Result of a manual placement order, with the moves that it made."""
 
 from balancer.decision.placement import Scope
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.orders.order_records import ByHand
 from tests.tui.balance_records import FIELDS, NOW_MS, placed
 from tui.facts.manual_placement_result import CarrierChange, ManualPlacement, Result

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from replicator.groups.planning.plan import (
+from replicator.groups.planning.failover_plan import (
     BrokenPlan,
     Case,
     Check,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.tui.facts.route_records import ENTRY, FACTS, PARTITION
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.mirror.topics.topic_plan import Note, State, TopicPlan, TopicStatus
 from replicator.notices.condition import Condition

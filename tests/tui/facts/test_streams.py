@@ -2,7 +2,7 @@
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.tui.balance_records import NOW_MS, ROUTE, active_plan, log_of, placed
 from tests.tui.balance_records import stream as stream_of
 from tui.facts.streams import (

@@ -7,7 +7,7 @@ from dataclasses import replace
 from balancer.decision.placement import Move, Placement, Reason, Scope
 from balancer.demand.demand import Basis
 from balancer.demand.window import Rate
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.orders.order_records import (
     Answer,

@@ -7,7 +7,7 @@ from typing import Any
 
 from replicator.groups.failover.outcome import GroupOutcome, MoveState, Outcome, PositionOutcome
 from replicator.groups.membership.primary_region import PrimaryRegion, decided
-from replicator.groups.planning.plan import (
+from replicator.groups.planning.failover_plan import (
     BrokenPlan,
     Case,
     Check,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.audit.audit import AuditRequest, AuditResult
 from replicator.audit.partition_audit import Depth
 from replicator.audit.record_counts import EXPIRED, GONE, RecordCounts

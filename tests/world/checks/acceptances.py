@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.ledger.entry import Entry
 from tests.world.checks.ends import all_values, committed_records, source_records
 from tests.world.kafka.kafka_cluster import KafkaCluster

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 
 from fakeredis import FakeRedis
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import PRIMARY_REGIONS_TOPIC, vectors_group
 from replicator.groups.failover.outcome import MoveState, Outcome, is_of, planned
 from replicator.groups.membership.primary_region import PrimaryRegion, decode, joined, newer
 from replicator.groups.membership.primary_store import KEY
 from replicator.groups.offset_sync.sync import DECISIONS_AGE_MS_MAX
-from replicator.groups.planning.plan import Plan
+from replicator.groups.planning.failover_plan import Plan
 from replicator.groups.progress.vector_metadata import is_foreign
 from tests.replicator.batches.source_batches import decoded
 from tests.world.checks.log_reading import LogReading

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.replicator.batches.source_batches import Record, decoded
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.kafka.log_batch import Batch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import PLAN_TOPIC
 from replicator.config.topology import Route
 from replicator.mirror.ledger.entry import Entry, decode

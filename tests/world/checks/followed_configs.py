@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.admin.topic import policies
 from tests.world.checks import ends
 from tests.world.checks.ends import all_values, committed_records, source_records

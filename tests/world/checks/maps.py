@@ -14,7 +14,7 @@ from typing import Any
 
 from fakeredis import FakeRedis
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.offset_store import WholeMark, joined, runs_name
 from replicator.mirror.offset_map.run_columns import RunsContradict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.orders.order_records import Pause, Stream, key_of
 from tests.world.checks.ends import all_values, committed_values
 from tests.world.checks.wrong import Wrong

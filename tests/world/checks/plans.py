@@ -13,9 +13,9 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
+from replicator.groups.planning.failover_plan import Case, Count, Move
 from replicator.groups.planning.knowledge import Progress
-from replicator.groups.planning.plan import Case, Count, Move
 from replicator.groups.progress.vector_metadata import decode
 from tests.world.checks.records_of_log import RecordsOfLog
 from tests.world.checks.wrong import Wrong

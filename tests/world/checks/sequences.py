@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.ledger.entry import SEQUENCE_MASK, Entry
 from tests.world.checks.entry_view import EntryView
 from tests.world.checks.log_reading import LogReading

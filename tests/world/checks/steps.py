@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiokafka.record import MemoryRecords
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import runs_topic_name
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.offset_map.runs_topic import decode as decode_run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.world.checks.entry_view import EntryView
 from tests.world.checks.wrong import Wrong
 from tests.world.kafka.log_batch import Batch

@@ -5,7 +5,7 @@ Carriers are killed first: one that runs commits again within a second, and noth
 
 from __future__ import annotations
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.ledger.entry import Custody, Entry, encode
 from replicator.mirror.ledger.ledger import group_of
 from tests.world.checks.entry_view import EntryView

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.ledger.entry import Custody
 from tests.world.faults.fault import Fault
 from tests.world.faults.logs import entries

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.repair.rewind import CannotRewind
 from replicator.orders.order_records import Pause, key_of

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Protocol
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.redis_server import RedisServer
 from tests.world.virtual_loop import VirtualLoop

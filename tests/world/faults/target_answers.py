@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.world.faults.carriers import kill_all
 from tests.world.faults.fault import Fault
 from tests.world.faults.moments import NextAppend, appended, has_records

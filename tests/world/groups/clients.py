@@ -19,8 +19,8 @@ from replicator.groups.failover.positions import Logs
 from replicator.groups.failover.survey import Makers, Survey
 from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
+from replicator.groups.planning.failover_plan import Plan
 from replicator.groups.planning.knowledge import Request
-from replicator.groups.planning.plan import Plan
 from tests.world.groups.group_offsets import OnWrite, WorldGroups
 from tests.world.groups.members import Members
 from tests.world.groups.primary_log import WorldPrimaryLog

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from aiokafka.protocol.commit import OffsetCommitRequest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import KafkaCluster as Settings
 from replicator.groups.membership.groups import UNKNOWN_MEMBER_ID, Groups
 from replicator.kafka.admin.admin_error import admin_errors

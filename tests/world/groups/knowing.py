@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import runs_topic_name, witness_group
 from replicator.config.topology import Route
 from replicator.groups.failover.known_runs import known_of

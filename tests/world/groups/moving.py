@@ -10,13 +10,13 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.failover.outcome import Outcome
 from replicator.groups.failover.plan_writer import PlanWriter, Target
 from replicator.groups.membership.decisions import RegionDecisions
 from replicator.groups.membership.primary_region import decided
+from replicator.groups.planning.failover_plan import Plan, decode, encode
 from replicator.groups.planning.knowledge import Request
-from replicator.groups.planning.plan import Plan, decode, encode
 from replicator.groups.planning.recheck import PlanStale, Refused
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata

@@ -16,7 +16,7 @@ from replicator.groups.failover.plan_writer import PlanWriter
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
 from replicator.groups.offset_sync import region_sync
 from replicator.groups.planning import crossing, knowledge, planner
-from replicator.groups.planning.plan import Check, Level, Plan
+from replicator.groups.planning.failover_plan import Check, Level, Plan
 from replicator.groups.planning.recheck import Recheck
 from replicator.groups.progress import skipping
 from replicator.groups.progress.skipping import RecordState

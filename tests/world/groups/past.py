@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import runs_topic_name
 from replicator.config.topology import Route
 from replicator.kafka.protocol.commit_record import Committed

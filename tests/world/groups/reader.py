@@ -15,7 +15,7 @@ from enum import Enum
 
 from aiokafka.protocol.commit import OffsetCommitRequest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.progress.vector_metadata import decode
 from replicator.groups.resume.assigned_partition import AssignedPartition
 from replicator.groups.resume.runs_memory import PublishedPieces, Source

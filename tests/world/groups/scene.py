@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import vectors_group
 from replicator.groups.membership.primary_region import joined
 from replicator.groups.offset_sync.region_sync import REST_SHARE
+from replicator.groups.planning.failover_plan import Plan
 from replicator.groups.planning.knowledge import Knowledge, Request
-from replicator.groups.planning.plan import Plan
 from replicator.groups.planning.planner import plan
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata

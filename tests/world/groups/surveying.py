@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import KafkaCluster, Route
 from replicator.mirror.ledger.ledger_reader import Entries, LedgerReader
 from tests.world.blocking import wait

@@ -7,7 +7,7 @@ import random
 import time
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import PLAN_TOPIC, driver_id, runs_topic_name
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Cluster

@@ -8,7 +8,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Entry
 from tests.world.checks.entry_view import EntryView

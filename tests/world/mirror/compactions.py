@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 
 class Compactions:

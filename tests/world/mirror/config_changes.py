@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from math import inf
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.admin.admin_error import AdminUnreachable
 from replicator.kafka.admin.topic import policies
 from replicator.mirror.topics.followed_configs import WrittenConfigs

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Appliance
 from replicator.kafka.client.cluster import Fenced
 from replicator.mirror.carrier.carrier import carry

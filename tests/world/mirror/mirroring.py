@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import PLAN_TOPIC, runs_topic_name
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Cluster

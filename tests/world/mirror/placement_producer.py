@@ -20,7 +20,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from confluent_kafka import KafkaError, KafkaException
 
 from aggregator.loader.intent_effects import EffectProducer
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import (
     TRANSACTION,
     Answered,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.ledger.entry import Entry
 from tests.world.checks.entry_view import EntryView
 from tests.world.kafka.kafka_cluster import KafkaCluster

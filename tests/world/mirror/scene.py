@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.carrier.carrier_assembly import MAKERS, Makers
 from replicator.orders.order_records import DEFAULT_STREAM
 from tests.world.kafka.kafka_cluster import KafkaCluster

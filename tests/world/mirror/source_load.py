@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.protocol.error_codes import Code
 from tests.replicator.batches.source_batches import Record, encoded, with_crc
 from tests.world.kafka.kafka_cluster import KafkaCluster

@@ -1,6 +1,6 @@
 """Orders that stand in the topic, as the world reads them."""
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.orders.order_records import Pause, Stream, encode, key_of
 from tests.replicator.batches.source_batches import Record
 from tests.world.mirror.standing_orders import STRANGER, StandingOrders

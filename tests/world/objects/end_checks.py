@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.world.objects import losses
 from tests.world.objects.object_feeding import ObjectFeeding
 from tests.world.objects.object_load import Destination

@@ -16,7 +16,7 @@ from aggregator.loader.loader_assembly import Makers
 from aggregator.loader.object_forming import ObjectForming
 from aggregator.loader.produced import Produced
 from aggregator.s3.open_object import OpenObject
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Cluster
 from tests.world.objects.scene import CLOCKS, EPOCHS, FOLDERS
 from tests.world.sinks.mutation import Mutation

@@ -19,7 +19,7 @@ from aggregator.objects.forgotten import Forgotten, Log, decoded
 from aggregator.objects.told_object import ToldObject
 from aggregator.objects.told_objects import ToldObjects
 from aggregator.s3.object_store import Found, Listed, ObjectStore
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import objects_topic
 from replicator.config.object_feed import ObjectFeed
 from replicator.kafka.client.brokers import Unreachable

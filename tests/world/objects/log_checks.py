@@ -13,7 +13,7 @@ from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import Manifest
 from aggregator.objects.object_name import ObjectName
 from aggregator.objects.told_object import ToldObject
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.world.kafka.log_losses import LossCause
 from tests.world.objects.object_feeding import ObjectFeeding
 from tests.world.objects.object_load import Destination, ExpectedRecord

@@ -14,7 +14,7 @@ from aggregator.loader.acquisition import Acquired, Acquisition
 from aggregator.loader.loader_assembly import MAKERS, Makers
 from aggregator.loader.object_forming import ObjectForming
 from aggregator.s3.open_object import OpenObject
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.world.objects import losses
 from tests.world.objects.scene import Course
 from tests.world.objects.server import StoreKind

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import TableRange
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import LossKind
 from tests.replicator.batches.source_batches import Record, decoded
 from tests.world.faults.fault import Fault

@@ -25,7 +25,7 @@ from aggregator.objects.told_object import ToldObject
 from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.open_object import OpenObject
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.runtime.run_in_thread import run_in_thread
 from tests.world.objects.scene import FULL_OF_LETTERS, LETTERS, RESTS, Course
 from tests.world.objects.server import StoreKind

@@ -13,7 +13,7 @@ from aggregator.loader.reports import FeedPartition
 from aggregator.s3.answers import StoreProblem
 from aggregator.s3.object_store import ObjectStore
 from aggregator.s3.object_verdict import Verdict, verdict
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.object_feed import ObjectFeed
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Cluster, Fenced

@@ -18,7 +18,7 @@ from aggregator.formats.record_slice import RecordSlice
 from aggregator.loader.loader_assembly import Makers
 from aggregator.loader.object_forming import ObjectForming
 from aggregator.s3.open_object import OpenObject
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.world.sinks.mutation import Mutation
 
 POISON, FATAL = b'{"poison"', b'{"fatal"'

@@ -9,7 +9,7 @@ from aggregator.loader.loader_assembly import MAKERS
 from aggregator.restore.restore import Makers
 from aggregator.restore.restore_entry import RestoreEntry
 from aggregator.restore.restore_session import RestoredPartition, RestoreSession
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
 from tests.world.objects.scene import RESTORES
 from tests.world.sinks.mutation import Mutation

@@ -16,7 +16,7 @@ from aggregator.restore.restore_plan import CannotRestore
 from aggregator.restore.restore_range import RestoreRange
 from aggregator.s3.answers import StoreProblem
 from aggregator.s3.object_store import ObjectStore, StoreAddress
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.object_feed import ObjectFeed
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client.brokers import Unreachable

@@ -16,7 +16,7 @@ from aggregator.objects.forgotten import Forgotten, Removed
 from aggregator.objects.object_name import ObjectName, parsed
 from aggregator.objects.told_object import ToldObject
 from aggregator.s3.object_listing import ToldRecord
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.object_feed import ObjectFeed
 from replicator.kafka.client.loss import LossKind
 from tests.aggregator.verifier.judged import judged

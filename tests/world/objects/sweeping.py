@@ -14,7 +14,7 @@ from aggregator.objects.object_name import parsed
 from aggregator.s3.answers import StoreProblem
 from aggregator.s3.object_store import ObjectStore, Upload
 from aggregator.s3.upload_sweep import ObjectPlace
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.object_feed import ObjectFeed
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Cluster

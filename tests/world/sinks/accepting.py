@@ -11,7 +11,7 @@ from aggregator.intents.intent import Intent
 from aggregator.loader import loss_acceptance
 from aggregator.loader.known_records import KnownRecords, NothingKnown
 from aggregator.loader.loss_acceptance import Change, unchanged
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.client.loss import LossKind

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from aggregator.intents.intent import Intent, decode
 from aggregator.intents.intent_store import groups_of
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.world.checks.log_reading import LogReading
 from tests.world.kafka.group_requests import OffsetCommit
 from tests.world.kafka.kafka_cluster import GROUPS, TRANSACTIONS, KafkaCluster

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from aggregator.intents.intent import Intent
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.custody import Custody
 from tests.replicator.batches.source_batches import Record
 from tests.world.checks.wrong import Wrong

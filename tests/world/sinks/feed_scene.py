@@ -10,7 +10,7 @@ from contextvars import Context
 from typing import Any, Generic, TypeVar
 
 from aggregator.loader.loader_assembly import MAKERS, Makers
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.process import Process
 from tests.world.sinks.loaded_feed import LoadedFeed

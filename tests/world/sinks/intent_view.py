@@ -7,7 +7,7 @@ from typing import Any
 
 from aggregator.intents.intent import Intent, decode
 from aggregator.intents.intent_store import groups_of
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.world.checks.commit_view import CommitView
 from tests.world.kafka.group_requests import CommitsExpired, TopicDeletion
 from tests.world.kafka.kafka_cluster import KafkaCluster

@@ -19,7 +19,7 @@ from aggregator.formats.record_headers import encoded_headers
 from aggregator.intents.intent import Intent
 from aggregator.loader.intent_effects import EffectProducer, LetterRefused
 from aggregator.loader.produced import HEADER_PREFIX, Limits, Produced
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import dead_letter_topic
 from replicator.kafka.client.cluster import Answered
 from replicator.kafka.client.fenced_committer import FencedCommitter

@@ -23,7 +23,7 @@ from aggregator.loader.loader import load
 from aggregator.loader.loader_assembly import MAKERS, Makers, assemble
 from aggregator.loader.loader_assignment import LoaderAssignment
 from aggregator.loader.report_store import ReportStore
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
 from replicator.config.topology import Appliance

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.world.sinks.feed_load import ExpectedRows
 from tests.world.sinks.feeding import Feeding
 from tests.world.sinks.keeper import Identity, Part, Row

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import group_of
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import LossKind
 from tests.aggregator.verifier.judged import judged

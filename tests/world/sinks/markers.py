@@ -13,7 +13,7 @@ from contextvars import Context
 from typing import Any
 
 from aggregator.loader.sent_letters import Intents, SentLetter, SentLetters, Sight
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import dead_letter_topic
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC
 from replicator.kafka.client.fenced_committer import FencedCommitter, Row

@@ -31,7 +31,7 @@ from aggregator.store.replica import Connected
 from aggregator.store.schema_reader import TableFacts
 from aggregator.store.shard_store import ShardStore
 from aggregator.store.shard_view import ShardView
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from tests.world.sinks import letters, markers, other_logs, poison, resting
 from tests.world.sinks.accepting import Accepting

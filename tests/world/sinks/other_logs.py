@@ -17,7 +17,7 @@ from aggregator.intents.intent import Intent
 from aggregator.loader.acquisition import Acquisition
 from aggregator.loader.loss_acceptance import Change
 from aggregator.loader.produced import Produced
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import LossKind
 from replicator.kafka.client.source_inspection import SourceFindings
 from tests.world.faults.fault import Fault

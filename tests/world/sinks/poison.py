@@ -20,7 +20,7 @@ from aggregator.loader.loader_assembly import Makers
 from aggregator.loader.shard_tables import ShardTables
 from aggregator.tables.decoded import DeadRecord, Decoded
 from aggregator.tables.table_schema import TableSchema
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import LossKind
 from tests.replicator.batches.source_batches import Record
 from tests.world.sinks.feed_load import FATAL, POISON, FeedSender

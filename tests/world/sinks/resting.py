@@ -18,7 +18,7 @@ from aggregator.intents.stored import Stored
 from aggregator.loader import loss_acceptance
 from aggregator.loader.loader_assembly import MAKERS
 from aggregator.loader.loss_acceptance import TRANSACTION_MS
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import adopted_topic, dead_letter_topic, unloaded_id
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered

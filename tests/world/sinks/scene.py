@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from aggregator.loader.loader_assembly import MAKERS, Makers
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.replicator.batches.source_batches import Record
 from tests.world.sinks.accepting import Accepting
 from tests.world.sinks.feed_load import FeedSender, wanted

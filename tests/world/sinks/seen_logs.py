@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.replicator.batches.source_batches import Record, decoded
 from tests.world.checks.log_reading import LogReading
 from tests.world.kafka.kafka_cluster import KafkaCluster

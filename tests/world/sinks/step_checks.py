@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from aggregator.intents.intent import Intent
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.aggregator.verifier.judged import judged
 from tests.world.sinks.decided_intents import decided_intents
 from tests.world.sinks.feed_checks import FeedChecks

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from aggregator.intents.intent import Intent
 from aggregator.intents.intent_store import IntentStore
 from aggregator.loader.reports import FeedPartition
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
 from replicator.config.topology import KafkaCluster

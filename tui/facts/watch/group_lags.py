@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.membership.committed_offsets import CommittedOffsets
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminUnreachable

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.offset_map.reports import PartitionReport
 from tui.facts.past import Past, Place
 from tui.facts.route_view import RouteView

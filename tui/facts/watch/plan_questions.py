@@ -7,7 +7,7 @@ from pathlib import Path
 
 from replicator.config.topology import Appliance
 from replicator.groups.failover.plan_files import PlanFiles, PlanMissing, PlanNotKept
-from replicator.groups.planning.plan import BrokenPlan, Plan, UnknownPlan
+from replicator.groups.planning.failover_plan import BrokenPlan, Plan, UnknownPlan
 from replicator.runtime.store_errors import StoreUnreachable
 from tui.facts.part import THIS_MACHINE
 from tui.facts.plan_summary import PlanSummary, broken_plan, plan_summary

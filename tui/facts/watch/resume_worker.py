@@ -21,12 +21,12 @@ from typing import IO, Protocol
 
 from pydantic import TypeAdapter
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, UnknownRegion
 from replicator.groups.failover.fresh_plans import FreshPlans, NoWay, checked
+from replicator.groups.planning.failover_plan import Move
 from replicator.groups.planning.knowledge import Request
-from replicator.groups.planning.plan import Move
 from replicator.kafka.admin.admin import Admin
 from tui.facts.group_view import GroupDetail, GroupPosition
 from tui.facts.watch.group_lags import LagProbe, Position

@@ -7,7 +7,7 @@ from pathlib import Path
 from replicator.config.topology import Appliance
 from replicator.groups.failover.fresh_plans import checked
 from replicator.groups.failover.plan_files import PlanFiles
-from replicator.groups.planning.plan import Plan
+from replicator.groups.planning.failover_plan import Plan
 
 
 def plan_folder(appliance: Appliance) -> Path:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.groups.failover.ledger_view import LedgerView, ledger_view
 from replicator.groups.progress.partition_in_region import Passed

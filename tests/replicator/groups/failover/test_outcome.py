@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.failover.outcome import (
     MoveState,
     Outcome,
@@ -16,7 +16,7 @@ from replicator.groups.failover.outcome import (
     state_of,
 )
 from replicator.groups.membership.primary_region import PrimaryRegion
-from replicator.groups.planning.plan import Case, Check, GroupPlan, Level, Move
+from replicator.groups.planning.failover_plan import Case, Check, GroupPlan, Level, Move
 from replicator.groups.progress.vector_metadata import committed_text, encode
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.replicator.groups.planning.empty_plan import EMPTY

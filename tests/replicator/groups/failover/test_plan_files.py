@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from replicator.groups.failover.plan_files import PlanFiles, PlanMissing, PlanNotKept, new_id
-from replicator.groups.planning.plan import BrokenPlan, Completeness, Plan, UnknownPlan, encode
+from replicator.groups.planning.failover_plan import (
+    BrokenPlan,
+    Completeness,
+    Plan,
+    UnknownPlan,
+    encode,
+)
 
 PLAN = Plan(
     id="20130101-000000-3f9a",

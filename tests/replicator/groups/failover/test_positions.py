@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.failover.outcome import planned
 from replicator.groups.failover.positions import Writable, missing, writable
 from replicator.groups.planning.knowledge import LogRange

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import KafkaCluster
 from replicator.groups.membership.groups import Groups
 from replicator.groups.progress.vector_metadata import committed_text

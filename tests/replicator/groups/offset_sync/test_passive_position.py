@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.offset_sync.passive_position import LastWritten, is_settled, to_write
+from replicator.groups.planning.failover_plan import Case, Move
 from replicator.groups.planning.knowledge import Progress
-from replicator.groups.planning.plan import Case, Move
 
 PARTITION = TopicPartition("trades", 0)
 

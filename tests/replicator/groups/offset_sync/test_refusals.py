@@ -2,7 +2,7 @@
 
 import logging
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.offset_sync.region_sync import Refusals, RefusedWrites
 
 PARTITION = TopicPartition("orders", 3)

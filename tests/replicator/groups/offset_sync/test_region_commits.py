@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.offset_sync.region_commits import QUIET_SECONDS, RegionCommits
 from replicator.groups.planning.knowledge import Progress
 from replicator.kafka.admin.admin_error import AdminUnreachable

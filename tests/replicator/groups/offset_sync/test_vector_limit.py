@@ -3,7 +3,7 @@
 import logging
 
 from replicator.groups.offset_sync.vector_limit import VectorLimit
-from replicator.groups.planning.plan import Case, Move
+from replicator.groups.planning.failover_plan import Case, Move
 
 LARGE = {f"region-{number}": 10**12 for number in range(300)}
 

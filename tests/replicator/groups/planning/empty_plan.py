@@ -1,6 +1,6 @@
 """Plan without groups; tests replace the fields that they are about."""
 
-from replicator.groups.planning.plan import Completeness, Plan
+from replicator.groups.planning.failover_plan import Completeness, Plan
 
 EMPTY = Plan(
     id="p1",

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.planning.checks import AGE_WARN_MS, NAMES_MAX, checks, completeness, named
+from replicator.groups.planning.failover_plan import Case, Check, Count, GroupPlan, Level, Move
 from replicator.groups.planning.knowledge import Knowledge, PartitionFacts, Request
-from replicator.groups.planning.plan import Case, Check, Count, GroupPlan, Level, Move
 from replicator.groups.progress.partition_in_region import Known, PartitionInRegion, Passed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 

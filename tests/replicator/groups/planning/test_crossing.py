@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replicator.groups.planning.crossing import Crossing, known_offsets
-from replicator.groups.planning.plan import Count
+from replicator.groups.planning.failover_plan import Count
 from replicator.groups.progress.partition_in_region import (
     Known,
     PartitionInRegion,

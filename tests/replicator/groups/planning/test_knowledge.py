@@ -1,6 +1,6 @@
 """Input of a plan, as values."""
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.planning.knowledge import (
     Choice,
     Knowledge,

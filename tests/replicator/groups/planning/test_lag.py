@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
+from replicator.groups.planning.failover_plan import Case, Move
 from replicator.groups.planning.knowledge import Knowledge, LogRange, PartitionFacts
 from replicator.groups.planning.lag import Lag, Origin, goals, lag
-from replicator.groups.planning.plan import Case, Move
 from replicator.groups.progress.partition_in_region import Known, PartitionInRegion, Passed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_segment import RunBuffer

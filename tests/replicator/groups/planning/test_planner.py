@@ -5,7 +5,17 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
+from replicator.groups.planning.failover_plan import (
+    VALID_MS,
+    Case,
+    Count,
+    Level,
+    Move,
+    Plan,
+    decode,
+    encode,
+)
 from replicator.groups.planning.knowledge import (
     Choice,
     Knowledge,
@@ -14,7 +24,6 @@ from replicator.groups.planning.knowledge import (
     Progress,
     Request,
 )
-from replicator.groups.planning.plan import VALID_MS, Case, Count, Level, Move, Plan, decode, encode
 from replicator.groups.planning.planner import plan
 from replicator.groups.progress.partition_in_region import (
     Known,

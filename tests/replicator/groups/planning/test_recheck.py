@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
+from replicator.groups.planning.failover_plan import Case, Check, GroupPlan, Level, Move, Plan
 from replicator.groups.planning.knowledge import Choice, LogRange
-from replicator.groups.planning.plan import Case, Check, GroupPlan, Level, Move, Plan
 from replicator.groups.planning.recheck import PlanStale, Recheck, Refused, recheck, request_of
 from tests.replicator.groups.planning.empty_plan import EMPTY
 

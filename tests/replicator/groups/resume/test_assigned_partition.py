@@ -2,7 +2,7 @@
 
 import logging
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.resume.assigned_partition import AssignedPartition
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 

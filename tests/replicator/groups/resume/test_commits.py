@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.resume.commits import Commits, committed_of
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 

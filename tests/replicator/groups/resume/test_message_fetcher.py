@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.groups.resume.assigned_partition import AssignedPartition
 from replicator.groups.resume.deliveries import Deliveries
 from replicator.groups.resume.message_fetcher import MessageFetcher

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import Row

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.kafka.client.committed_entries import CommittedEntries
 from replicator.kafka.client.fenced_committer import FencedCommitter, Identity

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiokafka.protocol.transaction import AddOffsetsToTxnRequest, EndTxnRequest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Fenced
 from replicator.kafka.client.fenced_committer import (
     SETTLING_ABORTS_MAX,

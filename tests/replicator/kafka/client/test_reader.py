@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster_metadata import Leader
 from replicator.kafka.client.reader import (
     LATE_SECONDS,

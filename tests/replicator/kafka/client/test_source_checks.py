@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.client.epoch_regress import EpochRegress
 from replicator.kafka.client.loss import Loss, LossKind

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.client.loss import LossKind
 from replicator.kafka.client.source_inspection import SourceFindings, inspect_source

@@ -5,7 +5,7 @@ The answers of a real broker are tested live (tests/live/test_log_sampler.py).
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.protocol.log_dirs import LogDirsRequest, LogDirsStruct, log_sizes
 
 A0, A7, B1 = TopicPartition("a", 0), TopicPartition("a", 7), TopicPartition("b", 1)

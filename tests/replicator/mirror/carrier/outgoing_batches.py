@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
 from tests.replicator.batches.source_batches import encoded, one_record
 

@@ -1,6 +1,6 @@
 """A carrier_counts only grows, over all sessions."""
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.carrier.carrier_counts import CarrierCounts
 from replicator.mirror.offset_map.totals import LATENCY_BOUNDS, bucket
 

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.packer import PackingRule
 from replicator.kafka.client.cluster_metadata import Leader
 from replicator.kafka.client.epoch_regress import EpochRegress

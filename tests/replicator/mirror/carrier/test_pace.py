@@ -4,7 +4,7 @@ from weakref import ref
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.carrier_counts import CarrierCounts

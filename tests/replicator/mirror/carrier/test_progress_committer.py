@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, ProducerStateLost
 from replicator.kafka.client.fenced_committer import NotCommitted

@@ -2,7 +2,7 @@
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.config.topology import Route
 from replicator.kafka.client.loss import Loss, LossKind

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.releases import Releases
 from replicator.mirror.ledger.entry import Custody

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.carrier.lag_clock import LagClock
 from replicator.mirror.carrier.transaction_watch import TransactionWatch
 

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.carrier.acquisition import LongWaits, WantedPartitions
 from replicator.mirror.ledger.acquired import Acquired, Taken
 from tests.replicator.mirror.ledger.held import held

@@ -6,7 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from balancer.plan import Plan, TopicPartition
+from balancer.carrier_plan import Plan
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.driver.active_plan_publisher import ActivePlanPublisher
 from replicator.mirror.driver.planner import Planned
 

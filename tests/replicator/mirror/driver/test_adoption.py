@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.client.progress_expiry import ProgressExpiry

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from balancer.plan import CarrierId, Plan, TopicPartition
+from balancer.carrier_plan import CarrierId, Plan
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Appliance, KafkaCluster, Region, Route
 from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.receipt_book import ReceiptBook

@@ -1,6 +1,6 @@
 """Paused topics and partitions are named with the operator who paused them."""
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.mirror.driver.paused import paused_subjects
 from replicator.notices.condition import Subject

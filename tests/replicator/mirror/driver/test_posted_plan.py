@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from balancer.plan import CarrierId, Plan, TopicPartition
+from balancer.carrier_plan import CarrierId, Plan
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.driver.posted_plan import PostedPlan
 from replicator.spark.driver_command import Term
 from replicator.spark.posting import Posting

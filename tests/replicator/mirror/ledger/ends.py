@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import CONTROL, HEADER, TRANSACTIONAL
 from replicator.kafka.client.cluster import ProducerState
 from replicator.kafka.client.cluster_metadata import Leader, Topic

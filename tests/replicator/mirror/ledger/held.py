@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.ledger.entry import Custody, Entry
 
 PARTITION = TopicPartition("flights", 0)

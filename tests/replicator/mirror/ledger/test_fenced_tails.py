@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import ProducerState
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Custody, Entry

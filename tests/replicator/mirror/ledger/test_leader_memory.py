@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from uuid import UUID
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.cluster import Cluster, ProducerState
 from replicator.kafka.client.cluster_metadata import Leader, Topic

@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.loss import Loss, LossKind, NeededLimit

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from uuid import UUID
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.ledger.published_runs import losses_after, published_since, runs_key
 from replicator.mirror.ledger.stale_entry import PublishedRun
 from replicator.mirror.offset_map.runs_tail import LastRun

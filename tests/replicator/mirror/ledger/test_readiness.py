@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.ledger.acquired import Acquired
 from replicator.mirror.ledger.readiness import Readiness
 

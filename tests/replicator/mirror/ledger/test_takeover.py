@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.client.cluster import Cluster, Fenced, ProducerState, ProducerStateLost
 from replicator.kafka.client.cluster_metadata import Leader, Topic

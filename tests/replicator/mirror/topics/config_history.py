@@ -8,7 +8,7 @@ from math import inf
 
 from hypothesis import strategies as st
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.settings import TopicSettings
 from replicator.kafka.admin.admin import Outcome
 from replicator.kafka.admin.admin_error import AdminUnreachable

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Literal
 from uuid import UUID
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin import Admin, Outcome
 from replicator.kafka.admin.admin_error import AdminUnreachable, Refused

@@ -1,6 +1,6 @@
 """Lowered configs wait until the target has what the sources had."""
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.mirror.topics.lowerings import Lowerings
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.settings import TopicSettings
 from replicator.config.topology import Route
 from replicator.kafka.client.loss import NeededLimit

@@ -1,7 +1,8 @@
 """Sample snapshots of a route, for tests of its streams' rounds."""
 
+from balancer.carrier_plan import CarrierId, Plan
 from balancer.demand.window import Rate
-from balancer.plan import CarrierId, Plan, TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog

@@ -1,9 +1,10 @@
 """Needs of partitions are reported with their basis."""
 
+from balancer.carrier_plan import Plan
 from balancer.demand.demand import Basis
 from balancer.demand.throughput_file import Throughput
 from balancer.demand.window import Rate
-from balancer.plan import Plan, TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from balancer.decision.state import RoundState
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.placement.rounds.placement_record import placement_record, round_state
 
 STATE = RoundState(

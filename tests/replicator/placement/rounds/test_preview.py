@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from balancer.carrier_plan import Plan
 from balancer.decision.placement import Scope
-from balancer.plan import Plan
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
 from replicator.placement.rounds.preview import NoDriver, previews

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from balancer.demand.window import Rate
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.placement.rounds.route_inputs import HeardCarriers, RouteInputs
 from replicator.placement.rounds.route_settings import COSTS_DEFAULT

@@ -5,7 +5,7 @@ import math
 from balancer.demand.load_model import Factors, LoadModel
 from balancer.demand.throughput_file import Throughput
 from balancer.demand.window import Rate
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.placement.rounds.shares import RATE_DEFAULT, ShareMemory, share_of
 

@@ -5,9 +5,10 @@ from math import inf
 
 import pytest
 
+from balancer.carrier_plan import CarrierId, Plan
 from balancer.decision.placement import Scope
 from balancer.decision.state import RoundState
-from balancer.plan import CarrierId, Plan, TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.balance_settings import BalanceSettings
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.orders.order_records import Exclusion, Hold, Pin, Stream

@@ -6,7 +6,7 @@ from balancer.decision.placement import Scope
 from balancer.demand.carrier_memory import partitions_within
 from balancer.demand.throughput_file import Throughput
 from balancer.demand.window import Rate
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.balance_settings import BalanceSettings
 from replicator.orders.order_records import (
     Answer,

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from balancer.carrier_plan import CarrierId, Plan
 from balancer.demand.load_model import Factors, LoadModel
 from balancer.demand.window import Rate
-from balancer.plan import CarrierId, Plan, TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.balance_settings import BalanceSettings
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.orders.order_records import Pin, Stream

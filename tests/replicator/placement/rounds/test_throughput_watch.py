@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from balancer.demand.window import Rate
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.placement.rounds.throughput_watch import ThroughputWatch
 
 CLICKS = TopicPartition("clicks", 0)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balancer.demand.window import Window
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.placement.traffic.growth import DENSITY_DEFAULT, densities, windows
 from replicator.placement.traffic.log_snapshot import LogSnapshot, LogState
 

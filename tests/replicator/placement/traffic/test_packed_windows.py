@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from balancer.demand.window import Window
 from balancer.demand.window_columns import WindowColumns
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches import varints
 from replicator.placement.traffic.packed_windows import BrokenWindows, UnknownVersion, pack, unpack
 from tests.balancer.demand.one_by_one import one_by_one

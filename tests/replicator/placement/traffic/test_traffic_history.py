@@ -3,7 +3,7 @@
 from balancer.demand.look_back import LookBack
 from balancer.demand.window import Rate, Window
 from balancer.demand.window_columns import WindowColumns, summed
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.placement.traffic.redis_history import RedisHistory
 from replicator.placement.traffic.traffic_history import TrafficHistory
 

@@ -1,6 +1,6 @@
 """Lag of a group, by its commits and the ends of the logs."""
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tui.facts.watch.group_lags import GroupLag, lag_of
 
 ENDS = {TopicPartition("orders", 0): 10, TopicPartition("orders", 1): 20}

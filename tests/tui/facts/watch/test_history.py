@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from tests.tui.facts.route_records import PARTITION, REPORT
 from tests.tui.facts.test_route_view import partition, topic
 from tui.facts.route_view import RouteView

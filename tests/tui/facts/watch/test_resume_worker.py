@@ -6,8 +6,8 @@ Plans of real servers are tested live (tests/live/test_group_questions.py).
 import io
 import json
 
-from balancer.plan import TopicPartition
-from replicator.groups.planning.plan import Case, Count, Move
+from balancer.topic_partition import TopicPartition
+from replicator.groups.planning.failover_plan import Case, Count, Move
 from tests.tui.facts.watch.told import appliance
 from tui.facts.group_view import GroupDetail, GroupPosition
 from tui.facts.watch.group_lags import Position

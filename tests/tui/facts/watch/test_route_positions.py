@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Route
 from replicator.mirror.ledger.ledger_reader import Entries

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from balancer.demand.window_columns import WindowColumns
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Appliance
 from tests.tui.facts.watch.told import appliance
 from tui.facts.watch.traffic_questions import rates_by_minute, traffic_key, traffic_questions

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.config.names import driver_id
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import Effects, FencedCommitter, OffsetRows, WasThere

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.epoch_regress import CheckedPartition, EpochRegress
 from replicator.kafka.client.loss import Loss

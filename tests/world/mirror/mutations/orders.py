@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from balancer.plan import CarrierId, Plan, TopicPartition
+from balancer.carrier_plan import CarrierId, Plan
+from balancer.topic_partition import TopicPartition
 from replicator.mirror.driver.planner import Planned, Planner
 from replicator.orders.order_log import KeyedRecord, OrderLog
 from replicator.orders.order_reader import OrderReader

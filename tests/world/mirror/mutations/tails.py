@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import scan
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.client.loss import Loss

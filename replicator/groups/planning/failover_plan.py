@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from balancer.plan import TopicPartition
+from balancer.topic_partition import TopicPartition
 
 SCHEMA_VERSION = 1
 VALID_MS = 5 * 60 * 1000

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.groups.planning.plan import (
+from replicator.groups.planning.failover_plan import (
     BrokenPlan,
     Case,
     Check,

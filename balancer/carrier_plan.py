@@ -9,12 +9,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-
-class TopicPartition(NamedTuple):
-    """Partition of a topic; its number is the same in the source and the target of a route."""
-
-    topic: str
-    partition: int
+from balancer.topic_partition import TopicPartition
 
 
 class CarrierId(NamedTuple):

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancer.plan import CarrierId, Plan, TopicPartition, bins, carriers_shared_out
+from balancer.carrier_plan import CarrierId, Plan, bins, carriers_shared_out
+from balancer.topic_partition import TopicPartition
 
 places = st.builds(TopicPartition, st.sampled_from("abcde"), st.integers(0, 12))
 routes = st.sampled_from(["east.east", "west.east", "north.east"])
