@@ -3,7 +3,7 @@ r"""Loader session: the work of a loader under one producer id and epoch.
     acquisition -> partitions -> reader -> partitions -> block forming -> shard
                                                              \-> intent committer
 
-The parts know each other only through the partitions; `assembly` makes them.
+The parts know each other only through the partitions; `loader_assembly` makes them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import pyarrow as pa
 from balancer.topic_partition import TopicPartition
 
 TIME = pa.timestamp("us", tz="UTC")
-"""Spark's own resolution: it refuses rows of another one."""
+"""Spark's own resolution, which stored receipts have had from the beginning."""
 SCHEMA = pa.schema(
     [
         ("feed", pa.string()),

@@ -15,7 +15,7 @@ import pytest
 
 from aggregator.files.typed_parquet import TypedParquet
 from aggregator.formats.schema_ids import SchemasWanted
-from aggregator.loader.object_layout import OFFSET_MAX, ObjectLayout
+from aggregator.loader.object_layout import BYTES_SETTINGS, OFFSET_MAX, ObjectLayout
 from aggregator.objects.object_name import KEY_BYTES_MAX, parsed
 from balancer.topic_partition import TopicPartition
 from replicator.config.object_feed import ObjectFeed
@@ -251,6 +251,28 @@ def test_columns_of_records_are_those_that_are_named():
 )
 def test_a_setting_that_changes_names_or_bytes_changes_the_fingerprint(other):
     assert layout(**other).fingerprint != layout().fingerprint
+
+
+BY_OTHER_NAMES = {"record_columns": "columns", "zone": "folders"}
+"""Settings that count under another name: columns by the layout, a zone beside BYTES_SETTINGS."""
+NEITHER = """
+    bucket ca_file clusters credentials_file dead_letters deny encryption encryption_key endpoint
+    epoch_seconds held_back_records kind name object_age_seconds object_interval_seconds object_mib
+    object_records object_times owner part_mib path_style region registry_ca_file
+    registry_password_file registry_user retry_seconds retry_seconds_max schemas shards start
+    storage_class store_region tagging tags topics unknown_schema_seconds
+""".split()
+"""Settings that decide neither the name of an object nor its bytes: where it is stored, when it is
+sealed, and how its schemas are found, whose content a topic fixes by their ids."""
+
+
+def test_each_setting_decides_bytes_and_names_or_is_known_not_to():
+    """A setting that were forgotten would let two loaders write other bytes under one name."""
+    deciding = {
+        name for name in ObjectFeed.model_fields if BY_OTHER_NAMES.get(name, name) in BYTES_SETTINGS
+    }
+    assert deciding.isdisjoint(NEITHER)
+    assert set(ObjectFeed.model_fields) == deciding.union(NEITHER)
 
 
 @pytest.mark.parametrize(
