@@ -261,7 +261,7 @@ NEITHER = """
     object_records object_times owner part_mib path_style region registry_ca_file
     registry_password_file registry_user retry_seconds retry_seconds_max schemas shards start
     storage_class store_region tagging tags topics unknown_schema_seconds
-""".split()
+"""
 """Settings that decide neither the name of an object nor its bytes: where it is stored, when it is
 sealed, and how its schemas are found, whose content a topic fixes by their ids."""
 
@@ -271,8 +271,8 @@ def test_each_setting_decides_bytes_and_names_or_is_known_not_to():
     deciding = {
         name for name in ObjectFeed.model_fields if BY_OTHER_NAMES.get(name, name) in BYTES_SETTINGS
     }
-    assert deciding.isdisjoint(NEITHER)
-    assert set(ObjectFeed.model_fields) == deciding.union(NEITHER)
+    assert deciding.isdisjoint(NEITHER.split())
+    assert set(ObjectFeed.model_fields) == deciding.union(NEITHER.split())
 
 
 @pytest.mark.parametrize(
