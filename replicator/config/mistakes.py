@@ -1,10 +1,8 @@
-"""Mistakes of a configuration file: all of them, each with its path in the file."""
+"""Mistakes of a configuration file, each with its path in the file."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from types import MappingProxyType
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, Tag, ValidationError
@@ -96,36 +94,6 @@ def translate(error: ValidationError, model: type[BaseModel]) -> list[Mistake]:
         else:
             mistakes.append(Mistake(dotted(location), worded(item) + found(item)))
     return mistakes
-
-
-def contradictions_within(
-    name: str, model: type[BaseModel], table: Any, needed: Mapping[str, Any] = MappingProxyType({})
-) -> Iterator[Mistake]:
-    """Yields the contradictions among the sound values of a table that also has unsound ones.
-
-    Args:
-        needed: sound values of the keys without a default, for a table that has none.
-    """
-    if not isinstance(table, Mapping):
-        return
-    try:
-        model.model_validate({**needed, **table})
-        return
-    except ValidationError as error:
-        unsound = {str(item["loc"][0]) for item in error.errors() if item["loc"]}
-    try:
-        sound = {key: table[key] for key in table if key not in unsound}
-        model.model_validate({**needed, **sound})
-    except ValidationError as error:
-        for mistake in translate(error, model):
-            if not any(re.search(rf"\b{re.escape(key)}\b", str(mistake)) for key in unsound):
-                yield Mistake(f"{name}.{mistake.path}", mistake.text)
-
-
-def tables(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yields the (name, table) pairs of a table of tables; skips everything else."""
-    if isinstance(value, Mapping):
-        yield from ((name, table) for name, table in value.items() if isinstance(table, Mapping))
 
 
 def unknown_key(location: tuple[str | int, ...], model: type[BaseModel]) -> Mistake:

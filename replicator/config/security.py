@@ -10,7 +10,7 @@ and a topic tailer whenever it begins anew.
 
 import os
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -139,9 +139,26 @@ class Security(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        found = list(contradictions(self.model_dump(exclude_none=True)))
-        raise_if_any(found or self._unusable_files())
+        raise_if_any(list(self._contradictions()) or self._unusable_files())
         return self
+
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        if self.is_sasl and self.username == "":
+            yield "username", "is empty"
+        for key in ("mechanism", "username", "password_file"):
+            is_set = getattr(self, key) is not None
+            if self.is_sasl and not is_set:
+                yield key, f"is missing; protocol {self.protocol!r} needs it"
+            if is_set and not self.is_sasl:
+                text = f"has no meaning with protocol {self.protocol!r}; use sasl_tls, or remove it"
+                yield key, text
+        for key in ("ca_file", "certificate_file", "key_file"):
+            if not self.is_tls and getattr(self, key) is not None:
+                text = f"has no meaning with protocol {self.protocol!r}; use tls, or remove it"
+                yield key, text
+        if self.is_tls and (self.certificate_file is None) != (self.key_file is None):
+            missing = "certificate_file" if self.certificate_file is None else "key_file"
+            yield missing, "is missing; certificate_file and key_file go together"
 
     def _unusable_files(self) -> Iterator[tuple[str, str]]:
         if not self.is_tls:
@@ -158,24 +175,3 @@ class Security(BaseModel):
                 context.load_cert_chain(self.certificate_file, self.key_file, password=lambda: "")
             except (OSError, ValueError) as error:
                 yield "certificate_file", f"not a PEM certificate with its key ({error})"
-
-
-def contradictions(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yields (key, what is wrong) for a security table as written, however incomplete."""
-    protocol = table.get("protocol", "plaintext")
-    if protocol not in LIBRDKAFKA_PROTOCOLS:
-        return
-    is_tls, is_sasl = protocol in ("tls", "sasl_tls"), protocol in ("sasl_plaintext", "sasl_tls")
-    if is_sasl and table.get("username") == "":
-        yield "username", "is empty"
-    for key in ("mechanism", "username", "password_file"):
-        if is_sasl and key not in table:
-            yield key, f"is missing; protocol {protocol!r} needs it"
-        if not is_sasl and key in table:
-            yield key, f"has no meaning with protocol {protocol!r}; use sasl_tls, or remove it"
-    for key in ("ca_file", "certificate_file", "key_file"):
-        if not is_tls and key in table:
-            yield key, f"has no meaning with protocol {protocol!r}; use tls, or remove it"
-    if is_tls and ("certificate_file" in table) != ("key_file" in table):
-        missing = "key_file" if "certificate_file" in table else "certificate_file"
-        yield missing, "is missing; certificate_file and key_file go together"

@@ -1,6 +1,8 @@
 """Appliance: its regions, their clusters and the routes between them, from one TOML file.
 
-load() returns a checked appliance, or raises ConfigMistakes with every mistake of the file at once.
+load() returns a checked appliance, or raises ConfigMistakes. Single values are checked first, then
+each table as a whole, then the tables against each other: contradictions show once what they are
+about is sound.
 """
 
 import re
@@ -14,38 +16,28 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from pydantic import (
     BeforeValidator,
+    Discriminator,
     Field,
+    Tag,
     ValidationError,
     model_validator,
 )
 
 from replicator.config.addresses import Addresses, RedisAddress
-from replicator.config.any_feed import AnyFeed
 from replicator.config.balance_settings import BalanceSettings
 from replicator.config.cluster_name import ROLES, ClusterName
-from replicator.config.feed_contradictions import (
-    contradictions_within_feeds,
-    feed_contradictions,
-    written_feed,
-)
-from replicator.config.feed_settings import AggregatorSettings, Feed, Shard
-from replicator.config.metrics_ports import PORTS, shared_ports
+from replicator.config.feed_contradictions import feed_contradictions
+from replicator.config.feed_settings import AggregatorSettings, ClickHouseFeed, Feed, Shard
 from replicator.config.mistakes import (
+    KIND,
     ConfigMistakes,
     Mistake,
-    contradictions_within,
     dotted,
     raise_if_any,
-    tables,
     translate,
 )
-from replicator.config.security import (
-    ReadableFile,
-    SecretFile,
-    Security,
-    contradictions,
-    read_secret,
-)
+from replicator.config.object_feed import ObjectFeed
+from replicator.config.security import ReadableFile, SecretFile, Security, read_secret
 from replicator.config.settings import (
     MetricsSettings,
     OffsetsSettings,
@@ -57,6 +49,14 @@ from replicator.config.settings import (
 REGION_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 REGION_NAME_CHARACTERS_MAX = 100
 """Longest name: the topic sluice.runs.<source>.<target> names two regions, and Kafka allows 249."""
+METRICS_PORTS = (
+    ("metrics", "port"),
+    ("offsets", "metrics_port"),
+    ("balance", "metrics_port"),
+    ("aggregator", "metrics_port"),
+    ("aggregator", "verifier_metrics_port"),
+)
+"""(table, key) of the metrics port of each daemon of a region; they may share a machine."""
 
 
 class UnknownRegion(Exception):
@@ -142,6 +142,20 @@ class Region(Table):
         return f"{parts.scheme}://{parts.netloc}{parts.path}{query}"
 
 
+def _kind_of(table: Any) -> str:
+    """Returns the tag of a feed's kind, which says which keys its table has."""
+    default = "clickhouse"
+    is_table = isinstance(table, Mapping)
+    kind = table.get("kind", default) if is_table else getattr(table, "kind", default)
+    return f"{KIND}{kind}"
+
+
+AnyFeed = Annotated[
+    Annotated[ClickHouseFeed, Tag(f"{KIND}clickhouse")] | Annotated[ObjectFeed, Tag(f"{KIND}s3")],
+    Discriminator(_kind_of),
+]
+
+
 class Appliance(Table):
     """Whole configuration of an appliance."""
 
@@ -219,12 +233,7 @@ class Appliance(Table):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        addresses = {
-            ClusterName.of(key, role): getattr(region, role).bootstrap
-            for key, region in self.regions.items()
-            for role in ROLES
-        }
-        found = list(contradictions_between(self.regions, self.routes, addresses))
+        found = list(contradictions_between(self.regions, self.routes))
         found += [
             (f"{kind}s.{key}", f"the {kind}'s name is {named.name!r}")
             for kind, all_named in (("region", self.regions), ("feed", self.feeds))
@@ -232,10 +241,7 @@ class Appliance(Table):
             if named.name != key
         ]
         found += feed_contradictions(
-            {name: written_feed(feed) for name, feed in self.feeds.items()},
-            dict(self.aggregator),
-            self.regions,
-            sources_by(self.routes),
+            self.feeds, self.aggregator, self.regions, sources_by(self.routes)
         )
         known = {route.name for route in self.routes}
         found += [
@@ -243,7 +249,7 @@ class Appliance(Table):
             for name in self.balance.routes
             if name not in known
         ]
-        found += shared_ports(self.model_dump(include={table for table, _ in PORTS}))
+        found += shared_ports(self)
         raise_if_any(found)
         return self
 
@@ -268,11 +274,6 @@ def load(path: str | Path) -> Appliance:
         appliance = Appliance.model_validate(raw, context={"directory": path.parent.absolute()})
     except ValidationError as error:
         mistakes += translate(error, Appliance)
-        mistakes += contradictions_across(raw)
-        mistakes += contradictions_within("topics", TopicSettings, raw.get("topics"))
-        mistakes += contradictions_within("replicator", ReplicatorSettings, raw.get("replicator"))
-        mistakes += contradictions_within("balance", BalanceSettings, raw.get("balance"))
-        mistakes += contradictions_within_feeds(dict(tables(raw.get("feeds"))))
     else:
         if not mistakes:
             return appliance
@@ -298,42 +299,10 @@ def completed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def names_within(kind: str, raw: Mapping[str, Any]) -> Iterator[Mistake]:
     """Yields a mistake for a key "name" in a region or feed: its table alone names it."""
-    for name, table in tables(raw.get(kind)):
-        if "name" in table:
+    tables = raw.get(kind)
+    for name, table in tables.items() if isinstance(tables, Mapping) else ():
+        if isinstance(table, Mapping) and "name" in table:
             yield Mistake(dotted((kind, name, "name")), "unknown key; the table's name counts")
-
-
-def contradictions_across(raw: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yields the contradictions between a file's tables, however broken single values are."""
-    regions = dict(tables(raw.get("regions")))
-    addresses: dict[ClusterName, tuple[str, ...]] = {}
-    for name, region in regions.items():
-        for role in ROLES:
-            cluster = region.get(role)
-            if not isinstance(cluster, Mapping):
-                continue
-            listed = cluster.get("bootstrap")
-            listed = listed if isinstance(listed, list) else []
-            addresses[ClusterName.of(name, role)] = tuple(
-                a.lower() for a in listed if isinstance(a, str)
-            )
-            security = cluster.get("security")
-            if isinstance(security, Mapping):
-                where = ("regions", name, role, "security")
-                yield from (
-                    Mistake(dotted((*where, key)), text) for key, text in contradictions(security)
-                )
-    routes = written_routes(raw, tuple(regions))
-    for key, text in (*contradictions_between(regions, routes, addresses), *shared_ports(raw)):
-        yield Mistake(key, text)
-    aggregator = raw.get("aggregator")
-    for key, text in feed_contradictions(
-        dict(tables(raw.get("feeds"))),
-        aggregator if isinstance(aggregator, Mapping) else {},
-        regions,
-        sources_by(route for route in routes if route),
-    ):
-        yield Mistake(key, text)
 
 
 def sources_by(routes: Iterable[Route]) -> dict[ClusterName, set[ClusterName]]:
@@ -345,26 +314,21 @@ def sources_by(routes: Iterable[Route]) -> dict[ClusterName, set[ClusterName]]:
     return sources
 
 
-def written_routes(raw: Mapping[str, Any], regions: tuple[str, ...]) -> tuple[Route | None, ...]:
-    """Returns the routes as listed; None for one that cannot be read."""
-    listed = raw.get("routes")
-    if listed is None:
-        return tuple(Route(a, b) for a in regions for b in regions)
-    routes: list[Route | None] = []
-    for name in listed if isinstance(listed, list) else []:
-        try:
-            routes.append(Route.parse(name) if isinstance(name, str) else None)
-        except ValueError:
-            routes.append(None)
-    return tuple(routes)
+def shared_ports(appliance: Appliance) -> Iterator[tuple[str, str]]:
+    """Yields (path, what is wrong) of each metrics port that is another daemon's too."""
+    owners: dict[int, str] = {}
+    for table, key in METRICS_PORTS:
+        port = getattr(getattr(appliance, table), key)
+        name = f"{table}.{key}"
+        owner = owners.setdefault(port, name) if port else name
+        if owner != name:
+            yield name, f"{port} is {owner} as well: each daemon needs a port of its own"
 
 
 def contradictions_between(
-    regions: Mapping[str, Any],
-    routes: tuple[Route | None, ...],
-    addresses: Mapping[ClusterName, tuple[str, ...]],
+    regions: Mapping[str, Region], routes: Iterable[Route]
 ) -> Iterator[tuple[str, str]]:
-    """Yields (path, what is wrong) between regions, routes and clusters; routes may hold None."""
+    """Yields (path, what is wrong) between regions, routes and clusters."""
     if not regions:
         yield "regions", "needs at least one region: a table [regions.<name>]"
     for name in regions:
@@ -375,10 +339,13 @@ def contradictions_between(
             yield f"regions.{name}", most
     if regions and not routes:
         yield "routes", "is empty, so nothing would be mirrored; leave it out for every route"
+    addresses = {
+        ClusterName.of(name, role): getattr(region, role).bootstrap
+        for name, region in regions.items()
+        for role in ROLES
+    }
     seen: set[Route] = set()
     for number, route in enumerate(routes):
-        if route is None:
-            continue
         where = f"routes[{number}]"
         for region in dict.fromkeys((route.source, route.target)):
             if region not in regions:

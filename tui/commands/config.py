@@ -29,7 +29,9 @@ def config() -> None:
 @timeout_option(5.0, "Seconds to wait for each cluster.")
 @output_option
 def check(config: str, connect: bool, timeout: float, output: str) -> int:
-    """List all mistakes of a configuration, each with its path in the file.
+    """List the mistakes of a configuration, each with its path in the file.
+
+    Contradictions between settings show once each value is right.
 
     Exits with 0 when there is none, with 2 otherwise; with --connect also with 3 when a cluster
     cannot be reached.

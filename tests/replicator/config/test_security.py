@@ -8,7 +8,7 @@ import pytest
 import trustme
 from pydantic import ValidationError
 
-from replicator.config.security import Security, contradictions
+from replicator.config.security import Security
 
 
 @pytest.fixture
@@ -85,26 +85,36 @@ def test_the_password_is_not_shown_when_the_settings_are(files: Path) -> None:
     ("table", "keys"),
     [
         ({"protocol": "sasl_tls"}, {"mechanism", "username", "password_file"}),
-        ({"protocol": "sasl_plaintext", "mechanism": "PLAIN", "password_file": "p"}, {"username"}),
+        (
+            {"protocol": "sasl_plaintext", "mechanism": "PLAIN", "password_file": "password"},
+            {"username"},
+        ),
         ({"username": "u"}, {"username"}),
         (
             {
                 "protocol": "sasl_tls",
                 "mechanism": "PLAIN",
                 "username": "",
-                "password_file": "p",
+                "password_file": "password",
             },
             {"username"},
         ),
-        ({"ca_file": "c"}, {"ca_file"}),
-        ({"protocol": "tls", "certificate_file": "c"}, {"key_file"}),
-        ({"protocol": "tls", "key_file": "c"}, {"certificate_file"}),
-        ({"protocol": "carrier pigeon"}, set()),
-        ({"protocol": "tls", "ca_file": "c"}, set()),
+        ({"ca_file": "ca.pem"}, {"ca_file"}),
+        ({"protocol": "tls", "certificate_file": "client.pem"}, {"key_file"}),
+        ({"protocol": "tls", "key_file": "client.key"}, {"certificate_file"}),
     ],
 )
-def test_each_missing_or_meaningless_key_is_named(table: dict[str, str], keys: set[str]) -> None:
-    assert {key for key, _ in contradictions(table)} == keys
+def test_each_missing_or_meaningless_key_is_named(
+    files: Path, table: dict[str, str], keys: set[str]
+) -> None:
+    with pytest.raises(ValidationError) as refused:
+        checked(files, **table)
+    (error,) = refused.value.errors()
+    assert {key for key, _ in error["ctx"]["error"].found} == keys
+
+
+def test_a_cluster_may_be_trusted_by_a_file_of_its_own(files: Path) -> None:
+    assert checked(files, protocol="tls", ca_file="ca.pem").ca_file == files / "ca.pem"
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,20 @@
-"""The appliance is loaded whole, or every mistake of its file is named at once."""
+"""The appliance is loaded whole, or refused with the mistakes of its file by name."""
 
 import pickle
 from pathlib import Path
 
 import pytest
 import redis
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
 from replicator.config.mistakes import ConfigMistakes
 from replicator.config.names import runs_topic_name
+from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import (
+    METRICS_PORTS,
     REGION_NAME_CHARACTERS_MAX,
+    AnyFeed,
     Appliance,
     KafkaCluster,
     Region,
@@ -81,57 +85,55 @@ def test_the_appliance_survives_a_trip_to_an_executor(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(appliance)) == appliance
 
 
-def test_all_mistakes_are_found_at_once(tmp_path: Path) -> None:
+def test_all_values_that_are_wrong_are_found_at_once(tmp_path: Path) -> None:
     found = mistakes(
         tmp_path,
         """
-        routes = ["west>north", "nonsense", "west>west", "west>west"]
+        routes = ["west>west", "nonsense"]
         [regions.west]
         redis = "http://h"
         regional.bootstrap = ["a:1", "b:one"]
         regional.security = {protocol = "sasl_tls", ca_file = "none.pem", usernam = "u"}
-        aggregate.bootstrap = ["A:1"]
-        [regions.East]
+        aggregate.bootstrap = ["c:1"]
+        [regions.east]
         redis = "redis://:sesame@h"
         name = "east"
         aggregate.bootstrap = []
         [topics]
         allow = ["("]
-        replication_factor = 0
         [replicator]
         epoch_seconds = 1e9
-        transaction_timeout_ms = 10000
         windw = 3
         """,
     )
     assert set(found) == {
-        "routes[0]",
         "routes[1]",
-        "routes[2]",
-        "routes[3]",
         "regions.west.redis",
         "regions.west.regional.bootstrap[1]",
         "regions.west.regional.security.ca_file",
         "regions.west.regional.security.usernam",
-        "regions.west.regional.security.username",
-        "regions.west.regional.security.mechanism",
-        "regions.west.regional.security.password_file",
-        "regions.west.aggregate.bootstrap",
-        "regions.East",
-        "regions.East.name",
-        "regions.East.redis",
-        "regions.East.regional",
-        "regions.East.aggregate.bootstrap",
+        "regions.east.name",
+        "regions.east.redis",
+        "regions.east.regional",
+        "regions.east.aggregate.bootstrap",
         "topics.allow[0]",
-        "topics.replication_factor",
         "replicator.epoch_seconds",
-        "replicator.request_timeout_ms",
         "replicator.windw",
     }
     assert "sesame" not in str(found)
-    assert found["routes[2]"] == "route 'west>west' leads onto itself: both ends are a:1"
-    assert found["routes[0]"] == "no region 'north' in 'west>north'; known: East, west"
     assert "did you mean 'window'?" in found["replicator.windw"]
+
+
+def test_a_route_that_leads_nowhere_or_onto_itself_says_so(tmp_path: Path) -> None:
+    routes = 'routes = ["west>north", "west>west", "east>east", "east>east"]'
+    found = mistakes(tmp_path, routes + SOUND.replace('"c:1"', '"A:1"'))
+    assert found == {
+        "routes[0]": "no region 'north' in 'west>north'; known: east, west",
+        "routes[1]": "route 'west>west' leads onto itself: both ends are a:1",
+        "routes[3]": "route 'east>east' is listed twice",
+        "regions.west.aggregate.bootstrap": "a:1 also belongs to regions.west.regional; each "
+        "cluster needs its own",
+    }
 
 
 def test_two_clusters_never_share_an_address(tmp_path: Path) -> None:
@@ -296,3 +298,58 @@ def test_a_file_that_is_not_text_says_so(tmp_path: Path) -> None:
     path.write_bytes(b"# \xff")
     with pytest.raises(ConfigMistakes, match="not UTF-8 text: byte 2"):
         load(path)
+
+
+SHARED = "9464 is metrics.port as well: each daemon needs a port of its own"
+
+
+def with_ports(*numbers: int) -> str:
+    lines = (
+        f"{table}.{key} = {number}"
+        for (table, key), number in zip(METRICS_PORTS, numbers, strict=False)
+    )
+    return "\n".join([*lines, SOUND])
+
+
+@pytest.mark.parametrize("numbers", [(0, 0, 0), (9464, 0, 0), (1, 2, 3), (0, 1, 2)])
+def test_different_metrics_ports_and_no_port_are_accepted(
+    tmp_path: Path, numbers: tuple[int, ...]
+) -> None:
+    assert loaded(tmp_path, with_ports(*numbers)).metrics.port == numbers[0]
+
+
+def test_each_shared_metrics_port_is_named(tmp_path: Path) -> None:
+    assert mistakes(tmp_path, with_ports(9464, 9464, 9464)) == {
+        "offsets.metrics_port": SHARED,
+        "balance.metrics_port": SHARED,
+    }
+    assert list(mistakes(tmp_path, with_ports(1, 7, 7))) == ["balance.metrics_port"]
+
+
+def test_the_two_daemons_of_the_aggregator_have_a_metrics_port_each(tmp_path: Path) -> None:
+    found = mistakes(tmp_path, with_ports(9464, 0, 0, 9464, 7))
+    assert found == {"aggregator.metrics_port": SHARED}
+    found = mistakes(tmp_path, with_ports(0, 0, 0, 7, 7))
+    assert list(found) == ["aggregator.verifier_metrics_port"]
+
+
+FEED: TypeAdapter[ClickHouseFeed | ObjectFeed] = TypeAdapter(AnyFeed)
+OF_ANY_KIND = {"name": "air", "region": "east", "clusters": ["east aggregate"]}
+
+
+@pytest.mark.parametrize("kind", [{}, {"kind": "clickhouse"}])
+def test_a_feed_loads_tables_unless_its_kind_says_otherwise(kind: dict[str, str]) -> None:
+    shards = {"shards": ANY_FEED["shards"]}
+    assert isinstance(FEED.validate_python({**OF_ANY_KIND, **shards, **kind}), ClickHouseFeed)
+
+
+def test_a_feed_of_kind_s3_has_a_bucket() -> None:
+    found = FEED.validate_python({**OF_ANY_KIND, "kind": "s3", "bucket": "lake"})
+    assert isinstance(found, ObjectFeed)
+    assert FEED.validate_python(found) is found
+
+
+@pytest.mark.parametrize("kind", ["s4", 7])
+def test_an_unknown_kind_is_refused_with_those_that_there_are(kind: object) -> None:
+    with pytest.raises(ValidationError, match="clickhouse.*s3"):
+        FEED.validate_python({**OF_ANY_KIND, "kind": kind})
