@@ -20,11 +20,9 @@ import pyarrow as pa
 from aggregator.formats.byte_columns import taken
 from aggregator.formats.record_slice import Ints, RecordSlice
 from aggregator.formats.time_texts import Flags
+from aggregator.tables.native_block import ROWS_MAX
 from aggregator.tables.value_limits import limits_of
 from replicator.batches.records import Octets
-
-ROWS_MAX = 1_048_576
-"""Most rows of one record: they are in one insert, which ClickHouse would split."""
 
 _NEWLINE, _TAB = 10, 9
 _WHITESPACE = np.zeros(256, np.bool_)

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from aggregator.formats.column_values import column_values, reason
 from aggregator.formats.decoded_rows import decoded_rows, loaded_types
-from aggregator.formats.json_lines import ROWS_MAX
 from aggregator.formats.proto_messages import pool_of
 from aggregator.formats.proto_reader import ProtoReader
 from aggregator.formats.record_slice import Ints, RecordSlice
@@ -27,6 +26,7 @@ from aggregator.formats.row_batch_type import PACKAGE, WrittenColumn, row_batch_
 from aggregator.formats.row_parts import RowPart, joined
 from aggregator.formats.written_values import written_values
 from aggregator.tables.decoded import Decoded
+from aggregator.tables.native_block import ROWS_MAX
 from aggregator.tables.table_schema import TableSchema
 
 

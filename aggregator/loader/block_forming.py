@@ -45,6 +45,7 @@ from aggregator.loader.refused_records import RefusedRecords
 from aggregator.loader.seal_rule import SealRule
 from aggregator.store.shard_store import CannotBeRecognized
 from aggregator.tables.decoded import DeadRecord, Decoded
+from aggregator.tables.native_block import ROWS_MAX
 from aggregator.tables.table_schema import INCARNATION, INCARNATION_TYPE, TableSchema
 from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import Loss, LossKind
@@ -52,8 +53,6 @@ from replicator.runtime.run_in_thread import run_in_thread
 
 log = logging.getLogger(__name__)
 
-ROWS_MAX = 1_048_576
-"""Most rows of one insert: ClickHouse would split more into several blocks."""
 TICK_SECONDS = 0.02
 TABLE_MISSING_SECONDS = 1.0
 DEAD = frozenset({"dead"})

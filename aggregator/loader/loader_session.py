@@ -27,6 +27,7 @@ from aggregator.loader.reporting import Reporting
 from aggregator.loader.sink import Sink
 from balancer.topic_partition import TopicPartition
 from replicator.config.names import aggregator_id
+from replicator.config.settings import PRODUCER_EPOCH_MAX
 from replicator.kafka.client import trouble_watch
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter, base_id
@@ -47,9 +48,6 @@ UPKEEP_SECONDS = 0.05
 REPORT_SECONDS = 1.0
 METADATA_SECONDS = 30.0
 RELEASE_SECONDS = 10.0
-PRODUCER_EPOCH_MAX = 32_000
-"""Producer epoch before which the transactional id is rotated. Kafka's own end is 32 767; there the
-broker would give another producer id, which fences nobody."""
 
 
 def released_id(transactional_id: str) -> str:

@@ -33,9 +33,10 @@ from aggregator.tables.decoded import Decoded, Mask
 from aggregator.tables.table_schema import INCARNATION, Column, TableSchema
 from aggregator.tables.value_limits import limits_of
 from replicator.batches import varints
+from replicator.config.feed_settings import BLOCK_ROWS_MAX
 
-ROWS_MAX = 1_048_576
-"""Rows of one insert: a server splits more into several blocks."""
+ROWS_MAX = BLOCK_ROWS_MAX
+"""Rows of one insert."""
 
 # Revisions of the protocol from which a part of the block is there.
 BLOCK_INFO_REVISION = 51_903

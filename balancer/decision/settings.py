@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from math import inf
 
+CARRIERS_MAX = 1000
+"""Most carriers of a stream, which has as many carrier numbers of its own."""
 MOVES_MAX_LEAST = 100
 """Most voluntary moves in one round of a small route; a large one may make more."""
 _MINUTE_MS = 60_000
@@ -35,7 +37,7 @@ class Limits:
     """
 
     carriers_min: int = 1
-    carriers_max: int = 1000
+    carriers_max: int = CARRIERS_MAX
     threshold: float = 0.7
     partitions_max: int = 10_000
     room_setting: str = "partitions_max"

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import AfterValidator
 
-from replicator.config.settings import without_duplicates
+from replicator.config.settings import PORT_MAX, without_duplicates
 
 HOST_AND_PORT = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/,\[\]]+):(?P<port>[0-9]{1,5})")
 
@@ -14,7 +14,7 @@ HOST_AND_PORT = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/,\[\]]+):(?P<port
 def valid_address(text: str) -> str:
     """Returns a host:port in lower case; raises ValueError for anything else."""
     match = HOST_AND_PORT.fullmatch(text)
-    if not match or not 1 <= int(match["port"]) <= 65535:
+    if not match or not 1 <= int(match["port"]) <= PORT_MAX:
         raise ValueError("an address is host:port, e.g. kafka-1.west:9092")
     return text.lower()
 
@@ -42,7 +42,7 @@ def valid_redis(url: str) -> str:
     except ValueError:
         is_port = False
     if not is_port:
-        raise ValueError("the port of a Redis address is a number from 1 to 65535")
+        raise ValueError(f"the port of a Redis address is a number from 1 to {PORT_MAX}")
     database = options.get("db", "0" if is_socket else parts.path.removeprefix("/") or "0")
     if not re.fullmatch("[0-9]+", database):
         raise ValueError("the database of a Redis address is a number: redis://host:6379/0")

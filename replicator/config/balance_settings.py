@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from balancer.decision.settings import DailyWindow, Limits, Rules
+from balancer.decision.settings import CARRIERS_MAX, DailyWindow, Limits, Rules
 from replicator.config.clickhouse_address import ClickHouseAddress
 from replicator.config.mistakes import raise_if_any
 from replicator.config.security import ReadableFile, SecretFile
-from replicator.config.settings import Float, Int, OwnedPath, Table
+from replicator.config.settings import Float, Int, MetricsPort, OwnedPath, Table
 
 MEMORY_MIB_MIN = 768
 """Least memory of a carrier in MiB, however few partitions it has (carrier_memory.py)."""
@@ -39,8 +39,8 @@ def clickhouse_address(value: Any) -> Any:
 
 Capacity = Annotated[Float, Field(ge=0, le=1_000_000)]
 Threshold = Annotated[Float, Field(ge=0.05, le=1)]
-Carriers = Annotated[Int, Field(ge=1, le=1000)]
-CarriersMax = Annotated[Int, Field(ge=0, le=1000)]
+Carriers = Annotated[Int, Field(ge=1, le=CARRIERS_MAX)]
+CarriersMax = Annotated[Int, Field(ge=0, le=CARRIERS_MAX)]
 PartitionsMax = Annotated[Int, Field(ge=1, le=1_000_000)]
 MemoryMib = Annotated[Int, Field(ge=0, le=1 << 20), AfterValidator(memory_of_a_carrier)]
 LagSeconds = Annotated[Float, Field(ge=0.1, le=86400)]
@@ -110,7 +110,7 @@ class BalanceSettings(Table):
     """... once the lag has lasted this long."""
     off_peak: Annotated[str, AfterValidator(daily_window)] = RULES.off_peak
     """Daily window, in UTC, in which all may be placed anew: "02:00-04:30"; empty = none."""
-    metrics_port: Annotated[Int, Field(ge=0, le=65535)] = 0
+    metrics_port: MetricsPort = 0
     """Metrics port of `sluice balance`, at metrics.address; 0 = off."""
     routes: dict[str, RouteBalance] = Field(default_factory=dict)
     """Settings by route, which replace those above."""

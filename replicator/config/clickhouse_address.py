@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from replicator.config.settings import PORT_MAX
+
 PATTERN = re.compile(
     r"clickhouse(?P<tls>s?)://(?:(?P<user>[\w.-]+)@)?(?P<host>\[[0-9a-fA-F:.]+\]|[\w.-]+)"
     r"(?::(?P<port>[0-9]{1,5}))?(?:/(?P<database>\w+)?)?",
@@ -44,8 +46,8 @@ class ClickHouseAddress:
             )
         is_tls = bool(match["tls"])
         port = int(match["port"] or (PORT_TLS if is_tls else PORT))
-        if not 1 <= port <= 65535:
-            raise ValueError("the port of a ClickHouse address is a number from 1 to 65535")
+        if not 1 <= port <= PORT_MAX:
+            raise ValueError(f"the port of a ClickHouse address is a number from 1 to {PORT_MAX}")
         return cls(
             host=match["host"].strip("[]"),
             port=port,

@@ -15,6 +15,7 @@ from replicator.config.security import ReadableFile, SecretFile
 from replicator.config.settings import (
     Float,
     Int,
+    MetricsPort,
     Patterns,
     Table,
     re2_options,
@@ -25,6 +26,8 @@ OWN_TOPIC_PREFIXES = ("__", OWN_PREFIX)
 """Topics that begin so are Kafka's or Sluice's own; no feed loads them."""
 START_GROUP = "group:"
 """Beginning of a start that names a consumer group."""
+BLOCK_ROWS_MAX = 1_048_576
+"""Most rows of one insert: a ClickHouse server splits more into several blocks."""
 FEED_NAME_CHARACTERS_MAX = 60
 """Longest name of a feed: it is part of group names and transactional ids."""
 
@@ -72,9 +75,9 @@ class AggregatorSettings(Table):
     """Interval of the search for new topics and partitions, and of the check of schemas."""
     skew_seconds: Annotated[Float, Field(ge=0.1, le=600)] = 10.0
     """Largest difference between the clocks of brokers, loaders and ClickHouse servers."""
-    metrics_port: Annotated[Int, Field(ge=0, le=65535)] = 0
+    metrics_port: MetricsPort = 0
     """Metrics port of `sluice aggregate`, at metrics.address; 0 = off."""
-    verifier_metrics_port: Annotated[Int, Field(ge=0, le=65535)] = 0
+    verifier_metrics_port: MetricsPort = 0
     """Metrics port of `sluice verify`, at metrics.address; 0 = off."""
     stale_seconds: Annotated[Float, Field(ge=1, le=604800)] = 600.0
     """Time without a renewed entry after which `sluice verify` reports a partition as stale."""
@@ -187,7 +190,7 @@ class ClickHouseFeed(Feed):
     header: Annotated[str, Field(min_length=1)] = "table"
     block_mib: Annotated[Float, Field(ge=0.01, le=1024)] = 10.0
     """A block is loaded once its records reach so many MiB ..."""
-    block_rows: Annotated[Int, Field(ge=1, le=1_048_576)] = 1_048_576
+    block_rows: Annotated[Int, Field(ge=1, le=BLOCK_ROWS_MAX)] = BLOCK_ROWS_MAX
     """... or so many rows ..."""
     block_seconds: Annotated[Float, Field(ge=0.01, le=3600)] = 1.0
     """... or its first record was read so long ago."""

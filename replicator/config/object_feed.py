@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import time
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
 import re2
@@ -32,8 +32,9 @@ CODECS = {
     "avro": ("none", "deflate", "snappy", "zstd"),
 }
 """Codecs by format of the file."""
-RECORD_COLUMNS = ("key", "headers", "timestamp", "topic", "partition", "offset")
-"""Columns of a record beside its value."""
+RecordColumn = Literal["key", "headers", "timestamp", "topic", "partition", "offset"]
+"""Column of a record beside its value."""
+RECORD_COLUMNS: tuple[RecordColumn, ...] = get_args(RecordColumn)
 VALUES_ONLY = ("json_lines", "bytes")
 """Formats of files that have neither columns nor a schema."""
 FROM_RECORD = "record"
@@ -155,7 +156,6 @@ Text = Annotated[str, Field(min_length=1, max_length=200)]
 Schemas = Annotated[
     InstanceOf[SchemaFolder] | InstanceOf[RegistryUrl], BeforeValidator(read_source)
 ]
-RecordColumn = Literal["key", "headers", "timestamp", "topic", "partition", "offset"]
 
 
 class ObjectFeed(Feed):

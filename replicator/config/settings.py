@@ -25,6 +25,12 @@ from replicator.config.security import beside_the_file
 
 Int = Annotated[int, Strict()]
 Float = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+PORT_MAX = 65535
+MetricsPort = Annotated[Int, Field(ge=0, le=PORT_MAX)]
+"""Port of a daemon's metrics; 0 = off."""
+PRODUCER_EPOCH_MAX = 32_000
+"""Producer epoch before which a transactional id is rotated. Kafka's own end is 32767: there the
+broker would give another producer id, which fences nobody."""
 
 
 def re2_options() -> re2.Options:
@@ -196,10 +202,11 @@ class ReplicatorSettings(Table):
     """Produce requests in flight per target broker; the broker remembers five batches."""
     word_poll_seconds: Float = Field(default=0.2, ge=0.01, le=10)
     """Interval at which a carrier looks for a driver command (newer plan, stop)."""
-    producer_epoch_max: Int = Field(default=32000, ge=10, le=32700)
-    """Producer epoch before which a transactional id is rotated (Kafka's own end: 32767)."""
+    producer_epoch_max: Int = Field(default=PRODUCER_EPOCH_MAX, ge=10, le=32700)
+    """Producer epoch before which a transactional id is rotated."""
     transaction_timeout_ms: Int = Field(default=30000, ge=1000, le=900000)
-    """Timeout of ledger transactions; the broker's transaction.max.timeout.ms allows 900000."""
+    """Timeout of ledger transactions; the broker's transaction.max.timeout.ms allows no
+    more by default."""
     runs_seconds: Float = Field(default=1.0, ge=0.05, le=60)
     """Interval at which runs are published to the runs topic and to Redis."""
     request_timeout_ms: Int = Field(default=15000, ge=1000, le=300000)
@@ -240,7 +247,7 @@ class ReplicatorSettings(Table):
 class MetricsSettings(Table):
     """Settings of the [metrics] table: Prometheus metrics, off unless a port is given."""
 
-    port: Int = Field(default=0, ge=0, le=65535)
+    port: MetricsPort = 0
     """Metrics port of `sluice replicate`; 0 = off."""
     address: str = "127.0.0.1"
 
@@ -254,5 +261,5 @@ class OffsetsSettings(Table):
     """Interval at which all regions are informed which groups have members here."""
     tend_seconds: Float = Field(default=30.0, ge=1, le=3600)
     """Interval at which other regions' copies of this region's runs are joined and trimmed."""
-    metrics_port: Int = Field(default=0, ge=0, le=65535)
+    metrics_port: MetricsPort = 0
     """Metrics port of `sluice offsets`, at metrics.address; 0 = off."""

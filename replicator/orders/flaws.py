@@ -11,13 +11,13 @@ from collections import Counter
 
 from pydantic import ValidationError
 
+from balancer.decision.settings import CARRIERS_MAX
 from replicator.config.balance_settings import RouteBalance
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_contradictions import name_flaw as feed_name_flaw
 from replicator.config.settings import valid_pattern
 from replicator.config.topology import REGION_NAME, REGION_NAME_CHARACTERS_MAX
 from replicator.orders.order_records import (
-    CARRIERS_MAX,
     DEFAULT_STREAM,
     AnyRecord,
     FeedOrder,

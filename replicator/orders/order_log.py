@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import re2
 
+from balancer.decision.settings import CARRIERS_MAX
 from balancer.topic_partition import TopicPartition
 from replicator.config.settings import re2_options
 from replicator.orders.order_records import (
-    CARRIERS_MAX,
     DEFAULT_STREAM,
     Answer,
     AnyRecord,

@@ -15,13 +15,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from balancer.decision.placement import Scope
+from balancer.decision.settings import CARRIERS_MAX
 from balancer.topic_partition import TopicPartition
 
 DEFAULT_STREAM = "default"
 """Stream of all topics of a route that belong to no named stream."""
-CARRIERS_MAX = 1000
-"""Size of the range of carrier numbers that a stream has."""
-
 UPTIME_MS_MAX = 2**52
 """Bound of uptimes, in milliseconds, which no clock reaches."""
 

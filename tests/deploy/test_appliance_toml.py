@@ -108,3 +108,30 @@ def test_only_keys_without_a_default_say_so() -> None:
         match = re.match(r"#([a-z_]+) = .*?(# no default.*)?$", line)
         if match and match[1] in Security.model_fields:
             assert (Security.model_fields[match[1]].default is None) == bool(match[2]), line
+
+
+def shown_ranges() -> list[tuple[str, str, tuple[float, float]]]:
+    """Returns (table, key, range) of each key whose comment has a range: (1 to 3600)."""
+    found, header, comment = [], "", ""
+    for line in REFERENCE.read_text().splitlines():
+        if match := re.match(r"\[+([^\]]+)", line):
+            header = match[1]
+        elif not (match := re.match(r"#?([a-z_]+) = ", line)):
+            comment += line
+            continue
+        elif limits := re.search(r"\(([\d.]+) to ([\d.]+)", comment):
+            found.append((header, match[1], (float(limits[1]), float(limits[2]))))
+        comment = ""
+    return found
+
+
+def test_each_range_shown_is_that_of_the_setting() -> None:
+    models = {".".join(map(str, path)): model for model, path in TABLES}
+    ranges = shown_ranges()
+    assert len(ranges) >= 5
+    for header, key, shown in ranges:
+        marks = models[header].model_fields[key].metadata
+        limits = [
+            getattr(mark, name) for name in ("ge", "le") for mark in marks if hasattr(mark, name)
+        ]
+        assert tuple(limits) == shown, f"{header}.{key}"

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from balancer.decision.settings import CARRIERS_MAX
 from replicator.config.topology import Route
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import (
-    CARRIERS_MAX,
     DEFAULT_STREAM,
     ByHand,
     Exclusion,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from balancer.decision.settings import CARRIERS_MAX
 from balancer.topic_partition import TopicPartition
 from replicator.config.balance_settings import RouteBalance
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
-from replicator.orders.order_records import CARRIERS_MAX, DEFAULT_STREAM, Stream
+from replicator.orders.order_records import DEFAULT_STREAM, Stream
 
 LIMITS = tuple(RouteBalance.model_fields)
 """Names of the limits, as in [balance.routes] and in a stream."""

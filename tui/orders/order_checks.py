@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from balancer.decision.settings import CARRIERS_MAX
 from balancer.topic_partition import TopicPartition
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
-from replicator.orders.order_records import CARRIERS_MAX, DEFAULT_STREAM, Pin
+from replicator.orders.order_records import DEFAULT_STREAM, Pin
 from tui.facts.streams import carried_partitions, carrier_numbers, carriers_of, route_name
 
 

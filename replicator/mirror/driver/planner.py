@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from balancer.carrier_plan import CarrierId, Plan, carriers_shared_out
 from balancer.decision.by_count import level_by_count, place_by_count
+from balancer.decision.settings import CARRIERS_MAX
 from balancer.topic_partition import TopicPartition
 from replicator.orders.order_log import OrderLog
-from replicator.orders.order_records import CARRIERS_MAX, DEFAULT_STREAM, Placed
+from replicator.orders.order_records import DEFAULT_STREAM, Placed
 
 
 @dataclass(frozen=True, slots=True)

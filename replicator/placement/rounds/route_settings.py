@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from balancer.decision.settings import MOVES_MAX_LEAST, Limits, Rules
+from balancer.decision.settings import CARRIERS_MAX, MOVES_MAX_LEAST, Limits, Rules
 from balancer.demand.carrier_memory import partitions_within
 from balancer.demand.load_model import Factors, LoadModel
 from replicator.config.balance_settings import BalanceSettings
 from replicator.config.topology import Route
-from replicator.orders.order_records import CARRIERS_MAX, Stream
+from replicator.orders.order_records import Stream
 
 MIB = 1 << 20
 UNOPENED = Factors(per_byte=0.65e-9, per_record=1e-8)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from balancer.decision.settings import CARRIERS_MAX
 from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Appliance
 from replicator.kafka.client.cluster import Fenced
@@ -28,7 +29,6 @@ from replicator.notices.conditions import Conditions
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import (
-    CARRIERS_MAX,
     DEFAULT_STREAM,
     AnyRecord,
     Placed,
