@@ -28,9 +28,10 @@ from bench.feed_load import FeedLoad, Format, different_batches
 from bench.feed_steps import Stopwatch, fetched
 from bench.flights import KIND
 from replicator.batches.committed_records import committed_records
-from replicator.config.object_feed import ANY_OBJECT_FEED, ObjectFeed
+from replicator.config.object_feed import ObjectFeed
 from replicator.config.schema_folder import SchemaFolder
 from replicator.kafka.client.custody import Custody
+from tests.replicator.config.any_feed import ANY_OBJECT_FEED
 
 PLACE = TopicPartition("steps", 3)
 BOOKINGS = {

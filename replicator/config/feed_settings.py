@@ -208,14 +208,3 @@ class ClickHouseFeed(Feed):
             yield "schemas", f"is missing; format {self.format!r} needs it"
         if self.format not in SUFFIXES and self.schemas is not None:
             yield "schemas", f"has no meaning with format {self.format!r}; remove it"
-
-
-ANY_SHARD = {"replicas": ["clickhouse://host"]}
-"""Sound values of the keys of a shard that have no default."""
-ANY_FEED = {
-    "name": "feed",
-    "region": "region",
-    "clusters": [ClusterName.regional("region")],
-    "shards": [ANY_SHARD],
-}
-"""Sound values of the keys of a feed that have no default."""

@@ -386,7 +386,3 @@ def prefix_of(pattern: str, cluster: str) -> str:
         pattern: with {cluster}, or without.
     """
     return pattern.replace(CLUSTER, cluster.replace(" ", "-"))
-
-
-ANY_OBJECT_FEED = {"kind": "s3", "bucket": "bucket"}
-"""Sound values of the keys that have no default, beside those of any feed."""

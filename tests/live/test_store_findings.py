@@ -6,11 +6,11 @@ import pytest
 
 from aggregator.loader.object_sink import address_of, trial_store
 from aggregator.objects.prefix_claim import CLAIM, PrefixClaim
-from replicator.config.feed_settings import ANY_FEED
-from replicator.config.object_feed import ANY_OBJECT_FEED, ObjectFeed
+from replicator.config.object_feed import ObjectFeed
 from tests.live.object_commands import about
 from tests.live.object_proxy import Fault, ObjectProxy
 from tests.live.test_object_loading import make_feed, object_server
+from tests.replicator.config.any_feed import ANY_FEED, ANY_OBJECT_FEED
 
 __all__ = ["make_feed", "object_server"]  # fixtures
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from deploy.lab.credentials import PASSWORD
-from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.feed_ground import COLUMNS
+from tests.replicator.config.any_feed import ANY_FEED
 from tui.facts.watch.shard_servers import ShardServers
 from tui.facts.watch.table_probe import LOOK_BACK_SECONDS, read_states, table_states
 

@@ -13,8 +13,9 @@ from aggregator.objects.told_objects import ToldObjects
 from aggregator.tables.table_schema import COORDINATES, INCARNATION, Column, TableSchema
 from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
-from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
+from replicator.config.feed_settings import ClickHouseFeed
 from tests.aggregator.restore.told import told
+from tests.replicator.config.any_feed import ANY_FEED
 
 PLACE = TopicPartition("flights", 3)
 FIVE = tuple(Column(*each) for each in COORDINATES.items())

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from aggregator.loader.seal_rule import MIB, READ_PART, SealRule, seal_rule
-from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
+from replicator.config.feed_settings import ClickHouseFeed
+from tests.replicator.config.any_feed import ANY_FEED
 
 FEED = ClickHouseFeed.model_validate({**ANY_FEED, "block_mib": 10.0})
 RULE = SealRule(

@@ -9,7 +9,8 @@ from aggregator.restore.restore_job import RestoreRequest, RestoreState
 from aggregator.restore.restore_plan import PartitionPlan
 from aggregator.restore.restore_range import OffsetRange, RestoreRange
 from replicator.config.cluster_name import ClusterName
-from replicator.config.object_feed import ANY_OBJECT_FEED, ObjectFeed
+from replicator.config.object_feed import ObjectFeed
+from tests.replicator.config.any_feed import ANY_OBJECT_FEED
 
 EAST = ClusterName("east aggregate")
 FEED = ObjectFeed(name="lake", region="east", clusters=["east aggregate"], **ANY_OBJECT_FEED)

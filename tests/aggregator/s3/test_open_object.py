@@ -16,9 +16,10 @@ from aggregator.loader.dead_letters import dead_letters
 from aggregator.loader.object_layout import ObjectLayout
 from aggregator.s3.open_object import OpenObject
 from balancer.topic_partition import TopicPartition
-from replicator.config.object_feed import ANY_OBJECT_FEED, ObjectFeed
+from replicator.config.object_feed import ObjectFeed
 from replicator.config.schema_folder import SchemaFolder
 from tests.aggregator.formats.test_record_slice import sliced
+from tests.replicator.config.any_feed import ANY_OBJECT_FEED
 
 PLACE = TopicPartition("flights", 0)
 SCHEMA = b'{"type":"record","name":"R","fields":[{"name":"name","type":"string"}]}'

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from replicator.config.feed_settings import ANY_FEED, AggregatorSettings, ClickHouseFeed, Shard
+from replicator.config.feed_settings import AggregatorSettings, ClickHouseFeed, Shard
 from replicator.config.schema_folder import SchemaFolder
+from tests.replicator.config.any_feed import ANY_FEED
 
 REPLICAS = ("clickhouse://one", "clickhouse://two:9001")
 

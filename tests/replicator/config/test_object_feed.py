@@ -11,10 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from replicator.config.cluster_name import ClusterName
-from replicator.config.feed_settings import ANY_FEED
-from replicator.config.object_feed import ANY_OBJECT_FEED, CODECS, RECORD_COLUMNS, ObjectFeed
+from replicator.config.object_feed import CODECS, RECORD_COLUMNS, ObjectFeed
 from replicator.config.schema_folder import SchemaFolder
 from replicator.config.schema_source import RegistryUrl
+from tests.replicator.config.any_feed import ANY_FEED, ANY_OBJECT_FEED
 
 TWO_CLUSTERS = [ClusterName.regional("west"), ClusterName.regional("east")]
 

@@ -8,7 +8,8 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from pydantic import ValidationError
 
 from replicator.config import schema_folder
-from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
+from replicator.config.feed_settings import ClickHouseFeed
+from tests.replicator.config.any_feed import ANY_FEED
 
 FLIGHTS = """
 syntax = "proto3";

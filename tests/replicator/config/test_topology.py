@@ -7,7 +7,7 @@ import pytest
 import redis
 from pydantic import TypeAdapter, ValidationError
 
-from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.mistakes import ConfigMistakes
 from replicator.config.names import runs_topic_name
 from replicator.config.object_feed import ObjectFeed
@@ -22,6 +22,7 @@ from replicator.config.topology import (
     UnknownRegion,
     load,
 )
+from tests.replicator.config.any_feed import ANY_FEED
 
 SOUND = """
 [regions.west]

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from aggregator.intents.table_range import Manifest, TableRange
 from aggregator.loader.reports import TableReport
-from replicator.config.feed_settings import ANY_FEED
-from replicator.config.object_feed import ANY_OBJECT_FEED, ObjectFeed
+from replicator.config.object_feed import ObjectFeed
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.notices.condition import Condition
 from replicator.orders.feed_orders import FeedOrders
 from replicator.orders.order_records import Freeze
+from tests.replicator.config.any_feed import ANY_FEED, ANY_OBJECT_FEED
 from tests.tui.facts.test_feed_status import (
     CLUSTER,
     FACTS,

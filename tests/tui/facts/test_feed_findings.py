@@ -6,7 +6,8 @@ import pytest
 
 from aggregator.store.schema_reader import TableFacts
 from aggregator.tables.table_schema import INCARNATION, OWN_COLUMNS, Column, TableSchema
-from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
+from replicator.config.feed_settings import ClickHouseFeed
+from tests.replicator.config.any_feed import ANY_FEED
 from tui.facts.feed_findings import ReplicaFacts, Replication, ShardFacts, findings
 
 COLUMNS = (Column("name", "String"), *(Column(*each) for each in OWN_COLUMNS.items()))

@@ -3,7 +3,8 @@
 import pytest
 
 from replicator.config.cluster_name import ClusterName
-from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
+from replicator.config.feed_settings import ClickHouseFeed
+from tests.replicator.config.any_feed import ANY_FEED
 from tests.tui.facts.test_feed_findings import TABLE, replica
 from tui.facts.feed_findings import Replication, ShardFacts
 from tui.facts.feed_overlaps import overlaps

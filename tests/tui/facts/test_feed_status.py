@@ -7,12 +7,13 @@ import pytest
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import TableRange
 from aggregator.loader.reports import TOO_MANY_PARTS, FeedPartition, LoaderReport, TableReport
-from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.notices.condition import Condition
 from replicator.orders.feed_orders import FeedOrders
 from replicator.orders.order_records import Freeze, RefreshSchema
+from tests.replicator.config.any_feed import ANY_FEED
 from tests.tui.facts.test_anomaly import anomaly
 from tui.facts.feed_status import FeedFacts, FeedStatus, TableState, conditions_of, feed_status
 from tui.facts.snapshot import Snapshot

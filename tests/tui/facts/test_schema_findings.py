@@ -6,7 +6,8 @@ import pytest
 
 from aggregator.store.schema_reader import TableFacts
 from aggregator.tables.table_schema import COORDINATES, Column, TableSchema
-from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
+from replicator.config.feed_settings import ClickHouseFeed
+from tests.replicator.config.any_feed import ANY_FEED
 from tui.facts.feed_findings import Finding, ReplicaFacts, ShardFacts
 from tui.facts.schema_findings import schema_findings
 

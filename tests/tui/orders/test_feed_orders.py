@@ -7,11 +7,12 @@ import pytest
 
 from aggregator.intents.table_range import TableRange
 from aggregator.loader.reports import FeedPartition
-from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.object_feed import ObjectFeed
 from replicator.config.schema_folder import SchemaFolder
 from replicator.orders.flaws import flaw
 from replicator.orders.order_records import Freeze, RefreshSchema, SkipReplay, key_of
+from tests.replicator.config.any_feed import ANY_FEED
 from tests.tui.balance_records import NOW_MS
 from tests.tui.recording_client import RecordingClient, orders_of
 from tui.facts.feed_scope import PendingBlock, Scope

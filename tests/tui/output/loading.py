@@ -22,8 +22,7 @@ from aggregator.verifier.object_check import ObjectCount
 from aggregator.verifier.owners import Subject
 from aggregator.verifier.row_check import RowCount
 from replicator.config.cluster_name import ClusterName
-from replicator.config.feed_settings import ANY_FEED
-from replicator.config.object_feed import ANY_OBJECT_FEED, ObjectFeed
+from replicator.config.object_feed import ObjectFeed
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.commit_record import Commit
 from replicator.notices.condition import Condition
@@ -32,6 +31,7 @@ from replicator.orders.order_records import Freeze
 from tests.aggregator.objects.test_told_object import TOLD
 from tests.aggregator.restore.test_restore_job import REQUEST
 from tests.aggregator.restore.told import told
+from tests.replicator.config.any_feed import ANY_FEED, ANY_OBJECT_FEED
 from tests.tui.facts.test_feed_status import (
     CLUSTER,
     FACTS,

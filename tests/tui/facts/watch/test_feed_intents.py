@@ -4,8 +4,9 @@ from uuid import UUID
 
 from aggregator.loader.reports import FeedPartition
 from replicator.config.cluster_name import ClusterName
-from replicator.config.feed_settings import ANY_FEED, ClickHouseFeed
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.kafka.admin.topic import Configs, Topic
+from tests.replicator.config.any_feed import ANY_FEED
 from tui.facts.watch.feed_intents import loaded_partitions
 
 WEST = ClusterName.regional("west")
