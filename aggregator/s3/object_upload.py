@@ -14,7 +14,6 @@ from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.object_store import ObjectStore, PutPart
 from replicator.runtime.run_in_thread import run_in_thread
 
-PART_BYTES = 25 << 20
 LARGER_AFTER = 1000
 """Number of parts after which parts grow: an upload may have 10 000."""
 
@@ -84,7 +83,7 @@ class ObjectUpload:
     store: ObjectStore
     key: str
     metadata: Mapping[str, str]
-    part_bytes: int = PART_BYTES
+    part_bytes: int
     _buffer: ByteQueue = field(init=False, default_factory=ByteQueue)
     _size: int = field(init=False, default=0)
     _crc: int = field(init=False, default=0)

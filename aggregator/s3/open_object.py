@@ -13,7 +13,7 @@ from aggregator.intents.table_range import Manifest
 from aggregator.objects.object_draft import ObjectDraft
 from aggregator.objects.record_digest import RecordDigest
 from aggregator.s3.object_store import TOKEN, ObjectStore
-from aggregator.s3.object_upload import PART_BYTES, ObjectUpload
+from aggregator.s3.object_upload import ObjectUpload
 from aggregator.tables.decoded import DeadRecord, letters_memory
 from replicator.runtime.run_in_thread import run_in_thread
 
@@ -40,7 +40,7 @@ class OpenObject:
     metadata: dict[str, str]
     fingerprint: str
     admit: Callable[[RecordSlice], Admitted]
-    part_bytes: int = PART_BYTES
+    part_bytes: int
     token: str = field(default_factory=new_token)
     is_careful: bool = False
     upload: ObjectUpload = field(init=False)

@@ -126,7 +126,7 @@ class Named(Requests):
 async def test_a_content_that_may_be_overwritten_may_be_gone_and_no_other_is_overwritten(
     etag, overs, is_written
 ):
-    upload = ObjectUpload(store := Named(etag), "key", {})
+    upload = ObjectUpload(store := Named(etag), "key", {}, 10)
     upload.add(b"data")
     if is_written:
         await upload.complete("seen")

@@ -71,7 +71,7 @@ def opened(settings, admit=None):
     layout = ObjectLayout(feed, "east aggregate")
     writer = layout.writer(PLACE, "k")
     admit = admit or layout.admission(PLACE, "partition=0", writer.decode)
-    return OpenObject("k", writer, None, {}, "", admit)
+    return OpenObject("k", writer, None, {}, "", admit, 25 << 20)
 
 
 @pytest.mark.parametrize("kind", KINDS)
