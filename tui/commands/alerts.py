@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tui.facts.alert import AlertList
     from tui.orders.alert_acknowledging import Acknowledging
 
-LIST_TITLES = ("LEVEL", "STATE", "FOR", "REGION", "KEY", "ALERT")
+LIST_TITLES = ("LEVEL", "STATE", "SINCE", "FOR", "REGION", "KEY", "ALERT")
 REDIS_SECONDS = 5.0
 SCHEMA_VERSION = 1
 """Schema version of the results of `acknowledge`, `silence` and `reopen`."""

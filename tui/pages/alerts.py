@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui.facts.alert import LEVELS, STATES, AlertState, Level
-from tui.facts.moments import date_text
+from tui.facts.moments import iso_zulu_text, utc_text
 from tui.pages.ages import age_text
 from tui.pages.alert import AlertPage, alert_actions, alert_of
 from tui.pages.figures import text_cell
@@ -33,6 +33,7 @@ COLUMNS = (
     Column("KIND", 9, "what found it", priority=6),
     Column("REGION", 7, "its Redis keeps the acknowledgement", priority=7),
     Column("KEY", 20, "names the alert in commands", priority=8, is_printed_only=True),
+    Column("SINCE", 20, "when it began", priority=9, is_printed_only=True),
 )
 STATE_TEXTS = {AlertState.ACKNOWLEDGED: "acked"}
 LEVEL_TONES = {Level.PAGE: "bad", Level.WARN: "warn"}
@@ -110,6 +111,7 @@ def alert_row(alert: Alert, now: float) -> Row:
             text_cell(alert.kind),
             text_cell(alert.region),
             text_cell(alert.key),
+            text_cell(iso_zulu_text(alert.since_ms)),
         ),
         is_fault=is_open,
         why=alert.text,
@@ -123,7 +125,7 @@ def alert_row(alert: Alert, now: float) -> Row:
 def alert_notes(alert: Alert) -> Iterator[str]:
     """Yields who acknowledged an alert, why, and until when; then when it ended."""
     if alert.who is not None:
-        until = "" if alert.until_ms is None else f" until {date_text(alert.until_ms / 1000)}"
+        until = "" if alert.until_ms is None else f" until {utc_text(alert.until_ms)}"
         yield f"{alert.state}{until} by {alert.who}: {alert.why}"
     if alert.ended_ms is not None:
-        yield f"ended at {date_text(alert.ended_ms / 1000)}"
+        yield f"ended at {utc_text(alert.ended_ms)}"

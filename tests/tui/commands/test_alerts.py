@@ -73,6 +73,12 @@ def test_a_table_of_alerts(assert_snapshot):
     assert_snapshot(list_text(found, NOW), "alerts")
 
 
+def test_the_list_has_the_date_at_which_each_alert_began():
+    found = alerts()[0]
+    row = list_text(AlertList(alerts=(found,)), NOW + 3 * 86400).splitlines()[1]
+    assert "2026-11-21T14:01:10Z" in row and "3 d 0 h" in row
+
+
 def test_no_alert_is_said():
     assert list_text(AlertList(alerts=()), NOW) == "no alert"
 

@@ -49,8 +49,8 @@ def test_enter_leads_to_the_alert():
 def test_notes_say_who_has_seen_it_until_when():
     assert PAGE.notes(findings(), row_of(PARKED), NOW) == ()
     (line,) = PAGE.notes(findings(), row_of(SILENCED), NOW)
-    assert line == "silenced until 2026-11-21 14:32:31 by bob@ops: moving"
-    assert PAGE.notes(findings(), row_of(RESOLVED), NOW) == ("ended at 2026-11-21 14:01:31",)
+    assert line == "silenced until 2026-11-21 14:32:31Z by bob@ops: moving"
+    assert PAGE.notes(findings(), row_of(RESOLVED), NOW) == ("ended at 2026-11-21 14:01:31Z",)
     assert PAGE.notes(findings(), None, NOW) == ()
 
 
