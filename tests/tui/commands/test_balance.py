@@ -1,5 +1,6 @@
 """`sluice balance` without servers: tests that end before one is contacted."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -155,6 +156,14 @@ def test_people_see_the_balancer_the_streams_what_is_held_the_alerts_and_the_ord
     assert_snapshot,
 ):
     assert_snapshot(show_text(shown(), NOW), "balance")
+
+
+def test_a_paused_stream_says_so_also_where_its_state_is_an_alert():
+    (stream, *others) = shown().streams
+    paused = replace(shown(), streams=(replace(stream, is_paused=True), *others))
+    heads, row = (re.split(r" {2,}", line) for line in show_text(paused, NOW).splitlines()[3:5])
+    cells = dict(zip(heads, row, strict=True))
+    assert (cells["STATE"], cells["PAUSED"]) == ("HOT", "yes")
 
 
 def test_the_heaviest_of_many_carriers_are_shown_unless_all_are_asked_for():
