@@ -156,7 +156,7 @@ def verdict(plan: PlanSummary, now: float) -> str:
     if plan.is_blocked:
         return f"CANNOT BE APPLIED: blocked by {blocks}"
     if (left := seconds_left(plan, now)) <= 0:
-        return f"CANNOT BE APPLIED: expired {age_text(-left)} ago"
+        return f"CANNOT BE APPLIED: expired {age_text(-left)} ago; make a new plan"
     if plan.held_back:
         some = f"{len(plan.groups) - len(plan.held_back)} of {counted(len(plan.groups), 'group')}"
         return f"CAN BE APPLIED to {some}: {named(plan.held_back)} blocked by {blocks}"

@@ -64,9 +64,9 @@ def test_a_plan_that_could_not_be_saved_is_shown_and_names_no_command():
     assert text.startswith("CAN") and "sluice failover apply" not in text
 
 
-def test_an_expired_plan_says_since_when():
+def test_an_expired_plan_says_since_when_and_that_a_new_one_is_needed():
     text = plan_text(PLAN, PLAN.expires_at_ms + 60_000, by_partition=False)
-    assert text.startswith("CANNOT BE APPLIED: expired 1:00 ago\n")
+    assert text.startswith("CANNOT BE APPLIED: expired 1:00 ago; make a new plan\n")
     assert "expired 60 s ago" in text
 
 

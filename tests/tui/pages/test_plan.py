@@ -21,7 +21,7 @@ def shown(plan=PLAN, **more):
 def test_the_verdict_comes_first_with_the_time_that_is_left():
     assert validity(PLAN, NOW) == "CAN BE APPLIED, valid for another 4:32"
     late = replace(PLAN, valid_until_ms=NOW_MS - 5000)
-    assert validity(late, NOW) == "CANNOT BE APPLIED: expired 5.0 s ago"
+    assert validity(late, NOW) == "CANNOT BE APPLIED: expired 5.0 s ago; make a new plan"
     checks = (PlanCheck(name="age", result="block", text="not known"),)
     some = replace(PLAN, held_back=PLAN.groups[:1], checks=checks)
     assert validity(some, NOW) == (
