@@ -59,7 +59,7 @@ class GroupPage:
             rows_of(positions_of(detail), regions),
             heading=self._heading(detail, now),
             empty=self._empty(detail),
-            sort=("TOPIC", "P"),
+            sort=("TOPIC", "PART"),
         )
         others = [each for each in regions if each not in (self.source, self.target)]
         if not others or not self.target:
@@ -170,7 +170,7 @@ def columns_of(
     )
     return (
         Column("TOPIC", 14, "topic", grows=True),
-        Column("P", 4, "partition", is_right=True),
+        Column("PART", 4, "partition", is_right=True),
         *positions,
         Column("RESUME", resume, f"offset at which it would go on in {target}", is_right=True),
         Column(
@@ -194,7 +194,7 @@ def rows_of(positions: Sequence[GroupPosition], regions: Sequence[str]) -> LazyR
     """Returns the rows; each is made when it is drawn."""
     sorts: dict[str, Callable[[GroupPosition], Sort]] = {
         "TOPIC": lambda each: each.topic,
-        "P": lambda each: each.partition,
+        "PART": lambda each: each.partition,
         "RESUME": lambda each: each.resume,
         "BASIS": lambda each: each.basis or "",
         "READ AGAIN": lambda each: each.read_again,

@@ -113,7 +113,7 @@ def positions_section(plan: PlanSummary) -> Section:
         position_columns(plan.positions),
         [position_row(each) for each in plan.positions],
         empty=too_many if plan.positions_count else "no position would be moved",
-        sort=("GROUP", "TOPIC", "P"),
+        sort=("GROUP", "TOPIC", "PART"),
     )
 
 
@@ -231,7 +231,7 @@ def position_columns(positions: Sequence[PlanPosition]) -> tuple[Column, ...]:
     return (
         Column("GROUP", 12, "consumer group", grows=True),
         Column("TOPIC", 10, "topic"),
-        Column("P", 4, "partition", is_right=True),
+        Column("PART", 4, "partition", is_right=True),
         Column("COMMITTED", committed, "in the region that it leaves", is_right=True, priority=2),
         Column("RESUME", resume, "offset at which it goes on in the target", is_right=True),
         Column("BASIS", basis, "exact: the first unread record; floor: not past it", priority=1),

@@ -60,7 +60,7 @@ ORDER_COLUMNS = (
 )
 MOVE_COLUMNS = (
     Column("TOPIC", 14, "topic", grows=True),
-    Column("P", 5, "partition", is_right=True),
+    Column("PART", 5, "partition", is_right=True),
     Column("FROM", 5, "carrier before; new: it had none", is_right=True),
     Column("TO", 5, "carrier since the last placement", is_right=True),
     Column("REASON", 30, "why it was moved"),

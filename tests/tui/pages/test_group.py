@@ -27,7 +27,7 @@ def texts(snapshot, at=0):
 def test_a_partition_shows_every_region_and_where_the_group_would_resume():
     assert texts(healthy()) == {
         "TOPIC": "trades",
-        "P": "0",
+        "PART": "0",
         "EAST": "40",
         "WEST": "43",
         "RESUME": "40",
