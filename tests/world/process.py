@@ -63,21 +63,32 @@ class Process:
         self.main = self._loop.create_task(main, context=context)
         return self
 
-    def run(
+    def run(self, callback: Callable[..., object], *args: Any) -> None:
+        """Runs a callback of the process, now or once it is no longer stopped."""
+        if self._begins_turn():
+            callback(*args)
+        else:
+            self._parked.append(_Parked(copy_context(), callback, args, lambda: False))
+
+    def run_in(
         self,
+        context: Context,
         callback: Callable[..., object],
-        *args: Any,
-        is_cancelled: Callable[[], bool] = lambda: False,
+        args: tuple[Any, ...],
+        is_cancelled: Callable[[], bool],
     ) -> None:
-        """Runs a callback of the process, now or once it is no longer stopped.
+        """Runs a callback of the process in a context, now or once it is no longer stopped.
 
         Args:
             is_cancelled: returns True if the callback is not to be run any more.
         """
-        if self._begins_turn():
-            callback(*args)
+        if self._strikes:
+            self._strike_what_is_due()
+        if self.is_stopped:
+            self._parked.append(_Parked(context.copy(), callback, args, is_cancelled))
         else:
-            self._parked.append(_Parked(copy_context(), callback, args, is_cancelled))
+            self.turns += 1
+            context.run(callback, *args)
 
     def strike(self, turns: int, act: Callable[[], object]) -> None:
         """Calls `act` once the process has taken some more turns, and before the next one.

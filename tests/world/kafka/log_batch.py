@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crc32c import crc32c
@@ -65,10 +65,11 @@ class Batch:
     coordinator_epoch: int = -1
     max_timestamp: int = -1
     value: Any = None
+    end: int = field(init=False, repr=False, compare=False)
 
-    @property
-    def end(self) -> int:
-        return self.base_offset + self.count
+    def __post_init__(self) -> None:
+        # Read far more often than batches are made.
+        object.__setattr__(self, "end", self.base_offset + self.count)
 
     @property
     def last_sequence(self) -> int:

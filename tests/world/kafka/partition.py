@@ -203,8 +203,9 @@ class Partition:
         if log.end < source.start:
             log.start_at(source.start)
             log.removed = dict(source.removed)
-        for batch in list(source.from_offset(log.end, source.end)):
-            log.copy(batch)
+        if log.end < source.end:
+            for batch in list(source.from_offset(log.end, source.end)):
+                log.copy(batch)
         # The leader hears of these records with the next fetch, as the follower does of the
         # high watermark.
         self.fetched[leader][broker] = before[0]

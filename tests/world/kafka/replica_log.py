@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from replicator.kafka.protocol.error_codes import Code
 from tests.world.kafka.log_batch import MAX_SEQUENCE, Batch, Refused, thinned
@@ -270,7 +271,7 @@ class ReplicaLog:
 
     def from_offset(self, offset: int, limit: int) -> Iterator[Batch]:
         """Returns the batches from the one with `offset` on that lie below `limit`."""
-        at = bisect_right(self.batches, offset, key=lambda it: it.end)
+        at = bisect_right(self.batches, offset, key=attrgetter("end"))
         for batch in self.batches[at:]:
             if batch.base_offset >= limit:
                 return
