@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from io import BytesIO
-from typing import Protocol, runtime_checkable
 
 KEPT_SHARE = 2
 """A view of a part keeps the whole frame in memory. A part smaller than 1/KEPT_SHARE of its frame
 is therefore copied."""
 
 
-@runtime_checkable
-class InParts(Protocol):
+class InParts:
     """A request that can be sent as parts, without joining them."""
 
-    def parts(self) -> Sequence[bytes | bytearray | memoryview]: ...
+    def parts(self) -> Sequence[bytes | bytearray | memoryview]:
+        raise NotImplementedError
 
 
 class Frame(BytesIO):

@@ -20,6 +20,7 @@ from aiokafka.protocol.types import (
 )
 
 from replicator.kafka.protocol.fields import TAGS, TOPIC, Field, by_topic, rows
+from replicator.kafka.protocol.frame import InParts
 from replicator.kafka.protocol.topic_id import TOPIC_ID
 
 
@@ -84,7 +85,7 @@ class ProduceByIdResponse(Response):
     SCHEMA = _produced(TOPIC_ID)
 
 
-class _ProduceStruct(RequestStruct):
+class _ProduceStruct(InParts, RequestStruct):
     """Request in parts: aiokafka's schemas would copy the payload once per level of nesting."""
 
     API_KEY = 0
