@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from textual import events
+from textual.keys import _character_to_key, key_to_character
 
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 os.environ.pop("NO_COLOR", None)
@@ -26,7 +28,11 @@ from tui.pages.page import NO_FOCUS, Action, Focus, Page
 REWRITE = "REWRITE_SNAPSHOTS"
 FRAMES = Path(__file__).parent / "frames"
 SIZES = ((80, 24), (100, 30), (140, 45))
-PAUSES_MAX = 2000
+PAUSE_SECONDS = 0.002
+PAUSES_MAX = 15_000
+QUIET_ROUNDS = 3
+"""Rounds without any message, and with the newest page shown, after which a screen is complete: a
+message may lead to a layout, a layout to a call after the refresh, and that to messages."""
 
 
 @dataclass(frozen=True)
@@ -152,19 +158,28 @@ class Running:
                 raise self.app.failure
             if claim():
                 return
-            await self.pilot.pause()
+            await self.pilot.pause(PAUSE_SECONDS)
         raise AssertionError(f"never came true; the screen shows:\n{self.frame()}")
 
     async def settled(self) -> None:
-        """Waits until the last key and the last snapshot are on screen."""
-        await self.pilot.pause()
-        await self.until(lambda: self.app.is_drawn)
-        await self.pilot.pause()
+        """Waits until the last key and the last snapshot are on screen.
+
+        Not until the process is idle, as Textual's pilot does: it sleeps 20 ms for each question.
+        """
+        for _ in range(QUIET_ROUNDS):
+            await self.pilot.pause(0)
+            await self.until(self._is_quiet)
+
+    def _is_quiet(self) -> bool:
+        pumps = [self.app, *self.app.screen.walk_children(with_self=True)]
+        return self.app.is_drawn and not any(pump.message_queue_size for pump in pumps)
 
     async def press(self, *keys: str) -> None:
         """Presses keys, and waits until the screen shows what they did."""
         for key in keys:
-            await self.pilot.press(key)
+            name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
+            character = key if len(key) == 1 else key_to_character(key)
+            self.app.post_message(events.Key(name, character))
             await self.settled()
 
     async def give(self, snapshot: Snapshot) -> None:
