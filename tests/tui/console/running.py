@@ -305,7 +305,8 @@ async def frames_of(page: Page | str, snapshot: Snapshot, keys: Sequence[str] = 
         await console.open_first(page)
         await console.press(*keys)
         for width, height in SIZES:
-            await console.resize(width, height)
+            if (width, height) != SIZES[0]:
+                await console.resize(width, height)
             found.append(f"--- {width}x{height}\n{console.frame()}\n")
     return "".join(found)
 
