@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from io import BytesIO
 
@@ -10,11 +11,11 @@ KEPT_SHARE = 2
 is therefore copied."""
 
 
-class InParts:
+class InParts(ABC):
     """A request that can be sent as parts, without joining them."""
 
-    def parts(self) -> Sequence[bytes | bytearray | memoryview]:
-        raise NotImplementedError
+    @abstractmethod
+    def parts(self) -> Sequence[bytes | bytearray | memoryview]: ...
 
 
 class Frame(BytesIO):
