@@ -46,7 +46,8 @@ def orders_text(orders: Sequence[Order]) -> str:
             order.who,
             order.why,
             instant(order.at_ms),
-            instant(order.until_ms) or ("resumed" if isinstance(order, Freeze) else NONE),
+            instant(order.until_ms)
+            or ("by aggregate resume" if isinstance(order, Freeze) else NONE),
         )
         for order in of_feeds
     ]

@@ -293,8 +293,7 @@ def order_row(order: OrderView, now: float) -> Row:
     since = Cell(UNKNOWN, "warn")
     if age is not None and order.at_ms is not None:
         since = Cell(age_text(age), sort=age, full=iso_zulu_text(order.at_ms))
-    ended_by = f"by {' '.join(order.undo[:2])}" if order.undo else ""
-    end = Cell("-", sort=float("inf"), full=ended_by)
+    end = Cell("-", sort=float("inf"), full=ended_by(order))
     if order.until_ms is not None:
         left = order.until_ms / 1000 - now
         end = Cell(age_text(left), sort=left, full=iso_zulu_text(order.until_ms))
@@ -310,6 +309,14 @@ def order_row(order: OrderView, now: float) -> Row:
         ),
         why=order.why,
     )
+
+
+def ended_by(order: OrderView) -> str:
+    """Returns the command that ends an order; empty for one that is carried out once."""
+    if order.undo:
+        return f"by {' '.join(order.undo[:2])}"
+    # A stream that is not paused has nothing to undo, and holds until it is deleted.
+    return "by stream delete" if order.kind == "paused stream" else ""
 
 
 def move_key(move: MoveView) -> str:

@@ -10,7 +10,7 @@ from replicator.orders.order_records import (
     Pin,
     SkipReplay,
 )
-from tests.tui.balance_records import FIELDS
+from tests.tui.balance_records import FIELDS, stream
 from tui.commands.order_text import (
     changes_text,
     changes_values,
@@ -52,7 +52,9 @@ def test_an_order_about_a_feed_names_the_feed_and_no_route(assert_snapshot):
     ("order", "end"),
     [
         (Hold(**FIELDS), "by balance resume"),
-        (FREEZE, "resumed"),
+        (FREEZE, "by aggregate resume"),
+        (stream(), "by stream delete"),
+        (stream(is_paused=True), "by stream resume"),
         (PIN.model_copy(update={"until_ms": None}), "by balance unpin"),
         (PIN, "2027-01-15T08:00:00Z"),
         (ByHand(**FIELDS, id="one", scope=Scope.FULL, generation=3), "-"),
