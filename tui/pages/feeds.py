@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui.facts.feed_health import feed_health
-from tui.facts.order_words import order_text
 from tui.pages.feed import FEED, WHY, FeedPage
 from tui.pages.feed_figures import (
     ABSENT,
@@ -124,4 +123,7 @@ def feed_notes(feed: FeedView) -> Iterator[str]:
 
 def order_note(order: Order) -> str:
     """Returns an order with who gave it, and why."""
+    # Not at the top: pydantic would be loaded before the first frame.
+    from tui.facts.order_words import order_text
+
     return f"{order_text(order)}, by {order.who}: {order.why}"

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from replicator.groups.planning.checks import named
 from tui.facts.counted import counted
 from tui.pages.ages import age_text
 from tui.pages.figures import (
@@ -159,6 +158,9 @@ def verdict(plan: PlanSummary, now: float) -> str:
         return f"CANNOT BE APPLIED: expired {age_text(-left)} ago; make a new plan"
     if plan.held_back:
         some = f"{len(plan.groups) - len(plan.held_back)} of {counted(len(plan.groups), 'group')}"
+        # Not at the top: numpy and pydantic would be loaded before the first frame.
+        from replicator.groups.planning.checks import named
+
         return f"CAN BE APPLIED to {some}: {named(plan.held_back)} blocked by {blocks}"
     return "CAN BE APPLIED"
 
