@@ -94,18 +94,6 @@ async def writes(found, once):
     raise AssertionError("nothing was cut")
 
 
-async def writes(found, once):
-    """Yields before each write of the same records: counted bytes; ends once a row group is cut."""
-    for _ in range(1000):
-        part, pieces = once.owned(), found.upload.buffered_bytes
-        counted = found.writer.forming_bytes([part])
-        yield counted
-        await found.write([part])
-        if found.upload.buffered_bytes > pieces + 1000 and counted > ROW_GROUP_BYTES // 8:
-            return
-    raise AssertionError("nothing was cut")
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", SHAPES)
 async def test_the_memory_of_records_that_are_written_is_counted(shape, kind):
