@@ -13,8 +13,8 @@ from tests.world.families import FAMILIES, HistoryRequest
 from tests.world.played import played
 from tests.world.played_seeds import MissingRule, read_checked_seeds, record_seed
 from tests.world.pool import Played, Pool
+from tests.world.sinks.courses import COMMITS, MANY, MANY_RETURNS
 from tests.world.sinks.history import play as play_sinks
-from tests.world.sinks.mutations import COMMITS, MANY, MANY_RETURNS
 from tests.world.sinks.scene import Course
 
 SEEDS = read_checked_seeds()
