@@ -21,7 +21,7 @@ def pause(context: CommandContext, stream: str | None) -> int:
 
     Records are still carried, and new partitions get a carrier. Manual orders are still followed.
     """
-    from tui.orders.orders import hold
+    from tui.orders.placement_orders import hold
 
     return context.show(hold(context.orders, context.routes, stream, context.terms))
 
@@ -32,7 +32,7 @@ def pause(context: CommandContext, stream: str | None) -> int:
 @answer_options
 def resume(context: CommandContext, stream: str | None) -> int:
     """Take `pause` back: for all streams of all routes, or for the named ones."""
-    from tui.orders.orders import release
+    from tui.orders.placement_orders import release
 
     change = release(context.orders, context.routes, stream)
     return context.show(change, nothing="nothing was held: nothing was changed")
@@ -51,7 +51,7 @@ def pin(context: CommandContext, topic: str, partition: int, carrier: int) -> in
     Exits with 4 when the driver does not carry the partition, or when its stream cannot have a
     carrier of that number. While the carrier does not exist, the pin waits, which is an alert.
     """
-    from tui.orders.orders import pin as pin_partition
+    from tui.orders.placement_orders import pin as pin_partition
 
     return context.show(
         pin_partition(context.orders, context.route, topic, partition, carrier, context.terms)
@@ -65,7 +65,7 @@ def pin(context: CommandContext, topic: str, partition: int, carrier: int) -> in
 @answer_options
 def unpin(context: CommandContext, topic: str, partition: int) -> int:
     """Take `pin` back. The partition stays on its carrier until a plan moves it."""
-    from tui.orders.orders import unpin as unpin_partition
+    from tui.orders.placement_orders import unpin as unpin_partition
 
     change = unpin_partition(context.orders, context.route, topic, partition)
     return context.show(change, nothing=f"{topic}-{partition} was not pinned: nothing was changed")
@@ -78,7 +78,7 @@ def unpin(context: CommandContext, topic: str, partition: int) -> int:
 @answer_options
 def exclude(context: CommandContext, carrier: int) -> int:
     """Take CARRIER out of placements: its partitions move to other carriers."""
-    from tui.orders.orders import exclude as exclude_carrier
+    from tui.orders.placement_orders import exclude as exclude_carrier
 
     return context.show(exclude_carrier(context.orders, context.route, carrier, context.terms))
 
@@ -89,7 +89,7 @@ def exclude(context: CommandContext, carrier: int) -> int:
 @answer_options
 def include(context: CommandContext, carrier: int) -> int:
     """Take `exclude` back."""
-    from tui.orders.orders import include as include_carrier
+    from tui.orders.placement_orders import include as include_carrier
 
     change = include_carrier(context.orders, context.route, carrier)
     return context.show(change, nothing=f"carrier {carrier} was not excluded: nothing was changed")

@@ -183,7 +183,7 @@ def pause_topic(context: CommandContext, topic: str, partition: int | None) -> i
     A running `sluice replicate` keeps the entries, however long that takes. Once it has been down
     for offsets.retention.minutes, only `accept-loss --restart-at` lets the topic go on.
     """
-    from tui.orders.orders import pause_topic as pause
+    from tui.orders.placement_orders import pause_topic as pause
 
     return context.show(pause(context.orders, context.route, topic, partition, context.terms))
 
@@ -198,7 +198,7 @@ def resume_topic(context: CommandContext, topic: str, partition: int | None) -> 
 
     Exits with 4 when --partition is given and the whole topic is paused.
     """
-    from tui.orders.orders import resume_topic as resume
+    from tui.orders.placement_orders import resume_topic as resume
 
     change = resume(context.orders, context.route, topic, partition)
     return context.show(change, nothing="nothing of it was paused: nothing was changed")

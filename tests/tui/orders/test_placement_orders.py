@@ -8,7 +8,7 @@ from tests.tui.balance_records import FIELDS, ROUTE, active_plan, lease, placed,
 from tests.tui.recording_client import RecordingClient, orders_of
 from tui.facts.streams import UnknownStream
 from tui.orders.order_checks import OrderRefused
-from tui.orders.orders import (
+from tui.orders.placement_orders import (
     exclude,
     hold,
     include,
