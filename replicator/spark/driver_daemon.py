@@ -35,10 +35,6 @@ from replicator.spark.stream import Stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 log = logging.getLogger(__name__)

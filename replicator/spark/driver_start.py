@@ -17,7 +17,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from replicator.config.topology import Appliance
@@ -30,10 +33,6 @@ from replicator.spark.slots import slots_at_most
 if TYPE_CHECKING:
     from replicator.runtime.daemon import Work
     from replicator.spark.driver_daemon import Run
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 log = logging.getLogger(__name__)
 

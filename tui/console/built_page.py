@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tui.console.list_page import ListPage
 from tui.console.row_filter import BadFilter, Matcher, matcher_of, words_matcher
 from tui.console.view_state import ViewState
-from tui.pages.page import Action, Column, Page, Row, Section, Sort
+from tui.pages.page import Action, Cell, Column, Page, Row, Section, Sort
 from tui.pages.rows import faults_of, keys_of, sorts_of, texts_of
 
 if TYPE_CHECKING:
     from tui.facts.snapshot import Snapshot
-from tui.console.list_page import ListPage
-from tui.pages.page import Cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

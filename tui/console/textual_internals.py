@@ -6,6 +6,7 @@ The version of Textual is pinned: a newer one may change any of them. No other m
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ from textual.drivers.linux_driver import LinuxDriver
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from textual.screen import Screen
-import re
 
 STDOUT = 1
 

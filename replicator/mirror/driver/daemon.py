@@ -16,8 +16,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from typing_extensions import override
 
@@ -49,8 +49,6 @@ from replicator.spark.session import SparkGone
 
 if TYPE_CHECKING:
     import pyarrow as pa
-from collections.abc import Callable
-from typing import Protocol
 
 log = logging.getLogger(__name__)
 
