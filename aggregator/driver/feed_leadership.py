@@ -41,6 +41,8 @@ PAUSE_SECONDS = (0.5, 10.0)
 FIRST_ORDERS_SECONDS = 15.0
 FIRST_PLAN_SECONDS = 5.0
 """Longest wait for the other clusters before the first plan is made without them."""
+KEPT = 0.7
+"""Part of the traffic known before that counts on at each look."""
 
 
 class FeedLeadership:
@@ -330,10 +332,6 @@ class FeedLeadership:
         name = ClusterName.aggregate(self._region)
         self._follower = OrderFollower(name, aggregate, received_in_thread)
         self._follower.start()
-
-
-KEPT = 0.7
-"""Part of the traffic known before that counts on at each look."""
 
 
 class Traffic:

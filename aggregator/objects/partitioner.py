@@ -26,6 +26,10 @@ FieldTexts = Callable[[RecordSlice, Sequence[Path]], list[Texts]]
 """Returns the texts of fields in the values of records."""
 FOLDER_BYTES_MAX = 255
 """Longest folder: stores that keep objects as files, and file systems, take no longer one."""
+PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000}
+"""Units of numbers."""
+_NUMBER = r"^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
+_MILLISECONDS = column_type("DateTime64(3)")
 
 
 class Partitioner(Protocol):
@@ -139,12 +143,6 @@ class WithinLimit:
     def _is_too_long(self, name: str) -> bool:
         sizes = [len(folder.encode()) for folder in name.split("/")]
         return max(sizes) > FOLDER_BYTES_MAX or sum(sizes) + len(sizes) - 1 > self.bytes_max
-
-
-PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000}
-"""Units of numbers."""
-_NUMBER = r"^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
-_MILLISECONDS = column_type("DateTime64(3)")
 
 
 def field_times(texts: Sequence[str | None], unit: str, zone: ZoneInfo) -> Ints:

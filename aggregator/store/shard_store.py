@@ -46,6 +46,12 @@ TRIAL_SECONDS = 5.0
 """Timeout of an insert without rows: the server has nothing to do for it."""
 SILENT_SECONDS = 60.0
 """Time for which a replica that did not answer is not asked for its tables, unless it matters."""
+MOST = """
+SELECT max(parts) FROM (
+    SELECT count() AS parts FROM system.parts
+    WHERE database = %(database)s AND table = %(table)s AND active GROUP BY partition_id
+)
+"""
 
 
 class NotStored(Exception):
@@ -353,14 +359,6 @@ class ShardStore:
             cause = error
         problem = classified(cause, was_sent=was_sent, is_one_part=is_one_part, setup=self._setup)
         raise NotStored(replace(problem, text=f"{replica}: {problem.text}")) from cause
-
-
-MOST = """
-SELECT max(parts) FROM (
-    SELECT count() AS parts FROM system.parts
-    WHERE database = %(database)s AND table = %(table)s AND active GROUP BY partition_id
-)
-"""
 
 
 def most_parts(client: Client, database: str, table: str) -> int:

@@ -19,6 +19,10 @@ FEW_PER_CARRIER = 8
 ROUNDS = 30
 REPACK_PROBABILITY = 0.1
 """Probability with which each of the ROUNDS packs the items of a carrier anew."""
+FULL = 5e-4
+"""A carrier counts as full when at most this part of its capacity is free."""
+THIRDS_MAX = 64
+"""Maximum number of third items that are tried, each with the best pair beside it."""
 
 
 class Count(NamedTuple):
@@ -134,12 +138,6 @@ def _perturbed(packing: Packing, capacity: float, random: np.random.Generator) -
         roomy = carriers[perturbed.counts[carriers] < perturbed.room[carriers]]
         perturbed.give(item.reshape(1), int(roomy[perturbed.loads[roomy].argmin()]))
     return perturbed
-
-
-FULL = 5e-4
-"""A carrier counts as full when at most this part of its capacity is free."""
-THIRDS_MAX = 64
-"""Maximum number of third items that are tried, each with the best pair beside it."""
 
 
 def filled(shares: Shares, capacity: float) -> list[Items]:

@@ -21,6 +21,8 @@ SUFFIXES = {"avro": ".avsc", "protobuf": ".proto"}
 _EDITION = re.compile(rb"^\s*edition\s*=\s*[\"']", re.MULTILINE)
 BYTES_MAX = 16 << 20
 """Most bytes of a folder's files: each task of Spark gets them."""
+COMPILE_SECONDS = 60.0
+TEXT_CHARACTERS_MAX = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +106,6 @@ def read_schemas(value: object, info: ValidationInfo) -> object:
         return value
     path = beside_the_file(Path(value), info)
     return schema_folder(path, format_name) if format_name in SUFFIXES else SchemaFolder(path, {})
-
-
-COMPILE_SECONDS = 60.0
-TEXT_CHARACTERS_MAX = 300
 
 
 class NotCompiled(Exception):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from replicator.spark.driver_daemon import Run
 
 log = logging.getLogger(__name__)
+RUN_PREFIX = "run-"
 
 
 def run_driver(
@@ -96,9 +97,6 @@ def run_driver(
         return Exit.FAILED
 
 
-PREFIX = "run-"
-
-
 @contextmanager
 def run_folder(state: Path) -> Iterator[Path]:
     """Yields an empty folder below `state`; first removes the folders that killed runs left there.
@@ -106,10 +104,10 @@ def run_folder(state: Path) -> Iterator[Path]:
     Raises OSError: `state` cannot be written to, or others may write to it.
     """
     private_folder(state)
-    for left in state.glob(f"{PREFIX}*"):
-        if not is_running(left.name.removeprefix(PREFIX)):
+    for left in state.glob(f"{RUN_PREFIX}*"):
+        if not is_running(left.name.removeprefix(RUN_PREFIX)):
             shutil.rmtree(left, ignore_errors=True)
-    folder = state.resolve() / f"{PREFIX}{os.getpid()}"
+    folder = state.resolve() / f"{RUN_PREFIX}{os.getpid()}"
     shutil.rmtree(folder, ignore_errors=True)
     private_folder(folder)
     try:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
 STDOUT = 1
+STYLES = re.compile(r"(\x1b\[[0-9;]*m)")
+MOVE = re.compile(r"(?:\x1b\[[0-9;]*H)+\Z")
+RESET = "\x1b[0m"
 
 
 class TightUpdate(ChopsUpdate):
@@ -107,11 +110,6 @@ class StdoutDriver(LinuxDriver):
         except OSError:
             return super()._get_terminal_size()
         return size.columns or 80, size.lines or 24
-
-
-STYLES = re.compile(r"(\x1b\[[0-9;]*m)")
-MOVE = re.compile(r"(?:\x1b\[[0-9;]*H)+\Z")
-RESET = "\x1b[0m"
 
 
 def tight(text: str) -> str:

@@ -22,6 +22,14 @@ INTERVAL_SECONDS = 2.0
 """Time between two frames, at least: no question is asked more often."""
 
 Opened = Callable[[Path, int], RecordingFile]
+FRAMES_MAX = 300
+DIFFERENCES_PER_WHOLE_MAX = 2.0
+"""Limit of the differences' bytes, as a multiple of the whole frame's.
+
+Where everything moves, a difference takes as many bytes as a whole frame, and is as slow to unpack.
+"""
+GROUP_PART_MAX = 0.2
+"""Part of the recording that a group may take: the others stay when the oldest one goes."""
 
 
 class Recorder:
@@ -224,16 +232,6 @@ class Marker:
             if before is not None and ORDER[each.state] < ORDER[before]:
                 found.append(f"{each.route} is {each.state}")
         return found
-
-
-FRAMES_MAX = 300
-DIFFERENCES_PER_WHOLE_MAX = 2.0
-"""Limit of the differences' bytes, as a multiple of the whole frame's.
-
-Where everything moves, a difference takes as many bytes as a whole frame, and is as slow to unpack.
-"""
-GROUP_PART_MAX = 0.2
-"""Part of the recording that a group may take: the others stay when the oldest one goes."""
 
 
 @dataclass(frozen=True, slots=True)

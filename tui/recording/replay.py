@@ -18,6 +18,9 @@ logger = logging.getLogger(__name__)
 FOLLOW_SECONDS = 1.0
 """Time between two looks for new frames at the end of a recording: it may still be written."""
 END_SECONDS = 2.0
+GAP_SECONDS_MAX = 60.0
+"""Longest time without frames that is played; of a longer one only its end."""
+GAP_SHOWN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +227,6 @@ class Replay:
             self._shown.frame >= last.frame,
             self._problem,
         )
-
-
-GAP_SECONDS_MAX = 60.0
-"""Longest time without frames that is played; of a longer one only its end."""
-GAP_SHOWN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ GROUPS_MAX = 500
 """Most groups planned in one pass, longest waiting first: all their maps are in memory."""
 REST_SHARE = 3.0
 """After work the pass pauses for this many times its duration, however busy the groups are."""
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,9 +302,6 @@ class RegionSync:
             if move.case is Case.MOVES and not is_left and now and move.committed is not None:
                 written[partition] = LastWritten(move.committed, now)
         return not refused
-
-
-logger = logging.getLogger(__name__)
 
 
 class Refusals:

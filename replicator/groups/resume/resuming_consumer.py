@@ -30,6 +30,8 @@ from replicator.groups.resume.runs_reader import AggregateLogs, RunsReader
 WAIT_SECONDS_MAX = 1.0
 
 Rebalanced = Callable[["ResumingConsumer", list[KafkaTopicPartition]], None]
+AUTO_COMMIT_INTERVAL_MS = 5000
+"""Default of librdkafka."""
 
 
 class ResumingConsumer:
@@ -315,10 +317,6 @@ class CallbackErrors:
         first, self._first = self._first, None
         if first is not None:
             raise first
-
-
-AUTO_COMMIT_INTERVAL_MS = 5000
-"""Default of librdkafka."""
 
 
 @dataclass(frozen=True, slots=True)

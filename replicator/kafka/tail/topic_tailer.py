@@ -44,6 +44,10 @@ END_NOT_REACHED = (
 
 Read = Callable[[Message], Record | None]
 """Returns the record of a message; None where the message carries nothing relevant."""
+INTERVAL_SECONDS = 0.25
+ANSWER_SECONDS_MAX = 5.0
+NEW_CLIENT_SECONDS = 1.0
+"""Wait before the next question when the client was made anew, and with it its connections."""
 
 
 class LogUnreadable(Exception):
@@ -267,12 +271,6 @@ class TopicTailer(Generic[Record]):
 
 def _listed(numbers: Iterable[int]) -> str:
     return ",".join(map(str, numbers))
-
-
-INTERVAL_SECONDS = 0.25
-ANSWER_SECONDS_MAX = 5.0
-NEW_CLIENT_SECONDS = 1.0
-"""Wait before the next question when the client was made anew, and with it its connections."""
 
 
 class Ends(NamedTuple):

@@ -30,6 +30,8 @@ PROMISED_ASK_SECONDS = (0.02, 0.08)
 """Range of the random pause between attempts while a release is awaited. Carriers that await the
 same carrier thus do not all acquire at once."""
 REFRESH_SECONDS = 0.5
+Reasons = Mapping[TopicPartition, str]
+WAITED_LONG_SECONDS = 5.0
 
 
 class Acquisition:
@@ -213,11 +215,6 @@ class Acquisition:
             reason,
         )
         self._receipts.parked(partition, reason)
-
-
-Reasons = Mapping[TopicPartition, str]
-
-WAITED_LONG_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ FORESEEN: Mapping[type[BaseException], Exit] = {
     Answered: Exit.FAILED,
     SparkGone: Exit.FAILED,
 }
+UPKEEP_SECONDS = 30.0
 
 
 class Daemon(DriverDaemon[DriverLeadership]):
@@ -148,9 +149,6 @@ def summary(receipts: Sequence[Receipt]) -> str:
         "seconds": round(seconds, 1),
     }
     return " ".join(f"{name}={value}" for name, value in totals.items())
-
-
-UPKEEP_SECONDS = 30.0
 
 
 class Keeper(Protocol):

@@ -48,6 +48,8 @@ HOT = "hot partition"
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 LASTING_SECONDS = 15.0
 """Age from which a problem is told with its beginning."""
+logger = logging.getLogger(__name__)
+Made = TypeVar("Made")
 
 
 class Assembly:
@@ -278,10 +280,6 @@ def _problems(answers: Answers, route: Route) -> tuple[str, ...]:
         reports_key(route.target),
     ]
     return each_once(answers.answer(key).problem for key in keys)
-
-
-logger = logging.getLogger(__name__)
-Made = TypeVar("Made")
 
 
 class Attempts:

@@ -52,6 +52,7 @@ WHERE database = %(database)s
 """
 LOOKS = ("system.parts", "system.processes")
 """System tables by which loaders recognize blocks."""
+UNTRIED = "is not claimed yet: `sluice aggregate` claims it, and tries the store's condition then"
 
 
 def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: float) -> FeedCheck:
@@ -189,9 +190,6 @@ def _refusals(
             client.execute(query)
         except ServerException as error:
             yield what, reason(error)
-
-
-UNTRIED = "is not claimed yet: `sluice aggregate` claims it, and tries the store's condition then"
 
 
 def ask_stores(

@@ -16,6 +16,8 @@ from tui.facts.watch.question import NO_ANSWER, Answer, Answers, Key, Question
 from tui.facts.watch.spotlight import FocusLike, Spotlight
 
 logger = logging.getLogger(__name__)
+STEP_SECONDS = 1.0
+"""Difference from which the clock was set, and does not only run a little slow or fast."""
 
 
 class Watcher:
@@ -182,10 +184,6 @@ class _Beat:
             self.question.close()
         except Exception as error:
             logger.debug("%s: not closed: %s", self.question.key.server, error)
-
-
-STEP_SECONDS = 1.0
-"""Difference from which the clock was set, and does not only run a little slow or fast."""
 
 
 class WallClock:
