@@ -45,7 +45,7 @@ def bytes_that_go_back() -> int:
     blocks, kept = [], []
     for _ in range(10):
         blocks.append(b"x" * (2 * LARGE_BYTES))
-        kept.append(b"x" * 1000)
+        kept.append(b"x" * (100 << 10))
     full = resident_bytes()
     blocks.clear()
     assert len(kept) == 10
@@ -57,4 +57,4 @@ def test_large_blocks_go_back_once_they_are_freed_whatever_was_freed_before():
     its own: in one that has freed much, blocks find room where there were others."""
     code = f"import {__name__} as it; print(it.bytes_that_go_back())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(done.stdout) > 15 * LARGE_BYTES
+    assert int(done.stdout) > 19 * LARGE_BYTES
