@@ -186,7 +186,7 @@ def test_a_mistake_of_the_configuration_is_told_after_the_terminal_is_back(
     console: Console, tmp_path: Path
 ) -> None:
     broken = tmp_path / "broken.toml"
-    broken.write_text("[regions]\nwest = 3\n")
+    broken.write_text("[regions]\nwest = 3\neast = 4\n")
     terminal = console("--config", str(broken))
     assert terminal.exit_code() == 2
     assert "2 mistakes" in terminal.screen()
