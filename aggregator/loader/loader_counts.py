@@ -1,4 +1,4 @@
-"""LoaderCounts: the counts of one loader since its epoch began, over all of its sessions."""
+"""Counts of one loader since its epoch began, over all of its sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RecordCounts: counts of records that are equal, that differ, or that cannot be compared.
+"""Counts of records that are equal, that differ, or that cannot be compared.
 
 Runs give the offset where a record should be; the logs of both ends give the records. A record is
 missing if the ledger has passed it and no record is at its offset, whatever the runs claim.

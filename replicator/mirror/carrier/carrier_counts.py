@@ -1,4 +1,4 @@
-"""CarrierCounts: the counts of one carrier since it began, over all of its sessions."""
+"""Counts of one carrier since it began, over all of its sessions."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ class Reassignment:
 
 @dataclass(frozen=True, slots=True)
 class CurrentAssignment:
-    """CarrierAssignment with which an epoch began, and the reassignments since then.
+    """Assignment with which an epoch began, and the reassignments since then.
 
     Args:
         first: assignment with which the epoch began.

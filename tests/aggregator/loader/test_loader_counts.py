@@ -1,4 +1,4 @@
-"""LoaderCounts: counts never decrease, show what can be counted as 0, and survive encoding."""
+"""Counts of a loader never decrease, show what can be counted as 0, and survive encoding."""
 
 from __future__ import annotations
 
