@@ -48,11 +48,18 @@ class SluiceFeed:
 
     Args:
         worker_module: module that Spark starts its Python workers with; empty: Spark's own.
+        program: the `sluice` to run; the program of another checkout measures another version.
     """
 
-    def __init__(self, shard: FeedShard, order: FeedOrder, worker_module: str = "") -> None:
+    def __init__(
+        self,
+        shard: FeedShard,
+        order: FeedOrder,
+        worker_module: str = "",
+        program: Path = OWN_PROGRAM,
+    ) -> None:
         self._shard, self._order = shard, order
-        self._worker_module = worker_module
+        self._worker_module, self._program = worker_module, program
         self._process: Process | None = None
         load = order.load
         addresses = [f'"{server.address()}"' for server in shard.servers]
@@ -85,15 +92,13 @@ class SluiceFeed:
             if self._order.load.format == "avro":
                 (directory / SCHEMAS).mkdir()
                 (directory / SCHEMAS / f"{SCHEMA_ID}.avsc").write_text(json.dumps(SCHEMA))
-        command = [os.fspath(OWN_PROGRAM), "aggregate", "--config", os.fspath(file)]
+        command = [os.fspath(self._program), "aggregate", "--config", os.fspath(file)]
         command += ["--region", "east", "--master", MASTER]
-        if self._worker_module:
-            command += ["--conf", f"spark.python.daemon.module={self._worker_module}"]
         self._process = Process(
             "sluice aggregate",
-            command,
+            [*command, *worker_options(self._worker_module)],
             self.log,
-            environment={"PYTHONPATH": os.fspath(CHECKOUT), "PYTHONSAFEPATH": "1"},
+            environment=worker_environment(self._worker_module),
         )
 
     @property
@@ -110,6 +115,17 @@ class SluiceFeed:
     def stop(self) -> None:
         if self._process:
             self._process.stop(STOP_SECONDS)
+
+
+def worker_options(module: str) -> list[str]:
+    """Returns the options that have Spark start its Python workers with a module of the bench."""
+    return ["--conf", f"spark.python.daemon.module={module}"] if module else []
+
+
+def worker_environment(module: str) -> dict[str, str]:
+    """Returns the variables with which Python workers find their own checkout, and that module."""
+    path = {"PYTHONPATH": os.fspath(CHECKOUT)} if module else {}
+    return {"PYTHONSAFEPATH": "1"} | path
 
 
 def without_intents(shard: FeedShard, order: FeedOrder) -> SluiceFeed:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 from bench.avro_datums import SCHEMA_ID
 from bench.booking_datums import SCHEMA
 from bench.object_ground import PREFIX, REGION, Bucket
 from bench.object_system import ObjectOrder
-from bench.sluice_feed import MASTER, STOP_SECONDS, WITHOUT_INTENTS
+from bench.sluice_feed import (
+    MASTER,
+    STOP_SECONDS,
+    WITHOUT_INTENTS,
+    worker_environment,
+    worker_options,
+)
 from bench.sluice_run import OWN_PROGRAM
-from deploy.lab.kafka import CHECKOUT
 from deploy.lab.object_server import ACCESS_KEY, SECRET_KEY
 from deploy.lab.process import Process
 
@@ -58,10 +64,17 @@ class SluiceObjects:
 
     Args:
         worker_module: module that Spark starts its Python workers with; empty: Spark's own.
+        program: the `sluice` to run; the program of another checkout measures another version.
     """
 
-    def __init__(self, bucket: Bucket, order: ObjectOrder, worker_module: str = "") -> None:
-        self._bucket, self._worker_module = bucket, worker_module
+    def __init__(
+        self,
+        bucket: Bucket,
+        order: ObjectOrder,
+        worker_module: str = "",
+        program: Path = OWN_PROGRAM,
+    ) -> None:
+        self._bucket, self._worker_module, self._program = bucket, worker_module, program
         self._process: Process | None = None
         self._has_schema = order.has_schema
         file, codec = FILES[order.file]
@@ -94,17 +107,14 @@ class SluiceObjects:
             schemas = self._bucket.directory / SCHEMAS
             schemas.mkdir(exist_ok=True)
             (schemas / f"{SCHEMA_ID}.avsc").write_text(json.dumps(SCHEMA))
-        command = [os.fspath(OWN_PROGRAM), "aggregate", "--config", os.fspath(file)]
+        command = [os.fspath(self._program), "aggregate", "--config", os.fspath(file)]
         command += ["--region", "east", "--master", MASTER]
-        if self._worker_module:
-            command += ["--conf", f"spark.python.daemon.module={self._worker_module}"]
         self._process = Process(
             "sluice aggregate",
-            command,
+            [*command, *worker_options(self._worker_module)],
             self._bucket.directory / "output.log",
             environment={
-                "PYTHONPATH": os.fspath(CHECKOUT),
-                "PYTHONSAFEPATH": "1",
+                **worker_environment(self._worker_module),
                 "AWS_ACCESS_KEY_ID": ACCESS_KEY,
                 "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
             },
