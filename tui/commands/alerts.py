@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -15,29 +16,34 @@ from tui.commands.options import (
     output_option,
     reason_option,
     timeout_option,
-    usage_errors,
 )
 from tui.commands.output import emit
 
 if TYPE_CHECKING:
+    from replicator.config.topology import Region
+    from replicator.notices.acknowledgement import Acknowledgement
+    from replicator.notices.acknowledgement_store import AcknowledgementStore
     from tui.facts.alert import AlertList
-    from tui.orders.alert_acknowledging import Acknowledging
 
 LIST_TITLES = ("LEVEL", "STATE", "SINCE", "FOR", "REGION", "KEY", "ALERT")
 REDIS_SECONDS = 5.0
+KEY_CHARACTERS_MAX = 1000
 SCHEMA_VERSION = 1
 """Schema version of the results of `acknowledge`, `silence` and `reopen`."""
 
 
-def _key(_: click.Context, __: click.Parameter, text: str) -> str:
-    from tui.orders.alert_acknowledging import BadKey, check_key
+def checked_key(_: click.Context | None, __: click.Parameter | None, key: str) -> str:
+    """Returns KEY. Raises click.UsageError for a text that no alert can have as its key."""
+    from tui.facts.alert import KEY_BEGINNINGS
 
-    with usage_errors(BadKey):
-        check_key(text)
-    return text
+    kind, slash, rest = key.partition("/")
+    if kind not in KEY_BEGINNINGS or not slash or not rest or len(key) > KEY_CHARACTERS_MAX:
+        known = ", ".join(f"{each}/" for each in KEY_BEGINNINGS)
+        raise click.UsageError(f"{key!r} is no key of an alert; keys begin with {known}")
+    return key
 
 
-key_argument = click.argument("key", callback=_key)
+key_argument = click.argument("key", callback=checked_key)
 region_option = click.option(
     "--region",
     required=True,
@@ -168,6 +174,64 @@ def reopen(key: str, config: str, region: str, timeout: float, output: str) -> i
     return reopened(_acknowledging(config, region, timeout), key, output)
 
 
+@dataclass(frozen=True, slots=True)
+class Acknowledging:
+    """Acknowledging in one region's Redis. Blocking.
+
+    Args:
+        who: the operator, as user@host.
+    """
+
+    region: Region
+    who: str
+    timeout_seconds: float
+
+    def put(
+        self,
+        key: str,
+        why: str,
+        now_ms: int,
+        until_ms: int | None = None,
+        extent: int | None = None,
+    ) -> Acknowledgement:
+        """Acknowledges an alert, or silences it until a time. Raises StoreUnreachable.
+
+        Args:
+            extent: the alert's, up to which it is acknowledged.
+        """
+        from replicator.notices.acknowledgement import Acknowledgement
+        from tui.orders.operator_events import note_event
+
+        given = Acknowledgement(
+            key=key, who=self.who, why=why, at_ms=now_ms, until_ms=until_ms, extent=extent
+        )
+        with self._store() as store:
+            store.put(given)
+        result = "acknowledged" if until_ms is None else "silenced"
+        note_event(self.region, "alert", self.who, f"{key}: {why}", result)
+        return given
+
+    def withdraw(self, key: str) -> bool:
+        """Opens an alert again; returns False if nobody had acknowledged or silenced it.
+
+        Raises StoreUnreachable.
+        """
+        from tui.orders.operator_events import note_event
+
+        with self._store() as store:
+            is_withdrawn = store.withdraw(key)
+        if is_withdrawn:
+            note_event(self.region, "alert", self.who, key, "reopened")
+        return is_withdrawn
+
+    def _store(self) -> AcknowledgementStore:
+        from replicator.notices.acknowledgement_store import AcknowledgementStore
+
+        return AcknowledgementStore(
+            self.region.redis_url(), self.region.name, timeout_seconds=self.timeout_seconds
+        )
+
+
 def reopened(acknowledging: Acknowledging, key: str, output: str) -> int:
     """Withdraws the acknowledgement of an alert, and prints what was done."""
     is_withdrawn = acknowledging.withdraw(key)
@@ -215,7 +279,6 @@ def noted(
 
 def _acknowledging(config: str, region: str, timeout: float) -> Acknowledging:
     from replicator.config.topology import load
-    from tui.orders.alert_acknowledging import Acknowledging
     from tui.orders.operator import operator
 
     return Acknowledging(load(config).region(region), operator(), timeout)

@@ -3,15 +3,26 @@
 import json
 from types import SimpleNamespace
 
+import click
 import pytest
 
+from replicator.config.topology import KafkaCluster, Region
 from replicator.notices.acknowledgement import Acknowledgement
+from replicator.runtime.store_errors import StoreUnreachable
+from tests.addresses import refusing
 from tests.tui.commands.test_replicate import config
 from tests.tui.console.snapshots import NOW, alerts
-from tui.commands.alerts import list_text, noted, reopened
+from tui.commands.alerts import (
+    KEY_CHARACTERS_MAX,
+    Acknowledging,
+    checked_key,
+    list_text,
+    noted,
+    reopened,
+)
 from tui.commands.exit_codes import ExitCode
 from tui.commands.output import plain_values
-from tui.facts.alert import AlertList
+from tui.facts.alert import KEY_BEGINNINGS, AlertList
 from tui.program import run
 
 __all__ = ["config"]  # fixture
@@ -139,3 +150,31 @@ def test_what_was_not_acknowledged_is_not_reopened(capsys):
     nobody.withdraw = lambda key: False
     assert reopened(nobody, KEY, "table") == ExitCode.DONE
     assert "nothing was changed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", KEY_BEGINNINGS)
+def test_the_keys_of_all_kinds_of_alerts_are_taken(kind):
+    checked_key(None, None, f"{kind}/west>east/orders/")
+
+
+@pytest.mark.parametrize("key", ["", "copies", "copies/", "nonsense/x", "copies/" + "x" * 1000])
+def test_a_key_that_no_alert_has_is_refused(key):
+    assert KEY_CHARACTERS_MAX == 1000
+    with pytest.raises(
+        click.UsageError, match="no key of an alert; keys begin with audit/, balance/"
+    ):
+        checked_key(None, None, key)
+
+
+def test_without_redis_nothing_is_acknowledged():
+    region = Region(
+        name="east",
+        regional=KafkaCluster(bootstrap=("h:1",)),
+        aggregate=KafkaCluster(bootstrap=("h:2",)),
+        redis=f"redis://{refusing()}",
+    )
+    acknowledging = Acknowledging(region, "ann@ops", 1.0)
+    with pytest.raises(StoreUnreachable):
+        acknowledging.put("copies/east", "looking", 1000)
+    with pytest.raises(StoreUnreachable):
+        acknowledging.withdraw("copies/east")
