@@ -12,10 +12,16 @@ from replicator.kafka.tail.compacted_topic import WriteUnknown
 from tests.tui.commands.test_replicate import CONFIG
 from tests.tui.output.groups import view
 from tui.commands.exit_codes import ExitCode, exit_code_of
-from tui.commands.groups import changes_text, changes_values, groups_text
+from tui.commands.groups import (
+    PrimaryChange,
+    PrimaryChanges,
+    changes_text,
+    changes_values,
+    groups_text,
+    record_of,
+)
 from tui.commands.output import plain_values
 from tui.facts.group_view import GroupList, GroupView
-from tui.orders.primary_regions import PrimaryChange, PrimaryChanges, record_of
 from tui.program import run
 
 REASON = ["--reason", "why"]

@@ -20,9 +20,9 @@ from replicator.groups.planning.failover_plan import (
 )
 from tests.replicator.groups.planning.empty_plan import EMPTY
 from tests.tui.output.odd import ODD
+from tui.commands.groups import PrimaryChange, PrimaryChanges
 from tui.facts.group_view import GroupList, GroupView
 from tui.facts.plan_summary import PlanList, broken_plan, plan_summary
-from tui.orders.primary_regions import PrimaryChange, PrimaryChanges
 
 WEST = decided(None, "orders", "west", at_ms=0, who="ann@ops", why="near the bank")
 FREE = decided(WEST, "free", None, at_ms=60_000, who="bob@ops", why="both", plan_id="p1")
