@@ -9,14 +9,18 @@ import click
 
 from tui.commands.exit_codes import ExitCode
 from tui.commands.feed_context import FeedContext, on_partitions
-from tui.commands.options import output_option, timeout_option, usage_errors
+from tui.commands.options import output_option, timeout_option
 from tui.commands.output import emit
 from tui.commands.text import joined, table
 from tui.pages.figures import mebibytes
 
 if TYPE_CHECKING:
     from aggregator.objects.forgotten import Log
+    from aggregator.objects.told_object import ToldObject
+    from replicator.config.object_feed import ObjectFeed
+    from replicator.config.topology import Appliance
     from tui.facts.feed_objects import ObjectListing
+    from tui.facts.feed_scope import Scope
 
 HEADS = ("CLUSTER", "TOPIC", "PARTITION", "BEGIN", "END", "RECORDS", "LEFT OUT", "MIB", "KEY")
 
@@ -36,19 +40,73 @@ def objects(context: FeedContext, offset: int | None, check: bool) -> int:
     command exits with 4 if an object is missing or has another content, with 3 if the store does
     not answer.
     """
-    from tui.orders.object_listing import NoObjects, list_objects
-
-    with usage_errors(NoObjects):
-        listing = list_objects(
-            context.appliance,
-            context.feed_name,
-            context.scope,
-            offset,
-            is_checking=check,
-            timeout_seconds=context.timeout_seconds,
-        )
+    listing = list_objects(
+        context.appliance,
+        context.object_feed,
+        context.scope,
+        offset,
+        is_checking=check,
+        timeout_seconds=context.timeout_seconds,
+    )
     emit(context.output, objects_values(listing), lambda: objects_text(listing))
     return ExitCode.REFUSED if listing.differences else ExitCode.DONE
+
+
+def list_objects(
+    appliance: Appliance,
+    feed: ObjectFeed,
+    scope: Scope,
+    offset: int | None,
+    *,
+    is_checking: bool,
+    timeout_seconds: float,
+) -> ObjectListing:
+    """Returns the objects of the scope. Blocking.
+
+    Args:
+        offset: only objects that hold it.
+        is_checking: asks the store for each of them.
+        timeout_seconds: for each cluster.
+
+    Raises:
+        OrderRefused: the feed does not have the scope.
+        AdminError, LogUnreadable: a cluster gives no answer.
+        StoreProblem: the store gives none.
+    """
+    from aggregator.loader.object_sink import address_of
+    from aggregator.s3.object_listing import differences, told_objects
+    from aggregator.s3.object_store import ObjectStore
+    from tui.facts.feed_objects import ObjectListing
+    from tui.orders.feed_orders import check_scope
+
+    check_scope(feed, scope)
+    told = [
+        told_objects(
+            name, appliance.cluster(name), feed.name, timeout_seconds, are_all_needed=False
+        )
+        for name in feed.clusters
+        if scope.cluster in (None, name)
+    ]
+    found = tuple(
+        each
+        for one in told
+        for each in one.objects
+        if _is_within(scope, each) and (offset is None or each.begin <= offset < each.end)
+    )
+    forgotten = tuple(
+        each
+        for one in told
+        for log, each in sorted(one.forgotten.items())
+        if _is_within(scope, log) and (offset is None or each.has(offset))
+    )
+    if not is_checking:
+        return ObjectListing(found, forgotten=forgotten)
+    answers = differences(ObjectStore(address_of(feed)), found)
+    return ObjectListing(found, tuple(answers), forgotten)
+
+
+def _is_within(scope: Scope, of: ToldObject | Log) -> bool:
+    return scope.topic in (None, of.topic) and scope.partition in (None, of.partition)
 
 
 def objects_values(listing: ObjectListing) -> dict[str, Any]:

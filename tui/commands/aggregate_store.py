@@ -48,14 +48,11 @@ def overwrite(context: FeedContext, confirm: bool) -> int:
     there now, and over no other; `sluice verify` reports an accepted loss. Exits with 5 when some
     partitions are left as they were, and with 3 when a cluster or the store does not answer.
     """
-    from tui.orders.object_listing import NoObjects, object_feed
     from tui.orders.object_overwriting import overwrite_objects
 
-    with usage_errors(NoObjects):
-        feed = object_feed(context.appliance, context.feed_name)
     found = overwrite_objects(
         context.appliance,
-        feed,
+        context.object_feed,
         context.scope,
         is_confirmed=confirm,
         timeout_seconds=context.timeout_seconds,
@@ -147,11 +144,9 @@ def sweep(context: FeedContext, older_than: str, dry_run: bool) -> int:
     answer; run it again then.
     """
     from tui.orders.durations import BadDuration, milliseconds
-    from tui.orders.object_listing import NoObjects, object_feed
     from tui.orders.upload_sweeping import sweep_uploads
 
-    with usage_errors(NoObjects):
-        feed = object_feed(context.appliance, context.feed_name)
+    feed = context.object_feed
     with usage_errors(BadDuration, prefix="--older-than: "):
         age_ms = milliseconds(older_than)
     found = sweep_uploads(
@@ -237,10 +232,8 @@ def forget(context: FeedContext, older_than: str, confirm: bool) -> int:
     cluster or the store does not answer; run it again then.
     """
     from tui.orders.durations import BadDuration, milliseconds
-    from tui.orders.object_listing import NoObjects, object_feed
 
-    with usage_errors(NoObjects):
-        feed = object_feed(context.appliance, context.feed_name)
+    feed = context.object_feed
     with usage_errors(BadDuration, prefix="--older-than: "):
         age_ms = milliseconds(older_than)
     found = forget_objects(

@@ -14,6 +14,7 @@ from tui.commands.order_context import OrderContext
 
 if TYPE_CHECKING:
     from replicator.config.feed_settings import Feed
+    from replicator.config.object_feed import ObjectFeed
     from tui.facts.feed_scope import Scope
 
 
@@ -35,6 +36,16 @@ class FeedContext(OrderContext):
     def feed(self) -> Feed:
         """The named feed. Raises UnknownRegion, listing the known ones."""
         return self.appliance.feed(self.feed_name)
+
+    @property
+    def object_feed(self) -> ObjectFeed:
+        """The named feed into objects. Raises UsageError for a feed of another kind."""
+        from replicator.config.object_feed import ObjectFeed
+
+        feed = self.feed
+        if not isinstance(feed, ObjectFeed):
+            raise click.UsageError(f"feed {feed.name} has no objects: its kind is {feed.kind}")
+        return feed
 
     @property
     def scope(self) -> Scope:

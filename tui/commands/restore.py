@@ -108,7 +108,6 @@ def restore(
     """
     from aggregator.restore.restore_range import BadRange
     from replicator.audit.window import BadWindow
-    from tui.orders.object_listing import NoObjects
     from tui.orders.restoring import (
         RestoreOptions,
         group_offsets_of,
@@ -123,15 +122,16 @@ def restore(
         raise click.UsageError("--from-listing does not ask for a --group: name its --offset")
     if context.topic is None:
         raise click.UsageError("--topic is missing")
-    with usage_errors(BadRange, BadWindow, NoObjects):
+    with usage_errors(BadRange, BadWindow):
+        wanted = restore_range(offsets, since, until)
         request = restore_request(
             context.appliance,
-            context.feed_name,
+            context.object_feed,
             context.cluster,
             context.topic,
             into,
             target_topic,
-            restore_range(offsets, since, until),
+            wanted,
             is_listed=is_listed,
             incarnation=incarnation,
         )

@@ -17,7 +17,6 @@ from replicator.config.cluster_name import ClusterName
 from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance
 from replicator.kafka.client.brokers import Unreachable
-from tui.orders.object_listing import NoObjects
 
 Result = TypeVar("Result")
 Show = Callable[[int, int], None]
@@ -68,7 +67,7 @@ def restore_range(offsets: tuple[str, ...], since: str | None, until: str | None
 
 def restore_request(
     appliance: Appliance,
-    feed_name: str,
+    feed: ObjectFeed,
     source: str | None,
     topic: str,
     target: str | None,
@@ -80,17 +79,12 @@ def restore_request(
 ) -> RestoreRequest:
     """Returns the job of a command line.
 
-    Raises:
-        NoObjects: the feed is of another kind.
-        BadRange: a cluster or topic is none of the configuration.
+    Raises BadRange for a cluster or topic that is none of the configuration.
     """
-    feed = appliance.feed(feed_name)
-    if not isinstance(feed, ObjectFeed):
-        raise NoObjects(f"feed {feed_name} has no objects: its kind is {feed.kind}")
     if source is None and len(feed.clusters) > 1:
-        raise BadRange(f"feed {feed_name} reads {', '.join(feed.clusters)}: name a --cluster")
+        raise BadRange(f"feed {feed.name} reads {', '.join(feed.clusters)}: name a --cluster")
     if source not in (None, *feed.clusters):
-        raise BadRange(f"feed {feed_name} reads {', '.join(feed.clusters)}, not {source}")
+        raise BadRange(f"feed {feed.name} reads {', '.join(feed.clusters)}, not {source}")
     known = appliance.cluster_names
     if target not in (None, *known):
         raise BadRange(f"there is no cluster {target}; known: {', '.join(known)}")

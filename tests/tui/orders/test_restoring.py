@@ -61,11 +61,17 @@ def test_a_range_that_another_run_would_read_otherwise_is_refused(
 
 
 def test_source_and_target_have_defaults(appliance):
-    found = restore_request(appliance, "lake", None, "flights", None, None, WHOLE)
+    found = restore_request(appliance, appliance.feed("lake"), None, "flights", None, None, WHOLE)
     assert (found.source, found.target) == ("east aggregate", "east aggregate")
     assert (found.topic, found.target_topic) == ("flights", "flights")
     found = restore_request(
-        appliance, "lakes", "west regional", "flights", "west aggregate", "again", WHOLE
+        appliance,
+        appliance.feed("lakes"),
+        "west regional",
+        "flights",
+        "west aggregate",
+        "again",
+        WHOLE,
     )
     assert (found.source, found.target) == ("west regional", "west aggregate")
     assert found.target_topic == "again"
@@ -83,7 +89,7 @@ def test_a_cluster_that_is_none_of_the_feed_or_the_configuration_is_named(
     appliance, feed, source, target, text
 ):
     with pytest.raises(BadRange, match=text):
-        restore_request(appliance, feed, source, "flights", target, None, WHOLE)
+        restore_request(appliance, appliance.feed(feed), source, "flights", target, None, WHOLE)
 
 
 def test_offsets_of_a_group_are_pairs():
