@@ -16,9 +16,9 @@ from tests.live.test_feed_kills import await_death
 from tests.live.test_feed_look import commit, ground
 from tests.live.test_feed_sources import make_feed
 from tests.live.topics import delete
+from tui.commands.aggregate_losses import BadRestart, FeedLossRequest, accept_feed_losses
 from tui.facts.feed_losses import FeedLosses
 from tui.facts.feed_scope import Scope
-from tui.orders.feed_loss_acceptance import BadRestart, FeedLossRequest, accept_feed_losses
 
 __all__ = ["ground", "make_feed"]  # fixtures
 

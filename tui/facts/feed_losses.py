@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from aggregator.intents.intent import Intent
 from aggregator.loader.reports import FeedPartition
 
+FASTER = "a loader was faster: look again"
 NO_INTENT = "its intent is gone although it was loaded before"
 
 

@@ -20,10 +20,10 @@ from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster, Fenced
+from tui.facts.feed_losses import FASTER
 from tui.facts.feed_objects import Overwrites, TakenObject
 from tui.facts.feed_scope import Scope
 from tui.facts.watch.feed_intents import loaded_partitions, read_intents
-from tui.orders.feed_loss_acceptance import FASTER
 from tui.orders.feed_orders import check_scope
 
 FREE = "its name is free, or has the object by now: `sluice aggregate accept-loss` lets it go on"

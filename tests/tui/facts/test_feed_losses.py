@@ -1,7 +1,7 @@
 """Parked partitions of a feed say why they wait."""
 
 from replicator.kafka.client.loss import LossKind
-from tests.tui.orders.test_feed_loss_acceptance import parked
+from tests.tui.commands.test_aggregate_losses import parked
 from tui.facts.feed_losses import NO_INTENT
 
 

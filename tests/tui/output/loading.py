@@ -32,6 +32,7 @@ from tests.aggregator.objects.test_told_object import TOLD
 from tests.aggregator.restore.test_restore_job import REQUEST
 from tests.aggregator.restore.told import told
 from tests.replicator.config.any_feed import ANY_FEED, ANY_OBJECT_FEED
+from tests.tui.commands.test_aggregate_losses import parked
 from tests.tui.facts.test_feed_status import (
     CLUSTER,
     FACTS,
@@ -42,7 +43,6 @@ from tests.tui.facts.test_feed_status import (
     SECOND,
     TABLE,
 )
-from tests.tui.orders.test_feed_loss_acceptance import parked
 from tests.tui.output.odd import ODD
 from tui.facts.exactness import Diagnosis, Verdict
 from tui.facts.exactness import Kind as Cause
