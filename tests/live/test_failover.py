@@ -40,7 +40,7 @@ from tests.live.relocating import (
     make_topic,
 )
 from tui.commands.exit_codes import ExitCode
-from tui.orders.plan_applying import plan_writer
+from tui.commands.plan_commands import plan_writer
 
 PATIENCE_SECONDS = 60.0
 

@@ -22,7 +22,7 @@ from tests.live.conftest import ClusterMaker
 from tests.live.failover_command import applied, plans, verified
 from tests.live.relocating import PARTITIONS, Relocating, make_topic
 from tui.commands.exit_codes import ExitCode
-from tui.orders.plan_applying import plan_writer
+from tui.commands.plan_commands import plan_writer
 
 PATIENCE_SECONDS = 60.0
 GROUPS = 800

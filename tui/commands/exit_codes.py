@@ -31,7 +31,7 @@ EXIT_CODES = {
     "replicator.groups.failover.plan_files.PlanNotKept": ExitCode.FAILED,
     "replicator.groups.planning.recheck.PlanStale": ExitCode.PLAN_STALE,
     "replicator.groups.planning.recheck.Refused": ExitCode.REFUSED,
-    "tui.orders.plan_request.NothingKnown": ExitCode.REFUSED,
+    "tui.commands.plan_making.NothingKnown": ExitCode.REFUSED,
     "replicator.kafka.tail.topic_tailer.LogUnreadable": ExitCode.UNREACHABLE,
     "replicator.placement.rounds.preview.NoDriver": ExitCode.REFUSED,
     "tui.orders.order_checks.OrderRefused": ExitCode.REFUSED,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,12 +20,13 @@ from tui.commands.options import (
     usage_errors,
 )
 from tui.commands.output import emit, say
-from tui.commands.progress import progress_option, steps_display, wait_display
+from tui.commands.progress import progress_option, run_to_end, steps_display, wait_display
 
 if TYPE_CHECKING:
+    from replicator.config.topology import Appliance
     from replicator.groups.failover.arrival import Awaited
     from replicator.groups.failover.outcome import Outcome
-    from replicator.groups.failover.plan_writer import Step
+    from replicator.groups.failover.plan_writer import PlanWriter, Step
     from replicator.groups.planning.failover_plan import Plan
 
 plan_argument = click.argument("plan", metavar="PLAN")
@@ -145,9 +147,8 @@ def run_plan(
     """
     from replicator.config.topology import load
     from replicator.groups.failover.plan_files import PlanNotKept
+    from tui.commands.plan_making import BadRequest, PlanInput, make_plan
     from tui.facts.watch.saved_plans import plan_files
-    from tui.orders.plan_making import make_plan
-    from tui.orders.plan_request import BadRequest, PlanInput
 
     appliance = load(config)
     display = wait_display(progress)
@@ -188,7 +189,6 @@ def run_apply(
     from tui.commands.plan_text import advice
     from tui.facts.watch.saved_plans import load_plan
     from tui.orders.operator import operator
-    from tui.orders.plan_applying import apply_plan
 
     appliance = load(config)
     found = load_plan(appliance, plan)
@@ -214,6 +214,61 @@ def run_apply(
     return ExitCode.PARTLY_DONE if outcome.not_done else ExitCode.DONE
 
 
+def apply_plan(
+    appliance: Appliance,
+    plan: Plan,
+    *,
+    who: str,
+    timeout_seconds: float,
+    progress: Callable[[Step], object],
+) -> Outcome:
+    """Applies a confirmed plan and returns its outcome. Blocking.
+
+    Args:
+        who: operator, as recorded with the groups' new primary region.
+        progress: called after each step.
+
+    Raises:
+        PlanStale, Refused, AdminError, LogUnreadable, StoreUnreachable: nothing was changed.
+    """
+    from replicator.groups.failover.fresh_plans import FreshPlans
+    from tui.orders.operator_events import note_event
+
+    steps = plan_writer(appliance, plan, timeout_seconds).steps(
+        FreshPlans(appliance, timeout_seconds=timeout_seconds),
+        who=who,
+        now_ms=time.time_ns() // 1_000_000,
+    )
+    outcome = run_to_end(steps, progress)
+    done, left = len(outcome.done), len(outcome.not_done)
+    text = f"{plan.source}:{plan.target} plan {outcome.plan_id}: {done} groups done, {left} not"
+    result = "not known" if not outcome.is_known else "partly done" if left else "done"
+    note_event(appliance.region(plan.target), "plan-applied", who, text, result)
+    return outcome
+
+
+def plan_writer(appliance: Appliance, plan: Plan, timeout_seconds: float) -> PlanWriter:
+    """Builds the plan writer with its clients of the target region; Redis connects on first use."""
+    from replicator.config.cluster_name import ClusterName
+    from replicator.groups.failover.plan_writer import PlanWriter, Target
+    from replicator.groups.membership.groups import Groups
+    from replicator.groups.membership.primary_log import PrimaryLog
+    from replicator.groups.membership.primary_store import PrimaryStore
+    from replicator.kafka.admin.admin import Admin
+
+    region = appliance.region(plan.target)
+    name = ClusterName.aggregate(plan.target)
+    return PlanWriter(
+        plan,
+        Target(
+            PrimaryStore(region.redis_url(), timeout_seconds=timeout_seconds),
+            PrimaryLog(name, region.aggregate, timeout_seconds),
+            Groups(name, region.aggregate, timeout_seconds),
+            Admin(name, region.aggregate, timeout_seconds),
+        ),
+    )
+
+
 def run_verify(
     *,
     plan: str,
@@ -227,7 +282,6 @@ def run_verify(
     from replicator.config.topology import load
     from tui.facts.counted import counted
     from tui.facts.watch.saved_plans import load_plan
-    from tui.orders.plan_applying import plan_writer
 
     appliance = load(config)
     found, display = load_plan(appliance, plan), steps_display(progress)

@@ -9,12 +9,16 @@ import json
 import math
 import sys
 import time
-from typing import Protocol, TextIO
+from collections.abc import Callable, Generator
+from typing import Protocol, TextIO, TypeVar
 
 import click
 
 from replicator.runtime.plain_text import one_line
 from tui.commands.output import say
+
+Step = TypeVar("Step")
+Returned = TypeVar("Returned")
 
 FORMATS = ("text", "json", "none")
 progress_option = click.option(
@@ -155,3 +159,15 @@ class Progress:
     def _write(self, text: str) -> None:
         self._stream.write(text)
         self._stream.flush()
+
+
+def run_to_end(
+    steps: Generator[Step, None, Returned], progress: Callable[[Step], object]
+) -> Returned:
+    """Runs all steps and returns their result; calls `progress` with each step."""
+    while True:
+        try:
+            progress(next(steps))
+        except StopIteration as end:
+            returned: Returned = end.value
+            return returned

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tui.commands.progress import (
     LINE_SECONDS,
     Progress,
     SaidSteps,
+    run_to_end,
     steps_display,
     wait_display,
 )
@@ -137,3 +139,14 @@ def test_what_cannot_be_counted_has_an_empty_bar() -> None:
     stream = Terminal()
     Progress(stream).show("plan", None, "asks", 0.0)
     assert f"[{'.' * BAR_CHARACTERS}]   0%" in stream.getvalue()
+
+
+def test_each_step_is_reported_and_the_result_is_returned():
+    def steps() -> Generator[str, None, int]:
+        yield "looked again"
+        yield "wrote the offsets of orders"
+        return 7
+
+    reported: list[str] = []
+    assert run_to_end(steps(), reported.append) == 7
+    assert reported == ["looked again", "wrote the offsets of orders"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from replicator.groups.planning.knowledge import Choice
-from tui.orders.plan_request import BadRequest, NothingKnown, PlanInput, request_of
+from tui.commands.plan_making import BadRequest, NothingKnown, PlanInput, request_of
 
 KNOWN = {"orders": "west", "billing": None, "audit": None, "moved": "east"}
 
