@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tui.commands.balance_partitions import read_previews
 from tui.commands.command_context import CommandContext, on_one_route, on_routes
 from tui.commands.exit_codes import ExitCode
 from tui.commands.options import (
@@ -53,7 +54,6 @@ def plan(context: CommandContext, stream: str | None, full: bool, moves: bool) -
     publishes its plan.
     """
     from balancer.decision.placement import Scope
-    from tui.orders.previews import read_previews
 
     scope = Scope.FULL if full else Scope.STICKY
     previews = read_previews(

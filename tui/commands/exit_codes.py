@@ -40,7 +40,7 @@ EXIT_CODES = {
     "tui.recording.recording_file.NoRecording": ExitCode.USAGE,
     "tui.facts.streams.UnknownStream": ExitCode.USAGE,
     "tui.facts.watch.table_columns.NoTable": ExitCode.USAGE,
-    "tui.orders.previews.NotCarried": ExitCode.REFUSED,
+    "tui.commands.balance_partitions.NotCarried": ExitCode.REFUSED,
     "tui.orders.stream_terms.StreamExists": ExitCode.REFUSED,
     "replicator.orders.balance_log.Superseded": ExitCode.FENCED,
     "replicator.orders.order_reader.FlawedRecord": ExitCode.USAGE,

@@ -1,12 +1,27 @@
 """Output of `sluice balance partitions`, for people and programs."""
 
+import pytest
+
 from balancer.demand.demand import Basis
+from replicator.config.topology import Route
 from replicator.placement.rounds.partition_need import PartitionNeed
 from replicator.placement.rounds.preview import Preview
 from replicator.placement.rounds.stream_round import Outcome
 from tests.tui.balance_records import ROUTE, status
+from tests.tui.output import balancing
 from tests.tui.output.balancing import UNSEEN, need
-from tui.commands.balance_partitions import SHOWN_MAX, Needs, needs_text, needs_values
+from tui.commands.balance_partitions import (
+    SHOWN_MAX,
+    Needs,
+    NotCarried,
+    check_topic_carried,
+    needs_text,
+    needs_values,
+    selected_previews,
+)
+from tui.facts.streams import UnknownStream
+
+PREVIEW = balancing.needs().previews[0]
 
 
 def needs(*found: PartitionNeed, topic: str | None = None, carried: int = 3, **fields) -> Needs:
@@ -60,3 +75,18 @@ def test_unknown_loads_are_named_with_the_reason():
     assert needs(need()).remarks() == []
     (remark,) = needs(need(), degraded="nobody looks").remarks()
     assert remark == "west>east: loads are not known: nobody looks"
+
+
+def test_previews_are_selected_by_route_and_stream():
+    assert selected_previews([PREVIEW], [ROUTE], None) == (PREVIEW,)
+    assert selected_previews([PREVIEW], [ROUTE], "default") == (PREVIEW,)
+    with pytest.raises(UnknownStream, match="no stream 'gold'; known: default"):
+        selected_previews([PREVIEW], [ROUTE], "gold")
+    with pytest.raises(UnknownStream):
+        selected_previews([PREVIEW], [Route("east", "east")], None)
+
+
+def test_a_topic_that_is_not_carried_is_refused_with_similar_names():
+    check_topic_carried([PREVIEW], "orders")
+    with pytest.raises(NotCarried, match="nothing of topic 'order' is carried there; is it orders"):
+        check_topic_carried([PREVIEW], "order")
