@@ -279,6 +279,6 @@ def noted(
 
 def _acknowledging(config: str, region: str, timeout: float) -> Acknowledging:
     from replicator.config.topology import load
-    from tui.orders.operator import operator
+    from tui.orders.operator_events import operator
 
     return Acknowledging(load(config).region(region), operator(), timeout)

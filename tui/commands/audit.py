@@ -95,7 +95,7 @@ def audit(
     from replicator.audit.verdict import by_topic
     from replicator.audit.window import BadWindow, window
     from replicator.config.topology import load
-    from tui.orders.operator import operator
+    from tui.orders.operator_events import operator
 
     now_ms = int(time.time() * 1000)
     with usage_errors(BadWindow):

@@ -41,7 +41,7 @@ EXIT_CODES = {
     "tui.facts.streams.UnknownStream": ExitCode.USAGE,
     "tui.facts.watch.table_columns.NoTable": ExitCode.USAGE,
     "tui.commands.balance_partitions.NotCarried": ExitCode.REFUSED,
-    "tui.orders.stream_terms.StreamExists": ExitCode.REFUSED,
+    "tui.orders.streams.StreamExists": ExitCode.REFUSED,
     "replicator.orders.balance_log.Superseded": ExitCode.FENCED,
     "replicator.orders.order_reader.FlawedRecord": ExitCode.USAGE,
     "replicator.kafka.tail.compacted_topic.WriteUnknown": ExitCode.RESULT_UNKNOWN,

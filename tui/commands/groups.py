@@ -108,7 +108,7 @@ def set_primary(
     from replicator.config.topology import load
     from tui.facts.group_view import is_application
     from tui.facts.watch.group_probe import probed_groups
-    from tui.orders.operator import operator
+    from tui.orders.operator_events import operator
 
     if (to is None) is not any_region:
         raise click.UsageError("either --to REGION or --any-region")

@@ -55,7 +55,7 @@ class OrderContext:
     @cached_property
     def orders(self) -> RegionOrders:
         """Orders of the region, with remarks for the operator on stderr."""
-        from tui.orders.operator import operator
+        from tui.orders.operator_events import operator
         from tui.orders.region_orders import RegionOrders
 
         return RegionOrders(self.client, who=operator(), warn=say)

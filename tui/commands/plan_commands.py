@@ -188,7 +188,7 @@ def run_apply(
     from replicator.config.topology import load
     from tui.commands.plan_text import advice
     from tui.facts.watch.saved_plans import load_plan
-    from tui.orders.operator import operator
+    from tui.orders.operator_events import operator
 
     appliance = load(config)
     found = load_plan(appliance, plan)

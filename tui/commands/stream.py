@@ -86,8 +86,7 @@ def create(
     context: CommandContext, name: str, topics: Sequence[str], **limits: float | int | None
 ) -> int:
     """Create stream NAME. Its topics move to carriers of its own."""
-    from tui.orders.stream_terms import BadTerms
-    from tui.orders.streams import create_stream
+    from tui.orders.streams import BadTerms, create_stream
 
     settings = context.appliance.balance
     with usage_errors(BadTerms):
@@ -123,8 +122,7 @@ def change(
     **limits: float | int | None,
 ) -> int:
     """Change the given settings of stream NAME; the others stay."""
-    from tui.orders.stream_terms import BadTerms
-    from tui.orders.streams import change_stream
+    from tui.orders.streams import BadTerms, change_stream
 
     settings, names = context.appliance.balance, [each.replace("-", "_") for each in unset]
     with usage_errors(BadTerms):
@@ -140,8 +138,7 @@ def change(
 @answer_options
 def delete(context: CommandContext, name: str) -> int:
     """Delete stream NAME. Its topics move to other streams that match them, or to "default"."""
-    from tui.orders.stream_terms import BadTerms
-    from tui.orders.streams import delete_stream
+    from tui.orders.streams import BadTerms, delete_stream
 
     with usage_errors(BadTerms):
         return context.show(delete_stream(context.orders, context.route, name))
@@ -238,8 +235,7 @@ stream.add_command(rewind_topic)
 
 
 def _set_paused(context: CommandContext, name: str, is_paused: bool) -> int:
-    from tui.orders.stream_terms import BadTerms
-    from tui.orders.streams import set_paused
+    from tui.orders.streams import BadTerms, set_paused
 
     with usage_errors(BadTerms):
         changed = set_paused(context.orders, context.route, name, is_paused, context.reason)

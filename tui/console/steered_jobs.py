@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tui.console.command_line import filled
 from tui.console.source import JobRefused
-from tui.orders.operator import operator
+from tui.orders.operator_events import operator
 from tui.pages.page import Action
 from tui.steering.job import Job
 from tui.steering.job_folder import JobFolder

@@ -1,7 +1,9 @@
-"""Events of operators in a region's Redis, beside those of daemons."""
+"""Operators: their name in records of decisions, and their events in a region's Redis."""
 
 from __future__ import annotations
 
+import getpass
+import socket
 import time
 from collections.abc import Iterable
 
@@ -9,6 +11,15 @@ from replicator.config.topology import Region
 from replicator.notices.event import Event
 from replicator.notices.noting import note_events
 from replicator.orders.order_records import AnyRecord, Order, key_of
+
+
+def operator() -> str:
+    """Returns user@host; the user is "nobody" when the account has no name."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = "nobody"
+    return f"{user}@{socket.gethostname()}"
 
 
 def note_event(region: Region, kind: str, who: str, text: str, result: str) -> None:

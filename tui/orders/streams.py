@@ -1,27 +1,39 @@
-"""Streams of a route, as an operator creates, changes, pauses and deletes them."""
+"""Streams of a route, as an operator creates, changes, pauses and deletes them, with the rules for
+their names, topics and limits."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from replicator.config.balance_settings import BalanceSettings
+from pydantic import ValidationError
+
+from replicator.config.balance_settings import BalanceSettings, RouteBalance
+from replicator.config.mistakes import found, worded
 from replicator.config.topology import Route
-from replicator.orders.order_log import first_carrier
-from replicator.orders.order_records import AnyRecord, Stream, key_of
+from replicator.orders.flaws import name_flaw, pattern_flaw
+from replicator.orders.order_log import OrderLog, first_carrier
+from replicator.orders.order_records import (
+    Answer,
+    AnyRecord,
+    ByHand,
+    Hold,
+    Placed,
+    Stream,
+    key_of,
+)
 from tui.facts.streams import carried_partitions, find_stream, limits_of
 from tui.orders.order_checks import void_pins
 from tui.orders.region_orders import OrderChange, RegionOrders, Terms
-from tui.orders.stream_terms import (
-    BadTerms,
-    Limits,
-    StreamExists,
-    changed,
-    check_carrier_bounds,
-    check_limits,
-    check_name,
-    check_topics,
-    records_about,
-)
+
+Limits = Mapping[str, float | int | None]
+
+
+class BadTerms(ValueError):
+    """Invalid name, topics or limits of a stream; the text says what is wrong."""
+
+
+class StreamExists(Exception):
+    """The route has a stream of that name already: change it, or take another name."""
 
 
 def create_stream(
@@ -87,8 +99,8 @@ def change_stream(
     check_limits(limits)
     if not topics and not unset and why is None and set(limits.values()) == {None}:
         raise BadTerms("nothing to change is given")
-    found = _named(orders, route, name)
-    stream = changed(found, topics, limits, unset, why=why, who=orders.who, at_ms=orders.now_ms)
+    named = _named(orders, route, name)
+    stream = changed(named, topics, limits, unset, why=why, who=orders.who, at_ms=orders.now_ms)
     check_carrier_bounds(limits_of(stream), settings, route.name)
     return _publish(orders, stream)
 
@@ -110,10 +122,10 @@ def set_paused(
 
     Raises BadTerms or UnknownStream.
     """
-    found = _named(orders, route, name)
-    if found.is_paused is is_paused:
+    named = _named(orders, route, name)
+    if named.is_paused is is_paused:
         return orders.publish()
-    stream = changed(found, (), {}, (), why=why, who=orders.who, at_ms=orders.now_ms)
+    stream = changed(named, (), {}, (), why=why, who=orders.who, at_ms=orders.now_ms)
     return orders.publish([stream.model_copy(update={"is_paused": is_paused})])
 
 
@@ -133,7 +145,90 @@ def _publish(
 
 
 def _named(orders: RegionOrders, route: Route, name: str) -> Stream:
-    found = find_stream(orders.order_log, route.key, name, orders.now_ms)
-    if found is None:
+    named = find_stream(orders.order_log, route.key, name, orders.now_ms)
+    if named is None:
         raise BadTerms('stream "default" is what belongs to no other: it stays as it is')
-    return found
+    return named
+
+
+def check_name(name: str) -> None:
+    """Raises BadTerms when the name is not allowed."""
+    if flaw := name_flaw(name):
+        raise BadTerms(flaw)
+
+
+def check_topics(patterns: Sequence[str]) -> None:
+    """Raises BadTerms when a pattern is invalid or given twice."""
+    for pattern in patterns:
+        if flaw := pattern_flaw(pattern):
+            raise BadTerms(f"--topics {pattern!r}: {flaw}")
+    if len(set(patterns)) < len(patterns):
+        raise BadTerms("--topics: a pattern is given twice")
+
+
+def check_limits(limits: Limits) -> None:
+    """Checks each limit by itself; None means not given. Raises BadTerms."""
+    try:
+        RouteBalance.model_validate({name: it for name, it in limits.items() if it is not None})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise BadTerms(f"{option(str(first['loc'][0]))}: {worded(first)}{found(first)}") from None
+
+
+def check_carrier_bounds(limits: Limits, settings: BalanceSettings, route_name: str) -> None:
+    """Checks that carriers_max is not below carriers_min. Raises BadTerms.
+
+    A limit that is not given has the value of the route, or else of [balance].
+    """
+    of_route = settings.routes.get(route_name, RouteBalance())
+    least, most = (
+        next(
+            number
+            for number in (limits.get(name), getattr(of_route, name), getattr(settings, name))
+            if number is not None
+        )
+        for name in ("carriers_min", "carriers_max")
+    )
+    if 0 < most < least:
+        raise BadTerms(f"--carriers-max ({most}) must be --carriers-min ({least}) or more, or 0")
+
+
+def option(limit: str) -> str:
+    """Returns the command-line option of a limit."""
+    return f"--{limit.replace('_', '-')}"
+
+
+def records_about(order_log: OrderLog, route: str, name: str) -> list[AnyRecord]:
+    """Returns the records about a stream other than its definition.
+
+    They are its placement, its manual order, the balancer's answer and its hold.
+
+    Args:
+        route: key of the route (west.east).
+    """
+    kinds = (Placed, ByHand, Answer, Hold)
+    return [
+        record
+        for _, record in sorted(order_log.records.items())
+        if isinstance(record, kinds) and (record.route, record.stream) == (route, name)
+    ]
+
+
+def changed(
+    stream: Stream,
+    topics: Sequence[str],
+    limits: Limits,
+    unset: Iterable[str],
+    *,
+    why: str | None,
+    who: str,
+    at_ms: int,
+) -> Stream:
+    """Returns the stream with the given values set and the limits in `unset` removed."""
+    update: dict[str, object] = {name: it for name, it in limits.items() if it is not None}
+    update |= dict.fromkeys(unset)
+    if topics:
+        update["topics"] = tuple(topics)
+    if why is not None:
+        update["why"] = why
+    return stream.model_copy(update={**update, "who": who, "at_ms": at_ms})

@@ -8,7 +8,7 @@ from tests.tui.output.balancing import streams
 from tui.commands.exit_codes import ExitCode, exit_code_of
 from tui.commands.output import plain_values
 from tui.commands.stream import LIMITS, list_text
-from tui.orders.stream_terms import StreamExists
+from tui.orders.streams import StreamExists
 from tui.program import run
 
 __all__ = ["config", "no_configuration"]  # fixtures
