@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,7 +23,7 @@ from tui.commands.options import (
     spark_options,
     timeout_option,
 )
-from tui.commands.output import emit
+from tui.commands.output import emit, plain_values
 from tui.commands.text import joined, table
 
 if TYPE_CHECKING:
@@ -95,12 +94,7 @@ def check(
 
 def check_values(check: FeedCheck) -> dict[str, Any]:
     """Returns plain values for JSON and YAML."""
-    return {
-        "ok": not check.mistakes and not check.problems,
-        "feeds": list(check.feeds),
-        "findings": [asdict(finding) for finding in check.findings],
-        "problems": list(check.problems),
-    }
+    return {"ok": not check.mistakes and not check.problems, **plain_values(check)}
 
 
 def check_text(check: FeedCheck) -> str:

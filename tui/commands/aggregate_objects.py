@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +9,7 @@ import click
 from tui.commands.exit_codes import ExitCode
 from tui.commands.feed_context import FeedContext, on_partitions
 from tui.commands.options import output_option, timeout_option
-from tui.commands.output import emit
+from tui.commands.output import emit, plain_values
 from tui.commands.text import joined, table
 from tui.pages.figures import mebibytes
 
@@ -111,10 +110,9 @@ def _is_within(scope: Scope, of: ToldObject | Log) -> bool:
 
 def objects_values(listing: ObjectListing) -> dict[str, Any]:
     """Returns plain values for JSON and YAML."""
-    found = listing.differences
     return {
-        "objects": [asdict(each) for each in listing.objects],
-        "differences": None if found is None else [asdict(each) for each in found],
+        "objects": plain_values(listing.objects),
+        "differences": plain_values(listing.differences),
         "forgotten": [
             {**each.log._asdict(), **some._asdict()}
             for each in listing.forgotten

@@ -100,5 +100,4 @@ def check_values(
 
 def mistakes_values(error: ConfigMistakes) -> dict[str, Any]:
     """Returns the mistakes of a configuration as plain values for JSON and YAML."""
-    mistakes = [{"path": each.path, "text": each.text} for each in error.mistakes]
-    return {"ok": False, "file": error.file, "mistakes": mistakes}
+    return {"ok": False, "file": error.file, "mistakes": plain_values(error.mistakes)}

@@ -19,7 +19,7 @@ from tui.commands.options import (
     selected_routes,
     timeout_option,
 )
-from tui.commands.output import emit
+from tui.commands.output import emit, plain_values
 from tui.commands.progress import Progress
 from tui.commands.text import table
 
@@ -115,17 +115,7 @@ def rebuilt_text(found: Sequence[ReadBack]) -> str:
 
 def rebuilt_values(found: Sequence[ReadBack]) -> list[dict[str, Any]]:
     """Returns plain values for JSON and YAML."""
-    return [
-        {
-            "route": each.route,
-            "partitions": each.partitions,
-            "runs": each.runs,
-            "records": each.records,
-            "complete": each.is_complete,
-            "trouble": each.trouble,
-        }
-        for each in found
-    ]
+    return [{**plain_values(each), "complete": each.is_complete} for each in found]
 
 
 @offsets.command()

@@ -11,7 +11,7 @@ import click
 from tui.commands.exit_codes import ExitCode
 from tui.commands.feed_context import FeedContext, on_feed
 from tui.commands.options import output_option, timeout_option, usage_errors
-from tui.commands.output import emit, say
+from tui.commands.output import emit, plain_values, say
 from tui.commands.progress import progress_option, wait_display
 from tui.commands.text import table
 from tui.pages.figures import mebibytes
@@ -182,12 +182,7 @@ def restore_values(result: RestoreResult) -> dict[str, Any]:
             for plan in state.plans
         ],
         "doubts": [
-            {
-                "partition": plan.partition,
-                "begin": plan.doubt.begin,
-                "end": plan.doubt.end,
-                "gaps": [list(gap) for gap in plan.doubt.gaps],
-            }
+            {"partition": plan.partition, **plan.doubt._asdict()}
             for plan in state.plans
             if plan.doubt
         ],
@@ -196,14 +191,7 @@ def restore_values(result: RestoreResult) -> dict[str, Any]:
             for plan in state.plans
             for each in plan.forgotten
         ],
-        "positions": [
-            {
-                "partition": each.partition,
-                "source_offset": each.source_offset,
-                "target_offset": each.target_offset,
-            }
-            for each in result.positions
-        ],
+        "positions": plain_values(result.positions),
     }
 
 

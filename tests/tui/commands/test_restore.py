@@ -87,7 +87,7 @@ def test_records_that_may_be_missing_are_named_and_nothing_is_said_where_none_ca
         "offsets 100 to 299: none holds 180 to 199"
     )
     assert restore_values(result)["doubts"] == [
-        {"partition": 0, "begin": 100, "end": 300, "gaps": [[180, 200]]}
+        {"partition": 0, "begin": 100, "end": 300, "gaps": ((180, 200),)}
     ]
 
 
