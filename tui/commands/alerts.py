@@ -17,7 +17,7 @@ from tui.commands.options import (
     reason_option,
     timeout_option,
 )
-from tui.commands.output import emit
+from tui.commands.output import emit, plain_values
 
 if TYPE_CHECKING:
     from replicator.config.topology import Region
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LIST_TITLES = ("LEVEL", "STATE", "SINCE", "FOR", "REGION", "KEY", "ALERT")
 REDIS_SECONDS = 5.0
 KEY_CHARACTERS_MAX = 1000
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Schema version of the results of `acknowledge`, `silence` and `reopen`."""
 
 
@@ -262,16 +262,12 @@ def noted(
 
     now_ms = time.time_ns() // 1_000_000
     given = acknowledging.put(key, reason, now_ms, until_ms(duration, now_ms), extent)
-    until = instant(given.until_ms)
     values = {
         "schema_version": SCHEMA_VERSION,
         "region": acknowledging.region.name,
-        "key": given.key,
-        "who": given.who,
-        "why": given.why,
-        "at": instant(given.at_ms),
-        "until": until,
+        **plain_values(given),
     }
+    until = instant(given.until_ms)
     how_long = "acknowledged until it ends" if until is None else f"silenced until {until}"
     emit(output, values, lambda: one_line(f"{how_long}: {given.key}"))
     return ExitCode.DONE

@@ -11,7 +11,7 @@ import click
 
 from tui.commands.exit_codes import ExitCode
 from tui.commands.options import config_option, output_option, reason_option, timeout_option
-from tui.commands.output import emit, say
+from tui.commands.output import emit, plain_values, say
 
 if TYPE_CHECKING:
     from replicator.config.topology import Appliance
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tui.facts.group_view import GroupList, GroupView
 
 SHOWN_TITLES = ("GROUP", "LIVES IN", "SINCE", "WHO", "WHY", "MEMBERS IN", "STATE")
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Schema version of the results of `set-primary`."""
 
 
@@ -246,7 +246,8 @@ def changes_values(changes: PrimaryChanges) -> dict[str, Any]:
         "offsets_moved": False,
         "problems": list(changes.problems),
         "groups": [
-            {**_record_values(it.group, it.record), "is_new": it.is_new} for it in changes.changes
+            {"group": it.group, "record": plain_values(it.record), "is_new": it.is_new}
+            for it in changes.changes
         ],
     }
 
@@ -266,22 +267,6 @@ def changes_text(changes: PrimaryChanges) -> str:
         *(joined([f"problem: {problem}"]) for problem in changes.problems),
     ]
     return "\n\n".join(parts)
-
-
-def _record_values(group: str, record: PrimaryRegion | None) -> dict[str, Any]:
-    from tui.facts.moments import UNKNOWN, iso_text
-
-    at = iso_text(record.at_ms) if record else UNKNOWN
-    return {
-        "group": group,
-        "primary_region": record.region if record else None,
-        "generation": record.generation if record else None,
-        "decided_at": None if at == UNKNOWN else at,
-        "who": record.who if record else None,
-        "why": record.why if record else None,
-        "plan_id": record.plan_id if record else None,
-        "previous_region": record.previous if record else None,
-    }
 
 
 def _region(record: PrimaryRegion | None) -> str:

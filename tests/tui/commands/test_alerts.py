@@ -137,10 +137,10 @@ def test_what_was_recorded_is_shown(capsys):
 
 def test_an_acknowledgement_and_a_silence_say_how_long_they_hold(capsys):
     noted(Noting(), KEY, "looking", "json")
-    assert json.loads(capsys.readouterr().out)["until"] is None
+    assert json.loads(capsys.readouterr().out)["until_ms"] is None
     noted(Noting(), KEY, "looking", "json", duration="90s")
     given = json.loads(capsys.readouterr().out)
-    assert given["until"] > given["at"]
+    assert given["until_ms"] == given["at_ms"] + 90_000
     noted(Noting(), KEY, "looking", "table", duration="90s")
     assert capsys.readouterr().out.startswith("silenced until 20")
 
