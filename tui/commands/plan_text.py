@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
 ROWS_MAX = 40
 """Maximum number of positions to list by default; a plan with more is shown by group."""
-LISTED_TITLES = ("PLAN", "VERB", "WAY", "GROUPS", "AGE", "STATE", "LEFT", "MAPPED", "REASON")
+LISTED_TITLES = (
+    "PLAN",
+    "VERB",
+    "WAY",
+    "GROUPS",
+    "AGE",
+    "STATE",
+    "LEFT",
+    "ENDS",
+    "MAPPED",
+    "REASON",
+)
 CHECK_TITLES = ("CHECK", "RESULT", "FOUND")
 GROUP_HEADS = ("GROUP", "LIVES IN", "POSITIONS", "EXACT", "FLOOR", "OTHER", "READ AGAIN", "GONE")
 

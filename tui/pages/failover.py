@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui.facts.counted import counted
+from tui.facts.moments import iso_zulu_text
 from tui.pages.ages import age_text
 from tui.pages.figures import UNKNOWN, text_cell
 from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
@@ -40,6 +41,7 @@ COLUMNS = (
     Column("REASON", 12, "of the operator who made it", grows=True, priority=4),
     Column("MAPPED", 12, "positions with a known resume offset, of all", priority=5),
     Column("VERB", 10, "failover or switchover: the command that made it", priority=6),
+    Column("ENDS", 20, "time from which it cannot be applied", priority=7, is_printed_only=True),
 )
 
 
@@ -137,6 +139,7 @@ def row_of(plan: PlanSummary, moved: Mapping[str, int] | None, now: float) -> Ro
             text_cell(plan.reason),
             Cell(f"{plan.mapped} of {plan.asked}", sort=plan.mapped),
             text_cell(plan.verb),
+            text_cell(iso_zulu_text(plan.valid_until_ms)),
         ),
         is_fault=state in ("PARTLY", "BLOCKED"),
         why="" if state != "BLOCKED" else f"{validity(plan, now)}",
