@@ -186,7 +186,7 @@ def built_section(
 ) -> BuiltSection:
     """Returns a section with the rows that the view shows, in its order."""
     rows = section.rows
-    kept = _kept(rows, view, filters)
+    kept = _kept(section, view, filters)
     titles = view.sorts.get(section.name, section.sort)
     is_reversed = section.name in view.reversed
     order = ordered(rows, kept, section.columns, titles)
@@ -208,13 +208,14 @@ def built_section(
     )
 
 
-def _kept(rows: Sequence[Row], view: ViewState, filters: Sequence[Matcher]) -> list[int]:
+def _kept(section: Section, view: ViewState, filters: Sequence[Matcher]) -> list[int]:
+    rows = section.rows
     kept = list(range(len(rows)))
     if view.is_faults_only:
         faults = faults_of(rows)
         kept = [at for at in kept if faults[at]]
     if filters:
-        texts = texts_of(rows)
+        texts = texts_of(rows, section.columns)
         kept = [at for at in kept if all(is_kept(texts[at]) for is_kept in filters)]
     return kept
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
-from tui.pages.page import Row, Sort
+from tui.pages.page import Column, Row, Sort
 
 Item = TypeVar("Item")
 
@@ -62,11 +62,12 @@ def faults_of(rows: Sequence[Row]) -> list[bool]:
     return [row.is_fault for row in rows]
 
 
-def texts_of(rows: Sequence[Row]) -> list[str]:
-    """Returns the text of each row that a filter looks through."""
+def texts_of(rows: Sequence[Row], columns: Sequence[Column]) -> list[str]:
+    """Returns the text of each row that a filter looks through: what the screen has of it."""
     if isinstance(rows, LazyRows):
         return [rows.text(item) for item in rows.items]
-    return [" ".join((*(cell.text for cell in row.cells), row.why)) for row in rows]
+    drawn = [at for at, column in enumerate(columns) if not column.is_printed_only]
+    return [" ".join((*(row.cells[at].text for at in drawn), row.why)) for row in rows]
 
 
 def sorts_of(rows: Sequence[Row], title: str, at: int) -> list[Sort]:
