@@ -76,11 +76,11 @@ def carriers_shared_out(routes: Collection[str], slots: int) -> dict[str, int]:
     return {route: max(1, share + (at < rest)) for at, route in enumerate(sorted(routes))}
 
 
-def bins(plan: Plan, slots: int) -> tuple[tuple[CarrierId, ...], ...]:
+def carriers_by_task(plan: Plan, slots: int) -> tuple[tuple[CarrierId, ...], ...]:
     """Groups the busy carriers into Spark tasks; carriers without partitions are left out.
 
-    There are never more bins than task slots: a task without a slot would wait for a whole epoch.
-    The carriers are dealt out route by route, so the numbers of a route's carriers in two bins
+    There are never more tasks than slots: a task without a slot would wait for a whole epoch.
+    The carriers are dealt out route by route, so the numbers of a route's carriers in two tasks
     differ by at most one.
 
     Raises ValueError when there is no task slot.

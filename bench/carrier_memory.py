@@ -41,7 +41,7 @@ from replicator.config.topology import KafkaCluster as Settings
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.protocol.produce import ProduceRequest
 from replicator.mirror.carrier.receipts import to_arrow
-from replicator.mirror.driver.carrier_source import Bin, carried
+from replicator.mirror.driver.carrier_source import CarrierTask, carried
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.offset_map.offset_feed import PENDING_BYTES_MAX, OffsetFeed
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
@@ -99,7 +99,7 @@ def be_carrier(told: Path) -> None:
     appliance, assignment = pickle.loads(told.read_bytes())
     conditions = [Conditions("carrier")]
     seconds = assignment.deadline - time.monotonic()
-    receipts = uvloop.run(carried(Bin(appliance, (assignment,), seconds), conditions))
+    receipts = uvloop.run(carried(CarrierTask(appliance, (assignment,), seconds), conditions))
     if receipts:
         to_arrow(receipts)
 

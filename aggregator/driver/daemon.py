@@ -71,13 +71,13 @@ class Daemon(DriverDaemon[FeedLeadership]):
         appliance, region = self._run.appliance, self._run.region
         feeds = ",".join(feed.name for feed in appliance.feeds_of(region))
         log.info("event=starting region=%s feeds=%s master=%s", region, feeds, self._run.jvm.master)
-        session, stream = await self.start_spark()
+        session, epochs = await self.start_spark()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(stream.keep())
-            await stream.warm.wait()
+            tasks.create_task(epochs.keep())
+            await epochs.warm.wait()
             tasks.create_task(self._serve_metrics())
             tasks.create_task(self._leadership.lead(session.count_slots))
-            tasks.create_task(self.end_overdue(stream))
+            tasks.create_task(self.end_overdue(epochs))
 
     async def _serve_metrics(self) -> None:
         """Serves metrics; a failure is only logged, since loading does not need them."""

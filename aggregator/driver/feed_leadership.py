@@ -49,7 +49,7 @@ class FeedLeadership:
     """The driver of one region's feeds.
 
     Args:
-        postings: file in which plans are left for the stream of epochs.
+        postings: file in which plans are left for the epoch runner.
         conditions: where clusters that do not answer are noted; None: nobody asks for them.
     """
 

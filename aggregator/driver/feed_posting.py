@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from balancer.carrier_plan import CarrierId, Plan, bins
+from balancer.carrier_plan import CarrierId, Plan, carriers_by_task
 from replicator.config.cluster_name import ClusterName
 from replicator.runtime.private_files import write_private
 
@@ -58,9 +58,9 @@ class FeedPosting:
     stop: bool = False
     unconditional: frozenset[FeedCluster] = frozenset()
 
-    def bins(self) -> tuple[tuple[CarrierId, ...], ...]:
+    def loaders_by_task(self) -> tuple[tuple[CarrierId, ...], ...]:
         """Returns the loaders that share each Spark task."""
-        return bins(self.plan, self.slots)
+        return carriers_by_task(self.plan, self.slots)
 
     def to_json(self) -> str:
         return json.dumps(

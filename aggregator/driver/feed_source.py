@@ -1,4 +1,4 @@
-"""Source of loaders' tasks: each task of an epoch is a bin of loaders, its rows are receipts of
+"""Source of loaders' tasks: each task of an epoch runs some loaders; its rows are receipts of
 blocks."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class LoaderBin:
+class LoaderTask:
     """Loaders that share one Spark task."""
 
     appliance: Appliance
@@ -41,8 +41,8 @@ class LoaderBin:
     seconds: float
     """Length of the epoch."""
 
-    def begun(self, now: float) -> LoaderBin:
-        """Returns the bin of a task that begins now: its loaders work until a deadline.
+    def begun(self, now: float) -> LoaderTask:
+        """Returns the task, begun now: its loaders work until a deadline.
 
         Args:
             now: of the monotonic clock of the task's process, in seconds.
@@ -54,22 +54,22 @@ class LoaderBin:
 
 
 class LoaderTasks(PostedTasks[FeedPosting]):
-    """Bins of loaders, by the plan that the driver has posted."""
+    """Tasks of loaders, by the plan that the driver has posted."""
 
     @override
-    def tasks(self, appliance: Appliance, posting: FeedPosting) -> list[LoaderBin]:
-        return binned(appliance, posting)
+    def tasks(self, appliance: Appliance, posting: FeedPosting) -> list[LoaderTask]:
+        return epoch_tasks(appliance, posting)
 
     @override
     def run(self, task: EpochTask) -> pa.RecordBatch | None:
-        """Runs the loaders of one bin. Progress comes from the intents, so repeating it is
+        """Runs the loaders of one task. Progress comes from the intents, so repeating it is
         harmless."""
         import uvloop
 
         from replicator.notices.conditions import Conditions
         from replicator.notices.notice_writer import notices
 
-        assert isinstance(task, LoaderBin)
+        assert isinstance(task, LoaderTask)
         # All loaders of a driver load the feeds of its region.
         region = task.appliance.region(task.assignments[0].feed.region)
         conditions = [Conditions(who(each)) for each in task.assignments]
@@ -86,16 +86,16 @@ def loader_tasks(appliance: Path, posting: Path) -> LoaderTasks:
     return LoaderTasks(ApplianceFile(appliance), FeedPostingFile(posting))
 
 
-def binned(appliance: Appliance, posting: FeedPosting) -> list[LoaderBin]:
-    """Returns the bins of the epoch that begins now, one for each task."""
+def epoch_tasks(appliance: Appliance, posting: FeedPosting) -> list[LoaderTask]:
+    """Returns the tasks of the epoch that begins now."""
     seconds = epoch_seconds(appliance, posting)
     return [
-        LoaderBin(
+        LoaderTask(
             appliance,
             tuple(assigned(appliance, posting, loader) for loader in loaders),
             seconds,
         )
-        for loaders in posting.bins()
+        for loaders in posting.loaders_by_task()
     ]
 
 
@@ -131,8 +131,8 @@ def who(assignment: LoaderAssignment) -> str:
     return f"loader {assignment.number} of {assignment.feed.name} in {assignment.cluster}"
 
 
-async def loaded(each: LoaderBin, conditions: Sequence[Conditions]) -> pa.RecordBatch | None:
-    """Runs the loaders of a bin; returns all receipts once the last one has ended its epoch.
+async def loaded(each: LoaderTask, conditions: Sequence[Conditions]) -> pa.RecordBatch | None:
+    """Runs the loaders of a task; returns all receipts once the last one has ended its epoch.
 
     Args:
         conditions: of each loader.

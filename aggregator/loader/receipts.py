@@ -1,5 +1,5 @@
-"""Receipts: a row per block that a loader stored. Rows of the Spark stream; progress never depends
-on them."""
+"""Receipts: a row per block that a loader stored. Rows of an epoch's Spark job; progress never
+depends on them."""
 
 from __future__ import annotations
 

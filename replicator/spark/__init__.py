@@ -1,1 +1,1 @@
-"""Spark as the host of carriers: its session, its stream, and the files around them."""
+"""Spark as the host of carriers: its session, its epochs, and the files around them."""

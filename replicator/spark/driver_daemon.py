@@ -25,13 +25,13 @@ from replicator.runtime.exit_codes import Exit, decisive
 from replicator.runtime.metrics_server import not_served
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.driver_command import TermSuperseded
+from replicator.spark.epoch_runner import EpochRunner
 from replicator.spark.epoch_source import EpochTasks
 from replicator.spark.jvm import Jvm
-from replicator.spark.kept_stream import KeptStream, end_overdue
+from replicator.spark.kept_epochs import KeptEpochs, end_overdue
 from replicator.spark.posting import ApplianceFile
 from replicator.spark.receipts_folder import ReceiptsFolder
 from replicator.spark.session import Session
-from replicator.spark.stream import Stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -132,24 +132,24 @@ class DriverDaemon(Work, Generic[Led]):
         self._appliance_file.write(run.appliance)
         self._stop_metrics: Callable[[], None] = not_served
         self._session: Session | None = None
-        self._stream: KeptStream | None = None
+        self._epochs: KeptEpochs | None = None
 
-    async def start_spark(self) -> tuple[Session, KeptStream]:
-        """Returns a new session, and its stream, which does not run yet."""
+    async def start_spark(self) -> tuple[Session, KeptEpochs]:
+        """Returns a new session, and its epochs, none of which runs yet."""
         session = self._session = await run_in_thread(Session, self._run.jvm)
-        stream = self._stream = KeptStream(session, lambda: self._start_stream(session))
-        return session, stream
+        epochs = self._epochs = KeptEpochs(session, lambda: self._start_epochs(session))
+        return session, epochs
 
-    async def end_overdue(self, stream: KeptStream) -> None:
+    async def end_overdue(self, epochs: KeptEpochs) -> None:
         """Ends each epoch that outlasts its time, until cancelled."""
-        await end_overdue(lambda: stream.epoch, self._leadership.end_epoch)
+        await end_overdue(lambda: epochs.epoch, self._leadership.end_epoch)
 
-    def _start_stream(self, session: Session) -> Stream:
+    def _start_epochs(self, session: Session) -> EpochRunner:
         kind = self._kind
         receipts = EpochReceipts(
             ReceiptsFolder(kind.receipts, self._run.region), kind.schema, kind.report
         )
-        return Stream(
+        return EpochRunner(
             session.context,
             kind.tasks(self._appliance_file.path, self._run.posting),
             slots=session.count_slots(),
@@ -188,10 +188,10 @@ class DriverDaemon(Work, Generic[Led]):
         """Ends tasks and Spark. The next driver goes on from Kafka whatever remains."""
         if self._session and self._run.jvm.is_alive:
             await self._end_tasks(publishes=exit_code is not Exit.FENCED)
-        if self._stream:
+        if self._epochs:
             with suppress(Exception):
                 async with asyncio.timeout(STREAM_STOP_SECONDS):
-                    await self._stream.stop()
+                    await self._epochs.stop()
         if self._session:
             try:
                 async with asyncio.timeout(STREAM_STOP_SECONDS):
@@ -220,8 +220,8 @@ class DriverDaemon(Work, Generic[Led]):
             return
         # An epoch may be about to begin: its tasks read the stop command at once.
         await asyncio.sleep(EPOCH_BEGIN_SECONDS)
-        if self._stream:
-            await self._stream.wait_idle(self._drain_seconds)
+        if self._epochs:
+            await self._epochs.wait_idle(self._drain_seconds)
 
     @override
     def stop_at_once(self) -> None:

@@ -51,9 +51,9 @@ CONF = {
     "spark.ui.retainedStages": "10",
     "spark.ui.retainedTasks": "100",
     "spark.python.daemon.module": worker_starter.__name__,
-    # The end of a stream kills tasks at once, so a short timeout is enough.
+    # The end of epochs kills tasks at once, so a short timeout is enough.
     "spark.python.task.killTimeout": "500ms",
-    # Waits for all executors first, since bins are made for the task slots that exist.
+    # Waits for all executors first, since tasks are made for the slots that exist.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "15s",
 }

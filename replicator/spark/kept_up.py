@@ -1,6 +1,6 @@
 """Work of a task that is kept up: begun again after each failure, until its epoch is over.
 
-A failed task would take down its whole bin, and all other work in it.
+A failed task would take down all other work in it.
 """
 
 from __future__ import annotations

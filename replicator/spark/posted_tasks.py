@@ -41,7 +41,7 @@ class PostingReader(Protocol[Read]):
 
 @dataclass(frozen=True, slots=True)
 class PostedTasks(EpochTasks, Generic[Input]):
-    """Tasks by what the driver of a stream has posted."""
+    """Tasks by what the driver has posted."""
 
     appliance: ApplianceFile
     postings: PostingReader[Input]

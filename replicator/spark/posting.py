@@ -1,4 +1,4 @@
-"""Posting: the input of the next epoch, left by the driver's leadership for the stream of epochs.
+"""Posting: the input of the next epoch, left by the driver's leadership for its epoch runner.
 
 A small file in the folder of the run, replaced as a whole, has the active plan, the task slots, the
 driver's term, what the target's topics refuse, and whether to stop. Beside it the appliance is
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from balancer.carrier_plan import Plan, bins
+from balancer.carrier_plan import Plan, carriers_by_task
 from replicator.runtime.private_files import write_private
 
 # Workers import what they use (carrier_source.py).
@@ -68,7 +68,7 @@ def needs_new_epoch(before: Posting, after: Posting) -> bool:
     that parked a partition tries it again.
     """
     for plan in (before.plan, after.plan):
-        if len(bins(plan, before.slots)) != len(bins(plan, after.slots)):
+        if len(carriers_by_task(plan, before.slots)) != len(carriers_by_task(plan, after.slots)):
             return True
     stay = _topics(before.plan) & _topics(after.plan)
     return any(

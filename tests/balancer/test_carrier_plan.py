@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancer.carrier_plan import CarrierId, Plan, bins, carriers_shared_out
+from balancer.carrier_plan import CarrierId, Plan, carriers_by_task, carriers_shared_out
 from balancer.topic_partition import TopicPartition
 
 places = st.builds(TopicPartition, st.sampled_from("abcde"), st.integers(0, 12))
@@ -21,7 +21,7 @@ def test_a_plan_is_read_as_it_was_written(plan):
 
 @given(plans, st.integers(1, 9))
 def test_bins_hold_every_busy_carrier_once_and_never_outnumber_the_slots(plan, slots):
-    found = bins(plan, slots)
+    found = carriers_by_task(plan, slots)
     busy = [carrier for carrier, load in plan.loads.items() if load]
     assert len(found) == min(slots, len(busy))
     assert sorted(carrier for each in found for carrier in each) == sorted(busy)
@@ -29,7 +29,7 @@ def test_bins_hold_every_busy_carrier_once_and_never_outnumber_the_slots(plan, s
 
 @given(plans, st.integers(1, 9))
 def test_bins_share_out_every_route_evenly(plan, slots):
-    found = bins(plan, slots)
+    found = carriers_by_task(plan, slots)
     sizes = [len(each) for each in found] or [0]
     assert max(sizes) - min(sizes) <= 1
     for route in {carrier.route for carrier in plan.loads}:
@@ -46,4 +46,4 @@ def test_all_slots_are_shared_out_and_every_route_gets_a_carrier(some, slots):
 
 def test_bins_without_a_slot_are_refused():
     with pytest.raises(ValueError, match="no task slots"):
-        bins(Plan(), 0)
+        carriers_by_task(Plan(), 0)

@@ -1,6 +1,6 @@
 """Receipts: the amount that one carrier shipped of one partition in one epoch.
 
-Receipts are the rows of the Spark stream. Progress never depends on them: it is in the ledger.
+Receipts are the rows of an epoch's Spark job. Progress never depends on them: it is in the ledger.
 """
 
 from __future__ import annotations

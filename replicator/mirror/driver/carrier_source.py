@@ -1,4 +1,4 @@
-"""Source of carriers' tasks: each task of an epoch is a bin of carriers, its rows are receipts.
+"""Source of carriers' tasks: each task of an epoch runs some carriers; its rows are receipts.
 
 The records themselves do not pass through Spark: inside the task, carriers move them from broker to
 broker.
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class CarrierTask:
     """Carriers that share one Spark task."""
 
     appliance: Appliance
@@ -44,8 +44,8 @@ class Bin:
     seconds: float
     """Length of the epoch."""
 
-    def begun(self, now: float) -> Bin:
-        """Returns the bin of a task that begins now: its carriers work until a deadline.
+    def begun(self, now: float) -> CarrierTask:
+        """Returns the task, begun now: its carriers work until a deadline.
 
         Args:
             now: of the monotonic clock of the task's process, in seconds.
@@ -57,15 +57,15 @@ class Bin:
 
 
 class CarrierTasks(PostedTasks[Posting]):
-    """Bins of carriers, by the plan that the driver has posted."""
+    """Tasks of carriers, by the plan that the driver has posted."""
 
     @override
-    def tasks(self, appliance: Appliance, posting: Posting) -> list[Bin]:
-        return binned(appliance, posting)
+    def tasks(self, appliance: Appliance, posting: Posting) -> list[CarrierTask]:
+        return epoch_tasks(appliance, posting)
 
     @override
     def run(self, task: EpochTask) -> pa.RecordBatch | None:
-        """Runs the carriers of one bin. Progress comes from the ledger, so repeating it is
+        """Runs the carriers of one task. Progress comes from the ledger, so repeating it is
         harmless."""
         import uvloop
 
@@ -73,7 +73,7 @@ class CarrierTasks(PostedTasks[Posting]):
         from replicator.notices.conditions import Conditions
         from replicator.notices.notice_writer import notices
 
-        assert isinstance(task, Bin)
+        assert isinstance(task, CarrierTask)
         conditions = [Conditions(who(each)) for each in task.assignments]
         # All carriers of a driver carry into its region.
         region = task.appliance.region(task.assignments[0].route.target)
@@ -91,17 +91,17 @@ def carrier_tasks(appliance: Path, posting: Path) -> CarrierTasks:
     return CarrierTasks(ApplianceFile(appliance), PostingFile(posting))
 
 
-def binned(appliance: Appliance, posting: Posting) -> list[Bin]:
-    """Returns the bins of the epoch that begins now, one for each task."""
-    from balancer.carrier_plan import bins
+def epoch_tasks(appliance: Appliance, posting: Posting) -> list[CarrierTask]:
+    """Returns the tasks of the epoch that begins now."""
+    from balancer.carrier_plan import carriers_by_task
 
     return [
-        Bin(
+        CarrierTask(
             appliance,
             tuple(assigned(appliance, posting, carrier) for carrier in carriers),
             appliance.replicator.epoch_seconds,
         )
-        for carriers in bins(posting.plan, posting.slots)
+        for carriers in carriers_by_task(posting.plan, posting.slots)
     ]
 
 
@@ -131,11 +131,11 @@ def who(assignment: CarrierAssignment) -> str:
 
 
 async def carried(
-    each: Bin,
+    each: CarrierTask,
     conditions: Sequence[Conditions],
     carry: Callable[..., Awaitable[list[Receipt]]] | None = None,
 ) -> list[Receipt]:
-    """Runs the carriers of a bin; returns all receipts once the last one has ended its epoch.
+    """Runs the carriers of a task; returns all receipts once the last one has ended its epoch.
 
     Args:
         conditions: of each carrier.

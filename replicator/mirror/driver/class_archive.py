@@ -15,9 +15,9 @@ from replicator.mirror.driver.carrier_source import carrier_tasks
 from replicator.mirror.driver.start import IMPORTS
 from replicator.runtime.logs import log_to_stderr
 from replicator.spark.archive_options import archive_path
+from replicator.spark.epoch_runner import EpochRunner
 from replicator.spark.jvm import Jvm
 from replicator.spark.session import Session
-from replicator.spark.stream import Stream
 
 EXIT_SECONDS = 300.0
 
@@ -26,7 +26,7 @@ def make(
     path: Path,
     jvm_type: Callable[..., Jvm] = Jvm,
     session_type: Callable[..., Session] = Session,
-    stream_type: Callable[..., Stream] = Stream,
+    runner_type: Callable[..., EpochRunner] = EpochRunner,
 ) -> Path:
     """Makes the archive anew and returns its path; a JVM that uses the old one keeps it."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,14 +38,14 @@ def make(
         none = folder / "none"
         with jvm_type("local[2,8]", folder, {}, IMPORTS, dumping) as jvm:
             session = session_type(jvm)
-            stream = stream_type(
+            runner = runner_type(
                 session.context,
                 carrier_tasks(none, none),
                 slots=2,
                 epoch_over=lambda *_: None,
             )
-            stream.wait_warm()
-            stream.stop()
+            runner.wait_warm()
+            runner.stop()
             session.stop(EXIT_SECONDS)
     return unfinished.replace(path)
 

@@ -98,15 +98,15 @@ class Daemon(DriverDaemon[DriverLeadership]):
         await self._cluster_ids.compare_routes_into(region)
         starting = asyncio.ensure_future(self.start_spark())
         await self._leadership.prepare()
-        session, stream = await starting
+        session, epochs = await starting
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._cluster_ids.compare_until_all_answer())
-            tasks.create_task(stream.keep())
+            tasks.create_task(epochs.keep())
             tasks.create_task(self._leadership.report_target_trouble())
-            await stream.warm.wait()
+            await epochs.warm.wait()
             await self._leadership.acquire(self._trusted, session.count_slots)
             tasks.create_task(self._leadership.keep())
-            tasks.create_task(self.end_overdue(stream))
+            tasks.create_task(self.end_overdue(epochs))
             tasks.create_task(self._keep_redis())
 
     async def _keep_redis(self) -> None:

@@ -73,7 +73,7 @@ class DriverLeadership:
     Args:
         region: the target region.
         planner: makes plans from the decisions of balancer and operators.
-        postings: file in which plans are left for the stream of epochs.
+        postings: file in which plans are left for the epoch runner.
         conditions: where this driver notes why something is not carried.
         makers: of the parts that reach servers in threads.
     """

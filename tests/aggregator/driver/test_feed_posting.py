@@ -34,4 +34,4 @@ def test_a_key_names_its_feed_and_cluster():
 
 
 def test_loaders_share_the_tasks_that_there_are():
-    assert [len(each) for each in posting().bins()] == [2, 1]
+    assert [len(each) for each in posting().loaders_by_task()] == [2, 1]

@@ -68,7 +68,9 @@ def test_rows_arrive_as_they_were_yielded():
     assert pickle.loads(pickle.dumps(ROWS)).equals(ROWS)
 
 
-@pytest.mark.parametrize("module", ["replicator.spark.epoch_source", "replicator.spark.stream"])
+@pytest.mark.parametrize(
+    "module", ["replicator.spark.epoch_source", "replicator.spark.epoch_runner"]
+)
 def test_no_part_of_sparks_sql_is_asked_for(module):
     """An engine for queries takes Spark's JVM 3 CPU s to begin, and starts four more processes."""
     script = f"import sys, {module}; print(*sys.modules)"

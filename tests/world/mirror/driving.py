@@ -37,7 +37,7 @@ from replicator.orders.order_records import (
 from replicator.orders.status_board import StatusBoard
 from replicator.runtime.exit_codes import decisive
 from replicator.spark.driver_command import Term, TermSuperseded
-from replicator.spark.kept_stream import end_overdue
+from replicator.spark.kept_epochs import end_overdue
 from replicator.spark.posting import Posting
 from tests.world.blocking import HAS_THREADS
 from tests.world.checks.log_reading import LogReading

@@ -1,7 +1,7 @@
 """Spark of one driver, played: runs epoch after epoch by what the driver has posted.
 
-Each task is a process with the carriers of one bin, kept up by the product's own code. A task whose
-process dies, or does not answer for long, is run again, as Spark does with those of lost executors.
+Each task is a process with its carriers, kept up by the product's own code. A task whose process
+dies, or does not answer for long, is run again, as Spark does with those of lost executors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextvars import Context
 
 from replicator.config.topology import Appliance
 from replicator.mirror.carrier.receipts import Receipt
-from replicator.mirror.driver.carrier_source import Bin, binned, carried, who
+from replicator.mirror.driver.carrier_source import CarrierTask, carried, epoch_tasks, who
 from replicator.notices.conditions import Conditions
 from replicator.spark.driver_command import Term
 from replicator.spark.epoch_source import RunningEpoch
@@ -97,14 +97,14 @@ class PlayedSpark:
             posting = self._postings.read()
             if posting is None or posting.stop or not posting.plan.partitions:
                 continue
-            bins = binned(self._appliance, posting)
-            self.epoch = RunningEpoch(time.monotonic(), bins[0].seconds)
+            tasks = epoch_tasks(self._appliance, posting)
+            self.epoch = RunningEpoch(time.monotonic(), tasks[0].seconds)
             self.idle.clear()
-            await asyncio.gather(*(self._done(each) for each in bins))
+            await asyncio.gather(*(self._done(each) for each in tasks))
             self.epoch = None
             self.idle.set()
 
-    async def _done(self, each: Bin) -> None:
+    async def _done(self, each: CarrierTask) -> None:
         while True:
             process = self._start(each)
             self._running.append(process)
@@ -113,7 +113,7 @@ class PlayedSpark:
             if has_ended:
                 return
 
-    def _start(self, each: Bin) -> Process:
+    def _start(self, each: CarrierTask) -> Process:
         first = each.assignments[0]
         numbers = ",".join(str(it.number) for it in each.assignments)
         name = f"carrier {numbers} of plan {first.plan_version} of term {first.term.epoch}"

@@ -10,9 +10,9 @@ from replicator.config.topology import Appliance, KafkaCluster, Region, Route
 from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.driver.carrier_source import (
-    binned,
     carried,
     carrier_tasks,
+    epoch_tasks,
     kept_mirroring,
 )
 from replicator.notices.conditions import Conditions
@@ -52,7 +52,7 @@ def postings(tmp_path):
 def test_each_bin_carries_all_that_its_executor_needs_to_know():
     refusing = {"orders": ("INVALID_RECORD",), "other": ()}
     posting = Posting(PLAN, 2, TERM, {"orders": 2048, "other": 1}, refusing=refusing)
-    first, second = binned(APPLIANCE, posting)
+    first, second = epoch_tasks(APPLIANCE, posting)
     (assignment,) = first.assignments
     assert assignment.route == WEST
     assert assignment.partitions == (ORDERS,)
@@ -65,7 +65,7 @@ def test_each_bin_carries_all_that_its_executor_needs_to_know():
 
 def test_an_epoch_lasts_as_long_wherever_its_task_runs_and_whatever_the_clocks_say():
     """No moment of the driver's clock is sent: what a task is given is the same at any time."""
-    first, second = (binned(APPLIANCE, Posting(PLAN, 1, TERM)) for _ in range(2))
+    first, second = (epoch_tasks(APPLIANCE, Posting(PLAN, 1, TERM)) for _ in range(2))
     assert first == second
     (begun,) = (each.begun(now=50.0) for each in first)
     assert [each.deadline for each in begun.assignments] == [650.0, 650.0]
@@ -78,13 +78,13 @@ async def test_the_carriers_of_a_task_work_for_the_epochs_length_from_its_start(
         told.append(assignment.deadline - time.monotonic())
         return []
 
-    (only,) = binned(APPLIANCE, Posting(PLAN, 1, TERM))
+    (only,) = epoch_tasks(APPLIANCE, Posting(PLAN, 1, TERM))
     await carried(only, [Conditions("one"), Conditions("another")], carry)
     assert told == pytest.approx([600.0, 600.0], abs=5.0)
 
 
 def test_carriers_share_a_task_when_slots_are_few():
-    (only,) = binned(APPLIANCE, Posting(PLAN, 1, TERM))
+    (only,) = epoch_tasks(APPLIANCE, Posting(PLAN, 1, TERM))
     assert [assignment.number for assignment in only.assignments] == [0, 1]
 
 

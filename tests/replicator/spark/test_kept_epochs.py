@@ -1,4 +1,4 @@
-"""Claims about a kept stream: it is started again, and a Spark that has ended is named."""
+"""Claims about kept epochs: they are started again, and a Spark that has ended is named."""
 
 import asyncio
 import math
@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from replicator.spark.epoch_source import RunningEpoch
-from replicator.spark.kept_stream import KeptStream, end_overdue
+from replicator.spark.kept_epochs import KeptEpochs, end_overdue
 from replicator.spark.session import SparkGone
 
 
@@ -21,7 +21,7 @@ class Session:
         return self._has_ended
 
 
-class Stream:
+class Runner:
     """Stream that runs until it is stopped; `fails` in its first epoch, if told to, and ends a
     moment later."""
 
@@ -43,11 +43,11 @@ class Stream:
 
 
 def fails():
-    return Stream(fails=True)
+    return Runner(fails=True)
 
 
 def never_ends():
-    return Stream()
+    return Runner()
 
 
 SHORT = (0.001, 0.002)
@@ -60,35 +60,35 @@ async def ended(task):
 
 
 async def test_a_stream_that_failed_is_started_again_and_is_warm_then(caplog):
-    streams = [Stream(fails=True), Stream()]
+    runners = [Runner(fails=True), Runner()]
     started = []
 
     def start():
-        started.append(streams[len(started)])
+        started.append(runners[len(started)])
         return started[-1]
 
-    stream = KeptStream(Session(), start, SHORT)
-    keeping = asyncio.ensure_future(stream.keep())
+    epochs = KeptEpochs(Session(), start, SHORT)
+    keeping = asyncio.ensure_future(epochs.keep())
     async with asyncio.timeout(5):
-        await stream.warm.wait()
-    assert started == streams
+        await epochs.warm.wait()
+    assert started == runners
     assert caplog.messages == ["event=query-failed again_in_seconds=0: a task failed 8 times"]
-    await stream.stop()
-    assert streams[1].over.is_set()
+    await epochs.stop()
+    assert runners[1].over.is_set()
     await ended(keeping)
 
 
 async def test_a_spark_that_has_ended_ends_the_stream():
-    stream = KeptStream(Session(has_ended=True), fails, SHORT)
+    epochs = KeptEpochs(Session(has_ended=True), fails, SHORT)
     with pytest.raises(SparkGone):
-        await stream.keep()
-    assert not stream.warm.is_set()
+        await epochs.keep()
+    assert not epochs.warm.is_set()
 
 
 async def test_before_its_start_there_is_nothing_to_wait_for_or_to_stop():
-    stream = KeptStream(Session(), never_ends)
-    await stream.wait_idle(60.0)
-    await stream.stop()
+    epochs = KeptEpochs(Session(), never_ends)
+    await epochs.wait_idle(60.0)
+    await epochs.stop()
 
 
 async def test_an_epoch_that_outlasts_its_time_is_ended_once(caplog):
@@ -108,4 +108,4 @@ async def test_an_epoch_that_outlasts_its_time_is_ended_once(caplog):
 
 
 def test_a_stream_that_has_not_begun_runs_no_epoch():
-    assert KeptStream(Session(), never_ends).epoch is None
+    assert KeptEpochs(Session(), never_ends).epoch is None

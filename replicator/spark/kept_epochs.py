@@ -1,4 +1,4 @@
-"""Kept stream: the epochs of a driver, begun anew when Spark has given up on one."""
+"""Kept epochs: a driver's epochs, begun anew when Spark has given up on one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from replicator.runtime.backoff import Backoff
 from replicator.runtime.run_in_thread import run_in_thread
+from replicator.spark.epoch_runner import EpochRunner
 from replicator.spark.epoch_source import RunningEpoch
 from replicator.spark.session import Session, SparkGone
-from replicator.spark.stream import Stream
 
 log = logging.getLogger(__name__)
 
@@ -44,18 +44,18 @@ async def end_overdue(
         ended = epoch
 
 
-class KeptStream:
-    """Stream of a driver.
+class KeptEpochs:
+    """Epochs of a driver, which are begun anew.
 
     Args:
-        start: starts the stream. Blocking.
+        start: starts the epochs. Blocking.
         pause_seconds: shortest and longest pause between two starts.
     """
 
     def __init__(
         self,
         session: Session,
-        start: Callable[[], Stream],
+        start: Callable[[], EpochRunner],
         pause_seconds: tuple[float, float] = PAUSE_SECONDS,
     ) -> None:
         self.warm = asyncio.Event()
@@ -63,10 +63,10 @@ class KeptStream:
         self._session = session
         self._start = start
         self._pause_seconds = pause_seconds
-        self._stream: Stream | None = None
+        self._runner: EpochRunner | None = None
 
     async def keep(self) -> None:
-        """Runs the stream until cancelled. Spark ends it when a task has failed too often.
+        """Runs epochs until cancelled. Spark ends them when a task has failed too often.
 
         Raises SparkGone.
         """
@@ -74,9 +74,9 @@ class KeptStream:
         while True:
             began = time.monotonic()
             try:
-                self._stream = await run_in_thread(self._start)
-                ended = run_in_thread(self._stream.wait)
-                if await run_in_thread(self._stream.wait_warm):
+                self._runner = await run_in_thread(self._start)
+                ended = run_in_thread(self._runner.wait)
+                if await run_in_thread(self._runner.wait_warm):
                     self.warm.set()
                 await ended
             except Exception as error:
@@ -93,14 +93,14 @@ class KeptStream:
     @property
     def epoch(self) -> RunningEpoch | None:
         """Epoch that runs."""
-        return self._stream.epoch if self._stream else None
+        return self._runner.epoch if self._runner else None
 
     async def wait_idle(self, seconds: float) -> None:
         """Waits until no epoch runs and its receipts are handed over, or until time is up."""
-        if self._stream:
-            await run_in_thread(self._stream.wait_idle, seconds)
+        if self._runner:
+            await run_in_thread(self._runner.wait_idle, seconds)
 
     async def stop(self) -> None:
-        """Kills the tasks of a running epoch, and ends the stream."""
-        if self._stream:
-            await run_in_thread(self._stream.stop)
+        """Kills the tasks of a running epoch, and begins no other."""
+        if self._runner:
+            await run_in_thread(self._runner.stop)

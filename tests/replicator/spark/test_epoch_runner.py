@@ -1,6 +1,6 @@
-"""Claims about the stream of epochs: when an epoch begins, what becomes of its rows, and its end.
+"""Claims about the epoch runner: when an epoch begins, what becomes of its rows, and its end.
 
-Spark is a stand-in that runs the tasks of a job in the stream's thread.
+Spark is a stand-in that runs the tasks of a job in the thread of epochs.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
 
+from replicator.spark.epoch_runner import EpochFailed, EpochRunner
 from replicator.spark.epoch_source import Demand, EpochTasks
-from replicator.spark.stream import EpochFailed, Stream
 
 ROWS = pa.RecordBatch.from_pylist([{"records": 7}])
 PATIENCE_SECONDS = 10.0
@@ -82,15 +82,15 @@ class Rows:
         self.came.set()
 
 
-def streamed(context, tasks, rows=None, slots=2):
-    return Stream(context, tasks, slots=slots, epoch_over=rows or Rows())
+def started(context, tasks, rows=None, slots=2):
+    return EpochRunner(context, tasks, slots=slots, epoch_over=rows or Rows())
 
 
 def test_the_first_epoch_waits_for_no_plan_and_starts_a_worker_in_each_slot():
     context, tasks, rows = Context(), Tasks(Demand.NOTHING_TO_DO), Rows()
-    stream = streamed(context, tasks, rows, slots=3)
-    assert stream.wait_warm()
-    stream.stop()
+    runner = started(context, tasks, rows, slots=3)
+    assert runner.wait_warm()
+    runner.stop()
     assert context.jobs == [[None, None, None]]
     assert tasks.warmed == 3
     assert rows.found == []
@@ -99,9 +99,9 @@ def test_the_first_epoch_waits_for_no_plan_and_starts_a_worker_in_each_slot():
 def test_the_next_epoch_waits_for_work_and_hands_over_its_rows():
     context, rows = Context(), Rows()
     tasks = Tasks(Demand.NOTHING_TO_DO, Demand.WORK, Demand.NOTHING_TO_DO)
-    stream = streamed(context, tasks, rows)
+    runner = started(context, tasks, rows)
     assert rows.came.wait(PATIENCE_SECONDS)
-    stream.stop()
+    runner.stop()
     assert [[getattr(task, "name", None) for task in job] for job in context.jobs] == [
         [None, None],
         ["a", "b"],
@@ -111,10 +111,10 @@ def test_the_next_epoch_waits_for_work_and_hands_over_its_rows():
 
 def test_after_the_drivers_stop_no_epoch_begins():
     context = Context()
-    stream = streamed(context, Tasks(Demand.STOP))
-    assert stream.wait_warm()
+    runner = started(context, Tasks(Demand.STOP))
+    assert runner.wait_warm()
     time.sleep(0.3)
-    stream.stop()
+    runner.stop()
     assert len(context.jobs) == 1
 
 
@@ -125,16 +125,16 @@ def test_a_stop_cancels_the_tasks_where_they_stand_and_is_no_error():
             raise RuntimeError("job 1 cancelled part of cancelled job group")
 
     context = Context(ends)
-    stream = streamed(context, Tasks(Demand.WORK))
+    runner = started(context, Tasks(Demand.WORK))
     while len(context.jobs) < 2:
         time.sleep(0.01)
-    assert not stream.wait_idle(0.0)
-    assert stream.epoch is not None
-    assert stream.epoch.seconds == 60.0
-    stream.stop()
-    stream.wait()
-    assert stream.wait_idle(0.0)
-    assert stream.epoch is None
+    assert not runner.wait_idle(0.0)
+    assert runner.epoch is not None
+    assert runner.epoch.seconds == 60.0
+    runner.stop()
+    runner.wait()
+    assert runner.wait_idle(0.0)
+    assert runner.epoch is None
     assert len(context.jobs) == 2
 
 
@@ -148,17 +148,17 @@ def test_a_job_that_spark_gives_up_ends_the_stream_with_sparks_words(job):
             error.java_exception = java
             raise error
 
-    stream = streamed(Context(ends), Tasks(Demand.WORK))
+    runner = started(Context(ends), Tasks(Demand.WORK))
     with pytest.raises(EpochFailed, match="^a task failed 8 times$"):
-        stream.wait()
-    assert stream.wait_warm() is (job > 1)
-    assert stream.wait_idle(0.0)
+        runner.wait()
+    assert runner.wait_warm() is (job > 1)
+    assert runner.wait_idle(0.0)
 
 
 def test_a_stream_that_lost_its_jvm_ends_with_the_error():
     def ends(_):
         raise ConnectionRefusedError("py4j")
 
-    stream = streamed(Context(ends), Tasks(Demand.WORK))
+    runner = started(Context(ends), Tasks(Demand.WORK))
     with pytest.raises(ConnectionRefusedError):
-        stream.wait()
+        runner.wait()

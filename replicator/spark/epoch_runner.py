@@ -1,4 +1,4 @@
-"""Stream of epochs: runs a Spark job after the other, and hands over the rows of each."""
+"""Epoch runner: runs a Spark job after the other, and hands over the rows of each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class EpochFailed(Exception):
     """Spark gave up an epoch: one of its tasks failed too often."""
 
 
-class Stream:
+class EpochRunner:
     """Epochs of a driver, in a thread that begins at once.
 
     The first epoch does no work: it starts Spark's Python workers, which takes seconds. A driver
