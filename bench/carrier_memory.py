@@ -43,7 +43,7 @@ from replicator.kafka.protocol.produce import ProduceRequest
 from replicator.mirror.carrier.receipts import to_arrow
 from replicator.mirror.driver.carrier_source import CarrierTask, carried
 from replicator.mirror.ledger.entry import Custody
-from replicator.mirror.offset_map.offset_feed import PENDING_BYTES_MAX, OffsetFeed
+from replicator.mirror.offset_map.redis_writer import PENDING_BYTES_MAX, RedisWriter
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from replicator.notices.conditions import Conditions
@@ -225,12 +225,12 @@ def made(case: Case) -> bytearray:
 
 def without_redis() -> float:
     """Returns the memory in MB that kept runs take at most, as if runs arrived for hours."""
-    feed = OffsetFeed("redis://127.0.0.1:1/0", "west.east", 0)
+    writer = RedisWriter("redis://127.0.0.1:1/0", "west.east", 0)
     before = resident_mb()
     pieces = 2 * PENDING_BYTES_MAX // 200
     for at in range(pieces):
         key = RunsKey(f"topic-{at % 4000}", 0, "a source topic's id", "a target topic's id")
-        feed.append(key, [RunSegment(at, at + 7, (Run(at, 3 * at, 7),))])
+        writer.append(key, [RunSegment(at, at + 7, (Run(at, 3 * at, 7),))])
     return resident_mb() - before
 
 

@@ -42,7 +42,7 @@ class Depth(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Feed:
+class RoutePart:
     """Part of one route in a target partition.
 
     Args:
@@ -84,7 +84,7 @@ class PartitionAudit:
         self,
         partition: TopicPartition,
         target: LogReader,
-        feeds: Mapping[str, Feed],
+        route_parts: Mapping[str, RoutePart],
         others: list[Claims],
         *,
         window: Window,
@@ -94,7 +94,7 @@ class PartitionAudit:
     ) -> None:
         self._partition = partition
         self._target = target
-        self._feeds = feeds
+        self._route_parts = route_parts
         self._others = others
         self._window = window
         self._depth = depth
@@ -102,10 +102,12 @@ class PartitionAudit:
         self._progress = progress
 
     async def run(self) -> dict[str, RecordCounts]:
-        """Returns the by_route by route. Raises Unreachable, Answered or BrokenBatch."""
-        wanted = {route: feed.mirrored for route, feed in self._feeds.items()}
-        claims = {route: feed.claims.between(*wanted[route]) for route, feed in self._feeds.items()}
-        found = {route: await self._around(feed) for route, feed in self._feeds.items()}
+        """Returns the counts by route. Raises Unreachable, Answered or BrokenBatch."""
+        wanted = {route: part.mirrored for route, part in self._route_parts.items()}
+        claims = {
+            route: part.claims.between(*wanted[route]) for route, part in self._route_parts.items()
+        }
+        found = {route: await self._around(part) for route, part in self._route_parts.items()}
         for piece in pieces(wanted, claims, PIECE_OFFSETS):
             for route, more in (await self._piece(piece)).items():
                 found[route] += more
@@ -126,12 +128,12 @@ class PartitionAudit:
         foreign_offsets, foreign = self._foreign(piece.target, target)
         by_route = {}
         for (route, span), source in zip(piece.sources.items(), sources, strict=True):
-            feed = self._feeds[route]
+            part = self._route_parts[route]
             prior = PriorKnowledge(
-                claims=feed.claims,
-                known=feed.known,
-                trimmed=feed.trimmed,
-                began=feed.began,
+                claims=part.claims,
+                known=part.known,
+                trimmed=part.trimmed,
+                began=part.began,
                 target_log=log,
                 target_compacts=self._target_compacts,
             )
@@ -143,7 +145,9 @@ class PartitionAudit:
 
     async def _read_target(self, piece: Piece) -> LogContent:
         span = piece.target
-        claimed = (self._feeds[route].claims.between(*own) for route, own in piece.sources.items())
+        claimed = (
+            self._route_parts[route].claims.between(*own) for route, own in piece.sources.items()
+        )
         if not any(len(each.landing(*span)) for each in claimed):
             return LogContent()
         if self._depth is Depth.OFFSETS:
@@ -156,27 +160,27 @@ class PartitionAudit:
         )
 
     async def _read_source(self, route: str, span: Span) -> LogContent:
-        feed = self._feeds[route]
+        part = self._route_parts[route]
         if self._depth is not Depth.OFFSETS:
-            return await self._read(feed, span, with_fingerprints=self._depth is Depth.BYTES)
-        start = await feed.source.start(*self._partition)
-        claimed = feed.claims.between(max(span.begin, start), span.end).source_spans()
+            return await self._read(part, span, with_fingerprints=self._depth is Depth.BYTES)
+        start = await part.source.start(*self._partition)
+        claimed = part.claims.between(max(span.begin, start), span.end).source_spans()
         records, invisible = Spans(), Spans()
         for each in _near(Spans(span).without(claimed)):
-            found = await self._read(feed, each, with_fingerprints=False)
-            for whole, part in ((records, found.records), (invisible, found.invisible)):
-                whole.add_all(*part.columns())
+            found = await self._read(part, each, with_fingerprints=False)
+            for whole, read in ((records, found.records), (invisible, found.invisible)):
+                whole.add_all(*read.columns())
         records.add_all(*claimed.without(invisible).columns())
         return LogContent(records, invisible)
 
-    async def _read(self, feed: Feed, span: Span, *, with_fingerprints: bool) -> LogContent:
-        return await feed.source.read(
+    async def _read(self, part: RoutePart, span: Span, *, with_fingerprints: bool) -> LogContent:
+        return await part.source.read(
             *self._partition, span, committed=True, with_fingerprints=with_fingerprints
         )
 
     def _foreign(self, span: Span, target: LogContent) -> tuple[int, Fingerprints]:
         """Returns the number of target records that no route claims, and their fingerprints."""
-        claimed = [*(feed.claims for feed in self._feeds.values()), *self._others]
+        claimed = [*(part.claims for part in self._route_parts.values()), *self._others]
         left, fingerprints = target.records, target.fingerprints
         for each in (claims.landing(*span) for claims in claimed):
             left = left.without(each.target_spans())
@@ -185,18 +189,18 @@ class PartitionAudit:
 
     # -- offsets around them
 
-    async def _around(self, feed: Feed) -> RecordCounts:
+    async def _around(self, part: RoutePart) -> RecordCounts:
         """Tallies offsets behind the ledger's position, and records that the source deleted."""
-        begin, end = feed.behind
+        begin, end = part.behind
         behind = end - begin
         if behind and self._depth is not Depth.OFFSETS:
-            behind = size((await self._read(feed, feed.behind, with_fingerprints=False)).records)
+            behind = size((await self._read(part, part.behind, with_fingerprints=False)).records)
         self._progress(end - begin)
-        offsets = feed.offsets
+        offsets = part.offsets
         doubts = {}
         if offsets.unordered:
             doubts[UNORDERED] = offsets.unordered
-        if offsets.log_start is not None and (gone := await self._gone(feed, offsets.log_start)):
+        if offsets.log_start is not None and (gone := await self._gone(part, offsets.log_start)):
             doubts[GONE] = gone
         return RecordCounts(
             source_records=behind,
@@ -206,12 +210,12 @@ class PartitionAudit:
             notes=(offsets.note,) if offsets.note else (),
         )
 
-    async def _gone(self, feed: Feed, log_start: int) -> int:
+    async def _gone(self, part: RoutePart, log_start: int) -> int:
         """Counts records that landed, are deleted at the source, and may belong to the window."""
         first = await self._target.at(*self._partition, self._window.since_ms)
         if first is None:
             return 0
-        deleted = feed.claims.between(0, log_start)
+        deleted = part.claims.between(0, log_start)
         return deleted.landing(first.offset, int(np.iinfo(np.int64).max)).records
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from balancer.topic_partition import TopicPartition
 from replicator.audit.claims import Claims, spans_of
 from replicator.audit.log_reader import LogReader
-from replicator.audit.partition_audit import Depth, Feed, PartitionAudit
+from replicator.audit.partition_audit import Depth, PartitionAudit, RoutePart
 from replicator.audit.record_counts import RecordCounts
 from replicator.audit.route_topics import RouteTopic
 from replicator.audit.servers import Servers
@@ -100,7 +100,7 @@ class TargetAudit:
     async def _partition(
         self, partition: TopicPartition, own: Iterable[RouteTopic], progress: TopicProgress
     ) -> list[Row]:
-        feeds: dict[str, Feed] = {}
+        route_parts: dict[str, RoutePart] = {}
         by_route: dict[str, RecordCounts] = {}
         notes: dict[str, RecordCounts] = {}
         compacts = False
@@ -116,9 +116,9 @@ class TargetAudit:
                 by_route[name] = RecordCounts(doubts={doubt: length} if length else {})
                 self._progress(length)
             else:
-                feeds[name] = self._feed(topic, partition, view, runs, offsets)
-        if feeds:
-            by_route |= await self._read(partition, feeds, progress, compacts)
+                route_parts[name] = self._route_part(topic, partition, view, runs, offsets)
+        if route_parts:
+            by_route |= await self._read(partition, route_parts, progress, compacts)
         return [
             Row(name, partition.topic, partition.partition, counts + notes[name])
             for name, counts in by_route.items()
@@ -127,19 +127,19 @@ class TargetAudit:
     async def _read(
         self,
         partition: TopicPartition,
-        feeds: Mapping[str, Feed],
+        route_parts: Mapping[str, RoutePart],
         progress: TopicProgress,
         compacts: bool,
     ) -> dict[str, RecordCounts]:
         others = [
             Claims.of(each.known[partition].runs)
             for route, each in progress.runs.items()
-            if route.name not in feeds and partition in each.known
+            if route.name not in route_parts and partition in each.known
         ]
         audit = PartitionAudit(
             partition,
             self._logs[self._name],
-            feeds,
+            route_parts,
             others,
             window=self._window,
             depth=self._depth,
@@ -153,23 +153,24 @@ class TargetAudit:
             range_ = f"{broken.first_offset}..{broken.last_offset}"
             why = f"a batch cannot be read: offsets {range_}: {broken.what}"
             return {
-                name: RecordCounts(doubts={why: _length(it.offsets)}) for name, it in feeds.items()
+                name: RecordCounts(doubts={why: _length(it.offsets)})
+                for name, it in route_parts.items()
             }
 
-    def _feed(
+    def _route_part(
         self,
         topic: RouteTopic,
         partition: TopicPartition,
         view: LedgerView,
         known_runs: KnownRuns,
         offsets: WindowOffsets,
-    ) -> Feed:
+    ) -> RoutePart:
         runs = known_runs.known[partition].runs
         claims = Claims.of(runs)
         began = 0
         if self._appliance.topics.start != "earliest" and runs.trimmed is None and len(claims):
             began = int(claims.sources[0])
-        return Feed(
+        return RoutePart(
             source=self._logs[ClusterName.regional(topic.route.source)],
             offsets=offsets,
             passed=view.passed.source_offset if view.passed else 0,

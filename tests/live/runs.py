@@ -10,10 +10,10 @@ from confluent_kafka.admin import NewTopic
 from deploy.lab.kafka import KafkaCluster
 from replicator.config.names import runs_topic_name
 from replicator.config.security import Security
-from replicator.mirror.offset_map.offset_feed import OffsetFeed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.offset_store import OffsetStore, map_after_losses
 from replicator.mirror.offset_map.packed_map import Piece, pack_segment, unpack
+from replicator.mirror.offset_map.redis_writer import RedisWriter
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_publisher import RunsPublisher
 from replicator.mirror.offset_map.runs_topic import CONFIGS, PARTITIONS, RunsKey, read
@@ -72,10 +72,10 @@ async def fed(
     url: str, parts: list[RunSegment], key: RunsKey = KEY, *, route_key: str = ROUTE
 ) -> None:
     """Feeds runs to Redis; returns once Redis holds them."""
-    feed = OffsetFeed(url, route_key, 0)
-    await feed.start()
-    feed.append(key, parts)
-    await feed.stop(drain_seconds=10)
+    writer = RedisWriter(url, route_key, 0)
+    await writer.start()
+    writer.append(key, parts)
+    await writer.stop(drain_seconds=10)
 
 
 def create_runs_topic(cluster: KafkaCluster, route_key: str) -> None:

@@ -41,7 +41,7 @@ from replicator.mirror.carrier.target_watch import TargetWatch
 from replicator.mirror.carrier.transaction_watch import TransactionWatch
 from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.ledger.takeover import Takeover
-from replicator.mirror.offset_map.offset_feed import OffsetFeed
+from replicator.mirror.offset_map.redis_writer import RedisWriter
 from replicator.mirror.offset_map.runs_publisher import RunsPublisher
 from replicator.mirror.offset_map.runs_tail import RunsTail
 
@@ -92,7 +92,7 @@ class LedgerSide:
     runs: RunsTail
     ledger: Ledger
     publisher: RunsPublisher
-    feed: OffsetFeed
+    redis_writer: RedisWriter
     pipelines: Pipelines
     committer: ProgressCommitter
 
@@ -131,7 +131,7 @@ def ledger_side(
         settings.security.aiokafka_options(),
         request_timeout_ms=request_timeout_ms,
     )
-    feed = OffsetFeed(appliance.region(route.target).redis_url(), route.key, carrier)
+    redis_writer = RedisWriter(appliance.region(route.target).redis_url(), route.key, carrier)
     pipelines = makers.pipelines()
     return LedgerSide(
         source=source,
@@ -140,7 +140,7 @@ def ledger_side(
         runs=runs,
         ledger=ledger,
         publisher=publisher,
-        feed=feed,
+        redis_writer=redis_writer,
         pipelines=pipelines,
         committer=makers.progress_committer(
             ledger=ledger,
@@ -148,7 +148,7 @@ def ledger_side(
             target=target,
             pipelines=pipelines,
             publisher=publisher,
-            feed=feed,
+            redis_writer=redis_writer,
             removed=removed,
         ),
     )
@@ -222,7 +222,7 @@ class _Assembly:
             target=side.target,
             fenced_committer=side.fenced_committer,
             publisher=side.publisher,
-            feed=side.feed,
+            redis_writer=side.redis_writer,
             pipelines=side.pipelines,
             reader=self._reader,
             senders=self._senders,
@@ -244,7 +244,7 @@ class _Assembly:
                 pipelines=side.pipelines,
                 committer=side.committer,
                 receipts=self._receipts,
-                feed=side.feed,
+                redis_writer=side.redis_writer,
             ),
             target_watch=self._makers.target_watch(
                 side.target, side.pipelines, self._reassignment.park

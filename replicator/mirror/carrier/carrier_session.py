@@ -37,7 +37,7 @@ from replicator.mirror.carrier.senders import Senders
 from replicator.mirror.carrier.target_watch import TargetWatch
 from replicator.mirror.carrier.transaction_watch import TransactionWatch
 from replicator.mirror.ledger.sightings import INTERVAL_MS
-from replicator.mirror.offset_map.offset_feed import OffsetFeed
+from replicator.mirror.offset_map.redis_writer import RedisWriter
 from replicator.mirror.offset_map.runs_publisher import RunsPublisher
 from replicator.runtime.gather import gather_or_cancel
 
@@ -66,7 +66,7 @@ class CarrierSession:
     target: Cluster
     fenced_committer: FencedCommitter
     publisher: RunsPublisher
-    feed: OffsetFeed
+    redis_writer: RedisWriter
     pipelines: Pipelines
     reader: Reader[PartitionPipeline]
     senders: Senders
@@ -123,7 +123,7 @@ class CarrierSession:
         self.committer.publisher_start = self._publisher_start
         await gather_or_cancel(
             self.source.open(self.reassignment.topics),
-            self.feed.start(),
+            self.redis_writer.start(),
             self.fenced_committer.open(),
         )
         while self.fenced_committer.epoch >= self.settings.producer_epoch_max:
@@ -203,7 +203,7 @@ class CarrierSession:
             self._publisher_start.cancel()
             await asyncio.gather(self._publisher_start, return_exceptions=True)
         self.reporting.count()
-        for stop in (self.publisher.stop, self.feed.stop):
+        for stop in (self.publisher.stop, self.redis_writer.stop):
             try:
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await stop()

@@ -18,7 +18,7 @@ from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.ledger.published_runs import runs_key
-from replicator.mirror.offset_map.offset_feed import OffsetFeed
+from replicator.mirror.offset_map.redis_writer import RedisWriter
 from replicator.mirror.offset_map.run_segment import RunSegment
 from replicator.mirror.offset_map.runs_publisher import RunsNotWritten, RunsPublisher
 from replicator.mirror.offset_map.runs_topic import RunsKey
@@ -40,7 +40,7 @@ class ProgressCommitter:
     target: Cluster
     pipelines: MutableMapping[TopicPartition, PartitionPipeline]
     publisher: RunsPublisher
-    feed: OffsetFeed
+    redis_writer: RedisWriter
     removed: Callable[[PartitionPipeline], object] = lambda _: None
     retry_seconds: float = RETRY_SECONDS
     parked: dict[TopicPartition, Loss] = field(init=False, default_factory=dict)
@@ -98,7 +98,7 @@ class ProgressCommitter:
                 self.target.trouble = str(error)
                 await asyncio.sleep(self.retry_seconds)
         for key, segments in runs:
-            self.feed.append(key, segments)
+            self.redis_writer.append(key, segments)
 
     # -- entries
 

@@ -12,7 +12,7 @@ from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.carrier.receipt_book import ReceiptBook
-from replicator.mirror.offset_map.offset_feed import OffsetFeed
+from replicator.mirror.offset_map.redis_writer import RedisWriter
 from replicator.notices.condition import Kind
 
 REFUSALS_MIN = 5
@@ -31,20 +31,20 @@ class Reporting:
     pipelines: Pipelines
     committer: ProgressCommitter
     receipts: ReceiptBook
-    feed: OffsetFeed
+    redis_writer: RedisWriter
     _refusals: dict[TopicPartition, int] = field(init=False, default_factory=dict)
 
     async def report(self) -> None:
         """Reports all partitions as they are now, and the counts."""
         pipelines = self.pipelines.values()
         self._note_refusals(pipelines)
-        self.feed.report(self.pace.reports(pipelines, self.committer.parked, time.time()))
+        self.redis_writer.report(self.pace.reports(pipelines, self.committer.parked, time.time()))
         self.count()
 
     def count(self) -> None:
         """Reports the counts so far; also called when the session has ended."""
         carrier_counts = self.receipts.carrier_counts
-        self.feed.count(
+        self.redis_writer.count(
             carrier_counts.id, carrier_counts.totals(self.receipts.carried(self.pipelines.values()))
         )
 

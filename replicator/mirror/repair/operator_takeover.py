@@ -35,7 +35,7 @@ class OperatorTakeover:
         """Partitions that could not be acquired, with the reason."""
         self._appliance = appliance
         self._makers = makers
-        # Reports are stored by carrier number; the feed of this carrier never writes any.
+        # Reports are stored by carrier number; the Redis writer of this carrier never writes any.
         self._side = ledger_side(
             appliance,
             route,
@@ -76,11 +76,11 @@ class OperatorTakeover:
         )
         try:
             await gather_or_cancel(
-                side.publisher.start(), side.feed.start(), side.fenced_committer.open()
+                side.publisher.start(), side.redis_writer.start(), side.fenced_committer.open()
             )
             return await self._take_all(self._takeover, set(partitions))
         finally:
-            for stop in (side.publisher.stop, side.feed.stop):
+            for stop in (side.publisher.stop, side.redis_writer.stop):
                 # An unreachable cluster must not hold up the end.
                 with suppress(TimeoutError, KafkaError, OSError):
                     async with asyncio.timeout(STOP_SECONDS):

@@ -157,13 +157,13 @@ def plan(
     carried: list[Carried] = []
     written: dict[str, WrittenConfigs] = {}
     waiting: dict[str, Mapping[str, str]] = {}
-    for name, feeds in by_name(sources).items():
-        routes = tuple(feeds)
+    for name, by_route in by_name(sources).items():
+        routes = tuple(by_route)
         if not selected.is_allowed(name):
             note = Note(State.DENIED, "not in allow, or in deny")
             statuses.append(TopicStatus(name, routes, (note,)))
             continue
-        view = View(name, feeds, there.get(name), settings, known, is_complete=not unknown)
+        view = View(name, by_route, there.get(name), settings, known, is_complete=not unknown)
         status = TopicStatus(name, routes, tuple(view.notes()))
         statuses.append(status)
         # Without the operator's consent nothing is prepared either. A wrong timestamp type needs a
@@ -202,12 +202,12 @@ def by_name(
     sources: Mapping[Route, Sequence[Topic] | None],
 ) -> dict[str, dict[Route, Topic]]:
     """Returns topic name -> route -> its description there, both sorted."""
-    feeds: dict[str, dict[Route, Topic]] = {}
+    by_route: dict[str, dict[Route, Topic]] = {}
     for route in sorted(sources):
         for topic in sources[route] or ():
             if is_mirrorable(topic):
-                feeds.setdefault(topic.name, {})[route] = topic
-    return dict(sorted(feeds.items()))
+                by_route.setdefault(topic.name, {})[route] = topic
+    return dict(sorted(by_route.items()))
 
 
 class View:
@@ -221,18 +221,18 @@ class View:
     def __init__(
         self,
         name: str,
-        feeds: Mapping[Route, Topic],
+        by_route: Mapping[Route, Topic],
         target: Topic | None,
         settings: TopicSettings,
         known: Known | None,
         *,
         is_complete: bool,
     ) -> None:
-        self.name, self.feeds, self.target, self.settings = name, feeds, target, settings
-        self.partitions = max(topic.partitions for topic in feeds.values())
+        self.name, self.by_route, self.target, self.settings = name, by_route, target, settings
+        self.partitions = max(topic.partitions for topic in by_route.values())
         is_known, known = known is not None, known or NOTHING_KNOWN
         self.wanted: Wanted = wanted(
-            [topic.configs for topic in feeds.values()],
+            [topic.configs for topic in by_route.values()],
             settings.synced_configs,
             known.needs.get(name, 0),
         )
@@ -295,7 +295,7 @@ class View:
         """Yields the topic of each route with the partitions that exist at both ends."""
         if self.target is None:
             return
-        for route, topic in self.feeds.items():
+        for route, topic in self.by_route.items():
             partitions = min(topic.partitions, self.target.partitions)
             yield Carried(route, self.name, partitions, topic.topic_id, self.target.topic_id)
 
@@ -308,7 +308,7 @@ class View:
 
     def _from_sources(self) -> Iterator[Note]:
         if self._lacks_consent():
-            regions = ", ".join(route.source for route in self.feeds)
+            regions = ", ".join(route.source for route in self.by_route)
             yield Note(
                 State.COMPACT_MANY_SOURCES,
                 f"compacted and fed by {regions}: equal keys would overwrite each other; "
@@ -322,8 +322,8 @@ class View:
         """Returns True for a topic that several sources would compact without consent."""
         if self.name in self.settings.compact_many_sources:
             return False
-        ends = [*self.feeds.values(), *([self.target] if self.target else [])]
-        return len(self.feeds) > 1 and any("compact" in end.configs.policies for end in ends)
+        ends = [*self.by_route.values(), *([self.target] if self.target else [])]
+        return len(self.by_route) > 1 and any("compact" in end.configs.policies for end in ends)
 
     def _from_target(self, target: Topic) -> Iterator[Note]:
         values = target.configs.values
@@ -387,7 +387,7 @@ class View:
             )
 
     def _keeps(self, target: Topic) -> Iterator[Note]:
-        sources = [topic.configs for topic in self.feeds.values()]
+        sources = [topic.configs for topic in self.by_route.values()]
         if "compact" in target.configs.policies - common_policies(sources):
             yield Note(
                 State.TARGET_KEEPS_LESS,
@@ -404,11 +404,11 @@ class View:
 
     def _longest(self, name: str) -> Decimal | None:
         """Returns the longest retention; that of a source which deletes nothing is unlimited."""
-        keeps_all = any("delete" not in it.configs.policies for it in self.feeds.values())
+        keeps_all = any("delete" not in it.configs.policies for it in self.by_route.values())
         return UNLIMITED if keeps_all else self._largest(name)
 
     def _largest(self, name: str) -> Decimal | None:
-        sizes = [topic.configs.number(name) for topic in self.feeds.values()]
+        sizes = [topic.configs.number(name) for topic in self.by_route.values()]
         return max((size for size in sizes if size is not None), default=None)
 
 

@@ -23,7 +23,7 @@ from tests.replicator.mirror.ledger.held import held
 
 
 class Clusters:
-    """Stand-in for publisher, feed, ledger, target and fenced committer; records every call."""
+    """Stand-in for publisher, Redis writer, ledger, target and committer; records every call."""
 
     trouble = ""
 
@@ -63,7 +63,7 @@ def committer_of(clusters, pipelines, **options):
         target=clusters,
         pipelines=pipelines,
         publisher=clusters,
-        feed=clusters,
+        redis_writer=clusters,
         retry_seconds=0,
         **options,
     )

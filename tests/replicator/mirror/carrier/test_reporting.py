@@ -22,7 +22,7 @@ class Pipeline:
         self.records = self.bytes = 0
 
 
-class Feed:
+class Writer:
     def report(self, reports: Iterable[Any]) -> None:
         """Takes reports, and keeps none."""
 
@@ -43,7 +43,7 @@ def reporting(pipeline: Pipeline, conditions: Conditions) -> Reporting:
         "pace": SimpleNamespace(reports=lambda *_: []),
         "pipelines": {ORDERS: pipeline},
         "committer": SimpleNamespace(parked={}),
-        "feed": Feed(),
+        "redis_writer": Writer(),
     }
     return Reporting(receipts=ReceiptBook(assignment, conditions), **parts)
 

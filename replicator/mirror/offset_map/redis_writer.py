@@ -38,7 +38,7 @@ TIMEOUT_SECONDS = 2.0
 HOST = socket.gethostname()
 
 
-class OffsetFeed:
+class RedisWriter:
     """Writer of one carrier's runs and reports to the target region's Redis, in the background.
 
     append() and report() return at once, whatever Redis does. While Redis is unreachable, what no
