@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from aggregator.verifier.cluster_judge import ClusterJudge, Judgement
-from aggregator.verifier.commit_stream import group_commits, judged_to_end
+from aggregator.verifier.commit_reader import group_commits, judged_to_end
 from aggregator.verifier.finding import Weight
 from aggregator.verifier.object_check import ObjectCheck, ObjectCount, ObjectResult
 from aggregator.verifier.object_rows import ObjectRowCheck

@@ -20,8 +20,8 @@ from typing_extensions import override
 
 from aggregator.verifier.anomaly_board import AnomalyBoard
 from aggregator.verifier.cluster_judge import ClusterJudge
-from aggregator.verifier.commit_stream import CommitStream, group_commits
-from aggregator.verifier.finding_alerts import Alerts
+from aggregator.verifier.commit_reader import CommitReader, group_commits
+from aggregator.verifier.finding_log import FindingLog
 from aggregator.verifier.history_file import HistoryFile
 from aggregator.verifier.metrics import VerifierCollector
 from aggregator.verifier.owners import judged_clusters
@@ -62,8 +62,8 @@ def run(config: str | Path, region: str) -> int:
 def daemon_of(appliance: Appliance, region: str) -> Daemon:
     """Returns the daemon of a region with all its parts; servers may be away."""
     settings = appliance.aggregator
-    alerts = Alerts(AnomalyBoard(appliance.region(region).redis_url(), region))
-    streams = []
+    finding_log = FindingLog(AnomalyBoard(appliance.region(region).redis_url(), region))
+    readers = []
     for name, owners in judged_clusters(appliance, region).items():
         cluster = appliance.cluster(name)
         judge = ClusterJudge(
@@ -72,19 +72,19 @@ def daemon_of(appliance: Appliance, region: str) -> Daemon:
             int(settings.skew_seconds * 1000),
             is_gone=TopicProbe(Admin(name, cluster)).is_gone,
         )
-        streams.append(
-            CommitStream(
+        readers.append(
+            CommitReader(
                 judge,
                 group_commits(judge, cluster),
                 stale_seconds=settings.stale_seconds,
                 file=HistoryFile(appliance.replicator.state_dir, region, name),
-                found=alerts.take,
+                found=finding_log.take,
             )
         )
     registry = CollectorRegistry()
-    registry.register(VerifierCollector(streams, alerts))
+    registry.register(VerifierCollector(readers, finding_log))
     port, address = settings.verifier_metrics_port, appliance.metrics.address
-    return Daemon(region, streams, alerts, lambda: serve(port, address, registry))
+    return Daemon(region, readers, finding_log, lambda: serve(port, address, registry))
 
 
 class Part(Protocol):
@@ -102,32 +102,32 @@ class Daemon(Work):
     """Everything that runs for one region.
 
     Args:
-        streams: of all clusters that are judged; each runs in a thread of its own.
+        readers: of all clusters that are judged; each runs in a thread of its own.
         serve_metrics: begins to serve metrics; returns the function that ends it.
     """
 
     def __init__(
         self,
         region: str,
-        streams: Sequence[CommitStream],
-        alerts: Alerts,
+        readers: Sequence[CommitReader],
+        finding_log: FindingLog,
         serve_metrics: Callable[[], Callable[[], None]],
     ) -> None:
         self._region = region
-        self._streams = streams
-        self._alerts = alerts
+        self._readers = readers
+        self._finding_log = finding_log
         self._serve_metrics = serve_metrics
         self._stop_metrics = not_served
         self._threads: list[threading.Thread] = []
 
     @override
     async def run(self) -> None:
-        for stream in self._streams:
-            stream.restore()
-        logger.info("event=starting region=%s clusters=%d", self._region, len(self._streams))
+        for reader in self._readers:
+            reader.restore()
+        logger.info("event=starting region=%s clusters=%d", self._region, len(self._readers))
         self._stop_metrics = self._serve_metrics()
-        # Alerts end last: what the streams find until then still goes out.
-        parts: list[Part] = [*self._streams, self._alerts]
+        # The log of findings ends last: what the readers find until then still goes out.
+        parts: list[Part] = [*self._readers, self._finding_log]
         for part in parts:
             self._start(part)
         await asyncio.Event().wait()
@@ -140,11 +140,11 @@ class Daemon(Work):
     async def wind_down(self, exit_code: Exit) -> None:
         """Ends all parts. Those that do not end within END_SECONDS_MAX are left to run."""
         end_at = time.monotonic() + END_SECONDS_MAX
-        for stream in self._streams:
-            stream.stop()
+        for reader in self._readers:
+            reader.stop()
         for thread in self._threads[:-1]:
             thread.join(max(0.0, end_at - time.monotonic()))
-        self._alerts.stop()
+        self._finding_log.stop()
         for thread in self._threads[-1:]:
             thread.join(max(0.0, end_at - time.monotonic()))
         self._stop_metrics()

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from aggregator.verifier.commit_stream import CommitStream
+from aggregator.verifier.commit_reader import CommitReader
 from aggregator.verifier.finding import Weight
-from aggregator.verifier.finding_alerts import Alerts
+from aggregator.verifier.finding_log import FindingLog
 
 
 class VerifierCollector(Collector):
     """Collector of what is known when Prometheus asks; it sends no requests."""
 
-    def __init__(self, streams: Sequence[CommitStream], alerts: Alerts) -> None:
-        self._streams = streams
-        self._alerts = alerts
+    def __init__(self, readers: Sequence[CommitReader], finding_log: FindingLog) -> None:
+        self._readers = readers
+        self._finding_log = finding_log
 
     def collect(self) -> Iterator[Metric]:
         found = CounterMetricFamily(
@@ -51,8 +51,8 @@ class VerifierCollector(Collector):
             "1 while it reads, 0 while something is in the way.",
             labels=("cluster",),
         )
-        for stream in self._streams:
-            judge, cluster = stream.judge, stream.judge.cluster
+        for reader in self._readers:
+            judge, cluster = reader.judge, reader.judge.cluster
             kinds = dict(judge.kinds)
             for (kind, weight), count in sorted(kinds.items()):
                 found.add_metric((cluster, kind, weight), count)
@@ -65,10 +65,10 @@ class VerifierCollector(Collector):
             stale.add_metric((cluster,), judge.stale_count)
             if (judged_to_ms := judge.judged_to_ms) is not None:
                 time.add_metric((cluster,), judged_to_ms / 1000)
-            up.add_metric((cluster,), float(stream.is_reading))
+            up.add_metric((cluster,), float(reader.is_reading))
         yield from (found, anomalies, judged, partitions, stale, time, up)
         yield CounterMetricFamily(
             "sluice_verify_board_dropped_total",
             "Findings that Redis never received; the log has them.",
-            value=self._alerts.dropped,
+            value=self._finding_log.dropped,
         )

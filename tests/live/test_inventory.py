@@ -16,7 +16,7 @@ from tests.live.conftest import RedisMaker, TopicMaker
 from tui.facts.health import Health
 from tui.facts.snapshot import Snapshot
 from tui.facts.watch.inventory import whole_inventory
-from tui.facts.watch.snapshot_stream import SnapshotStream
+from tui.facts.watch.snapshot_thread import SnapshotThread
 from tui.facts.watch.spotlight import Spotlight
 from tui.facts.watch.watcher import Watcher
 from tui.pages.page import Focus
@@ -53,9 +53,9 @@ def test_a_watch_follows_the_topic_on_screen_and_keeps_what_a_lost_redis_said(
     inventory = whole_inventory(load(str(file)), TIMEOUT_SECONDS, spotlight)
     told: queue.Queue[Snapshot] = queue.Queue()
     watcher = Watcher(inventory.questions, TIMEOUT_SECONDS, spotlight)
-    stream = SnapshotStream(watcher, inventory.assembly.snapshot, told.put, 0.1)
+    snapshots = SnapshotThread(watcher, inventory.assembly.snapshot, told.put, 0.1)
     watcher.start()
-    stream.start()
+    snapshots.start()
     try:
 
         def end_of(snapshot: Snapshot) -> int | None:
@@ -78,7 +78,7 @@ def test_a_watch_follows_the_topic_on_screen_and_keeps_what_a_lost_redis_said(
         assert end_of(lost) == 1
         assert {each.state for each in lost.regions[0].daemons} == {"unknown"}
         assert any(redis.url in problem for problem in lost.problems)
-        assert stream.problem == ""
+        assert snapshots.problem == ""
     finally:
-        stream.close()
+        snapshots.close()
         watcher.close()

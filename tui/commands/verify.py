@@ -191,7 +191,7 @@ def _is_unasked(count: RowCount) -> bool:
 
 
 def _lines(judgement: Judgement) -> Iterator[str]:
-    from aggregator.verifier.finding_alerts import shown
+    from aggregator.verifier.finding_log import shown
 
     yield f"{judgement.subject} at {instant(judgement.at_ms)}"
     for each in judgement.findings:
@@ -225,7 +225,7 @@ def _is_unknown(judgement: Judgement) -> bool:
 
 def check_values(found: CheckResult) -> dict[str, Any]:
     """Returns plain values for JSON and YAML."""
-    from aggregator.verifier.finding_alerts import row as judgement_values
+    from aggregator.verifier.finding_log import row as judgement_values
     from replicator.audit.window import iso
 
     return {

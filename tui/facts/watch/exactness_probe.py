@@ -26,7 +26,7 @@ from aggregator.store.schema_reader import read_tables
 from aggregator.store.shard_store import DRIVER_ERRORS
 from aggregator.tables.table_schema import INCARNATION, TableSchema
 from aggregator.verifier.cluster_judge import ClusterJudge
-from aggregator.verifier.commit_stream import group_commits, judged_to_end
+from aggregator.verifier.commit_reader import group_commits, judged_to_end
 from aggregator.verifier.owners import Owners, judged_clusters
 from aggregator.verifier.topic_records import NotRead, TopicRecords
 from replicator.clickhouse.server import ClickHouse

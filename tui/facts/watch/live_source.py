@@ -7,7 +7,7 @@ from collections.abc import Callable
 from replicator.config.topology import Appliance
 from tui.facts.snapshot import Snapshot
 from tui.facts.watch.inventory import Inventory, whole_inventory
-from tui.facts.watch.snapshot_stream import SnapshotStream
+from tui.facts.watch.snapshot_thread import SnapshotThread
 from tui.facts.watch.spotlight import FocusLike, Spotlight
 from tui.facts.watch.watcher import Watcher
 
@@ -33,23 +33,23 @@ class LiveSource:
         self._assembly = found.assembly
         self._watcher = Watcher(found.questions, timeout_seconds, spotlight)
         self._on_problem = on_problem
-        self._stream: SnapshotStream | None = None
+        self._snapshots: SnapshotThread | None = None
 
     @property
     def problem(self) -> str:
         """Reason why the last snapshot could not be made; "" when it was."""
-        return "" if self._stream is None else self._stream.problem
+        return "" if self._snapshots is None else self._snapshots.problem
 
     def start(self, on_snapshot: Callable[[Snapshot], None]) -> None:
         """Begins to ask, and to call `on_snapshot` from a thread of the source."""
-        self._stream = SnapshotStream(
+        self._snapshots = SnapshotThread(
             self._watcher,
             self._assembly.snapshot,
             on_snapshot,
             on_problem=self._on_problem,
         )
         self._watcher.start()
-        self._stream.start()
+        self._snapshots.start()
 
     def ask_now(self) -> None:
         """Asks all servers now, whatever the cadences."""
@@ -58,11 +58,11 @@ class LiveSource:
     def set_focus(self, focus: FocusLike) -> None:
         """Asks more often about what is on screen."""
         self._watcher.set_focus(focus)
-        if self._stream is not None:
-            self._stream.make_now()
+        if self._snapshots is not None:
+            self._snapshots.make_now()
 
     def close(self) -> None:
         """Ends. Questions that are open end by themselves, or with the process."""
-        if self._stream is not None:
-            self._stream.close()
+        if self._snapshots is not None:
+            self._snapshots.close()
         self._watcher.close()

@@ -11,7 +11,7 @@ from typing import Any
 
 from tui.facts.snapshot import Snapshot
 from tui.facts.watch.question import Answers, Key, Question
-from tui.facts.watch.snapshot_stream import SnapshotStream
+from tui.facts.watch.snapshot_thread import SnapshotThread
 from tui.facts.watch.watcher import Watcher
 
 WEST = Key("west regional", "topics")
@@ -22,17 +22,17 @@ def made(_: Answers, now: float) -> Snapshot:
 
 
 @contextmanager
-def stream(
+def snapshots(
     tell: Any,
     make: Any = made,
     cadence: float = 3600.0,
     interval: float = 0.01,
     on_problem: Any = lambda _: None,
-) -> Iterator[tuple[Watcher, SnapshotStream]]:
+) -> Iterator[tuple[Watcher, SnapshotThread]]:
     numbers = count()
     question = Question(key=WEST, cadence_seconds=cadence, ask=lambda: next(numbers))
     watcher = Watcher([question], 30.0)
-    found = SnapshotStream(watcher, make, tell, interval, on_problem)
+    found = SnapshotThread(watcher, make, tell, interval, on_problem)
     watcher.start()
     found.start()
     try:
@@ -44,7 +44,7 @@ def stream(
 
 def test_a_snapshot_is_told_before_any_answer_and_another_after_news() -> None:
     told: queue.Queue[Snapshot] = queue.Queue()
-    with stream(told.put) as (watcher, _):
+    with snapshots(told.put) as (watcher, _):
         first = told.get(timeout=30)
         watcher.ask_now()
         assert told.get(timeout=30).taken_at > first.taken_at
@@ -52,7 +52,7 @@ def test_a_snapshot_is_told_before_any_answer_and_another_after_news() -> None:
 
 def test_snapshots_come_no_faster_than_the_interval() -> None:
     told: queue.Queue[float] = queue.Queue()
-    with stream(lambda _: told.put(time.monotonic()), cadence=0.0, interval=0.5):
+    with snapshots(lambda _: told.put(time.monotonic()), cadence=0.0, interval=0.5):
         times = [told.get(timeout=30) for _ in range(3)]
     assert times[1] - times[0] >= 0.5
     assert times[2] - times[1] >= 0.5
@@ -60,7 +60,7 @@ def test_snapshots_come_no_faster_than_the_interval() -> None:
 
 def test_a_snapshot_can_be_asked_for() -> None:
     told: queue.Queue[Snapshot] = queue.Queue()
-    with stream(told.put, interval=3600.0) as (_, found):
+    with snapshots(told.put, interval=3600.0) as (_, found):
         told.get(timeout=30)
         found.make_now()
         told.get(timeout=30)
@@ -76,7 +76,7 @@ def test_an_error_is_told_once_and_its_end_too_and_it_ends_nothing() -> None:
             raise failure
         return made(answers, now)
 
-    with stream(told.put, make, cadence=0.0, on_problem=problems.put) as (_, found):
+    with snapshots(told.put, make, cadence=0.0, on_problem=problems.put) as (_, found):
         told.get(timeout=30)
         assert problems.get(timeout=30) == "ValueError: no such field"
         assert problems.get(timeout=30) == ""
@@ -85,7 +85,7 @@ def test_an_error_is_told_once_and_its_end_too_and_it_ends_nothing() -> None:
 
 
 def test_the_end_is_immediate() -> None:
-    with stream(lambda _: None, interval=3600.0) as (_, found):
+    with snapshots(lambda _: None, interval=3600.0) as (_, found):
         began = time.monotonic()
         found.close()
         assert time.monotonic() - began < 1

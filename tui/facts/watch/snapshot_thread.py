@@ -1,4 +1,4 @@
-"""Stream of snapshots: a thread that makes a snapshot after news, and tells it."""
+"""Snapshot thread: makes a snapshot after news, and tells it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ QUIET_SECONDS = 5.0
 """Time after which a snapshot is made without news: ages and rates go on."""
 
 
-class SnapshotStream:
-    """Stream of snapshots of what a watcher has found.
+class SnapshotThread:
+    """Thread that makes snapshots of what a watcher has found.
 
     Args:
         make: makes a snapshot of the answers at a time in Unix seconds.
-        tell: receives each snapshot, in the stream's thread; an error in it ends nothing.
+        tell: receives each snapshot, in this thread; an error in it ends nothing.
         interval_seconds: least time between two snapshots.
-        on_problem: receives `problem`, in the stream's thread, each time it changes.
+        on_problem: receives `problem`, in this thread, each time it changes.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SnapshotStream:
         self._watcher.tell_news()
 
     def close(self) -> None:
-        """Ends the stream; returns at once. The watcher is closed by whoever made it."""
+        """Ends the thread; returns at once. The watcher is closed by whoever made it."""
         self._is_closed = True
         self._wake.set()
         self._watcher.tell_news()

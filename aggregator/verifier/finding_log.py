@@ -1,4 +1,4 @@
-"""Alerts: what the verifier found goes to the log at once, and to the console's board later."""
+"""Finding log: what the verifier found goes to the log at once, to the console's board later."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Board(Protocol):
         """Adds rows, the newest last. Raises StoreUnreachable."""
 
 
-class Alerts:
+class FindingLog:
     """Takes the judgements of all clusters; run() hands them to the board, in a thread of its own.
 
     Entries that could not be judged are many at a start, and are logged as a number.

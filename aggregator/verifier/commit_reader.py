@@ -1,4 +1,4 @@
-"""Stream of one cluster's commits: reads `__consumer_offsets` on and on, and has it judged."""
+"""Reader of one cluster's commits: reads `__consumer_offsets` on and on, and has it judged."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def judged_to_end(
     raise LogUnreadable(f"{tailer.name}: nothing came for {timeout_seconds:g} s before its end")
 
 
-class CommitStream:
+class CommitReader:
     """Judges one cluster's commits until it is stopped. Blocking: give run() a thread of its own.
 
     Args:
@@ -101,7 +101,7 @@ class CommitStream:
         self.name = tailer.name
         self.judge = judge
         self.is_reading = False
-        """True once the log was read, until an error keeps the stream from going on."""
+        """True once the log was read, until an error keeps the reader from going on."""
         self._tailer = tailer
         self._stale_ms = int(stale_seconds * 1000)
         self._file = file
