@@ -19,7 +19,7 @@ from replicator.groups.membership.primary_region import decided
 from replicator.groups.membership.primary_store import PrimaryStore
 from replicator.groups.planning.failover_plan import Case, Count, Move, Plan
 from replicator.groups.planning.knowledge import Choice, Knowledge, Request
-from replicator.groups.planning.planner import plan
+from replicator.groups.planning.offset_planner import plan
 from replicator.kafka.admin.admin_error import AdminUnreachable
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Custody

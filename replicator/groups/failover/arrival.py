@@ -13,7 +13,7 @@ from replicator.groups.planning.checks import named
 from replicator.groups.planning.failover_plan import Check, Level
 from replicator.groups.planning.knowledge import Knowledge, Request
 from replicator.groups.planning.lag import Origin, goals, lag
-from replicator.groups.planning.planner import plan
+from replicator.groups.planning.offset_planner import plan
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError
 

@@ -15,7 +15,7 @@ from replicator.groups.membership.primary_region import PrimaryRegion, regions
 from replicator.groups.membership.primary_store import PrimaryStore
 from replicator.groups.planning.failover_plan import VALID_MS, Plan
 from replicator.groups.planning.knowledge import Knowledge, LogRange, Request
-from replicator.groups.planning.planner import plan
+from replicator.groups.planning.offset_planner import plan
 
 
 class NoWay(ValueError):

@@ -34,7 +34,7 @@ from replicator.groups.offset_sync.region_commits import RegionCommits
 from replicator.groups.offset_sync.vector_limit import VectorLimit
 from replicator.groups.planning.failover_plan import Case, GroupPlan
 from replicator.groups.planning.knowledge import GroupProgress, Knowledge, Request
-from replicator.groups.planning.planner import plan
+from replicator.groups.planning.offset_planner import plan
 from replicator.groups.progress.vector_metadata import committed_text
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.progress_expiry import ASSUMED_SECONDS, RENEWED_PART

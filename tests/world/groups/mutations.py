@@ -15,7 +15,8 @@ from replicator.groups.failover.outcome import GroupOutcome, MoveState
 from replicator.groups.failover.plan_writer import PlanWriter
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
 from replicator.groups.offset_sync import region_sync
-from replicator.groups.planning import crossing, knowledge, planner
+from replicator.groups.planning import crossing, knowledge
+from replicator.groups.planning import offset_planner as planner
 from replicator.groups.planning.failover_plan import Check, Level, Plan
 from replicator.groups.planning.recheck import Recheck
 from replicator.groups.progress import skipping

@@ -14,7 +14,7 @@ from replicator.groups.membership.primary_region import joined
 from replicator.groups.offset_sync.region_sync import REST_SHARE
 from replicator.groups.planning.failover_plan import Plan
 from replicator.groups.planning.knowledge import Knowledge, Request
-from replicator.groups.planning.planner import plan
+from replicator.groups.planning.offset_planner import plan
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.runtime.store_errors import StoreUnreachable

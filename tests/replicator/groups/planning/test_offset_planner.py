@@ -24,7 +24,7 @@ from replicator.groups.planning.knowledge import (
     Progress,
     Request,
 )
-from replicator.groups.planning.planner import plan
+from replicator.groups.planning.offset_planner import plan
 from replicator.groups.progress.partition_in_region import (
     Known,
     PartitionInRegion,
