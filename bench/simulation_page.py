@@ -11,7 +11,7 @@ from bench.simulation_results import Results, read_results
 from tests.world.played_seeds import read_checked_seeds
 
 PAGE = Path(__file__).parents[1] / "docs" / "simulation.md"
-RULES = "ARCHITECTURE.md#invariants"
+RULES = "invariants.md"
 HEADER = f"""\
 | [rule]({RULES}) | what is taken out | family | starts that find it | median seeds | most seeds | \
 simulated hours |

@@ -17,8 +17,8 @@ MARK, DRILL = "mark.core", "mark.drill"
 
 
 def guards() -> dict[int, str]:
-    """Returns the last column of the table of rules in docs/ARCHITECTURE.md."""
-    text = (CHECKOUT / "docs" / "ARCHITECTURE.md").read_text()
+    """Returns the last column of the table of docs/invariants.md."""
+    text = (CHECKOUT / "docs" / "invariants.md").read_text()
     rows = re.findall(r"^\| (\d+) \|.*\| ([^|]*) \|$", text, re.M)
     return {int(number): guard for number, guard in rows if int(number) <= LAST_RULE}
 

@@ -33,7 +33,7 @@ class GroupMutation:
     """A rule taken out of this process for good.
 
     Args:
-        rule: number in ARCHITECTURE.md.
+        rule: number in docs/invariants.md.
         take_out: replaces the part that keeps the rule.
         family: of the histories that find it.
     """

@@ -1,4 +1,4 @@
-"""Checks at each step of a feed into objects: rules 38 to 43 and 48 of docs/ARCHITECTURE.md, and
+"""Checks at each step of a feed into objects: rules 38 to 43 and 48 of docs/invariants.md, and
 the verifier's."""
 
 from __future__ import annotations

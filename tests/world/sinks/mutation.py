@@ -1,4 +1,4 @@
-"""Mutation: a rule of docs/ARCHITECTURE.md that the loaders of a history do not keep."""
+"""Mutation: a rule of docs/invariants.md that the loaders of a history do not keep."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Mutation(Generic[Course]):
     """A rule that is taken out.
 
     Args:
-        rule: its number in docs/ARCHITECTURE.md.
+        rule: its number in docs/invariants.md.
         name: of the mutation.
         makers: of the loaders that break it.
         course: of the histories that find it.

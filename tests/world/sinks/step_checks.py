@@ -1,4 +1,4 @@
-"""Checks at each step of a feed: rules 37 to 42 of docs/ARCHITECTURE.md, and the verifier's."""
+"""Checks at each step of a feed: rules 37 to 42 of docs/invariants.md, and the verifier's."""
 
 from __future__ import annotations
 

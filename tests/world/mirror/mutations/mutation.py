@@ -1,4 +1,4 @@
-"""Mutation: a rule of docs/ARCHITECTURE.md that carriers of a history do not keep."""
+"""Mutation: a rule of docs/invariants.md that carriers of a history do not keep."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Mutation:
     """A rule that is taken out.
 
     Args:
-        rule: its number in docs/ARCHITECTURE.md.
+        rule: its number in docs/invariants.md.
         name: of the mutation.
         makers: of the carriers that break it.
         family: of the histories that find it.
