@@ -17,7 +17,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -40,7 +40,7 @@ from aggregator.loader.loader_assignment import LoaderAssignment
 from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.partition_error import partition_error
 from aggregator.loader.produced import Produced
-from aggregator.loader.receipts import BlockReceipt
+from aggregator.loader.receipts import BlockReceipt, BlockReceipts
 from aggregator.loader.refused_records import RefusedRecords
 from aggregator.loader.seal_rule import SealRule
 from aggregator.store.shard_store import CannotBeRecognized
@@ -96,7 +96,7 @@ class BlockForming:
 
     Args:
         partitions: of the loader; other parts add and remove some meanwhile.
-        loaded: called with each block that is stored.
+        receipts: of the blocks that are stored.
     """
 
     assignment: LoaderAssignment
@@ -104,7 +104,7 @@ class BlockForming:
     committer: IntentCommitter
     store: BlockStore
     rule: SealRule
-    loaded: Callable[[BlockReceipt], None]
+    receipts: BlockReceipts
     loader_counts: LoaderCounts = field(default_factory=LoaderCounts)
     room: FormingRoom = field(default_factory=FormingRoom)
     wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
@@ -121,7 +121,7 @@ class BlockForming:
     def __post_init__(self) -> None:
         self._refused = RefusedRecords(self.assignment, self.loader_counts)
         self._left = LeftTables(
-            self.assignment, self.store, self.rule, self.room, self._tasks, self.wake.set
+            self.assignment, self.store, self.rule, self.room, self._tasks, self.wake
         )
         self._stalled = self._left.stalled
 
@@ -415,7 +415,7 @@ class BlockForming:
             partition.loaded_lag_ms = int(lag_ms.min())
             lag_seconds = float(lag_ms.sum()) / 1000
             self.loader_counts.add(ROW_LAG_SECONDS, place.topic, draft.table, amount=lag_seconds)
-        self.loaded(
+        self.receipts.add(
             BlockReceipt(
                 place=place,
                 table=draft.table,

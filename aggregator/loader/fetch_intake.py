@@ -3,7 +3,7 @@ table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -20,8 +20,10 @@ from aggregator.loader.counters import (
     RECORDS_REPLAYED,
 )
 from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.loader_assignment import LoaderAssignment
 from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.partition_error import partition_error
+from aggregator.loader.sink import Sink
 from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.committed_records import CommittedRecords, committed_records
@@ -29,7 +31,6 @@ from replicator.kafka.client.cluster import Cluster, Forbidden
 from replicator.kafka.client.fetch_session import FetchSession, TopicIdPartition
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Verdict, named, verdict
-from replicator.runtime.clock import monotonic
 
 NO_OFFSETS = np.empty(0, np.int64)
 
@@ -47,21 +48,16 @@ class FetchIntake:
 
     Args:
         partitions: of the loader; other parts add and remove some meanwhile.
-        route: returns the records of a partition by table, or by encoded partition. Raises
-            BrokenBatch, and SchemasWanted: the records are fetched once more, when these are known.
-        clock: of buffers' ages.
-        filled: called after a response that brought records.
-        is_frozen: returns True for a table that is frozen in a partition.
+        sink: routes the records, and hears of each response that brought some.
+        assignment: tells the tables that are frozen in a partition.
         opened_bytes_max: bytes of records that are opened at once; the rest is fetched once more.
     """
 
     source: Cluster
     partitions: Mapping[TopicPartition, HeldPartition]
-    route: Callable[[TopicPartition, RecordSlice, int], Mapping[str, RecordSlice]]
-    filled: Callable[[], None]
-    is_frozen: Callable[[TopicPartition, str], bool]
+    sink: Sink
+    assignment: LoaderAssignment
     loader_counts: LoaderCounts = field(default_factory=LoaderCounts)
-    clock: Callable[[], float] = monotonic
     opened_bytes_max: int | None = None
 
     def take(
@@ -94,7 +90,7 @@ class FetchIntake:
                         is_filled = True
                         self._fill(partition, records, aborted)
         if is_filled:
-            self.filled()
+            self.sink.forming.filled()
         return has_errors
 
     def _is_gone(self, partition: HeldPartition) -> bool:
@@ -136,9 +132,9 @@ class FetchIntake:
         if found.records is not None and len(found.records):
             records = split(found.records)
             offsets = records.offset
-            tables = self.route(partition.partition, records, partition.intent.incarnation)
+            tables = self.sink.route(partition.partition, records, partition.intent.incarnation)
         progress, end = partition.progress, found.next_offset
-        frozen = [name for name in tables if self.is_frozen(partition.partition, name)]
+        frozen = [name for name in tables if self.assignment.is_frozen(partition.partition, name)]
         if stop := next_frozen(partition.intent, tables, frozen):
             partition.is_frozen, partition.frozen_table = True, stop.table
             offsets, end = offsets[offsets < stop.offset], stop.offset
@@ -148,7 +144,7 @@ class FetchIntake:
             self._count(partition, end, len(offsets))
             # What waits for its store keeps no other records in memory.
             owned = {name: part.owned() for name, part in tables.items()}
-            again = progress.add(offsets, end, owned, self.clock())
+            again = progress.add(offsets, end, owned, self.sink.now())
             self.loader_counts.add_of(partition.partition, RECORDS_REPLAYED, again.replayed)
             self.loader_counts.add_of(partition.partition, RECORDS_PASSED_OVER, again.passed_over)
             # What is read again is older than what a predecessor has sealed behind it.

@@ -54,7 +54,7 @@ class LeftTables:
 
     Args:
         tasks: work on the tables' blocks. A table that was left has its question there.
-        wake: called when a table takes blocks again.
+        wake: set when a table takes blocks again.
     """
 
     assignment: LoaderAssignment
@@ -62,7 +62,7 @@ class LeftTables:
     rule: SealRule
     room: FormingRoom
     tasks: Tasks
-    wake: Callable[[], object]
+    wake: asyncio.Event
     stalled: StalledTables = field(default_factory=StalledTables)
     _ending: dict[asyncio.Task[None], TopicPartition] = field(init=False, default_factory=dict)
     """Cancelled work on blocks: a thread may have one still to send."""
@@ -216,7 +216,7 @@ class LeftTables:
         block = partition.progress.in_flight.get(table)
         asked = partial(self._takes_blocks, partition, table, block)
         asking = asyncio.create_task(_asked(asked, before, pause))
-        asking.add_done_callback(lambda _: self.wake())
+        asking.add_done_callback(lambda _: self.wake.set())
         self.tasks[place, table] = asking
 
     async def _takes_blocks(

@@ -11,7 +11,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from functools import partial
 
 import pyarrow as pa
 from aiokafka.errors import KafkaError
@@ -21,7 +20,7 @@ from aggregator.loader.loader_assembly import assemble
 from aggregator.loader.loader_assignment import LoaderAssignment
 from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.loader_session import LoaderSession
-from aggregator.loader.receipts import BlockReceipt, to_arrow
+from aggregator.loader.receipts import BlockReceipts, to_arrow
 from replicator.config.topology import Appliance
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Fenced, ProducerStateLost
@@ -34,12 +33,8 @@ log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = (0.05, 5.0)
 """Shortest and longest pause between two sessions; it doubles while sessions end early."""
-RECEIPTS_MAX = 100_000
-"""Receipts kept of one epoch; those of later blocks are only counted in the log."""
 
-MakeSession = Callable[
-    [Appliance, LoaderAssignment, Callable[[BlockReceipt], None], LoaderCounts], LoaderSession
-]
+MakeSession = Callable[[Appliance, LoaderAssignment, BlockReceipts, LoaderCounts], LoaderSession]
 
 
 async def load(
@@ -58,14 +53,14 @@ async def load(
     Raises:
         TermSuperseded: another driver leads; the last session held no partition.
     """
-    receipts: list[BlockReceipt] = []
+    receipts = BlockReceipts()
     loader_counts = LoaderCounts()
     conditions = conditions or Conditions("loader")
     session: LoaderSession | None = None
     backoff = Backoff(*PAUSE_SECONDS)
     try:
         while time.monotonic() < assignment.deadline:
-            session = make_session(appliance, assignment, partial(_keep, receipts), loader_counts)
+            session = make_session(appliance, assignment, receipts, loader_counts)
             session.conditions = conditions
             began = time.monotonic()
             try:
@@ -100,10 +95,5 @@ async def load(
         assignment.cluster,
         assignment.number,
         assignment.plan_version,
-        receipts,
+        receipts.kept,
     )
-
-
-def _keep(receipts: list[BlockReceipt], receipt: BlockReceipt) -> None:
-    if len(receipts) < RECEIPTS_MAX:
-        receipts.append(receipt)

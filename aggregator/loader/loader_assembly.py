@@ -16,14 +16,15 @@ from aggregator.loader.loader_assignment import LoaderAssignment
 from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.loader_session import LoaderSession
 from aggregator.loader.object_forming import ObjectForming
-from aggregator.loader.object_sink import MIB, object_sink
-from aggregator.loader.receipts import BlockReceipt
+from aggregator.loader.object_sink import ObjectSink
+from aggregator.loader.receipts import BlockReceipts
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reporting import Reporting
+from aggregator.loader.seal_rule import MIB
 from aggregator.loader.sent_letters import SentLetters
 from aggregator.loader.shard_tables import ShardTables
 from aggregator.loader.sink import Sink
-from aggregator.loader.table_sink import table_sink
+from aggregator.loader.table_sink import TableSink
 from aggregator.loader.told_reading import with_markers
 from aggregator.s3.object_store import ObjectStore, StoreAddress
 from balancer.topic_partition import TopicPartition
@@ -72,14 +73,14 @@ MAKERS = Makers()
 def assemble(
     appliance: Appliance,
     assignment: LoaderAssignment,
-    stored: Callable[[BlockReceipt], None],
+    receipts: BlockReceipts,
     loader_counts: LoaderCounts,
     makers: Makers = MAKERS,
 ) -> LoaderSession:
     """Returns a session that has not begun.
 
     Args:
-        stored: called with each block that is stored.
+        receipts: of the blocks that the session stores.
         loader_counts: of the loader; its sessions count one after another.
         makers: of replaceable parts.
     """
@@ -102,16 +103,14 @@ def assemble(
     effects = makers.effects(source)
     sent = makers.sent_letters(source)
     intents = makers.intent_committer(store, committer, effects, loader_counts, sent)
-    sink = _sink(appliance, assignment, partitions, intents, stored, loader_counts, makers)
+    sink = _sink(appliance, assignment, partitions, intents, receipts, loader_counts, makers)
     memory_bytes = settings.memory_mib * MIB
     intake = FetchIntake(
         source,
         partitions,
-        sink.route,
-        sink.forming.filled,
-        assignment.is_frozen,
+        sink,
+        assignment,
         loader_counts,
-        sink.clock,
         opened_bytes_max=min(OPENED_BYTES_MAX, int(RESPONSES_PART * memory_bytes)),
     )
     reader = Reader(
@@ -147,9 +146,8 @@ def assemble(
             assignment,
             partitions,
             makers.report_store(region.redis_url()),
-            sink.tables,
+            sink,
             loader_counts,
-            clock=sink.clock,
         ),
         loader_counts=loader_counts,
         renew_seconds=settings.stale_seconds * RENEWED_PART,
@@ -161,13 +159,13 @@ def _sink(
     assignment: LoaderAssignment,
     partitions: dict[TopicPartition, HeldPartition],
     intents: IntentCommitter,
-    stored: Callable[[BlockReceipt], None],
+    receipts: BlockReceipts,
     loader_counts: LoaderCounts,
     makers: Makers,
 ) -> Sink:
     feed, memory_mib = assignment.feed, appliance.aggregator.memory_mib
     if isinstance(feed, ObjectFeed):
-        return object_sink(
+        return ObjectSink(
             feed,
             assignment,
             partitions,
@@ -180,6 +178,6 @@ def _sink(
         )
     assert isinstance(feed, ClickHouseFeed)
     tables = makers.shard_tables(appliance, assignment, loader_counts)
-    return table_sink(
-        feed, assignment, partitions, intents, tables, memory_mib, stored, loader_counts
+    return TableSink(
+        feed, assignment, partitions, intents, tables, memory_mib, receipts, loader_counts
     )

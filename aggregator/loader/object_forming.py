@@ -32,8 +32,9 @@ from aggregator.loader.intent_committer import IntentCommitter, IntentRefused
 from aggregator.loader.intent_effects import EffectProducer
 from aggregator.loader.loader_assignment import LoaderAssignment
 from aggregator.loader.object_counts import ObjectCounts
+from aggregator.loader.object_layout import ObjectLayout
 from aggregator.loader.object_memory import bytes_to_write, end_largest, weigh
-from aggregator.loader.object_partition import ObjectPartition
+from aggregator.loader.object_partition import ObjectPartition, held_for_objects
 from aggregator.loader.object_records import object_record, told_place
 from aggregator.loader.object_tags import ObjectTags
 from aggregator.loader.partition_error import partition_error
@@ -83,9 +84,8 @@ class ObjectForming:
 
     Args:
         partitions: of the loader; other parts add and remove some meanwhile.
-        hold: makes a partition anew from its intent.
+        layout: of the objects, with the schemas of their records.
         open_bytes_max: memory of all open objects, above which the largest ends.
-        fetch_schemas: fetches schemas by their ids. Blocking; raises SchemasAway.
         producer: of the records that tell of objects; None: nobody knows where these are.
         forms_bytes_max: memory for the forms of records that are being written.
     """
@@ -95,11 +95,10 @@ class ObjectForming:
     committer: IntentCommitter
     store: ObjectStore
     make_object: MakeObject
-    hold: Callable[[TopicPartition, Any, int], ObjectPartition]
+    layout: ObjectLayout
     open_bytes_max: int
     counts: ObjectCounts
     tags: ObjectTags
-    fetch_schemas: Callable[[frozenset[int]], None] = lambda ids: None
     producer: EffectProducer | None = None
     forms_bytes_max: int = 1 << 62
     _wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
@@ -119,7 +118,7 @@ class ObjectForming:
         self._forms = FormingRoom(self.forms_bytes_max)
         self._freed = FreedMemory(FREED_AFTER * self.forms_bytes_max)
         self.letters_bytes_max = min(LETTERS_BYTES_MAX, self.forms_bytes_max)
-        self._retry = StoreRetry(self.assignment.log_fields, self.store.renew)
+        self._retry = StoreRetry(self.assignment.log_fields, self.store)
 
     async def run(self) -> None:
         """Forms and completes objects until cancelled. Raises what a commit raises."""
@@ -261,7 +260,7 @@ class ObjectForming:
             await self.committer.commit(before)
         if self.partitions.get(place) is not before or before.is_stopped:
             return
-        anew = self.hold(place, before.intent, -1)
+        anew = held_for_objects(self.layout, self.counts, place, before.intent, -1)
         anew.is_settling, anew.is_frozen, anew.rows = (
             before.is_settling,
             before.is_frozen,
@@ -281,7 +280,7 @@ class ObjectForming:
         await asyncio.gather(*(each.upload.abort() for each in objects), return_exceptions=True)
 
     async def _fetch_schemas(self, partition: ObjectPartition) -> None:
-        fetch = partial(run_in_thread, self.fetch_schemas, partition.schemas_wanted)
+        fetch = partial(run_in_thread, self.layout.schemas.fetch, partition.schemas_wanted)
         await self._retry.until_done(partition.partition, _SCHEMAS, fetch)
         partition.schemas_wanted = frozenset()
 

@@ -18,21 +18,18 @@ from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.object_counts import ObjectCounts
 from aggregator.loader.object_forming import ObjectForming
 from aggregator.loader.object_layout import ObjectLayout
-from aggregator.loader.object_partition import ObjectPartition
+from aggregator.loader.object_partition import ObjectPartition, held_for_objects
 from aggregator.loader.object_tags import ObjectTags
 from aggregator.loader.refused_records import RefusedRecords
-from aggregator.loader.sink import Sink
-from aggregator.objects.object_progress import ObjectProgress
-from aggregator.objects.rotation import Rotation
+from aggregator.loader.seal_rule import MIB
+from aggregator.loader.sink import Intents
 from aggregator.s3.object_store import ObjectStore, StoreAddress
 from aggregator.s3.open_object import OpenObject
 from aggregator.store.schema_reader import TableFacts
 from balancer.topic_partition import TopicPartition
-from replicator.config.names import objects_topic
 from replicator.config.object_feed import OPEN_PART, ObjectFeed
-from replicator.kafka.client.loss import Loss, LossKind
+from replicator.kafka.client.cluster import Cluster
 
-MIB = 1 << 20
 FETCHED_PART = 0.25
 """Part of the memory for responses of brokers, and for what is opened of them. FORMS_PART is for
 other forms of records that are being written, the rest for the records: those of open objects, and
@@ -42,50 +39,75 @@ FORMS_BYTES_MIN = 2 * ROW_GROUP_BYTES
 """A row group is formed whatever the memory is, since its size decides the bytes of the file."""
 
 
-def object_sink(
-    feed: ObjectFeed,
-    assignment: LoaderAssignment,
-    partitions: dict[TopicPartition, HeldPartition],
-    intents: IntentCommitter,
-    memory_mib: int,
-    loader_counts: LoaderCounts,
-    make_store: Callable[..., ObjectStore],
-    make_forming: Callable[..., ObjectForming],
-    recall: Callable[..., Awaitable[Mapping[TopicPartition, Intent]]],
-) -> Sink:
-    """Returns the parts."""
-    counts = ObjectCounts(loader_counts, RefusedRecords(assignment, loader_counts))
-    store = make_store(address_of(feed), counts.client, has_condition=assignment.has_condition)
-    layout = ObjectLayout(feed, str(assignment.cluster), feed.unknown_schema_seconds)
-    hold = partial(_held, rotation_of(feed), layout, counts)
-    forming = make_forming(
-        assignment,
-        partitions,
-        intents,
-        store,
-        partial(_opened, layout, store),
-        hold,
-        int(OPEN_PART * memory_mib * MIB),
-        counts,
-        ObjectTags(
-            store, assignment.log_fields, feed.tags if feed.tagging else None, loader_counts
-        ),
-        layout.schemas.fetch,
-        intents.producer,
-        forms_bytes(memory_mib * MIB),
-    )
-    return Sink(
-        forming=forming,
-        hold=hold,
-        route=layout.route,
-        clock=time.time,
-        tables=_NoTables(),
-        partition_bytes_max=int((1 - OPEN_PART) * memory_mib * MIB),
-        read_bytes_max=read_bytes(memory_mib * MIB),
-        flush_seconds=0.0,
-        close=forming.close,
-        recall=partial(recall, intents.producer.cluster, feed.name),
-    )
+class ObjectSink:
+    """Sink of a feed whose records become objects.
+
+    Args:
+        partitions: of the session; other parts add and remove some meanwhile.
+        make_store, make_forming: of the parts.
+        recall: completes intents whose markers are told elsewhere.
+    """
+
+    flush_seconds = 0.0
+
+    def __init__(
+        self,
+        feed: ObjectFeed,
+        assignment: LoaderAssignment,
+        partitions: dict[TopicPartition, HeldPartition],
+        intents: IntentCommitter,
+        memory_mib: int,
+        loader_counts: LoaderCounts,
+        make_store: Callable[..., ObjectStore],
+        make_forming: Callable[..., ObjectForming],
+        recall: Callable[[Cluster, str, Intents], Awaitable[Intents]],
+    ) -> None:
+        self._counts = ObjectCounts(loader_counts, RefusedRecords(assignment, loader_counts))
+        store = make_store(
+            address_of(feed), self._counts.client, has_condition=assignment.has_condition
+        )
+        self._layout = ObjectLayout(feed, str(assignment.cluster), feed.unknown_schema_seconds)
+        self._producer = intents.producer
+        self._recall = recall
+        self.tables = _NoTables()
+        self.forming = make_forming(
+            assignment,
+            partitions,
+            intents,
+            store,
+            partial(_opened, self._layout, store),
+            self._layout,
+            int(OPEN_PART * memory_mib * MIB),
+            self._counts,
+            ObjectTags(
+                store, assignment.log_fields, feed.tags if feed.tagging else None, loader_counts
+            ),
+            intents.producer,
+            forms_bytes(memory_mib * MIB),
+        )
+        self.partition_bytes_max = int((1 - OPEN_PART) * memory_mib * MIB)
+        self.read_bytes_max = read_bytes(memory_mib * MIB)
+
+    def now(self) -> float:
+        return time.time()
+
+    def hold(self, place: TopicPartition, intent: Intent, leader_epoch: int) -> ObjectPartition:
+        return held_for_objects(self._layout, self._counts, place, intent, leader_epoch)
+
+    def route(
+        self, place: TopicPartition, records: RecordSlice, incarnation: int
+    ) -> Mapping[str, RecordSlice]:
+        return self._layout.route(place, records, incarnation)
+
+    async def recall(self, intents: Intents) -> Intents:
+        return await self._recall(self._producer.cluster, self._layout.feed.name, intents)
+
+    def unloaded(self) -> Mapping[str, str]:
+        """Returns nothing: an object has all of a record, or the record is a dead letter."""
+        return {}
+
+    async def close(self) -> None:
+        await self.forming.close()
 
 
 def forms_bytes(memory_bytes: int) -> int:
@@ -123,46 +145,6 @@ def trial_store(feed: ObjectFeed) -> ObjectStore:
     address = address_of(feed)
     extra = {name: it for name, it in address.extra.items() if name != "StorageClass"}
     return ObjectStore(replace(address, extra=extra))
-
-
-def rotation_of(feed: ObjectFeed) -> Rotation:
-    """Returns where a feed's objects end."""
-    interval = feed.object_interval_seconds
-    return Rotation(
-        records_max=feed.object_records,
-        bytes_max=None if feed.object_mib is None else int(feed.object_mib * MIB),
-        interval_ms=None if interval is None else round(interval * 1000),
-        age_seconds=feed.object_age_seconds,
-        times_of_day=feed.object_times,
-        zone=feed.zone,
-        held_back_max=feed.held_back_records,
-    )
-
-
-def _held(
-    rotation: Rotation,
-    layout: ObjectLayout,
-    counts: ObjectCounts,
-    place: TopicPartition,
-    intent: Intent,
-    epoch: int,
-) -> ObjectPartition:
-    counts.show_topic(place.topic)
-    versions = layout.versions(place.topic)
-    progress: ObjectProgress[RecordSlice] = ObjectProgress(
-        rotation, intent, layout.folders, versions
-    )
-    loss = None
-    if intent.told is not None and intent.told.markers is None:
-        topic = objects_topic(layout.feed.name)
-        detail = f"its {intent.told.count} markers are not those that {topic} has"
-        loss = Loss(LossKind.ENTRY_UNREADABLE, intent.offset, None, detail)
-    elif (intent.tables or intent.told) and intent.layout != layout.folders:
-        # Records that are in objects already would be written again, into other folders.
-        detail = "other folders: set them back, or give the feed another name"
-        loss = Loss(LossKind.OBJECT_SETTINGS, intent.offset, None, detail)
-    # Up to where objects are stored is known only now: the log is looked at once more.
-    return HeldPartition(place, intent, progress, -1 if intent.told else epoch, loss)
 
 
 def _opened(

@@ -12,6 +12,8 @@ from balancer.topic_partition import TopicPartition
 
 TIME = pa.timestamp("us", tz="UTC")
 """Spark's own resolution, which stored receipts have had from the beginning."""
+RECEIPTS_MAX = 100_000
+"""Receipts kept of one epoch."""
 SCHEMA = pa.schema(
     [
         ("feed", pa.string()),
@@ -54,6 +56,18 @@ class BlockReceipt:
     is_replayed: bool
     sealed_at_ms: int
     loaded_at_ms: int
+
+
+class BlockReceipts:
+    """Receipts of one loader and one epoch."""
+
+    def __init__(self) -> None:
+        self.kept: list[BlockReceipt] = []
+
+    def add(self, receipt: BlockReceipt) -> None:
+        """Keeps a receipt. Blocks beyond RECEIPTS_MAX are only counted in the log."""
+        if len(self.kept) < RECEIPTS_MAX:
+            self.kept.append(receipt)
 
 
 def to_arrow(

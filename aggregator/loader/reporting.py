@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Protocol
 
 from aggregator.loader.acquisition import ParkedAt
-from aggregator.loader.counters import BLOCKS
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.loader_assignment import LoaderAssignment
 from aggregator.loader.loader_counts import LoaderCounts, LoaderTotals
@@ -24,8 +21,8 @@ from aggregator.loader.reports import (
     LoaderReport,
     TableReport,
 )
+from aggregator.loader.sink import Sink
 from aggregator.loader.window_watch import WindowWatch
-from aggregator.store.schema_reader import TableFacts
 from balancer.topic_partition import TopicPartition
 from replicator.runtime.clock import monotonic
 from replicator.runtime.run_in_thread import run_in_thread
@@ -37,20 +34,6 @@ FINISH_SECONDS = 1.0
 """Longest wait for the last totals to be written."""
 
 
-class Tables(Protocol):
-    """Tables of the topics."""
-
-    @property
-    def waiting(self) -> Mapping[tuple[str, str], str]:
-        """Reasons by topic and table, for tables that no block may be inserted into."""
-
-    def is_held(self, topic: str, table: str) -> bool:
-        """Returns True while nothing is inserted into a table because it has too many parts."""
-
-    def facts(self, topic: str, table: str) -> TableFacts | None:
-        """Returns a table as it was read last."""
-
-
 @dataclass(eq=False)
 class Reporting:
     """Reports and totals of one loader.
@@ -58,16 +41,15 @@ class Reporting:
     Args:
         partitions: of the loader.
         parked: partitions that wait for an operator.
-        clock: of buffers' ages.
+        sink: has the tables, and the clock of buffers' ages.
     """
 
     assignment: LoaderAssignment
     partitions: Mapping[TopicPartition, HeldPartition]
     store: ReportStore
-    tables: Tables
+    sink: Sink
     loader_counts: LoaderCounts
     parked: Mapping[TopicPartition, ParkedAt] = field(default_factory=dict)
-    clock: Callable[[], float] = monotonic
     _rows: Counter[TopicPartition] = field(init=False, default_factory=Counter)
     _reported_at: float = field(init=False, default_factory=monotonic)
     _began_at: float = field(init=False, default_factory=monotonic)
@@ -75,7 +57,7 @@ class Reporting:
     _windows: WindowWatch = field(init=False)
 
     def __post_init__(self) -> None:
-        self._windows = WindowWatch(self.tables.facts, partial(self.loader_counts.value, BLOCKS))
+        self._windows = WindowWatch(self.sink.tables, self.loader_counts)
 
     def is_long(self, partition: TopicPartition) -> bool:
         """Returns True once a partition that was never held has waited for long."""
@@ -133,7 +115,7 @@ class Reporting:
         place, progress = partition.partition, partition.progress
         rows = partition.rows - self._rows[place]
         self._rows[place] = partition.rows
-        now_ms, now = time.time_ns() // 1_000_000, self.clock()
+        now_ms, now = time.time_ns() // 1_000_000, self.sink.now()
         since_ms = {
             name: now_ms - int((now - since) * 1000) for name, since in progress.buffering.items()
         }
@@ -144,7 +126,7 @@ class Reporting:
             for name, each in ({} if is_of_objects else since_ms).items()
         }
         for name, block in progress.in_flight.items():
-            state = TOO_MANY_PARTS if self.tables.is_held(place.topic, name) else LOADING
+            state = TOO_MANY_PARTS if self.sink.tables.is_held(place.topic, name) else LOADING
             tables[name] = TableReport(state, block.sealed_at_ms or now_ms)
         return LoaderReport(
             feed=self.assignment.feed.name,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.intent import Intent
 from aggregator.loader.held_partition import HeldPartition
-from aggregator.loader.reporting import Tables
+from aggregator.store.schema_reader import TableFacts
 from balancer.topic_partition import TopicPartition
+
+Intents = Mapping[TopicPartition, Intent]
 
 
 class Forming(Protocol):
@@ -26,41 +27,69 @@ class Forming(Protocol):
         """Notes that records came in."""
 
 
-Intents = Mapping[TopicPartition, Intent]
+class Tables(Protocol):
+    """Tables of the topics, as reports show them."""
+
+    @property
+    def waiting(self) -> Mapping[tuple[str, str], str]:
+        """Reasons by topic and table, for tables that no block may be inserted into."""
+
+    def is_held(self, topic: str, table: str) -> bool:
+        """Returns True while nothing is inserted into a table because it has too many parts."""
+
+    def facts(self, topic: str, table: str) -> TableFacts | None:
+        """Returns a table as it was read last; None if it is not known."""
 
 
-async def as_they_are(intents: Intents) -> Intents:
-    """Returns intents that say everything themselves."""
-    return intents
+class Sink(Protocol):
+    """Parts of a session for all its partitions: a TableSink or an ObjectSink."""
 
+    @property
+    def forming(self) -> Forming: ...
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sink:
-    """Parts of a loader session.
+    @property
+    def tables(self) -> Tables: ...
 
-    Args:
-        forming: of all partitions.
-        hold: makes a partition of what was acquired: its intent, and the source's leader epoch.
-        route: returns the records of a partition by table, or by encoded partition; by the
-            incarnation of its log, since names of objects have that.
-        clock: of buffers' ages.
-        tables: of the reports.
-        partition_bytes_max: memory of one partition's buffers, above which it is not fetched.
-        read_bytes_max: the same for all partitions of a loader together.
-        flush_seconds: interval of the forced flushes of partitions that have any.
-        close: ends the connections to the store.
-        recall: completes intents that were taken over by what is told elsewhere.
-        unloaded: returns why parts of records are not loaded, by topic.
-    """
+    @property
+    def partition_bytes_max(self) -> int:
+        """Memory of one partition's buffers, above which it is not fetched."""
 
-    forming: Forming
-    hold: Callable[[TopicPartition, Intent, int], HeldPartition[Any]]
-    route: Callable[[TopicPartition, RecordSlice, int], Mapping[str, RecordSlice]]
-    clock: Callable[[], float]
-    tables: Tables
-    partition_bytes_max: int
-    read_bytes_max: int
-    flush_seconds: float
-    close: Callable[[], Awaitable[None]]
-    recall: Callable[[Intents], Awaitable[Intents]] = as_they_are
-    unloaded: Callable[[], Mapping[str, str]] = dict
+    @property
+    def read_bytes_max(self) -> int:
+        """The same for all partitions of a loader together."""
+
+    @property
+    def flush_seconds(self) -> float:
+        """Interval of the forced flushes of partitions that have any."""
+
+    def now(self) -> float:
+        """Returns the time by the clock of buffers' ages, in seconds."""
+
+    def hold(self, place: TopicPartition, intent: Intent, leader_epoch: int) -> HeldPartition[Any]:
+        """Returns a partition that was acquired, at its intent.
+
+        Args:
+            leader_epoch: of the source, as it was checked; -1: it has to be checked.
+        """
+
+    def route(
+        self, place: TopicPartition, records: RecordSlice, incarnation: int
+    ) -> Mapping[str, RecordSlice]:
+        """Returns the records of a partition by table, or by encoded partition.
+
+        Args:
+            incarnation: of the partition's log, since names of objects have that.
+
+        Raises:
+            BrokenBatch: the records are not what the format says.
+            SchemasWanted: the records are fetched once more, when these are known.
+        """
+
+    async def recall(self, intents: Intents) -> Intents:
+        """Completes intents that were taken over by what is told elsewhere."""
+
+    def unloaded(self) -> Mapping[str, str]:
+        """Returns why parts of records are not loaded, by topic."""
+
+    async def close(self) -> None:
+        """Ends the connections to the store."""

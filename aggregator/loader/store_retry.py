@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from aggregator.s3.answers import Answer, StoreProblem
+from aggregator.s3.object_store import ObjectStore
 from aggregator.schemas.schema_registry import SchemasAway
 from balancer.topic_partition import TopicPartition
 from replicator.runtime.backoff import Backoff
@@ -31,12 +32,12 @@ class StoreRetry:
 
     Args:
         log_fields: of the loader.
-        renew: has the next request read the credentials anew.
+        store: reads its credentials anew where it denies a request.
         pause_seconds: between two attempts, at first and at most.
     """
 
     log_fields: str
-    renew: Callable[[], None]
+    store: ObjectStore
     pause_seconds: tuple[float, float] = PAUSE_SECONDS
     _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
 
@@ -62,7 +63,7 @@ class StoreRetry:
                 if problem.answer is Answer.UPLOAD_GONE:
                     raise UploadLost(str(problem)) from problem
                 if problem.answer is Answer.DENIED:
-                    self.renew()
+                    self.store.renew()
                 if self._reports.is_news(about, problem.answer.value):
                     log.warning("event=store-waits %s %s-%d: %s", self.log_fields, *place, problem)
             else:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from aggregator.intents.table_range import TableRange
-from aggregator.store.schema_reader import TableFacts
+from aggregator.loader.counters import BLOCKS
+from aggregator.loader.loader_counts import LoaderCounts
+from aggregator.loader.sink import Tables
 from balancer.topic_partition import TopicPartition
 
 
@@ -13,19 +15,14 @@ class WindowWatch:
     """Watch over the blocks of a loader.
 
     Args:
-        facts: returns a table of a topic; None if it is not known.
-        stored: returns the number of blocks of a topic that this loader stored in a table.
+        loader_counts: of the blocks that this loader stored.
     """
 
-    def __init__(
-        self,
-        facts: Callable[[str, str], TableFacts | None],
-        stored: Callable[[str, str], float],
-    ) -> None:
-        self._facts = facts
-        self._stored = stored
+    def __init__(self, tables: Tables, loader_counts: LoaderCounts) -> None:
+        self._tables = tables
+        self._loader_counts = loader_counts
         self._begun: dict[TopicPartition, dict[tuple[str, int], float]] = {}
-        """Blocks under way, and what `stored` was when they were first seen."""
+        """Blocks under way, and how many were stored when they were first seen."""
 
     def used(
         self, place: TopicPartition, in_flight: Mapping[str, TableRange], now_ms: int
@@ -37,10 +34,10 @@ class WindowWatch:
         before, begun = self._begun.get(place, {}), {}
         parts = []
         for name, block in in_flight.items():
-            stored = self._stored(place.topic, name)
+            stored = self._loader_counts.value(BLOCKS, place.topic, name)
             since = begun[name, block.begin] = before.get((name, block.begin), stored)
             age_seconds = max(0, now_ms - block.sealed_at_ms) / 1000
-            facts = self._facts(place.topic, name)
+            facts = self._tables.facts(place.topic, name)
             part = facts.window_used(age_seconds, stored - since) if facts else None
             if part is not None:
                 parts.append(part)

@@ -31,7 +31,7 @@ from aggregator.loader.loader_assignment import LoaderAssignment
 from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.loader_session import LoaderSession
 from aggregator.loader.produced import Produced
-from aggregator.loader.receipts import BlockReceipt
+from aggregator.loader.receipts import BlockReceipts
 from aggregator.store import insertion
 from aggregator.tables.native_block import NativeBlock
 from balancer.topic_partition import TopicPartition
@@ -179,10 +179,10 @@ def stepped(ending: Ending) -> Callable[..., LoaderSession]:
     def assembled(
         appliance: Appliance,
         assignment: LoaderAssignment,
-        stored: Callable[[BlockReceipt], None],
+        receipts: BlockReceipts,
         loader_counts: LoaderCounts,
     ) -> LoaderSession:
-        session = assemble(appliance, assignment, stored, loader_counts)
+        session = assemble(appliance, assignment, receipts, loader_counts)
         session.intents = SteppedIntents(session.intents, ending)  # type: ignore[assignment]
         forming: Any = session.sink.forming
         forming.committer = session.intents

@@ -152,9 +152,9 @@ class Blind(ObjectStore):
         return None
 
 
-def blind(appliance, assignment, stored, loader_counts):
+def blind(appliance, assignment, receipts, loader_counts):
     """Returns a session whose looks are blind at first; its requests to write are as ever."""
-    session = assemble(appliance, assignment, stored, loader_counts)
+    session = assemble(appliance, assignment, receipts, loader_counts)
     forming = session.sink.forming
     has_condition = assignment.has_condition
     forming.store = Blind(forming.store.address, has_condition=has_condition)

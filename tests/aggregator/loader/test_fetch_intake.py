@@ -56,9 +56,12 @@ def test_a_batch_that_is_read_again_does_not_hide_the_epoch_of_later_ones(of_bat
     intake = FetchIntake(
         source=None,
         partitions={place: partition},
-        route=lambda place, records, _: {"a": records},
-        filled=lambda: None,
-        is_frozen=lambda *_: False,
+        sink=SimpleNamespace(
+            route=lambda place, records, _: {"a": records},
+            forming=SimpleNamespace(filled=lambda: None),
+            now=lambda: 0.0,
+        ),
+        assignment=SimpleNamespace(is_frozen=lambda *_: False),
     )
     session = SimpleNamespace(asked=lambda _: SimpleNamespace(offset=10, leader_epoch=6))
     response = SimpleNamespace(topics=[(TOPIC, [row], None)])

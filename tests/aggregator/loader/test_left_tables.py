@@ -51,8 +51,8 @@ class Loader:
         self.held, self.woken = {}, asyncio.Event()
         orders = FeedOrders(feed="f", skips=skips)
         assignment = SimpleNamespace(log_fields="feed=f", cluster="east", orders=orders)
-        room, wake = FormingRoom(), self.woken.set
-        self.left = LeftTables(assignment, self.store, rule, room, self.tasks, wake)
+        room = FormingRoom()
+        self.left = LeftTables(assignment, self.store, rule, room, self.tasks, self.woken)
 
     def hold(self, number, tables, *, intent=None):
         """Holds a partition whose log has records of these tables, and reads it."""

@@ -14,6 +14,7 @@ from aggregator.intents.table_range import Manifest
 from aggregator.loader import object_forming
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.object_forming import ObjectForming
+from aggregator.loader.object_layout import ObjectLayout
 from aggregator.loader.store_retry import UploadLost
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending, Rotation
@@ -21,12 +22,17 @@ from aggregator.objects.told_object import decode
 from aggregator.s3.object_store import Found
 from aggregator.tables.decoded import DeadRecord
 from balancer.topic_partition import TopicPartition
+from replicator.config.object_feed import ObjectFeed
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 from tests.aggregator.objects.object_life import Logged, Part
 
 PLACE = TopicPartition("flights", 0)
-COUNTS = SimpleNamespace(upload_lost=lambda: None)
+COUNTS = SimpleNamespace(upload_lost=lambda: None, show_topic=lambda topic: None)
+LAYOUT = ObjectLayout(
+    ObjectFeed(name="f", kind="s3", region="east", clusters=("east aggregate",), bucket="air"),
+    "east aggregate",
+)
 INTENT = Intent(custody=Custody.HELD, offset=0, reference=0, transactional_id="loader")
 
 
@@ -52,7 +58,7 @@ def forming():
     partitions = {PLACE: held(PLACE, INTENT, 0)}
     assignment = SimpleNamespace(log_fields="feed=f")
     store = SimpleNamespace(renew=lambda: None)
-    return ObjectForming(assignment, partitions, Commits(), store, None, held, 100, COUNTS, None)
+    return ObjectForming(assignment, partitions, Commits(), store, None, LAYOUT, 100, COUNTS, None)
 
 
 def read(forming, **names):

@@ -4,7 +4,8 @@ import pytest
 
 from aggregator.files.parquet_file import ROW_GROUP_BYTES
 from aggregator.loader.loader_assembly import RESPONSES_PART
-from aggregator.loader.object_sink import MIB, forms_bytes, read_bytes
+from aggregator.loader.object_sink import forms_bytes, read_bytes
+from aggregator.loader.seal_rule import MIB
 from replicator.config.object_feed import OPEN_PART
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from aggregator.intents.table_range import TableRange
+from aggregator.loader.counters import BLOCKS
+from aggregator.loader.loader_counts import LoaderCounts
 from aggregator.loader.window_watch import WindowWatch
 from aggregator.store.schema_reader import TableFacts
 from aggregator.tables.table_schema import TableSchema
@@ -21,8 +23,14 @@ class Tables:
     """Tables by name, and how many blocks of each a loader stored."""
 
     def __init__(self, **tables):
-        self.tables, self.stored = tables, dict.fromkeys(tables, 0)
-        self.watch = WindowWatch(lambda _, name: tables[name], lambda _, name: self.stored[name])
+        self.tables, self.counts = tables, LoaderCounts()
+        self.watch = WindowWatch(self, self.counts)
+
+    def facts(self, topic, table):
+        return self.tables[table]
+
+    def store(self, table, blocks):
+        self.counts.add(BLOCKS, PLACE.topic, table, amount=blocks)
 
     def used(self, now_ms, place=PLACE, **sealed_at_ms):
         blocks = {name: TableRange(5, 9, 4, "abcd", at) for name, at in sealed_at_ms.items()}
@@ -41,16 +49,16 @@ def test_time_since_the_seal_uses_the_window_up():
 
 def test_blocks_stored_since_the_block_was_seen_use_the_window_up():
     tables = Tables(hits=facts(10, 3600))
-    tables.stored["hits"] = 40
+    tables.store("hits", 40)
     assert tables.used(1000, hits=1000) == 0.0
-    tables.stored["hits"] = 47
+    tables.store("hits", 7)
     assert tables.used(1000, hits=1000) == 0.7
 
 
 def test_another_block_of_the_table_begins_anew():
     tables = Tables(hits=facts(10, None))
     tables.used(0, hits=0)
-    tables.stored["hits"] = 5
+    tables.store("hits", 5)
     assert tables.used(0) == 0.0
     assert tables.used(0, hits=0) == 0.0
 
@@ -58,7 +66,7 @@ def test_another_block_of_the_table_begins_anew():
 def test_partitions_do_not_count_for_each_other():
     tables = Tables(hits=facts(10, None))
     tables.used(0, hits=0)
-    tables.stored["hits"] = 5
+    tables.store("hits", 5)
     assert tables.used(0, TopicPartition("t", 1), hits=0) == 0.0
     assert tables.used(0, hits=0) == 0.5
 

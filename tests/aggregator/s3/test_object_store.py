@@ -81,7 +81,7 @@ def write(file: Path | None, token: str) -> None:
 @pytest.mark.parametrize("status", [400, 401, 403])
 async def test_a_loader_goes_on_once_the_file_has_the_new_token(server, store, status):
     server.status, asked = status, 0
-    retry = StoreRetry("feed=lake", store.renew, (0.001, 0.01))
+    retry = StoreRetry("feed=lake", store, (0.001, 0.01))
 
     async def look() -> object:
         nonlocal asked

@@ -15,7 +15,7 @@ from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
 from aggregator.loader.loader_assembly import Makers
 from aggregator.loader.object_forming import ObjectForming
-from aggregator.loader.object_partition import ObjectPartition
+from aggregator.loader.object_partition import ObjectPartition, held_for_objects
 from aggregator.loader.object_records import object_record
 from aggregator.loader.store_retry import UploadLost
 from aggregator.objects.object_draft import ObjectDraft
@@ -234,7 +234,7 @@ class BelievesGone(ObjectForming):
             tables: Mapping[str, TableRange] = partition.intent.tables
             markers = {name: each for name, each in tables.items() if each.is_marker}
             intent = replace(partition.intent, tables=MappingProxyType(markers))
-            self.partitions[place] = self.hold(place, intent, -1)
+            self.partitions[place] = held_for_objects(self.layout, self.counts, place, intent, -1)
 
 
 class SealsTwo(ObjectForming):
