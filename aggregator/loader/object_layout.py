@@ -174,8 +174,7 @@ class ObjectLayout:
         """Returns the versions of schemas that share objects of a topic; None: there are none."""
         if self.feed.keeps_apart or not self.has_ids(topic):
             return None
-        known = self.schemas
-        return SchemaVersions(self.feed.compatibility, known.type_of, known.is_known)
+        return SchemaVersions(self.feed.compatibility, self.schemas)
 
     @cached_property
     def schemas(self) -> KnownSchemas:

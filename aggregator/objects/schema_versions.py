@@ -5,8 +5,8 @@ Versions are told apart, and ordered, by their ids: a registry gives ascending o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -19,8 +19,17 @@ SEPARATOR = "#"
 """Stands between an encoded partition, whose own are escaped, and the version of its records."""
 NONE = "none"
 """Version of a record that names none."""
-TypeOf = Callable[[int], AvroType | None]
-"""Returns the type of a schema; None if it is not known, or has no type."""
+
+
+class KnownTypes(Protocol):
+    """Types of the schemas at hand, by their ids."""
+
+    def is_known(self, schema_id: int) -> bool:
+        """Returns True for the id of a known schema. Records of others are no part of an object's
+        content, and change none."""
+
+    def type_of(self, schema_id: int) -> AvroType | None:
+        """Returns the type of a schema; None if it is not known, or has none."""
 
 
 def versioned(encoded_partition: str, schema_id: int) -> str:
@@ -34,7 +43,7 @@ def bare(name: str) -> str:
     return name.partition(SEPARATOR)[0]
 
 
-def is_change(compatibility: str, of_object: int, of_record: int, type_of: TypeOf) -> bool:
+def is_change(compatibility: str, of_object: int, of_record: int, known: KnownTypes) -> bool:
     """Returns True if an object takes no record of this version.
 
     Args:
@@ -46,22 +55,16 @@ def is_change(compatibility: str, of_object: int, of_record: int, type_of: TypeO
     is_newer = of_record > of_object
     if compatibility == "none" or is_newer != (compatibility == "forward"):
         return True
-    written, wanted = type_of(of_record), type_of(of_object)
+    written, wanted = known.type_of(of_record), known.type_of(of_object)
     return written is None or wanted is None or projection(written, wanted) is None
 
 
 @dataclass(eq=False)
 class SchemaVersions:
-    """Versions that share objects.
-
-    Args:
-        is_known: returns True for the id of a known schema. Records of others are no part of an
-            object's content, and change none.
-    """
+    """Versions that share objects."""
 
     compatibility: str
-    type_of: TypeOf
-    is_known: Callable[[int], bool]
+    known: KnownTypes
     _changes: dict[tuple[int, int], bool] = field(init=False, default_factory=dict)
 
     def first_change(
@@ -78,7 +81,7 @@ class SchemaVersions:
         order = np.argsort(first)
         for at in order.tolist():
             schema_id = int(found[at])
-            if schema_id == NO_ID or not self.is_known(schema_id):
+            if schema_id == NO_ID or not self.known.is_known(schema_id):
                 continue
             if of_object is None:
                 of_object = schema_id
@@ -89,5 +92,5 @@ class SchemaVersions:
     def _is_change(self, of_object: int, of_record: int) -> bool:
         pair = of_object, of_record
         if pair not in self._changes:
-            self._changes[pair] = is_change(self.compatibility, *pair, self.type_of)
+            self._changes[pair] = is_change(self.compatibility, *pair, self.known)
         return self._changes[pair]

@@ -23,6 +23,13 @@ NO_VERSION = 0
 """Size of a record whose schema nobody knows."""
 
 
+class Known(dict):
+    """Types of schemas by their ids."""
+
+    is_known = dict.__contains__
+    type_of = dict.get
+
+
 def type_of(*fields):
     listed = [{"name": name, "type": kind, **more} for name, kind, more in fields]
     text = json.dumps({"type": "record", "name": "row", "fields": listed})
@@ -30,12 +37,14 @@ def type_of(*fields):
 
 
 A, B = ("a", "int", {}), ("b", ["null", "int"], {"default": None})
-TYPES = {
-    1: type_of(A),
-    2: type_of(A, B),  # 1 becomes 2, and 2 becomes 1
-    3: type_of(("a", "long", {}), B),  # 1 and 2 become 3, which becomes none of them
-    4: type_of(("c", "string", {})),  # becomes none, and none becomes it
-}
+TYPES = Known(
+    {
+        1: type_of(A),
+        2: type_of(A, B),  # 1 becomes 2, and 2 becomes 1
+        3: type_of(("a", "long", {}), B),  # 1 and 2 become 3, which becomes none of them
+        4: type_of(("c", "string", {})),  # becomes none, and none becomes it
+    }
+)
 BECOMES = {(1, 2), (2, 1), (1, 3), (2, 3)}
 """Written and wanted versions."""
 
@@ -59,13 +68,13 @@ def takes(compatibility, of_object, of_record):
 def test_an_object_takes_what_its_compatibility_lets_become_its_schema(
     compatibility, of_object, of_record
 ):
-    found = is_change(compatibility, of_object, of_record, TYPES.get)
+    found = is_change(compatibility, of_object, of_record, TYPES)
     assert found is not takes(compatibility, of_object, of_record)
 
 
 def test_a_schema_without_a_type_is_a_change():
-    assert is_change("backward", 9, 1, TYPES.get)
-    assert not is_change("backward", 9, 9, TYPES.get)
+    assert is_change("backward", 9, 1, TYPES)
+    assert not is_change("backward", 9, 9, TYPES)
 
 
 def values(ids):
@@ -74,7 +83,7 @@ def values(ids):
 
 @given(st.sampled_from(COMPATIBILITIES), st.lists(st.sampled_from([0, 1, 2, 3, 4, 7]), min_size=1))
 def test_the_first_change_is_that_of_a_record_by_record_search(compatibility, ids):
-    versions = SchemaVersions(compatibility, TYPES.get, TYPES.__contains__)
+    versions = SchemaVersions(compatibility, TYPES)
     wanted, at = None, None
     for number, each in enumerate(ids):
         if each not in TYPES:
@@ -194,10 +203,9 @@ SYMBOLS = [{"type": "enum", "name": "e", "symbols": symbols} for symbols in (["A
     ],
 )
 def test_versions_that_alternate_share_objects_where_avro_calls_them_compatible(older, newer):
-    types = {1: older, 2: newer}
     records = slice_of(values([2 - at % 2 for at in range(100)]))
     intent = Intent(custody=Custody.HELD, offset=0, reference=0, transactional_id="")
-    versions = SchemaVersions("backward", types.get, types.__contains__)
+    versions = SchemaVersions("backward", Known({1: older, 2: newer}))
     progress = ObjectProgress(Rotation(), intent, versions=versions)
     progress.add(records.offset, 100, {"a": records}, 0.0)
     assert [draft.records for _, draft in progress.writable()] == [100]
