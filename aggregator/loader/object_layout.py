@@ -14,19 +14,11 @@ from functools import cached_property, partial
 import numpy as np
 
 from aggregator.files.admission import Admission, Check, tombstones
-from aggregator.files.avro_file import AvroFile
-from aggregator.files.compression import STREAMS, SUFFIXES
-from aggregator.files.datum_columns import DatumColumns
 from aggregator.files.decoding import Decode
-from aggregator.files.document_columns import DocumentColumns
 from aggregator.files.file_writer import FileWriter
-from aggregator.files.line_file import LineFile, json_lines, separated
-from aggregator.files.parquet_file import ParquetFile
-from aggregator.files.record_columns import REPEATING, record_table, schema_of
-from aggregator.files.typed_parquet import Decoder, TypedParquet
-from aggregator.formats.json_flaws import json_flaws
 from aggregator.formats.record_slice import Ints, RecordSlice
 from aggregator.formats.schema_ids import NO_ID, SchemasWanted, schema_ids
+from aggregator.loader.file_kind import FileKind, kind_of
 from aggregator.objects.datum_fields import DatumFields
 from aggregator.objects.folders import Folders
 from aggregator.objects.json_fields import field_texts
@@ -40,7 +32,6 @@ from replicator.config.object_feed import FROM_RECORD, ObjectFeed, prefix_of
 from replicator.config.schema_folder import SchemaFolder
 from replicator.config.schema_source import RegistryUrl
 
-EXTENSIONS = {"parquet": "parquet", "avro": "avro", "json_lines": "json", "bytes": "bin"}
 OFFSET_MAX = 2**63 - 1
 FOLDER_SETTINGS = {
     "partition": ("partition_by", "keeps_apart"),
@@ -129,17 +120,16 @@ class ObjectLayout:
             decode: the file's own.
             incarnation: of the partition's log.
         """
-        feed, partitioner = self.feed, self._partitioner(place, incarnation)
+        kind, partitioner = self._kind, self._partitioner(place, incarnation)
         checks: list[Check] = []
         if bare(encoded_partition) == partitioner.nowhere(place.partition):
             checks.append(partial(partitioner.too_long, place.partition))
-        if feed.file == "json_lines":
-            checks.append(json_flaws)
-        if feed.tombstones == "dead_letters":
+        checks += kind.checks
+        if self.feed.tombstones == "dead_letters":
             checks.append(tombstones)
-        # A file of bytes has no null that differs from an empty value, and a schema seldom has one.
-        is_without = feed.file in ("bytes", "avro") and feed.tombstones == "written"
-        return Admission(tuple(checks), is_without or feed.tombstones == "left_out", decode)
+        is_without = not kind.has_nulls and self.feed.tombstones == "written"
+        leaves_out = is_without or self.feed.tombstones == "left_out"
+        return Admission(tuple(checks), leaves_out, decode)
 
     def writer(self, place: TopicPartition, key: str = "") -> FileWriter:
         """Returns the writer of a new file.
@@ -147,28 +137,7 @@ class ObjectLayout:
         Args:
             key: of its object.
         """
-        feed = self.feed
-        if feed.file == "avro":
-            return AvroFile(
-                self.schemas,
-                *place,
-                columns=feed.columns,
-                codec=feed.codec,
-                key=key,
-                is_checking=feed.check_datums,
-            )
-        if feed.file == "parquet" and feed.format != "bytes":
-            of_values = DatumColumns if feed.format == "avro" else DocumentColumns
-            decoder: Decoder = of_values(self.schemas, place.topic)
-            return TypedParquet(decoder, *place, columns=feed.columns, codec=feed.codec)
-        if feed.file == "parquet":
-            names = (*feed.columns, "value")
-            table = partial(record_table, topic=place.topic, partition=place.partition, names=names)
-            return ParquetFile(schema_of(names), table, feed.codec, dictionaries=REPEATING)
-        lines = json_lines
-        if feed.file == "bytes":
-            lines = partial(separated, separator=feed.separator.encode())
-        return LineFile(lines, STREAMS[feed.codec]())
+        return self._kind.writer(place, key)
 
     def versions(self, topic: str) -> SchemaVersions | None:
         """Returns the versions of schemas that share objects of a topic; None: there are none."""
@@ -254,12 +223,11 @@ class ObjectLayout:
     @property
     def extension(self) -> str:
         """Extension of new objects, without its dot."""
-        extension, codec = EXTENSIONS[self.feed.file], self.feed.codec
-        if self.feed.file == "parquet":
-            return extension if codec == "none" else f"{codec}.{extension}"
-        if self.feed.file == "avro":
-            return extension  # the codec is that of blocks within the file
-        return extension + SUFFIXES[codec]
+        return self._kind.extension
+
+    @cached_property
+    def _kind(self) -> FileKind:
+        return kind_of(self.feed, self.schemas)
 
 
 def _by_version(folders: Folders, ids: Ints) -> Folders:

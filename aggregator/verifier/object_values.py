@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import cached_property, lru_cache, partial
+from typing import Any, assert_never
 
 from aggregator.formats.record_headers import read_headers
 from aggregator.formats.record_slice import RecordSlice
@@ -122,19 +122,20 @@ class ObjectValues:
         row = self._next()
         if row is _END:
             return "no row is left in the file"
-        if feed.file == "json_lines":
-            return _difference_of_lines(record.value, row)
-        if feed.file == "avro":
-            return self._difference_of_datums(record, row)
-        if feed.format == "bytes":
-            found = {**self._fields(record), "value": record.value}
-            return _first_difference(found, row)
-        return self._difference_of_columns(record, row)
+        match feed.file:
+            case "json_lines":
+                return _difference_of_lines(record.value, row)
+            case "avro":
+                return self._difference_of_datums(record, row)
+            case "parquet" if feed.format == "bytes":
+                found = {**self._fields(record), "value": record.value}
+                return _first_difference(found, row)
+            case "parquet":
+                return self._difference_of_columns(record, row)
+        assert_never(feed.file)
 
     def _next(self) -> Any:
         """Returns the next row of the file; _END behind the last one."""
-        if self._layout.feed.file == "bytes":
-            return self._stream.read(1) or _END
         try:
             return next(self._rows, _END)
         except MemoryError:
@@ -149,12 +150,17 @@ class ObjectValues:
     @cached_property
     def _rows(self) -> Iterator[Any]:
         file = self._layout.feed.file
-        if file == "parquet":
-            return parquet_rows(self._content)
-        if file == "avro":
-            self._embedded, rows = container_rows(self._content)
-            return rows
-        return iter(self._stream)
+        match file:
+            case "parquet":
+                return parquet_rows(self._content)
+            case "avro":
+                self._embedded, rows = container_rows(self._content)
+                return rows
+            case "json_lines":
+                return iter(self._stream)
+            case "bytes":  # values are read by their lengths: a byte behind them is a row
+                return iter(partial(self._stream.read, 1), b"")
+        assert_never(file)
 
     def _difference_of_bytes(self, value: bytes) -> str:
         wanted = value + self._layout.feed.separator.encode()

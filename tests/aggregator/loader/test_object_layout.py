@@ -6,7 +6,7 @@ import io
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -15,6 +15,7 @@ import pytest
 
 from aggregator.files.typed_parquet import TypedParquet
 from aggregator.formats.schema_ids import SchemasWanted
+from aggregator.loader.file_kind import kind_of
 from aggregator.loader.object_layout import BYTES_SETTINGS, OFFSET_MAX, ObjectLayout
 from aggregator.objects.object_name import KEY_BYTES_MAX, parsed
 from balancer.topic_partition import TopicPartition
@@ -313,3 +314,10 @@ def test_a_folder_leaves_room_for_the_name_of_its_log():
         return keys[-1]
 
     assert len(longest(0)) == len(longest(1_764_288_000_000)) == 1024
+
+
+def test_each_file_of_the_settings_is_of_a_kind_of_its_own():
+    files = get_args(ObjectFeed.model_fields["file"].annotation)
+    feeds = [ObjectFeed.model_construct(file=each, format="avro", codec="none") for each in files]
+    kinds = [kind_of(feed, KNOWN) for feed in feeds]
+    assert len({*map(type, kinds)}) == len({each.extension for each in kinds}) == len(files) > 3
