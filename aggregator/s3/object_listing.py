@@ -15,7 +15,8 @@ from aggregator.objects.told_objects import ToldObjects
 from aggregator.s3.object_store import ObjectStore
 from replicator.config.names import objects_topic
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.tail.topic_tailer import LogUnreadable, TopicTailer
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.tail.topic_tailer import TIMEOUT_SECONDS, LogUnreadable, TopicTailer
 
 log = logging.getLogger(__name__)
 
@@ -28,11 +29,11 @@ ToldRecord = ToldObject | Forgotten | Removed
 class ObjectTailer(TopicTailer[ToldRecord]):
     """Tailer of the topic of a feed's objects. Counts unreadable records, and leaves them out."""
 
-    def __init__(self, name: str, cluster: KafkaCluster, feed: str) -> None:
+    def __init__(self, name: str, cluster: KafkaCluster, feed: str, admin: Admin) -> None:
         """`name` is the cluster's name for people, such as "west aggregate"."""
         self.unreadable = 0
         topic = objects_topic(feed)
-        super().__init__(name, cluster, topic, topic, self._decoded)
+        super().__init__(name, cluster, topic, topic, self._decoded, admin=admin)
 
     def _decoded(self, message: Message) -> ToldRecord | None:
         key, value = message.key(), message.value()
@@ -53,13 +54,16 @@ def told_objects(
 
     Args:
         name: of the cluster, for people.
+        timeout_seconds: until the topic is read to its end; TIMEOUT_SECONDS at most for a broker.
         are_all_needed: refuses to go on without a record that cannot be read.
 
     Raises:
         AdminError: the cluster gives no answer.
         LogUnreadable: the same, or a record cannot be read.
     """
-    tailer = ObjectTailer(name, cluster, feed)
+    tailer = ObjectTailer(
+        name, cluster, feed, Admin(name, cluster, min(timeout_seconds, TIMEOUT_SECONDS))
+    )
     told = ToldObjects()
     for each in tailer.read(timeout_seconds):
         told.take(each)

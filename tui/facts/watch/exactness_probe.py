@@ -207,8 +207,9 @@ class ExactnessProbe:
                     )
 
     def _of_objects(self, feed: ObjectFeed, name: ClusterName) -> Iterator[Diagnosis]:
-        self.say(f"objects of {feed.name} in {name}")
         settings, seconds = self.appliance.cluster(name), self.timeout_seconds
+        check_listening(name, settings)
+        self.say(f"objects of {feed.name} in {name}")
         told = told_objects(name, settings, feed.name, seconds, are_all_needed=False)
         yield from exactness.overlapping(f"s3://{feed.bucket}", told.objects)
 
