@@ -51,6 +51,8 @@ class Chooser(Overlay[str | None]):
     def on_mount(self) -> None:
         """Begins in the input."""
         self.query_one("#typed", PlainInput).focus()
+        # At once, for an enter that was typed ahead; its size is known only after the refresh.
+        self._show()
         self.call_after_refresh(self._show)
 
     def on_resize(self, _: events.Resize) -> None:

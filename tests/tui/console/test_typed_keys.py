@@ -4,10 +4,13 @@ from textual import events
 
 from tests.tui.console.running import Running, running
 from tests.tui.console.snapshots import lagging
+from tui.console.chooser import Chooser
 from tui.console.dialog import ActionDialog
+from tui.console.list_page import ListPage
 from tui.console.plain_input import PlainInput
 from tui.console.settings import ConsoleSettings
 from tui.console.typed_keys import apart
+from tui.pages.page import Cell, Column, Row, Section
 
 STEERING = ConsoleSettings(file="appliance.toml", is_steering=True)
 
@@ -67,3 +70,13 @@ async def test_what_is_typed_ahead_in_a_dialog_goes_to_the_field_that_enter_lead
         assert isinstance(dialog, ActionDialog)
         assert dialog.values()["reason"] == "load test"
         assert dialog.query_one("#confirm", PlainInput).value == "no"
+
+
+async def test_enter_typed_ahead_in_a_chooser_chooses_its_first_row() -> None:
+    found = []
+    rows = [Row("first", (Cell("first"),)), Row("second", (Cell("second"),))]
+    page = ListPage("names", (Section("names", (Column("NAME", 9),), rows),))
+    async with running(lagging(), (100, 30)) as console:
+        console.app.push_screen(Chooser(page, "hint"), found.append)
+        await typed_at_once(console, "\r")
+        assert found == ["first"]
