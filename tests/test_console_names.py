@@ -5,8 +5,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tui.console import snapshots
@@ -89,7 +88,6 @@ def pages(name: str, number: int) -> list[Page]:
 
 
 @given(st.integers(0, 2), ANY, NUMBERS, REALS, st.floats(0.0, 1e12))
-@settings(max_examples=100)
 def test_every_page_takes_any_value_and_its_lines_keep_their_width(place, name, number, real, now):
     snapshot = changed(whole()[place], name, number, real)
     for page in pages(name, number):
@@ -131,11 +129,12 @@ async def test_every_screen_draws_hostile_names_without_an_escape_of_theirs():
         assert any("\\x1b[2J[bold]" in frame for frame in frames)
 
 
-@pytest.mark.parametrize("page", pages(HOSTILE, 17), ids=lambda page: type(page).__name__)
-async def test_every_page_draws_hostile_names_without_an_escape_of_theirs(page):
+async def test_every_page_draws_hostile_names_without_an_escape_of_theirs(subtests):
     async with running(changed(whole()[0], HOSTILE, 17, 1.0), size=(140, 45)) as console:
-        await console.open_first(page)
-        assert escapes_of(console)
+        for page in pages(HOSTILE, 17):
+            await console.open_first(page)
+            with subtests.test(page=type(page).__name__):
+                assert escapes_of(console)
 
 
 def escapes_of(console) -> str:

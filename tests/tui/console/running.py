@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -158,7 +159,7 @@ class Running:
                 raise self.app.failure
             if claim():
                 return
-            await self.pilot.pause(PAUSE_SECONDS)
+            await asyncio.sleep(PAUSE_SECONDS)
         raise AssertionError(f"never came true; the screen shows:\n{self.frame()}")
 
     async def settled(self) -> None:
@@ -166,6 +167,7 @@ class Running:
 
         Not until the process is idle, as Textual's pilot does: it sleeps 20 ms for each question.
         """
+        await self.until(self._is_quiet)
         for _ in range(QUIET_ROUNDS):
             await self.pilot.pause(0)
             await self.until(self._is_quiet)
@@ -175,12 +177,15 @@ class Running:
         return self.app.is_drawn and not any(pump.message_queue_size for pump in pumps)
 
     async def press(self, *keys: str) -> None:
-        """Presses keys, and waits until the screen shows what they did."""
+        """Presses keys, and waits until the screen shows what they did.
+
+        The console itself lets each key take effect on what the one before has led to.
+        """
         for key in keys:
             name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
             character = key if len(key) == 1 else key_to_character(key)
             self.app.post_message(events.Key(name, character))
-            await self.settled()
+        await self.settled()
 
     async def give(self, snapshot: Snapshot) -> None:
         """Gives a snapshot, and waits until it is shown."""
@@ -193,11 +198,8 @@ class Running:
         self.app.main.page_changed()
         await self.settled()
 
-    async def open_first(self, page: Page | str) -> None:
-        """Shows the screen of a key, or a page as the first one of its screen."""
-        if isinstance(page, str):
-            await self.press(page)
-            return
+    async def open_first(self, page: Page) -> None:
+        """Shows a page as the first one of its screen."""
         navigation = self.app.state.navigation
         navigation.go_to(page.name)
         navigation.current = first_view(page)
@@ -288,27 +290,17 @@ async def running(
         raise app.failure
 
 
-async def frame_of(
-    page: Page | str, snapshot: Snapshot, size: tuple[int, int], keys: Sequence[str] = ()
-) -> str:
-    """Returns the frame of a page, or of the screen of a key, after some keys."""
-    async with running(snapshot, size) as console:
-        await console.open_first(page)
-        await console.press(*keys)
-        return console.frame()
-
-
-async def frames_of(page: Page | str, snapshot: Snapshot, keys: Sequence[str] = ()) -> str:
-    """Returns the frames of a page in all sizes, one below another."""
-    found = []
+async def frames_of(pages: Mapping[str, Page], snapshot: Snapshot) -> dict[str, str]:
+    """Returns the frames of pages that one console shows, in all sizes, by name of the page."""
+    found = dict.fromkeys(pages, "")
     async with running(snapshot, SIZES[0]) as console:
-        await console.open_first(page)
-        await console.press(*keys)
         for width, height in SIZES:
             if (width, height) != SIZES[0]:
                 await console.resize(width, height)
-            found.append(f"--- {width}x{height}\n{console.frame()}\n")
-    return "".join(found)
+            for name, page in pages.items():
+                await console.open_first(page)
+                found[name] += f"--- {width}x{height}\n{console.frame()}\n"
+    return found
 
 
 def assert_frames(text: str, name: str) -> None:
@@ -318,4 +310,5 @@ def assert_frames(text: str, name: str) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     stored = path.read_text() if path.exists() else "no such file"
-    assert text == stored, f"{path} differs; to rewrite it: {REWRITE}=1 pytest {__file__}"
+    again = f"{REWRITE}=1 pytest tests/test_console_frames.py"
+    assert text == stored, f"{path} differs; to rewrite it: {again}"

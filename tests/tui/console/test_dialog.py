@@ -1,9 +1,12 @@
 """Dialog of an action: typed confirmation, exact command, no buttons."""
 
-import pytest
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest_asyncio
 
 from tests.tui.console import snapshots
-from tests.tui.console.running import running
+from tests.tui.console.running import Running, running
 from tui.console.command_line import command_text
 from tui.console.dialog import ActionDialog, help_of, window
 from tui.console.source import JobRefused
@@ -21,119 +24,138 @@ PAUSE = Action(
     ),
     confirmation="orders",
 )
+HOLD = Action(
+    "H", "hold", ("balance", "pause"), (Field("reason", "--reason"),), confirmation="east"
+)
 PLAN = Action("P", "plan", ("balance", "plan"), (Field("route", "--route", "west>east"),))
-REASON = tuple("test")
-ENTERS = ("enter", "enter")
 
 
-async def result(action: Action, *keys: str, size=(80, 24), refusal: str = "") -> tuple:
-    """Returns what the dialog ended with, and the last frame."""
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def console() -> AsyncIterator[Running]:
+    """Yields a console that shows one dialog after another."""
+    async with running(snapshots.healthy()) as found:
+        yield found
+
+
+@asynccontextmanager
+async def dialog(console: Running, action: Action, refusal: str = "") -> AsyncIterator[list]:
+    """Shows a dialog; yields a list that gets what it ends with."""
 
     def command(values):
         if refusal:
             raise JobRefused(refusal)
         return command_text(action, values)
 
-    async with running(snapshots.healthy(), size) as console:
-        found = []
-        console.app.push_screen(ActionDialog(action, command), found.append)
-        await console.settled()
-        for key in keys:
-            await console.press(key)
-        await console.pilot.pause()
-        return (found or ["open"])[0], console.frame()
+    found: list = []
+    console.app.push_screen(ActionDialog(action, command), found.append)
+    await console.settled()
+    yield found
+    if not found:
+        await console.press("escape")
+    assert console.app.screen is console.app.main
 
 
-async def test_the_exact_command_is_shown_and_follows_the_fields():
-    _, frame = await result(PAUSE, *REASON)
-    assert "sluice stream pause-topic --route 'west>east' --reason test orders" in frame
-    assert "Type orders to run it; empty enter or esc: nothing is done" in frame
+async def test_the_exact_command_is_shown_and_follows_the_fields(console):
+    async with dialog(console, PAUSE):
+        await console.press(*"test")
+        frame = console.frame()
+        assert "sluice stream pause-topic --route 'west>east' --reason test orders" in frame
+        assert "Type orders to run it; empty enter or esc: nothing is done" in frame
 
 
-@pytest.mark.parametrize(
-    ("keys", "marked"),
-    [
-        ((), "›reason"),
-        (("down",), "›for"),
-        (("enter", "enter"), "›Type orders"),
-        (("up",), "›route"),
-    ],
-)
-async def test_a_mark_shows_where_is_typed(keys, marked):
-    _, frame = await result(PAUSE, *keys)
-    assert marked in frame
-    assert frame.count("›") == 1
-    assert "↑↓ fields" in frame
+async def test_a_mark_shows_where_is_typed(console):
+    async with dialog(console, PAUSE):
+        for keys, marked in (
+            ((), "›reason"),
+            (("down",), "›for"),
+            (("up", "up"), "›route"),
+            (("enter", "enter", "enter"), "›Type orders"),
+        ):
+            await console.press(*keys)
+            frame = console.frame()
+            assert marked in frame
+            assert frame.count("›") == 1
+            assert "↑↓ fields" in frame
 
 
-async def test_a_typed_confirmation_runs_it():
-    found, _ = await result(PAUSE, *REASON, *ENTERS, *"orders", "enter")
-    assert found == {"topic": "orders", "route": "west>east", "reason": "test", "for": ""}
+async def test_a_typed_confirmation_runs_it(console):
+    async with dialog(console, PAUSE) as found:
+        await console.press(*"test", "enter", "enter", *"orders", "enter")
+        assert found == [{"topic": "orders", "route": "west>east", "reason": "test", "for": ""}]
 
 
-async def test_an_empty_confirmation_does_nothing():
-    found, _ = await result(PAUSE, *REASON, *ENTERS, "enter")
-    assert found is None
+async def test_an_empty_confirmation_does_nothing(console):
+    async with dialog(console, HOLD) as found:
+        await console.press("x", "enter", "enter")
+        assert found == [None]
 
 
-async def test_esc_does_nothing():
-    assert (await result(PAUSE, *REASON, *ENTERS, *"orders", "escape"))[0] is None
+async def test_esc_does_nothing(console):
+    async with dialog(console, HOLD) as found:
+        await console.press("x", "enter", *"east", "escape")
+        assert found == [None]
 
 
-async def test_another_text_does_nothing_and_is_told():
-    found, frame = await result(PAUSE, *REASON, *ENTERS, *"yes", "enter")
-    assert found == "open"
-    assert "yes is not orders: nothing is done" in frame
+async def test_another_text_does_nothing_and_is_told(console):
+    async with dialog(console, HOLD) as found:
+        await console.press("x", "enter", *"yes", "enter")
+        assert found == []
+        assert "yes is not east: nothing is done" in console.frame()
 
 
-async def test_a_missing_reason_is_told():
-    found, frame = await result(PAUSE, *ENTERS, *"orders", "enter")
-    assert found == "open"
-    assert "reason is missing" in frame
+async def test_a_missing_reason_is_told(console):
+    async with dialog(console, HOLD) as found:
+        await console.press("enter", *"east", "enter")
+        assert found == []
+        assert "reason is missing" in console.frame()
 
 
-async def test_what_changes_nothing_needs_no_confirmation():
-    found, frame = await result(PLAN)
-    assert found == "open" and "it changes nothing: enter runs it" in frame
-    assert (await result(PLAN, "enter"))[0] == {"route": "west>east"}
+async def test_what_changes_nothing_needs_no_confirmation(console):
+    async with dialog(console, PLAN) as found:
+        assert "it changes nothing: enter runs it" in console.frame()
+        await console.press("enter")
+        assert found == [{"route": "west>east"}]
 
 
-async def test_a_refused_command_is_not_run():
-    found, frame = await result(PLAN, "enter", refusal="a quote is not closed")
-    assert found == "open"
-    assert "a quote is not closed" in frame
+async def test_a_refused_command_is_not_run(console):
+    async with dialog(console, PLAN, refusal="a quote is not closed") as found:
+        await console.press("enter")
+        assert found == []
+        assert "a quote is not closed" in console.frame()
 
 
-async def test_a_command_to_copy_says_that_it_is_not_run():
+async def test_a_command_to_copy_says_that_it_is_not_run(console):
     copied = Action("L", "accept loss", ("accept-loss",), is_copied=True)
-    _, frame = await result(copied)
-    assert "not run from here: enter copies the command" in frame
-    assert (await result(copied, "enter"))[0] == {}
+    async with dialog(console, copied) as found:
+        assert "not run from here: enter copies the command" in console.frame()
+        await console.press("enter")
+        assert found == [{}]
 
 
-async def test_a_value_with_control_characters_is_shown_escaped_and_kept_as_it_is():
+async def test_a_value_with_control_characters_is_shown_escaped_and_kept_as_it_is(console):
     odd = Action("x", "x", ("groups", "show"), (Field("group", "", "a\x1b[2J"),))
-    found, frame = await result(odd, "enter")
-    assert found == {"group": "a\x1b[2J"}
-    _, frame = await result(odd)
-    assert "a\\x1b[2J" in frame
+    async with dialog(console, odd) as found:
+        assert "a\\x1b[2J" in console.frame()
+        await console.press("enter")
+        assert found == [{"group": "a\x1b[2J"}]
 
 
-async def test_arrows_move_between_the_fields():
-    more = ("up", "end", *"2", "down")
-    found, _ = await result(PAUSE, *more, *REASON, *ENTERS, *"orders", "enter")
-    assert found["route"] == "west>east2"
+async def test_arrows_move_between_the_fields(console):
+    async with dialog(console, PAUSE) as found:
+        keys = ("up", "end", "2", "down", "x", "enter", "enter")
+        await console.press(*keys, *"orders", "enter")
+        assert found[0]["route"] == "west>east2"
 
 
-async def test_what_is_typed_first_takes_the_place_of_a_preset():
-    found, _ = await result(PAUSE, "up", *"x>y", "down", *REASON, *ENTERS, *"orders", "enter")
-    assert found["route"] == "x>y"
+async def test_what_is_typed_first_takes_the_place_of_a_preset(console):
+    async with dialog(console, PLAN) as found:
+        await console.press("up", *"x>y", "down", "enter")
+        assert found == [{"route": "x>y"}]
 
 
-@pytest.mark.parametrize("size", [(80, 24), (60, 18)])
-async def test_the_question_is_visible_on_a_small_terminal(size):
-    _, frame = await result(PAUSE, size=size)
-    assert "Type orders to run it" in frame
+async def test_the_question_is_visible_on_a_small_terminal():
+    async with running(snapshots.healthy(), (60, 18)) as console, dialog(console, PAUSE):
+        assert "Type orders to run it" in console.frame()
 
 
 def test_help_of_a_field_names_its_choices():
@@ -148,11 +170,11 @@ def test_a_long_command_has_a_window_that_says_what_it_leaves_out():
     assert window(lines[:6], 0, 6) == lines[:6]
 
 
-async def test_a_long_command_can_be_read_to_its_end():
+async def test_a_long_command_can_be_read_to_its_end(console):
     action = Action("P", "plan", ("failover", "plan"), (Field("reason", "--reason", "why " * 200),))
-    _, frame = await result(action)
-    assert "lines more: pgdn" in frame
-    _, frame = await result(action, *["pagedown"] * 4)
-    assert "lines more" not in frame and "why why'" in frame
-    _, frame = await result(action, *["pagedown"] * 4, *["pageup"] * 4)
-    assert "sluice failover plan --reason" in frame
+    async with dialog(console, action):
+        assert "lines more: pgdn" in console.frame()
+        await console.press(*["pagedown"] * 4)
+        assert "lines more" not in console.frame() and "why why'" in console.frame()
+        await console.press(*["pageup"] * 4)
+        assert "sluice failover plan --reason" in console.frame()
