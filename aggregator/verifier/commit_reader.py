@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 
 from confluent_kafka import Message
 
 from aggregator.verifier.cluster_judge import ClusterJudge, Judgement
+from aggregator.verifier.finding_log import FindingLog
 from aggregator.verifier.group_commit import GroupCommit, GroupCommits
 from aggregator.verifier.history_file import HistoryFile
 from replicator.config.names import COMMITS_GROUP, OWN_PREFIX
@@ -84,7 +85,7 @@ class CommitReader:
     Args:
         stale_seconds: time without a renewed entry after which a held partition is reported.
         file: keeps positions and histories.
-        found: called with each judgement that has findings.
+        finding_log: takes each judgement that has findings.
         stopping: set by stop(), and waited for before a retry.
     """
 
@@ -95,7 +96,7 @@ class CommitReader:
         *,
         stale_seconds: float,
         file: HistoryFile,
-        found: Callable[[Judgement], None],
+        finding_log: FindingLog,
         stopping: threading.Event | None = None,
     ) -> None:
         self.name = tailer.name
@@ -105,7 +106,7 @@ class CommitReader:
         self._tailer = tailer
         self._stale_ms = int(stale_seconds * 1000)
         self._file = file
-        self._found = found
+        self._finding_log = finding_log
         self._stopping = stopping or threading.Event()
         self._troubles = Troubles()
         self._keeping = Troubles()
@@ -140,7 +141,7 @@ class CommitReader:
                     return
                 for number, portion in portions.items():
                     for judgement in self.judge.take(number, portion):
-                        self._found(judgement)
+                        self._finding_log.take(judgement)
                 if any(portion.is_news for portion in portions.values()):
                     self._note(None)
                 self._tend(time.monotonic())
@@ -150,7 +151,7 @@ class CommitReader:
             self._looked_at = now
             now_ms = time.time_ns() // 1_000_000
             for judgement in self.judge.stale(now_ms, self._stale_ms):
-                self._found(judgement)
+                self._finding_log.take(judgement)
         if now - self._kept_at >= KEEP_SECONDS:
             self._kept_at = now
             self._keep()

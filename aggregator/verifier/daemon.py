@@ -78,7 +78,7 @@ def daemon_of(appliance: Appliance, region: str) -> Daemon:
                 group_commits(judge, cluster),
                 stale_seconds=settings.stale_seconds,
                 file=HistoryFile(appliance.replicator.state_dir, region, name),
-                found=finding_log.take,
+                finding_log=finding_log,
             )
         )
     registry = CollectorRegistry()
