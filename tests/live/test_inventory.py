@@ -16,7 +16,7 @@ from tests.live.conftest import RedisMaker, TopicMaker
 from tui.facts.health import Health
 from tui.facts.snapshot import Snapshot
 from tui.facts.watch.inventory import whole_inventory
-from tui.facts.watch.snapshot_thread import SnapshotThread
+from tui.facts.watch.live_source import SnapshotThread
 from tui.facts.watch.spotlight import Spotlight
 from tui.facts.watch.watcher import Watcher
 from tui.pages.page import Focus

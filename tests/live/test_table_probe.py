@@ -9,8 +9,8 @@ from replicator.config.feed_settings import ClickHouseFeed
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.feed_ground import COLUMNS
 from tests.replicator.config.any_feed import ANY_FEED
+from tui.facts.watch.feed_questions import LOOK_BACK_SECONDS, read_states, table_states
 from tui.facts.watch.shard_servers import ShardServers
-from tui.facts.watch.table_probe import LOOK_BACK_SECONDS, read_states, table_states
 
 pytestmark = pytest.mark.stores
 

@@ -81,7 +81,7 @@ def check(
     Exits with 4 when there is a mistake, and with 3 when a server could not be reached.
     """
     from replicator.config.topology import load
-    from tui.facts.feed_selection import selected_feeds
+    from tui.facts.feed_scope import selected_feeds
     from tui.facts.watch.feed_check import check_feeds
 
     appliance = load(config)

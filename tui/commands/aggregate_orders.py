@@ -98,7 +98,7 @@ def skip_replay(context: FeedContext, confirm: bool) -> int:
     """
     if confirm and context.reason is None:
         raise click.UsageError("--confirm needs --reason")
-    from tui.facts.watch.pending_blocks import pending_blocks
+    from tui.facts.watch.feed_intents import pending_blocks
     from tui.orders.feed_orders import skip_replay as skip
 
     blocks = pending_blocks(context.appliance, context.feed, context.scope, context.timeout_seconds)

@@ -52,7 +52,7 @@ def status(
     the same.
     """
     from replicator.config.topology import load
-    from tui.facts.feed_selection import selected_feeds
+    from tui.facts.feed_scope import selected_feeds
     from tui.facts.watch.feed_look import feeds_now
 
     appliance = load(config)

@@ -148,7 +148,7 @@ def run_plan(
     from replicator.config.topology import load
     from replicator.groups.failover.plan_files import PlanNotKept
     from tui.commands.plan_making import BadRequest, PlanInput, make_plan
-    from tui.facts.watch.saved_plans import plan_files
+    from tui.facts.watch.plan_questions import plan_files
 
     appliance = load(config)
     display = wait_display(progress)
@@ -187,7 +187,7 @@ def run_apply(
     """Applies a saved plan once the operator has confirmed source and target region."""
     from replicator.config.topology import load
     from tui.commands.plan_text import advice
-    from tui.facts.watch.saved_plans import load_plan
+    from tui.facts.watch.plan_questions import load_plan
     from tui.orders.operator_events import operator
 
     appliance = load(config)
@@ -281,7 +281,7 @@ def run_verify(
     """Reads back and prints what the target has of a plan."""
     from replicator.config.topology import load
     from tui.facts.counted import counted
-    from tui.facts.watch.saved_plans import load_plan
+    from tui.facts.watch.plan_questions import load_plan
 
     appliance = load(config)
     found, display = load_plan(appliance, plan), steps_display(progress)
@@ -300,7 +300,7 @@ def run_verify(
 def run_show(*, plan: str, config: str, partitions: bool, output: str) -> int:
     """Prints a saved plan as it was made, for a second reader. Contacts no server."""
     from replicator.config.topology import load
-    from tui.facts.watch.saved_plans import plan_files
+    from tui.facts.watch.plan_questions import plan_files
 
     found = plan_files(load(config)).load(plan)
     _show_plan(found, output, by_partition=partitions)
@@ -313,7 +313,7 @@ def run_list(*, config: str, output: str) -> int:
     from replicator.groups.planning.failover_plan import Plan
     from tui.commands.plan_text import plans_text
     from tui.facts.plan_summary import PlanList, broken_plan, plan_summary
-    from tui.facts.watch.saved_plans import plan_files
+    from tui.facts.watch.plan_questions import plan_files
 
     plans = (
         plan_summary(found, 0) if isinstance(found, Plan) else broken_plan(name, found)

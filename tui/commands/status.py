@@ -31,7 +31,7 @@ OPEN_TRANSACTION_SECONDS = 60.0
 
 def _print_schema(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
     if is_wanted and not context.resilient_parsing:
-        from tui.facts.snapshot_json import schema_text
+        from tui.facts.snapshot import schema_text
 
         click.echo(schema_text(), nl=False)
         context.exit()

@@ -1,4 +1,4 @@
-"""Regions of a snapshot: daemons, clusters and Redis of each."""
+"""Regions of a snapshot: daemons, clusters, Redis and events of each."""
 
 from __future__ import annotations
 
@@ -49,3 +49,23 @@ class RegionView:
     redis: str = "unknown"
     copies_age_seconds: float | None = None
     problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionEvent:
+    """Event of one region.
+
+    Args:
+        event_id: of the region's stream; grows with time.
+        level: info, warning or error.
+        result: of what an operator did; "" for events of logs.
+    """
+
+    region: str
+    event_id: str
+    at_ms: int
+    kind: str
+    level: str
+    who: str
+    text: str
+    result: str = ""

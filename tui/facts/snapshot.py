@@ -5,7 +5,10 @@ Unknown is None, never 0.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+
+from pydantic import TypeAdapter
 
 from replicator.audit.kept_audit import KeptAudit
 from replicator.notices.acknowledgement import Acknowledgement
@@ -17,8 +20,7 @@ from tui.facts.feed_status import FeedView
 from tui.facts.group_view import GroupDetail, GroupView
 from tui.facts.part import Part, each_once
 from tui.facts.plan_summary import PlanSummary
-from tui.facts.region_event import RegionEvent
-from tui.facts.region_view import RegionView
+from tui.facts.region_view import RegionEvent, RegionView
 from tui.facts.route_view import RouteView
 
 SCHEMA_VERSION = 2
@@ -58,3 +60,9 @@ class Snapshot:
         found = [part.problem for part in self.parts]
         found += [text for route in self.routes for text in route.problems]
         object.__setattr__(self, "problems", each_once(found))
+
+
+def schema_text() -> str:
+    """Returns the JSON Schema of a snapshot, as docs/status.schema.json has it."""
+    schema = TypeAdapter(Snapshot).json_schema(mode="serialization")
+    return json.dumps({**schema, "title": "sluice status -o json"}, indent=2) + "\n"

@@ -12,7 +12,7 @@ from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Sec
 from tui.pages.rows import LazyRows
 
 if TYPE_CHECKING:
-    from tui.facts.region_event import RegionEvent
+    from tui.facts.region_view import RegionEvent
     from tui.facts.snapshot import Snapshot
 
 COLUMNS = (

@@ -82,7 +82,7 @@ def test_orders_are_written_and_shown_as_values(config, capsys, client):
 
 
 def test_blocks_are_shown_and_skipped_only_with_confirm(config, capsys, client, monkeypatch):
-    monkeypatch.setattr("tui.facts.watch.pending_blocks.pending_blocks", lambda *_: [BLOCK])
+    monkeypatch.setattr("tui.facts.watch.feed_intents.pending_blocks", lambda *_: [BLOCK])
     assert run(["aggregate", "skip-replay", *FEED, "--config", config]) == ExitCode.REFUSED
     assert "departures" in capsys.readouterr().out
     assert client.writes == 0
@@ -92,7 +92,7 @@ def test_blocks_are_shown_and_skipped_only_with_confirm(config, capsys, client, 
 
 
 def test_without_blocks_there_is_nothing_to_confirm(config, capsys, client, monkeypatch):
-    monkeypatch.setattr("tui.facts.watch.pending_blocks.pending_blocks", lambda *_: [])
+    monkeypatch.setattr("tui.facts.watch.feed_intents.pending_blocks", lambda *_: [])
     assert run(["aggregate", "skip-replay", *FEED, "--config", config]) == ExitCode.DONE
     assert capsys.readouterr().out == "no block has to be repeated\n"
     assert ordered(config, capsys, "skip-replay", *FEED, "--confirm", *REASON)["written"] == []

@@ -5,7 +5,7 @@ import pytest
 from replicator.config.topology import Appliance, UnknownRegion
 from tests.replicator.config.test_feed_contradictions import feed, loaded
 from tests.replicator.config.test_topology import SOUND
-from tui.facts.feed_selection import selected_feeds
+from tui.facts.feed_scope import selected_feeds
 
 OTHER = feed("clicks", topics='"clicks"').replace('region = "west"', 'region = "east"')
 

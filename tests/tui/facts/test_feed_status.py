@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from pydantic import TypeAdapter
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import TableRange
@@ -17,8 +18,8 @@ from tests.replicator.config.any_feed import ANY_FEED
 from tests.tui.facts.test_anomaly import anomaly
 from tui.facts.feed_status import FeedFacts, FeedStatus, TableState, conditions_of, feed_status
 from tui.facts.snapshot import Snapshot
-from tui.facts.snapshot_json import from_json, to_json
 
+SNAPSHOTS = TypeAdapter(Snapshot)
 NOW_MS = 1_800_000_000_000
 CLUSTER = "region regional"
 FEED = ClickHouseFeed.model_validate(
@@ -246,4 +247,4 @@ def test_a_feed_goes_to_json_and_back_with_its_orders_and_findings():
     )
     (view,) = status_of(replace(FACTS, orders=orders, conditions=())).feeds
     whole = Snapshot(taken_at=1.0, feeds=(replace(view, findings=(anomaly(),)),))
-    assert from_json(to_json(whole)) == whole
+    assert SNAPSHOTS.validate_json(SNAPSHOTS.dump_json(whole)) == whole

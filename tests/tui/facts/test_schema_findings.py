@@ -8,8 +8,7 @@ from aggregator.store.schema_reader import TableFacts
 from aggregator.tables.table_schema import COORDINATES, Column, TableSchema
 from replicator.config.feed_settings import ClickHouseFeed
 from tests.replicator.config.any_feed import ANY_FEED
-from tui.facts.feed_findings import Finding, ReplicaFacts, ShardFacts
-from tui.facts.schema_findings import schema_findings
+from tui.facts.feed_findings import Finding, ReplicaFacts, ShardFacts, schema_findings
 
 NESTED = {
     "type": "record",

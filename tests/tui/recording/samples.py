@@ -22,8 +22,7 @@ from tui.facts.group_view import GroupDetail, GroupPosition, GroupView
 from tui.facts.health import Health
 from tui.facts.part import Part
 from tui.facts.plan_summary import PlanCheck, PlanPosition, PlanSummary
-from tui.facts.region_event import RegionEvent
-from tui.facts.region_view import DaemonView, RegionView
+from tui.facts.region_view import DaemonView, RegionEvent, RegionView
 from tui.facts.route_view import PartitionView, RouteView, TopicView
 from tui.facts.snapshot import Snapshot
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from replicator.config.topology import Appliance
 from replicator.notices.event import Event
 from replicator.notices.notice_store import NEWEST, NoticeStore
-from tui.facts.region_event import RegionEvent
+from tui.facts.region_view import RegionEvent
 from tui.facts.watch.kept_client import KeptClient
 from tui.facts.watch.notice_questions import redis_name
 from tui.facts.watch.question import Answers, Key, Question

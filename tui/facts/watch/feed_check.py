@@ -33,9 +33,9 @@ from tui.facts.feed_findings import (
     Replication,
     ShardFacts,
     findings,
+    schema_findings,
 )
 from tui.facts.feed_overlaps import Overlap, overlaps
-from tui.facts.schema_findings import schema_findings
 from tui.facts.watch.feed_intents import loaded_partitions
 from tui.facts.watch.inquiry import Inquiry, Reply
 from tui.facts.watch.shard_servers import ShardServers

@@ -1,4 +1,5 @@
-"""Intents of feeds and ends of their logs, read from outside the loaders. Blocking."""
+"""Intents of feeds, the blocks that they name, and ends of their logs, read from outside the
+loaders. Blocking."""
 
 from __future__ import annotations
 
@@ -12,11 +13,12 @@ from aggregator.loader.reports import FeedPartition
 from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
-from replicator.config.topology import KafkaCluster
+from replicator.config.topology import Appliance, KafkaCluster
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.topic import Topic
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster
+from tui.facts.feed_scope import PendingBlock, Scope
 
 
 def loaded_partitions(
@@ -99,3 +101,32 @@ async def _read(
             return await IntentStore(cluster, feed.name).read(asked)
         finally:
             await cluster.close()
+
+
+def pending_blocks(
+    appliance: Appliance, feed: Feed, scope: Scope, timeout_seconds: float
+) -> list[PendingBlock]:
+    """Returns the blocks within the scope that a loader which takes over has to repeat.
+
+    Raises:
+        AdminError, Unreachable, Answered: a cluster gives no answer.
+    """
+    found = []
+    for cluster in feed.clusters:
+        if scope.cluster not in (None, cluster):
+            continue
+        settings = appliance.cluster(cluster)
+        topics = Admin(cluster, settings, timeout_seconds, needs_configs=False).topics()
+        partitions = [
+            partition
+            for partition in loaded_partitions(feed, cluster, topics)
+            if scope.has(partition)
+        ]
+        intents = read_intents(cluster, settings, feed, partitions, timeout_seconds)
+        found += [
+            PendingBlock(partition, table, block, intent.incarnation_at(block.begin))
+            for partition, intent in sorted(intents.items())
+            for table, block in sorted(intent.blocks.items())
+            if scope.table in (None, table)
+        ]
+    return found

@@ -8,8 +8,12 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
+from clickhouse_driver import Client
+
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reports import FeedPartition, LoaderReport
+from aggregator.store.schema_reader import TableFacts, read_tables
+from replicator.clickhouse.server import ClickHouse
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
 from replicator.config.topology import Appliance
@@ -28,7 +32,6 @@ from tui.facts.watch.kept_client import KeptClient
 from tui.facts.watch.notice_questions import known_conditions, notices_key, redis_name
 from tui.facts.watch.question import Answers, Key, Question
 from tui.facts.watch.shard_servers import ShardServers
-from tui.facts.watch.table_probe import table_states
 
 TOPICS_SECONDS = 30.0
 PROGRESS_SECONDS = 10.0
@@ -123,7 +126,7 @@ def _of_feed(admins: Admins, feed: Feed) -> list[Question]:
             Question(
                 key=tables_key(feed, number),
                 cadence_seconds=TABLES_SECONDS,
-                ask=partial(read_tables, feed, number, timeout_seconds),
+                ask=partial(shard_tables, feed, number, timeout_seconds),
             )
             for number in range(len(feed.shards))
         ),
@@ -146,7 +149,7 @@ def _progress(admins: Admins, feed: Feed, cluster: ClusterName) -> Question:
     )
 
 
-def read_tables(feed: Feed, number: int, timeout_seconds: float) -> dict[str, TableState]:
+def shard_tables(feed: Feed, number: int, timeout_seconds: float) -> dict[str, TableState]:
     """Returns the tables of a shard by its first replica that answers. Raises StoreUnreachable."""
     try:
         servers = ShardServers(feed, number, timeout_seconds).servers()
@@ -273,3 +276,44 @@ def with_findings(view: FeedView, anomalies: Iterable[Anomaly] | None) -> FeedVi
         return view
     own = (each for each in anomalies if each.feed == view.feed)
     return replace(view, findings=tuple(islice(own, FINDINGS_MAX)))
+
+
+LOOK_BACK_SECONDS = 60
+"""Time over which the rate of blocks is taken. Replaced parts stay visible for eight minutes."""
+# A partition of a table numbers its blocks, and the name of a part has the numbers of the blocks
+# that were merged into it. A part that was changed earlier holds no later block.
+PARTS = """
+SELECT table, max(active_parts), sum(blocks) FROM (
+    SELECT table, partition, sum(active) AS active_parts,
+        max(max_block_number)
+            - maxIf(max_block_number, modification_time < now() - %(seconds)s) AS blocks
+    FROM system.parts WHERE database = %(database)s GROUP BY table, partition
+) GROUP BY table
+"""
+
+
+def table_states(server: ClickHouse) -> dict[str, TableState]:
+    """Returns the tables of a replica. Raises StoreUnreachable."""
+    with server.connected() as client:
+        return read_states(client, server.address.database)
+
+
+def read_states(client: Client, database: str) -> dict[str, TableState]:
+    """Returns the state of each table of a database. Raises the errors of the driver."""
+    asked = {"database": database, "seconds": LOOK_BACK_SECONDS}
+    counts = {table: (parts, blocks) for table, parts, blocks in client.execute(PARTS, asked)}
+    return {
+        name: _state(facts, *counts.get(name, (0, 0)))
+        for name, facts in read_tables(client, database).items()
+        if not facts.kind.is_view
+    }
+
+
+def _state(facts: TableFacts, parts: int, blocks: int) -> TableState:
+    return TableState(
+        parts=parts,
+        window_blocks=facts.schema.deduplication_window,
+        window_seconds_max=facts.window_seconds,
+        blocks_per_second=max(0, blocks) / LOOK_BACK_SECONDS,
+        has_coordinates=facts.schema.has_coordinates,
+    )

@@ -21,7 +21,8 @@ from replicator.groups.membership.primary_region import PrimaryRegion, joined
 from replicator.groups.membership.primary_store import PrimaryStore, decisions_log
 from replicator.groups.membership.unmovable_store import UnmovableStore
 from replicator.kafka.protocol.group_list import ListedGroup
-from tui.facts.copy_ages import CopyAges, logs_of
+from replicator.kafka.tail.stored_positions import Positions
+from replicator.runtime.redis_store import RedisStore
 from tui.facts.group_view import GroupView, is_application
 from tui.facts.part import COPIES, MEMBERS
 from tui.facts.totals import largest
@@ -308,3 +309,26 @@ def _age(answers: Answers, holder: str, source: str, now: float) -> float | None
     stored: StoredGroups | None = answers.value(stored_key(holder))
     copied_ms = stored.copied_up_to_ms.get(source) if stored else None
     return None if copied_ms is None else max(0.0, now - copied_ms / 1000)
+
+
+def logs_of(appliance: Appliance, source: str) -> tuple[str, ...]:
+    """Returns the logs of a region that a failover out of it needs: its commits, and the runs of
+    the routes into it."""
+    runs = (f"runs:{route.key}" for route in appliance.routes_into(source))
+    return f"commits:{source}", *runs
+
+
+class CopyAges(RedisStore):
+    """Ages in one Redis. Blocking; raises StoreUnreachable."""
+
+    def copied_up_to(self, logs: Iterable[str], now_ms: int) -> int | None:
+        """Returns the time up to which all of these logs are copied, in Unix milliseconds.
+
+        None: not known of one of them, or there are none.
+
+        Args:
+            now_ms: time before the question.
+        """
+        ages = [Positions(self._redis, self.name, log).age(now_ms) for log in logs]
+        known = [age for age in ages if age is not None]
+        return now_ms - max(known) if known and len(known) == len(ages) else None

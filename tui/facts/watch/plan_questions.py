@@ -1,4 +1,4 @@
-"""Question for the saved plans of this machine."""
+"""Saved plans of this machine, and the question for them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,34 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from replicator.config.topology import Appliance
+from replicator.groups.failover.fresh_plans import checked
 from replicator.groups.failover.plan_files import PlanFiles, PlanMissing, PlanNotKept
 from replicator.groups.planning.failover_plan import BrokenPlan, Plan, UnknownPlan
 from replicator.runtime.store_errors import StoreUnreachable
 from tui.facts.part import THIS_MACHINE
 from tui.facts.plan_summary import PlanSummary, broken_plan, plan_summary
 from tui.facts.watch.question import Answers, Key, Question
-from tui.facts.watch.saved_plans import plan_folder
+
+
+def plan_folder(appliance: Appliance) -> Path:
+    """Returns the path of the folder of saved plans; it need not exist."""
+    return appliance.replicator.state_dir / "plans"
+
+
+def plan_files(appliance: Appliance) -> PlanFiles:
+    """Returns the directory of saved plans."""
+    return PlanFiles(plan_folder(appliance))
+
+
+def load_plan(appliance: Appliance, name: str) -> Plan:
+    """Returns a saved plan that the appliance's routes allow.
+
+    Raises NoWay, UnknownRegion, and whatever `PlanFiles.load` raises.
+    """
+    plan = plan_files(appliance).load(name)
+    checked(appliance, plan.source, plan.target)
+    return plan
+
 
 CADENCE_SECONDS = 2.0
 """A new plan is applied soon after it was made, and an older one must not stand in its place."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from replicator.audit.kept_audit import KeptAudit
 from tests.tui.console.values.times import MINUTE_MS, NOW_MS, REFUSED
 from tui.facts.alert import Alert, AlertState, Level
-from tui.facts.region_event import RegionEvent
+from tui.facts.region_view import RegionEvent
 
 
 def alerts() -> tuple[Alert, ...]:

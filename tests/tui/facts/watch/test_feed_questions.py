@@ -31,7 +31,7 @@ from tui.facts.watch.feed_questions import (
     first_answer,
     loader_reports_key,
     progress_key,
-    read_tables,
+    shard_tables,
     tables_key,
     with_findings,
 )
@@ -188,7 +188,7 @@ def test_a_password_that_cannot_be_read_is_a_problem_of_its_shard(appliance, tmp
     shard = flights.shards[0].model_copy(update={"password_file": tmp_path / "missing"})
     broken = flights.model_copy(update={"shards": (shard,)})
     with pytest.raises(StoreUnreachable, match="flights shard 0"):
-        read_tables(broken, 0, 1.0)
+        shard_tables(broken, 0, 1.0)
 
 
 def test_only_the_last_findings_about_the_feed_are_shown(appliance):

@@ -8,7 +8,7 @@ from replicator.config.topology import load
 from replicator.groups.failover.fresh_plans import NoWay
 from tests.replicator.groups.planning.empty_plan import EMPTY
 from tests.tui.commands.test_replicate import CONFIG
-from tui.facts.watch.saved_plans import load_plan, plan_files
+from tui.facts.watch.plan_questions import load_plan, plan_files
 
 
 def test_a_plan_between_regions_that_routes_no_longer_connect_is_refused(tmp_path):

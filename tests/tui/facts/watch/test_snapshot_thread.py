@@ -10,8 +10,8 @@ from itertools import count
 from typing import Any
 
 from tui.facts.snapshot import Snapshot
+from tui.facts.watch.live_source import SnapshotThread
 from tui.facts.watch.question import Answers, Key, Question
-from tui.facts.watch.snapshot_thread import SnapshotThread
 from tui.facts.watch.watcher import Watcher
 
 WEST = Key("west regional", "topics")
