@@ -6,19 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tui.console import replay_commands as replays
 from tui.console import row_commands as rows
 from tui.console.all_actions import elsewhere
 from tui.console.built_page import next_sort
 from tui.console.chooser import CHOOSE, Chooser
 from tui.console.keys import SCREENS
 from tui.console.palette import ELSEWHERE, PAGE_ACTION, palette_page, where
+from tui.console.prompt import TimePrompt
 from tui.console.steering_dialog import start_action
 from tui.console.themes import next_theme
 from tui.facts.moments import clock_text
 
 if TYPE_CHECKING:
     from tui.console.page_screen import PageScreen
+
+SPEED_MAX = 64.0
+SPEED_MIN = 0.25
+NO_REPLAY = "this is no replay"
 
 
 def always(_: PageScreen) -> str | None:
@@ -194,6 +198,56 @@ def show_palette(screen: PageScreen) -> None:
     screen.app.push_screen(Chooser(page, CHOOSE), chosen)
 
 
+def why_no_replay(screen: PageScreen) -> str | None:
+    """Returns why there is nothing to step through."""
+    return NO_REPLAY if screen.state.replay is None else None
+
+
+def stepping(snapshots: int) -> Callable[[PageScreen], None]:
+    """Returns the command that goes on by some snapshots."""
+
+    def run(screen: PageScreen) -> None:
+        source = screen.state.replay
+        if source is not None:
+            source.step(snapshots)
+
+    return run
+
+
+def speeding(factor: float) -> Callable[[PageScreen], None]:
+    """Returns the command that multiplies the speed; a replay that stands begins to play."""
+
+    def run(screen: PageScreen) -> None:
+        source = screen.state.replay
+        if source is not None:
+            speed = source.state.speed
+            speed = 1.0 if not speed else min(SPEED_MAX, max(SPEED_MIN, speed * factor))
+            source.set_speed(speed)
+            screen.notice(f"speed {speed:g}")
+
+    return run
+
+
+def next_alert(screen: PageScreen) -> None:
+    """Goes to the next alert."""
+    source = screen.state.replay
+    if source is not None:
+        source.seek_alert()
+
+
+def seek(screen: PageScreen) -> None:
+    """Asks for a time, and goes there."""
+    source, snapshot = screen.state.replay, screen.state.snapshot
+    if source is None or snapshot is None:
+        return
+
+    def decided(at: float | None) -> None:
+        if at is not None:
+            source.seek(at)
+
+    screen.app.push_screen(TimePrompt(snapshot.taken_at), decided)
+
+
 SUBJECTS = ("topic", "group", "feed", "route", "region")
 """Fields of a row that events are looked for by, the narrowest first."""
 COMMANDS: dict[str, ConsoleCommand] = {
@@ -229,12 +283,12 @@ COMMANDS: dict[str, ConsoleCommand] = {
         rows.related("events", *SUBJECTS), rows.why_not_related(*SUBJECTS)
     ),
     "jobs": ConsoleCommand(rows.show_jobs, rows.why_no_jobs),
-    "replay-back": ConsoleCommand(replays.stepping(-1), replays.why_no_replay),
-    "replay-forward": ConsoleCommand(replays.stepping(1), replays.why_no_replay),
-    "replay-slower": ConsoleCommand(replays.speeding(0.5), replays.why_no_replay),
-    "replay-faster": ConsoleCommand(replays.speeding(2.0), replays.why_no_replay),
-    "replay-alert": ConsoleCommand(replays.next_alert, replays.why_no_replay),
-    "replay-seek": ConsoleCommand(replays.seek, replays.why_no_replay),
+    "replay-back": ConsoleCommand(stepping(-1), why_no_replay),
+    "replay-forward": ConsoleCommand(stepping(1), why_no_replay),
+    "replay-slower": ConsoleCommand(speeding(0.5), why_no_replay),
+    "replay-faster": ConsoleCommand(speeding(2.0), why_no_replay),
+    "replay-alert": ConsoleCommand(next_alert, why_no_replay),
+    "replay-seek": ConsoleCommand(seek, why_no_replay),
     "quit": ConsoleCommand(leave),
 }
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 from tui.console.built_page import BuiltPage
 from tui.console.chooser import CHOOSE, LEAVE, Chooser
 from tui.console.export import as_csv, as_json, file_name, without_fonts, written
-from tui.console.help_page import help_page
 from tui.console.list_page import ListPage
+from tui.console.palette import help_page
 from tui.console.row_filter import escaped
 from tui.console.search import names_of, search_page, target_of
 from tui.console.steering_dialog import copy

@@ -2,8 +2,8 @@
 
 from tests.tui.console import snapshots
 from tui.console.built_page import built
-from tui.console.help_page import help_page
 from tui.console.keys import DEFAULT, KEYS
+from tui.console.palette import help_page
 from tui.console.view_state import ViewState
 from tui.pages.partitions import COLUMNS, PartitionsPage
 
