@@ -47,9 +47,9 @@ def data_age(snapshot: Snapshot, now: float) -> DataAge:
     return DataAge(", ".join(texts), "warn" if silent else "")
 
 
-def age_text(seconds: float) -> str:
+def age_text(seconds: float | None) -> str:
     """Returns a time for people: 1.2 s, 34 s, 5:02, 3 h 12 min, 2 d 4 h."""
-    if not math.isfinite(seconds):
+    if seconds is None or not math.isfinite(seconds):
         return UNKNOWN
     seconds = max(0.0, seconds)
     if seconds < 10:

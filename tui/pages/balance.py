@@ -11,7 +11,7 @@ from tui.facts.counted import counted
 from tui.facts.moments import iso_zulu_text
 from tui.pages.ages import age_text
 from tui.pages.balance_actions import is_held, stream_actions
-from tui.pages.figures import UNKNOWN, number_cell, text_cell
+from tui.pages.figures import UNKNOWN, digits_cell, number_cell, text_cell
 from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
 from tui.pages.stream import StreamPage, label_of, load_cell
 
@@ -173,11 +173,11 @@ def region_row(balance: BalanceView, now: float) -> Row:
         cells=(
             text_cell(balance.region, "bold"),
             text_cell(who, tone),
-            number_cell("?" if heard is None else age_text(heard), heard),
-            number_cell(_number(balance.driver_partitions), balance.driver_partitions),
-            number_cell(_number(orders), orders),
+            number_cell(age_text(heard), heard),
+            digits_cell(balance.driver_partitions),
+            digits_cell(orders),
             text_cell(since),
-            number_cell(_number(balance.driver_slots), balance.driver_slots),
+            digits_cell(balance.driver_slots),
         ),
         is_fault=is_fault,
         why=next(iter(balance.problems), "") or ("" if balance.is_acting else who),
@@ -208,16 +208,16 @@ def stream_row(balance: BalanceView, stream: StreamView, now: float) -> Row:
         cells=(
             Cell(state, tone, place),
             text_cell(label_of(stream), "bold"),
-            number_cell(_number(stream.generation), stream.generation),
-            number_cell(_number(stream.partitions), stream.partitions),
-            number_cell(_number(carriers), carriers),
+            digits_cell(stream.generation),
+            digits_cell(stream.partitions),
+            digits_cell(carriers),
             load_cell(stream.heaviest),
             load_cell(stream.bound),
             load_cell(stream.ratio),
-            Cell("-") if is_full else number_cell(_number(stream.certificate), stream.certificate),
-            number_cell("?" if age is None else age_text(age), age),
-            number_cell(_number(stream.needed), stream.needed),
-            number_cell(_number(stream.driver_generation), stream.driver_generation),
+            Cell("-") if is_full else digits_cell(stream.certificate),
+            number_cell(age_text(age), age),
+            digits_cell(stream.needed),
+            digits_cell(stream.driver_generation),
             *topic_cells(stream),
         ),
         is_fault=state in (UNKNOWN, "HOT", "ALERT", "NO LOAD"),
@@ -253,7 +253,7 @@ def topic_cells(stream: StreamView) -> tuple[Cell, ...]:
         text_cell(paused),
         text_cell(topics_text(stream)),
         text_cell(UNKNOWN if stream.matching is None else matching_text(stream.matching)),
-        number_cell(_number(count), count),
+        digits_cell(count),
         text_cell(UNKNOWN if numbers is None else ranges_text(numbers) or NONE),
         text_cell(" ".join(f"{name}={it:g}" for name, it in stream.limits.items()) or NONE),
         text_cell(NONE if stream.who is None else stream.who),
@@ -291,7 +291,3 @@ def notes_of(stream: StreamView) -> list[str]:
     """Returns the alerts of a stream, and why it does not move or has no loads."""
     found = [f"{each.name}: {each.text}" for each in stream.current_alerts]
     return [*found, *reasons(stream.held, stream.degraded)]
-
-
-def _number(value: int | None) -> str:
-    return UNKNOWN if value is None else str(value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tui.facts.counted import counted
 from tui.facts.moments import iso_zulu_text
 from tui.pages.ages import age_text
-from tui.pages.figures import UNKNOWN, text_cell
+from tui.pages.figures import UNKNOWN, digits_cell, text_cell
 from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
 from tui.pages.plan import PlanPage, apply_actions, moved_counts, seconds_left, state_of, validity
 from tui.pages.plan_forms import plan_actions
@@ -131,7 +131,7 @@ def row_of(plan: PlanSummary, moved: Mapping[str, int] | None, now: float) -> Ro
             Cell(state, tone, place),
             text_cell(plan.plan_id, "bold"),
             text_cell(plan.way),
-            Cell(str(len(plan.groups)), sort=len(plan.groups)),
+            digits_cell(len(plan.groups)),
             Cell(age_text(left), sort=left, full=f"{left:.0f} s")
             if left > 0
             else Cell("-", sort=0.0),

@@ -25,7 +25,7 @@ from tui.pages.feed_figures import (
     percent,
 )
 from tui.pages.feed_orders import feed_actions
-from tui.pages.figures import number_cell, seconds, text_cell, whole
+from tui.pages.figures import digits_cell, number_cell, seconds, text_cell, whole, whole_cell
 from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
 from tui.pages.rows import LazyRows
 from tui.pages.states import STATE, is_fault, state_cell
@@ -249,13 +249,13 @@ def partition_row(feed: FeedView, each: FeedPartitionView) -> Row:
         "STATE": state_cell(health.state),
         "FEED": text_cell(feed.feed),
         "TOPIC": text_cell(each.topic),
-        "PART": number_cell(str(each.partition), each.partition),
+        "PART": digits_cell(each.partition),
         "MODE": Cell(each.mode or "?", "" if each.mode else "warn", each.mode),
-        "COMMITTED": offset_cell(each.committed),
-        "END": offset_cell(each.end),
+        "COMMITTED": whole_cell(each.committed),
+        "END": whole_cell(each.end),
         "CLUSTER": text_cell(each.cluster),
         "SHARD": number_cell("-" if each.shard is None else str(each.shard), each.shard),
-        "LOADER": offset_cell(each.loader),
+        "LOADER": whole_cell(each.loader),
         "CUSTODY": Cell(custody(each) or "?", sort=custody(each)),
         "WHY": text_cell(health.why),
     }
@@ -271,11 +271,6 @@ def partition_row(feed: FeedView, each: FeedPartitionView) -> Row:
         feed=feed.feed,
         region=feed.region,
     )
-
-
-def offset_cell(offset: int | None) -> Cell:
-    """Returns the cell of an offset: 1,204,998 on the screen, 1204998 in the text of commands."""
-    return replace(number_cell(whole(offset), offset), full="" if offset is None else str(offset))
 
 
 def custody(partition: FeedPartitionView) -> str | None:
@@ -319,7 +314,7 @@ def table_rows(feed: str, shard: ShardView) -> Iterator[Row]:
             cells=(
                 text_cell(feed),
                 text_cell(f"{shard.database}.?"),
-                _number(shard.number),
+                whole_cell(shard.number),
                 *unknown,
             ),
             is_fault=True,
@@ -338,10 +333,10 @@ def table_row(feed: str, shard: ShardView, view: TableView) -> Row:
         cells=(
             text_cell(feed),
             text_cell(f"{shard.database}.{view.table}"),
-            _number(shard.number),
-            _number(state.parts),
+            whole_cell(shard.number),
+            whole_cell(state.parts),
             number_cell(f"{state.blocks_per_second:.1f}", state.blocks_per_second),
-            _number(state.window_blocks) if is_recognizing else Cell("none", "warn", 0.0),
+            whole_cell(state.window_blocks) if is_recognizing else Cell("none", "warn", 0.0),
             _window_cell(state.window_seconds) if is_recognizing else Cell("none", "warn", 0.0),
             text_cell(
                 "yes" if state.has_coordinates else "no", "" if state.has_coordinates else "warn"
@@ -356,10 +351,6 @@ def _window_cell(window_seconds: float | None) -> Cell:
     if window_seconds is None:
         return Cell("any", sort=1e18)
     return Cell(seconds(window_seconds), sort=window_seconds, full=f"{window_seconds:.1f}")
-
-
-def _number(value: int) -> Cell:
-    return Cell(f"{value:,}", sort=value, full=str(value))
 
 
 def verdict_rows(anomaly: Anomaly, now: float) -> Iterator[Row]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tui.facts.feed_health import WINDOW_WARN
 from tui.facts.totals import largest, total
-from tui.pages.figures import MIB, UNKNOWN, mebibytes, seconds, short
+from tui.pages.figures import MIB, UNKNOWN, digits, mebibytes, seconds, short
 from tui.pages.page import Cell, Column
 
 if TYPE_CHECKING:
@@ -34,11 +34,6 @@ def percent_tone(part: float | None) -> str:
     if part is None or part < WINDOW_WARN:
         return ""
     return "bad" if part >= 1.0 else "warn"
-
-
-def digits(number: float) -> str:
-    """Returns a number with all that a reader needs: 47103, 0.9."""
-    return f"{number:.1f}" if isinstance(number, float) else str(number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -21,13 +20,19 @@ from tui.pages.feed import (
     SHARD,
     TOPIC,
     custody,
-    offset_cell,
     partition_columns,
     partition_rows,
 )
 from tui.pages.feed_figures import WINDOW, percent
 from tui.pages.feeds import PARTS
-from tui.pages.figures import UNKNOWN, number_cell, seconds, text_cell
+from tui.pages.figures import (
+    UNKNOWN,
+    digits_cell,
+    number_cell,
+    seconds_cell,
+    text_cell,
+    whole_cell,
+)
 from tui.pages.page import Cell, Column, Row, Section
 
 if TYPE_CHECKING:
@@ -76,10 +81,10 @@ def _topic_row(
     first = group[0]
     cells = {
         "FEED": text_cell(feed.feed),
-        "SHARD": number_cell(UNKNOWN if first.shard is None else str(first.shard), first.shard),
+        "SHARD": digits_cell(first.shard),
         "CLUSTER": text_cell(first.cluster),
         "TOPIC": text_cell(first.topic),
-        "PARTS": number_cell(str(len(group)), len(group)),
+        "PARTS": digits_cell(len(group)),
         "MODE": _counts(each.mode for each in group),
         "CUSTODY": _counts(map(custody, group)),
     }
@@ -131,17 +136,16 @@ def blocks_section(feeds: Iterable[FeedView], is_of_objects: bool) -> Section:
 def _block_row(
     feed: FeedView, partition: FeedPartitionView, block: BlockView, columns: Sequence[Column]
 ) -> Row:
-    age = block.age_seconds
     cells = (
         text_cell(feed.feed),
         text_cell(partition.cluster),
         text_cell(partition.topic),
-        offset_cell(partition.partition),
+        whole_cell(partition.partition),
         text_cell(block.table),
-        offset_cell(block.begin),
-        offset_cell(block.end),
-        offset_cell(block.records),
-        replace(number_cell(seconds(age), age), full=f"{age:.1f}"),
+        whole_cell(block.begin),
+        whole_cell(block.end),
+        whole_cell(block.records),
+        seconds_cell(block.age_seconds),
         number_cell(percent(block.window_used), block.window_used),
     )
     return Row(key=f"{block.table} {block.begin}", cells=cells[: len(columns)])

@@ -20,7 +20,7 @@ from tui.pages.feed_figures import (
     WINDOW,
 )
 from tui.pages.feed_orders import feed_actions
-from tui.pages.figures import number_cell, text_cell
+from tui.pages.figures import digits_cell, number_cell, text_cell
 from tui.pages.page import NO_FOCUS, Action, Column, Focus, Page, Row, Section
 from tui.pages.states import STATE, is_fault, state_cell
 
@@ -103,7 +103,7 @@ def feed_row(feed: FeedView) -> Row:
             text_cell(feed.feed),
             text_cell(feed.region),
             number_cell("S3" if feed.is_of_objects else str(len(feed.shards)), len(feed.shards)),
-            number_cell(str(len(parts)), len(parts)),
+            digits_cell(len(parts)),
             *(ABSENT if figure is missing else figure.cell(known) for figure in FIGURES),
             text_cell(health.why),
         ),

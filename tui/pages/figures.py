@@ -88,9 +88,14 @@ def count_cell(number: float | None, tone: str = "") -> Cell:
     return number_cell(short(number), number, tone, digits(number))
 
 
-def offset_cell(offset: int | None) -> Cell:
-    """Returns a cell of an offset; its full text has no commas."""
-    return number_cell(whole(offset), offset, full=digits(offset))
+def whole_cell(number: int | None) -> Cell:
+    """Returns a cell of an offset or a count, 1,204,998; its full text has no commas."""
+    return number_cell(whole(number), number, full=digits(number))
+
+
+def digits_cell(number: int | None, tone: str = "") -> Cell:
+    """Returns a cell of a small number or one that names something, without commas."""
+    return number_cell(digits(number), number, tone)
 
 
 def seconds_cell(value: float | None) -> Cell:

@@ -191,7 +191,7 @@ def row_of(group: GroupView, regions: Sequence[str]) -> Row:
     """Returns the row of a group."""
     state, age = state_of(group), group.copies_age_seconds
     is_stale = age is not None and age > COPIES_STALE_SECONDS
-    copies = UNKNOWN if age is None else "STALE" if is_stale else age_text(age)
+    copies = "STALE" if is_stale else age_text(age)
     tone, place = STATES[state]
     none = UNKNOWN if group.has_record is None else "-"
     at_ms = group.decided_at_ms

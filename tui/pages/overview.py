@@ -126,7 +126,7 @@ def region_row(region: RegionView) -> Row:
     missing = any(each.state != "runs" for each in region.daemons if is_configured(each))
     age = region.copies_age_seconds
     is_stale = age is not None and age > COPIES_STALE_SECONDS
-    copies = "?" if age is None else "STALE" if is_stale else age_text(age)
+    copies = "STALE" if is_stale else age_text(age)
     is_bad = missing or kafka != "ok" or region.redis != "ok"
     return Row(
         key=region.region,

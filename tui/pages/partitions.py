@@ -10,16 +10,17 @@ from tui.facts.health import ORDER
 from tui.pages.figures import (
     UNKNOWN,
     count_cell,
+    digits_cell,
     duration,
     megabytes,
     megabytes_cell,
     number_cell,
-    offset_cell,
     per_second,
     seconds_cell,
     short,
     text_cell,
     whole,
+    whole_cell,
 )
 from tui.pages.page import Action, Cell, Column, Focus, Page, Row, Section
 from tui.pages.rows import LazyRows
@@ -232,9 +233,9 @@ def partition_row(each: PartitionView, route: str, measure: str) -> Row:
         key=str(each.partition),
         cells=(
             state_cell(each.state),
-            number_cell(str(each.partition), each.partition),
-            offset_cell(each.source_end),
-            offset_cell(each.mirrored_to),
+            digits_cell(each.partition),
+            whole_cell(each.source_end),
+            whole_cell(each.mirrored_to),
             LAG_CELLS[measure](lag),
             seconds_cell(each.lag_seconds),
             Cell(drain_text(each), sort=drain_sort(each)),

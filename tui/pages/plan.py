@@ -11,6 +11,7 @@ from tui.facts.counted import counted
 from tui.pages.ages import age_text
 from tui.pages.figures import (
     UNKNOWN,
+    digits_cell,
     number_cell,
     offset_width,
     text_cell,
@@ -257,7 +258,7 @@ def position_row(position: PlanPosition) -> Row:
         cells=(
             text_cell(position.group),
             text_cell(position.topic),
-            Cell(str(position.partition), sort=position.partition),
+            digits_cell(position.partition),
             offset_cell(position.committed),
             offset_cell(position.resume, "bold"),
             text_cell(position.basis, BASES.get(position.basis, "bad")),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tui.pages.figures import (
     count_cell,
+    digits_cell,
     megabytes_cell,
     number_cell,
     per_second,
@@ -122,8 +123,8 @@ def route_cells(route: RouteView) -> tuple[Cell, ...]:
         Cell(sparkline(lags, SPARK), sort=_last(lags)),
         Cell(sparkline(rates, SPARK), sort=_last(rates)),
         number_cell(per_second(route.lag_per_second), route.lag_per_second),
-        number_cell("?" if known is None else str(known), known),
-        number_cell(str(route.denied_topics), route.denied_topics),
+        digits_cell(known),
+        digits_cell(route.denied_topics),
         text_cell(route.why),
     )
 

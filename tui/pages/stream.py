@@ -12,7 +12,7 @@ from tui.facts.counted import counted
 from tui.facts.moments import date_text, iso_zulu_text
 from tui.pages.ages import age_text
 from tui.pages.balance_actions import stream_actions, stream_label
-from tui.pages.figures import UNKNOWN, number_cell, text_cell
+from tui.pages.figures import UNKNOWN, digits_cell, number_cell, text_cell
 from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
 from tui.pages.rows import LazyRows
 from tui.steering.steered_command import as_typed
@@ -233,9 +233,9 @@ def carrier_row(placed: Placed) -> Row:
     return Row(
         key=carrier_key(carrier),
         cells=(
-            Cell(str(carrier.number), sort=carrier.number),
+            digits_cell(carrier.number),
             text_cell(carrier.host or UNKNOWN),
-            Cell(str(carrier.partitions), sort=carrier.partitions),
+            digits_cell(carrier.partitions),
             load_cell(load, tone),
             Cell(bar(load), tone, load),
             text_cell(label_of(stream)),
@@ -326,16 +326,14 @@ def move_key(move: MoveView) -> str:
 
 def move_row(move: MoveView) -> Row:
     """Returns the row of a move."""
-    source = (
-        Cell("new", sort=-1) if move.source is None else number_cell(str(move.source), move.source)
-    )
+    source = Cell("new", sort=-1) if move.source is None else digits_cell(move.source)
     return Row(
         key=move_key(move),
         cells=(
             text_cell(move.topic),
-            Cell(str(move.partition), sort=move.partition),
+            digits_cell(move.partition),
             source,
-            Cell(str(move.target), sort=move.target),
+            digits_cell(move.target),
             text_cell(move.reason),
         ),
         why=move.reason,

@@ -10,13 +10,13 @@ from tui.pages.figures import (
     megabytes,
     megabytes_cell,
     number_cell,
-    offset_cell,
     per_second,
     seconds,
     seconds_cell,
     short,
     sparkline,
     whole,
+    whole_cell,
 )
 
 
@@ -66,12 +66,12 @@ def test_a_sparkline_has_its_width(values, width):
 
 
 def test_cells_of_figures_keep_all_digits_for_where_there_is_room() -> None:
-    lag, offset, late, rate = count_cell(47_103), offset_cell(1_204_998), seconds_cell(340.25), 1.5
+    lag, offset, late, rate = count_cell(47_103), whole_cell(1_204_998), seconds_cell(340.25), 1.5
     assert (lag.text, lag.full, lag.sort) == ("47.1k", "47103", 47_103)
     assert (offset.text, offset.full) == ("1,204,998", "1204998")
     assert (late.text, late.full, count_cell(rate).full) == ("340", "340.2", "1.5")
     assert (megabytes_cell(8_812_345).text, megabytes_cell(8_812_345).full) == ("8.8", "8.812345")
-    cells = (count_cell, offset_cell, seconds_cell, megabytes_cell)
+    cells = (count_cell, whole_cell, seconds_cell, megabytes_cell)
     assert {(cell(None).text, cell(None).full, cell(None).tone) for cell in cells} == {
         ("?", "?", "warn")
     }
