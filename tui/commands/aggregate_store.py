@@ -11,7 +11,7 @@ import click
 
 from tui.commands.exit_codes import ExitCode
 from tui.commands.feed_context import FeedContext, on_partitions
-from tui.commands.options import output_option, timeout_option, usage_errors
+from tui.commands.options import checked_duration, output_option, timeout_option
 from tui.commands.output import emit
 from tui.commands.text import instant, joined, table
 from tui.facts.counted import counted
@@ -127,6 +127,7 @@ def _content_rows(each: TakenObject) -> list[tuple[Any, ...]]:
 @click.option(
     "--older-than",
     metavar="DURATION",
+    callback=checked_duration,
     default="2d",
     show_default=True,
     help="Leave uploads that were begun since: 30m, 12h, 2d.",
@@ -143,15 +144,13 @@ def sweep(context: FeedContext, older_than: str, dry_run: bool) -> int:
     with 4 if the feed has not claimed the prefix, and with 3 when a cluster or the store does not
     answer; run it again then.
     """
-    from tui.orders.durations import BadDuration, milliseconds
+    from tui.orders.durations import milliseconds
     from tui.orders.upload_sweeping import sweep_uploads
 
-    feed = context.object_feed
-    with usage_errors(BadDuration, prefix="--older-than: "):
-        age_ms = milliseconds(older_than)
+    age_ms = milliseconds(older_than)
     found = sweep_uploads(
         context.appliance,
-        feed,
+        context.object_feed,
         context.scope,
         begun_before=time.time() - age_ms / 1000,
         is_dry=dry_run,
@@ -214,6 +213,7 @@ def _fate(each: JudgedUpload, sweep: Sweep) -> str:
 @click.option(
     "--older-than",
     metavar="DURATION",
+    callback=checked_duration,
     required=True,
     help="Forget objects that were written longer ago, as the bucket keeps them: 30d.",
 )
@@ -231,14 +231,12 @@ def forget(context: FeedContext, older_than: str, confirm: bool) -> int:
     there are any. Exits with 4 also if the feed has not claimed the prefix, and with 3 when a
     cluster or the store does not answer; run it again then.
     """
-    from tui.orders.durations import BadDuration, milliseconds
+    from tui.orders.durations import milliseconds
 
-    feed = context.object_feed
-    with usage_errors(BadDuration, prefix="--older-than: "):
-        age_ms = milliseconds(older_than)
+    age_ms = milliseconds(older_than)
     found = forget_objects(
         context.appliance,
-        feed,
+        context.object_feed,
         context.scope,
         told_before_ms=time.time_ns() // 1_000_000 - age_ms,
         is_confirmed=confirm,

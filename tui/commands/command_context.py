@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Concatenate
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tui.commands.options import (
-    SERVER_SECONDS,
     config_option,
     one_route_option,
     region_and_routes,
     region_option,
     route_option,
 )
-from tui.commands.order_context import OrderContext
+from tui.commands.order_context import ContextCommand, OrderContext, with_context
 
 if TYPE_CHECKING:
     from replicator.config.topology import Route
@@ -51,43 +50,11 @@ class CommandContext(OrderContext):
         return region_and_routes(self.appliance, self.region_name, self.route_name)
 
 
-ContextCommand = Callable[Concatenate[CommandContext, ...], int]
-"""Command function: takes the command context, then its own options by name."""
-
-
-def on_one_route(command: ContextCommand) -> Callable[..., int]:
+def on_one_route(command: ContextCommand[CommandContext]) -> Callable[..., int]:
     """Adds --config, --region and a required --route before the command's own options."""
-    return config_option(region_option(one_route_option(_with_context(command))))
+    return config_option(region_option(one_route_option(with_context(CommandContext, command))))
 
 
-def on_routes(command: ContextCommand) -> Callable[..., int]:
+def on_routes(command: ContextCommand[CommandContext]) -> Callable[..., int]:
     """Adds --config, --region and an optional --route, which defaults to all into the region."""
-    return config_option(region_option(route_option(_with_context(command))))
-
-
-def _with_context(command: ContextCommand) -> Callable[..., int]:
-    @wraps(command)
-    def run(
-        *,
-        config: str,
-        region: str | None,
-        route_name: str | None,
-        output: str,
-        # Commands without an option for these get the defaults.
-        timeout: float = SERVER_SECONDS,
-        reason: str | None = None,
-        duration: str | None = None,
-        **own: object,
-    ) -> int:
-        context = CommandContext(
-            config=config,
-            region_name=region,
-            route_name=route_name,
-            timeout_seconds=timeout,
-            output=output,
-            reason=reason,
-            duration=duration,
-        )
-        return command(context, **own)
-
-    return run
+    return config_option(region_option(route_option(with_context(CommandContext, command))))

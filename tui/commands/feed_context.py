@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Concatenate
+from typing import TYPE_CHECKING
 
 import click
 
-from tui.commands.options import SERVER_SECONDS, config_option
-from tui.commands.order_context import OrderContext
+from tui.commands.options import config_option
+from tui.commands.order_context import ContextCommand, OrderContext, with_context
 
 if TYPE_CHECKING:
     from replicator.config.feed_settings import Feed
@@ -31,6 +30,10 @@ class FeedContext(OrderContext):
     topic: str | None = None
     partition: int | None = None
     table: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.partition is not None and self.topic is None:
+            raise click.UsageError("--partition needs --topic")
 
     @property
     def feed(self) -> Feed:
@@ -58,9 +61,6 @@ class FeedContext(OrderContext):
         return self.feed.region
 
 
-FeedCommand = Callable[Concatenate[FeedContext, ...], int]
-"""Command function: takes the feed context, then its own options by name."""
-
 region_option = click.option(
     "--region", metavar="REGION", help="Only feeds that this region loads."
 )
@@ -76,12 +76,12 @@ folder_option = click.option(
 )
 
 
-def on_feed(command: FeedCommand) -> Callable[..., int]:
+def on_feed(command: ContextCommand[FeedContext]) -> Callable[..., int]:
     """Adds --config and --feed before the command's own options."""
-    return config_option(feed_option(_with_context(command)))
+    return config_option(feed_option(with_context(FeedContext, command)))
 
 
-def on_partitions(command: FeedCommand) -> Callable[..., int]:
+def on_partitions(command: ContextCommand[FeedContext]) -> Callable[..., int]:
     """Adds --config, --feed, and the options that name partitions of the feed."""
     cluster = click.option(
         "--cluster", metavar="CLUSTER", help='Only this cluster, such as "west regional".'
@@ -90,40 +90,4 @@ def on_partitions(command: FeedCommand) -> Callable[..., int]:
     partition = click.option(
         "--partition", type=click.IntRange(min=0), help="Only this partition of --topic."
     )
-    return config_option(feed_option(cluster(topic(partition(_with_context(command))))))
-
-
-def _with_context(command: FeedCommand) -> Callable[..., int]:
-    @wraps(command)
-    def run(
-        *,
-        config: str,
-        feed_name: str,
-        output: str,
-        # Commands without an option for these get the defaults.
-        cluster: str | None = None,
-        topic: str | None = None,
-        partition: int | None = None,
-        table: str | None = None,
-        timeout: float = SERVER_SECONDS,
-        reason: str | None = None,
-        duration: str | None = None,
-        **own: object,
-    ) -> int:
-        if partition is not None and topic is None:
-            raise click.UsageError("--partition needs --topic")
-        context = FeedContext(
-            config=config,
-            feed_name=feed_name,
-            cluster=cluster,
-            topic=topic,
-            partition=partition,
-            table=table,
-            timeout_seconds=timeout,
-            output=output,
-            reason=reason,
-            duration=duration,
-        )
-        return command(context, **own)
-
-    return run
+    return config_option(feed_option(cluster(topic(partition(with_context(FeedContext, command))))))

@@ -104,12 +104,12 @@ def _some_text(_: click.Context, __: click.Parameter, text: str | None) -> str |
     return text
 
 
-def checked_duration(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
-    """Returns the text of an option --for. Raises click.UsageError if it is no duration."""
+def checked_duration(_: click.Context, option: click.Parameter, text: str | None) -> str | None:
+    """Returns the text of an option. Raises click.UsageError if it is no duration."""
     from tui.orders.durations import BadDuration, milliseconds
 
     if text is not None:
-        with usage_errors(BadDuration, prefix="--for: "):
+        with usage_errors(BadDuration, prefix=f"{option.opts[0]}: "):
             milliseconds(text)
     return text
 

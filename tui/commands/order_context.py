@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, TypeVar
 
 from tui.commands.exit_codes import ExitCode
+from tui.commands.options import SERVER_SECONDS
 from tui.commands.output import emit, say
 
 if TYPE_CHECKING:
     from replicator.config.topology import Appliance
     from tui.facts.watch.balance_client import BalanceClient
     from tui.orders.region_orders import OrderChange, RegionOrders, Terms
+
+FIELDS = {"timeout": "timeout_seconds", "region": "region_name"}
+"""Fields of contexts that have another name than their option."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +35,10 @@ class OrderContext:
     """
 
     config: str
-    timeout_seconds: float
     output: str
-    reason: str | None
-    duration: str | None
+    timeout_seconds: float = SERVER_SECONDS
+    reason: str | None = None
+    duration: str | None = None
 
     @cached_property
     def appliance(self) -> Appliance:
@@ -77,3 +82,22 @@ class OrderContext:
             lambda: changes_text(written, taken_back, nothing),
         )
         return ExitCode.DONE
+
+
+Context = TypeVar("Context", bound=OrderContext)
+ContextCommand = Callable[Concatenate[Context, ...], int]
+"""Command function: takes its context, then its own options by name."""
+
+
+def with_context(kind: type[Context], command: ContextCommand[Context]) -> Callable[..., int]:
+    """Returns the command as a function of options, of which those that `kind` has as fields make
+    the context."""
+    names = {field.name for field in fields(kind)}
+
+    @wraps(command)
+    def run(**options: Any) -> int:
+        places = {name: FIELDS.get(name, name) for name in options}
+        given = {field: options.pop(name) for name, field in places.items() if field in names}
+        return command(kind(**given), **options)
+
+    return run
