@@ -28,4 +28,3 @@ def first_page(screen: str) -> Page:
     return make()
 
 
-FirstPage = Callable[[str], Page]
