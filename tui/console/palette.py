@@ -17,6 +17,16 @@ COLUMNS = (
     Column("ACTION", 14),
     Column("MEANING, OR WHY IT IS OFF", 30, grows=True),
 )
+KEY_COLUMNS = (Column("KEY", 14), Column("DOES", 14), Column("MEANING", 30, grows=True))
+COLUMN_COLUMNS = (
+    Column("COLUMN", 14),
+    Column("OF", 14, priority=1),
+    Column("MEANING", 30, grows=True),
+)
+BASICS = (
+    ("?", "unknown: no server has told it; it is in no sum"),
+    ("STALE", "no answer for three times the usual time between two"),
+)
 PAGE_ACTION = "page "
 """Begin of the keys of rows that are actions of the page."""
 ELSEWHERE = "elsewhere "
@@ -64,18 +74,6 @@ def _row(key: str, name: str, label: str, meaning: str, why: str | None) -> Row:
     tone = "dim" if why is not None else ""
     text = meaning if why is None else f"off: {why}"
     return Row(key, (Cell(name, tone or "bold"), Cell(label, tone), Cell(text, tone)))
-
-
-KEY_COLUMNS = (Column("KEY", 14), Column("DOES", 14), Column("MEANING", 30, grows=True))
-COLUMN_COLUMNS = (
-    Column("COLUMN", 14),
-    Column("OF", 14, priority=1),
-    Column("MEANING", 30, grows=True),
-)
-BASICS = (
-    ("?", "unknown: no server has told it; it is in no sum"),
-    ("STALE", "no answer for three times the usual time between two"),
-)
 
 
 def help_page(

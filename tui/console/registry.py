@@ -26,5 +26,3 @@ def first_page(screen: str) -> Page:
     module, name = PAGES[screen].split(":")
     make = cast("Callable[[], Page]", getattr(import_module(module), name))
     return make()
-
-

@@ -46,6 +46,18 @@ FINDINGS_MAX = 20
 
 Listed = Mapping[str, Sequence[FeedPartition]]
 """Partitions that a cluster has of each feed, by the feed's name."""
+LOOK_BACK_SECONDS = 60
+"""Time over which the rate of blocks is taken. Replaced parts stay visible for eight minutes."""
+# A partition of a table numbers its blocks, and the name of a part has the numbers of the blocks
+# that were merged into it. A part that was changed earlier holds no later block.
+PARTS = """
+SELECT table, max(active_parts), sum(blocks) FROM (
+    SELECT table, partition, sum(active) AS active_parts,
+        max(max_block_number)
+            - maxIf(max_block_number, modification_time < now() - %(seconds)s) AS blocks
+    FROM system.parts WHERE database = %(database)s GROUP BY table, partition
+) GROUP BY table
+"""
 
 
 def feed_topics_key(cluster: ClusterName) -> Key:
@@ -276,20 +288,6 @@ def with_findings(view: FeedView, anomalies: Iterable[Anomaly] | None) -> FeedVi
         return view
     own = (each for each in anomalies if each.feed == view.feed)
     return replace(view, findings=tuple(islice(own, FINDINGS_MAX)))
-
-
-LOOK_BACK_SECONDS = 60
-"""Time over which the rate of blocks is taken. Replaced parts stay visible for eight minutes."""
-# A partition of a table numbers its blocks, and the name of a part has the numbers of the blocks
-# that were merged into it. A part that was changed earlier holds no later block.
-PARTS = """
-SELECT table, max(active_parts), sum(blocks) FROM (
-    SELECT table, partition, sum(active) AS active_parts,
-        max(max_block_number)
-            - maxIf(max_block_number, modification_time < now() - %(seconds)s) AS blocks
-    FROM system.parts WHERE database = %(database)s GROUP BY table, partition
-) GROUP BY table
-"""
 
 
 def table_states(server: ClickHouse) -> dict[str, TableState]:

@@ -14,6 +14,16 @@ from tui.facts.part import THIS_MACHINE
 from tui.facts.plan_summary import PlanSummary, broken_plan, plan_summary
 from tui.facts.watch.question import Answers, Key, Question
 
+CADENCE_SECONDS = 2.0
+"""A new plan is applied soon after it was made, and an older one must not stand in its place."""
+PLANS_MAX = 100
+"""Newest plans that are shown; files are kept for ever, and `sluice failover list` has them all."""
+POSITIONS_MAX = 10_000
+"""Positions that are kept of all plans together, the newest first. A plan of 500 groups of 64 has
+32 000."""
+
+PLANS_KEY = Key(THIS_MACHINE, "saved plans")
+
 
 def plan_folder(appliance: Appliance) -> Path:
     """Returns the path of the folder of saved plans; it need not exist."""
@@ -33,17 +43,6 @@ def load_plan(appliance: Appliance, name: str) -> Plan:
     plan = plan_files(appliance).load(name)
     checked(appliance, plan.source, plan.target)
     return plan
-
-
-CADENCE_SECONDS = 2.0
-"""A new plan is applied soon after it was made, and an older one must not stand in its place."""
-PLANS_MAX = 100
-"""Newest plans that are shown; files are kept for ever, and `sluice failover list` has them all."""
-POSITIONS_MAX = 10_000
-"""Positions that are kept of all plans together, the newest first. A plan of 500 groups of 64 has
-32 000."""
-
-PLANS_KEY = Key(THIS_MACHINE, "saved plans")
 
 
 def plan_questions(appliance: Appliance) -> list[Question]:
