@@ -11,6 +11,7 @@ from replicator.notices.notice_store import NoticeStore
 from tests.live.feed_ground import CLUSTER, FeedGround, documents
 from tests.live.test_feed_look import commit, ground, status_of  # noqa: F401
 from tui.facts.feed_status import FeedPartitionView, FeedView
+from tui.facts.watch.admins import Admins
 from tui.facts.watch.audit_questions import audit_questions
 from tui.facts.watch.balance_questions import balance_questions
 from tui.facts.watch.feed_questions import feed_questions, feeds_of
@@ -26,8 +27,8 @@ def shown(ground: FeedGround) -> FeedView:
     """Returns the feed as a snapshot has it."""
     appliance = ground.appliance
     questions = [
-        *feed_questions(appliance, TIMEOUT_SECONDS),
-        *balance_questions(appliance, TIMEOUT_SECONDS),
+        *feed_questions(Admins(appliance, TIMEOUT_SECONDS)),
+        *balance_questions(Admins(appliance, TIMEOUT_SECONDS)),
         *notice_questions(appliance, appliance.regions, TIMEOUT_SECONDS),
         *audit_questions(appliance, TIMEOUT_SECONDS),
     ]

@@ -26,6 +26,7 @@ from tests.live.conftest import TopicMaker
 from tests.live.hand_carried import HandCarried
 from tests.live.played_balance import ORDERS, Balanced, now_ms
 from tui.commands.exit_codes import ExitCode
+from tui.facts.watch.admins import Admins
 from tui.facts.watch.balance_questions import balance_of, balance_questions
 from tui.facts.watch.group_questions import (
     copies_age_in,
@@ -60,7 +61,7 @@ def asked(questions: Iterable[Question]) -> Answers:
 
 @contextmanager
 def questions_of(regions: HandCarried) -> Iterator[list[Question]]:
-    found = group_questions(regions.appliance, TIMEOUT_SECONDS)
+    found = group_questions(Admins(regions.appliance, TIMEOUT_SECONDS))
     try:
         yield found
     finally:
@@ -180,7 +181,7 @@ def test_orders_are_read_on_and_ended_by_the_commands_that_are_shown(
 ):
     balanced = Balanced(tmp_path, aggregate, redis)
     appliance = load(balanced.config)
-    questions = balance_questions(appliance, TIMEOUT_SECONDS)
+    questions = balance_questions(Admins(appliance, TIMEOUT_SECONDS))
     assert balance_of(appliance, asked(questions), time.time())[0].orders == ()
     balanced.publish(balanced.placed(), balanced.lease())
     balanced.show_round(3)

@@ -47,16 +47,11 @@ def board_key(region: str) -> Key:
     return Key(redis_name(region), BALANCE)
 
 
-def balance_questions(
-    appliance: Appliance, timeout_seconds: float, admins: Admins | None = None
-) -> list[Question]:
-    """Returns the questions about all regions that routes lead into; nothing is asked yet.
-
-    Args:
-        admins: clients that other questions use too; by default some are made.
-    """
-    clients = admins or Admins(appliance, timeout_seconds)
-    return [question for region in _targets(appliance) for question in _of_region(clients, region)]
+def balance_questions(admins: Admins) -> list[Question]:
+    """Returns the questions about all regions that routes lead into; nothing is asked yet."""
+    return [
+        question for region in _targets(admins.appliance) for question in _of_region(admins, region)
+    ]
 
 
 def balance_fields(appliance: Appliance) -> Callable[[Answers, float], dict[str, object]]:

@@ -76,22 +76,17 @@ def tables_key(feed: Feed, shard: int) -> Key:
     return Key(f"{feed.name} shard {shard}", "tables")
 
 
-def feed_questions(
-    appliance: Appliance, timeout_seconds: float, admins: Admins | None = None
-) -> list[Question]:
+def feed_questions(admins: Admins) -> list[Question]:
     """Returns the questions about all feeds; nothing is asked yet, and nothing without feeds.
 
     Orders are asked for by the questions about balancing, where routes lead into the region.
-
-    Args:
-        admins: clients that other questions use too; by default some are made.
     """
-    clients = admins or Admins(appliance, timeout_seconds)
+    appliance = admins.appliance
     feeds = tuple(appliance.feeds.values())
     regions = dict.fromkeys(feed.region for feed in feeds)
     return [
-        *questions_of(clients, feeds),
-        *(order_question(clients, it) for it in regions if not appliance.routes_into(it)),
+        *questions_of(admins, feeds),
+        *(order_question(admins, it) for it in regions if not appliance.routes_into(it)),
     ]
 
 

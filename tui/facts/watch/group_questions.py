@@ -78,17 +78,12 @@ def decisions_key(region: str) -> Key:
     return Key(ClusterName.aggregate(region), "primary regions")
 
 
-def group_questions(
-    appliance: Appliance, timeout_seconds: float, admins: Admins | None = None
-) -> list[Question]:
-    """Returns the questions about groups to all regions' servers; nothing is asked yet.
-
-    Args:
-        admins: clients that other questions use too; by default some are made.
-    """
-    clients = admins or Admins(appliance, timeout_seconds)
+def group_questions(admins: Admins) -> list[Question]:
+    """Returns the questions about groups to all regions' servers; nothing is asked yet."""
     return [
-        question for region in sorted(appliance.regions) for question in _of_region(clients, region)
+        question
+        for region in sorted(admins.appliance.regions)
+        for question in _of_region(admins, region)
     ]
 
 

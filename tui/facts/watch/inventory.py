@@ -57,9 +57,9 @@ def whole_inventory(
     regions, routes = sorted(appliance.regions), appliance.routes
     questions = [
         *_base(admins, regions, routes, appliance.cluster_names, spotlight),
-        *balance_questions(appliance, timeout_seconds, admins),
-        *group_questions(appliance, timeout_seconds, admins),
-        *feed_questions(appliance, timeout_seconds, admins),
+        *balance_questions(admins),
+        *group_questions(admins),
+        *feed_questions(admins),
         *audit_questions(appliance, timeout_seconds),
         *event_questions(appliance, timeout_seconds),
     ]
@@ -98,11 +98,10 @@ def _base(
     clusters: Sequence[ClusterName],
     spotlight: Spotlight | None,
 ) -> list[Question]:
-    appliance = admins.appliance
     return [
         *region_questions(admins, clusters),
-        *notice_questions(appliance, regions, admins.timeout_seconds),
-        *route_questions(appliance, routes, admins, spotlight),
+        *notice_questions(admins.appliance, regions, admins.timeout_seconds),
+        *route_questions(admins, routes, spotlight),
     ]
 
 

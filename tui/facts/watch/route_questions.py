@@ -65,13 +65,14 @@ def focused_ends_key(route: Route) -> Key:
 
 
 def route_questions(
-    appliance: Appliance, routes: Sequence[Route], admins: Admins, spotlight: Spotlight | None
+    admins: Admins, routes: Sequence[Route], spotlight: Spotlight | None
 ) -> list[Question]:
     """Returns the questions about routes.
 
     Args:
         spotlight: None: asked once, with nothing on screen.
     """
+    appliance = admins.appliance
     # A topic's state depends on all sources that feed it, also on other routes.
     targets = sorted({route.target for route in routes})
     feeding = {route.source for target in targets for route in appliance.routes_into(target)}

@@ -10,6 +10,7 @@ from tests.tui.balance_records import stream as stream_of
 from tests.tui.facts.watch.told import NOW, answered, appliance
 from tui.facts.balance_readings import ROUNDS_KEPT
 from tui.facts.balancing import BalanceAlert, CarrierLoad, MoveView, OrderView
+from tui.facts.watch.admins import Admins
 from tui.facts.watch.balance_questions import (
     Board,
     balance_fields,
@@ -169,6 +170,6 @@ def test_a_plan_of_another_version_leaves_the_rounds_readable():
 
 @pytest.mark.parametrize("region", ["east", "west"])
 def test_orders_are_read_rarely_and_redis_often(region):
-    by_key = {each.key: each for each in balance_questions(BOTH, 5.0)}
+    by_key = {each.key: each for each in balance_questions(Admins(BOTH, 5.0))}
     assert by_key[orders_key(region)].cadence_seconds == 10.0
     assert by_key[board_key(region)].cadence_seconds == 2.0

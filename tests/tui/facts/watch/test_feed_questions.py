@@ -19,6 +19,7 @@ from tests.tui.commands.test_replicate import CONFIG
 from tests.tui.facts.test_anomaly import anomaly
 from tests.tui.facts.test_feed_status import INTENT, REPORT, TABLE
 from tests.tui.facts.watch.told import NOW, NOW_MS, answered
+from tui.facts.watch.admins import Admins
 from tui.facts.watch.audit_questions import anomalies_key
 from tui.facts.watch.balance_questions import orders_key
 from tui.facts.watch.feed_intents import FeedProgress
@@ -118,7 +119,7 @@ def test_conditions_of_the_feed_and_of_its_aggregator_are_its_own(appliance):
 def test_each_server_is_asked_with_its_cadence(appliance):
     flights = appliance.feed("flights")
     (cluster,) = flights.clusters
-    cadences = {each.key: each.cadence_seconds for each in feed_questions(appliance, 1.0)}
+    cadences = {each.key: each.cadence_seconds for each in feed_questions(Admins(appliance, 1.0))}
     assert cadences == {
         feed_topics_key(cluster): 30.0,
         progress_key(flights, cluster): 10.0,
@@ -131,12 +132,12 @@ def test_each_server_is_asked_with_its_cadence(appliance):
 
 def test_orders_are_asked_for_once_where_routes_lead_into_the_region(tmp_path):
     both_ways = loaded(tmp_path, ROUTES_BOTH_WAYS + feed())
-    keys = [each.key for each in feed_questions(both_ways, 1.0)]
+    keys = [each.key for each in feed_questions(Admins(both_ways, 1.0))]
     assert orders_key("west") not in keys
 
 
 def test_without_feeds_nothing_is_asked(tmp_path):
-    assert feed_questions(loaded(tmp_path, CONFIG), 1.0) == []
+    assert feed_questions(Admins(loaded(tmp_path, CONFIG), 1.0)) == []
 
 
 def test_the_first_replica_that_answers_tells_the_tables():

@@ -7,6 +7,7 @@ import pytest
 from replicator.groups.membership.primary_region import decided
 from replicator.kafka.protocol.group_list import ListedGroup
 from tests.tui.facts.watch.told import NOW, NOW_MS, answered, appliance
+from tui.facts.watch.admins import Admins
 from tui.facts.watch.group_lags import GroupLag
 from tui.facts.watch.group_questions import (
     StoredGroups,
@@ -188,7 +189,7 @@ def test_ages_of_copies_are_by_the_region_copied_and_by_the_region_that_holds_th
 
 
 def test_every_region_is_asked_by_redis_often_and_by_kafka_rarely():
-    questions = group_questions(BOTH, 5.0)
+    questions = group_questions(Admins(BOTH, 5.0))
     by_key = {each.key: each for each in questions}
     assert len(by_key) == len(questions) == 8
     assert by_key[stored_key("west")].cadence_seconds == 2.0

@@ -61,7 +61,7 @@ class ToldAdmins(Admins):
 
 
 def by_key(spotlight: Spotlight | None = None, admins: Admins | None = None) -> dict[Key, Question]:
-    asked = route_questions(BOTH, BOTH.routes, admins or Admins(BOTH, 3.0), spotlight)
+    asked = route_questions(admins or Admins(BOTH, 3.0), BOTH.routes, spotlight)
     found = {each.key: each for each in asked}
     assert len(found) == len(asked)
     return found
@@ -104,7 +104,7 @@ def test_cadences_are_those_of_the_servers() -> None:
 
 
 def test_a_route_into_one_target_asks_all_sources_of_that_target_for_topics() -> None:
-    asked = route_questions(BOTH, [WEST_EAST], Admins(BOTH, 3.0), None)
+    asked = route_questions(Admins(BOTH, 3.0), [WEST_EAST], None)
     servers = {each.key.server for each in asked if each.key.about == "topics"}
     assert servers == {"east regional", "west regional", "east aggregate"}
 
