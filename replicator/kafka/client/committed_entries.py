@@ -86,33 +86,35 @@ class CommittedEntries(Generic[E]):
 
     async def commit(
         self,
-        committer: FencedCommitter,
+        fenced_committer: FencedCommitter,
         entries: Mapping[TopicPartition, E],
         *,
         effects: Effects | None = None,
     ) -> None:
-        """Commits entries that name the committer's id, all or none. Raises Fenced.
+        """Commits entries that name the fenced committer's id, all or none. Raises Fenced.
 
         Args:
             effects: further writes of the same transaction (see FencedCommitter.commit).
         """
 
         def was_there(_: TopicPartition, shown: OffsetAndMetadata | None) -> bool:
-            if self._is_held(committer, shown):
+            if self._is_held(fenced_committer, shown):
                 return True
-            raise Fenced(f"{committer.transactional_id}: another producer has replaced its entries")
+            raise Fenced(
+                f"{fenced_committer.transactional_id}: another producer has replaced its entries"
+            )
 
-        await committer.commit(self.offsets(entries), was_there, effects)
+        await fenced_committer.commit(self.offsets(entries), was_there, effects)
 
     async def release(
-        self, committer: FencedCommitter, entries: Mapping[TopicPartition, E]
+        self, fenced_committer: FencedCommitter, entries: Mapping[TopicPartition, E]
     ) -> None:
-        """Commits entries that free the committer's partitions, all or none. Raises Fenced.
+        """Commits entries that free the fenced committer's partitions, all or none. Raises Fenced.
 
         Others may acquire these entries at once, so a replaced entry is no sign of a fence.
         """
-        await committer.commit(
-            self.offsets(entries), lambda _, shown: self._is_held(committer, shown)
+        await fenced_committer.commit(
+            self.offsets(entries), lambda _, shown: self._is_held(fenced_committer, shown)
         )
 
     async def replace(
@@ -150,6 +152,6 @@ class CommittedEntries(Generic[E]):
             groups.setdefault(self._group_of(partition), []).append(row)
         return dict(groups)
 
-    def _is_held(self, committer: FencedCommitter, shown: OffsetAndMetadata | None) -> bool:
-        own_id = committer.transactional_id
+    def _is_held(self, fenced_committer: FencedCommitter, shown: OffsetAndMetadata | None) -> bool:
+        own_id = fenced_committer.transactional_id
         return shown is None or self._decode(shown).transactional_id == own_id
