@@ -17,6 +17,7 @@ ARCHITECTURE, INVARIANTS = (
     (CHECKOUT / "docs" / name).read_text() for name in ("ARCHITECTURE.md", "invariants.md")
 )
 FOLDERS = ("aggregator", "balancer", "bench", "deploy", "replicator", "tests", "tui")
+PAGES = (*sorted((CHECKOUT / "docs").glob("*.md")), CHECKOUT / "README.md")
 NAMES_IN_FILES = re.compile(r"((?:`\w+`(?:,| and| or)\s+)*`\w+`)\s+in\s+`([\w/]+\.py)`")
 
 
@@ -64,6 +65,11 @@ def defined_in(source: str) -> set[str]:
 @pytest.mark.parametrize("page", [ARCHITECTURE, INVARIANTS], ids=["ARCHITECTURE", "invariants"])
 def test_each_path_is_that_of_one_file(page: str) -> None:
     assert not wrong_paths(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[path.name for path in PAGES])
+def test_no_page_names_a_file_that_is_gone(page: Path) -> None:
+    assert not [name for name, found in wrong_paths(page.read_text()).items() if not found]
 
 
 @pytest.mark.parametrize(("name", "path"), sorted(set(names_in_files(ARCHITECTURE))))
