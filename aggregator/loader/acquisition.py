@@ -63,7 +63,7 @@ class Acquisition:
     """Acquires partitions of one feed in one cluster for one loader.
 
     Args:
-        committer: opened for the transactional id of the new intents.
+        fenced_committer: opened for the transactional id of the new intents.
         committer_of: makes a committer for another transactional id, not opened yet.
     """
 
@@ -72,13 +72,13 @@ class Acquisition:
         *,
         store: IntentStore,
         source: Cluster,
-        committer: FencedCommitter,
+        fenced_committer: FencedCommitter,
         committer_of: Callable[[str], FencedCommitter],
         loader_counts: LoaderCounts,
     ):
         self._store = store
         self._source = source
-        self._committer = committer
+        self._fenced_committer = fenced_committer
         self._committer_of = committer_of
         self._loader_counts = loader_counts
         self._backoff = Backoff(*BEATEN_SECONDS)
@@ -104,7 +104,7 @@ class Acquisition:
             try:
                 await self._take(transactional_id, some, acquired)
             except (Fenced, ProducerStateLost):
-                if transactional_id == self._committer.transactional_id:
+                if transactional_id == self._fenced_committer.transactional_id:
                     raise
                 acquired.waiting |= dict.fromkeys(some, BEATEN)
                 await asyncio.sleep(self._backoff.jittered(0.2, 1.5))
@@ -129,7 +129,7 @@ class Acquisition:
     async def _take(
         self, transactional_id: str, partitions: Iterable[TopicPartition], acquired: Acquired
     ) -> None:
-        holder = self._committer
+        holder = self._fenced_committer
         if transactional_id != holder.transactional_id:
             holder = await self._committer_of(transactional_id).open()
         found = await self._store.read_as_holder(holder, partitions)
@@ -178,9 +178,9 @@ class Acquisition:
         return replace(
             intent.by_our_clock(time.time_ns() // 1_000_000),
             custody=Custody.HELD,
-            producer_id=self._committer.producer_id,
-            epoch=self._committer.epoch,
-            transactional_id=self._committer.transactional_id,
+            producer_id=self._fenced_committer.producer_id,
+            epoch=self._fenced_committer.epoch,
+            transactional_id=self._fenced_committer.transactional_id,
         )
 
 

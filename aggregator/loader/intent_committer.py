@@ -44,7 +44,7 @@ class IntentCommitter:
     """
 
     store: IntentStore
-    committer: FencedCommitter
+    fenced_committer: FencedCommitter
     producer: EffectProducer
     loader_counts: LoaderCounts = field(default_factory=LoaderCounts)
     sent: SentLetters | None = None
@@ -109,12 +109,15 @@ class IntentCommitter:
         """Commits intents that free the partitions, all or none."""
         intents = {
             place: each.progress.intent(
-                Custody.RELEASED, self.committer.producer_id, self.committer.epoch, free_id
+                Custody.RELEASED,
+                self.fenced_committer.producer_id,
+                self.fenced_committer.epoch,
+                free_id,
             )
             for place, each in partitions.items()
         }
         if intents:
-            await self.store.release(self.committer, intents)
+            await self.store.release(self.fenced_committer, intents)
 
     async def close(self) -> None:
         """Ends a running commit."""
@@ -195,7 +198,7 @@ class IntentCommitter:
             intents = {
                 place: replace(each.intent, letters_at=sight.end) for place, each in begun.items()
             }
-            await self.store.commit(self.committer, intents)
+            await self.store.commit(self.fenced_committer, intents)
             for place, each in begun.items():
                 each.intent = intents[place]
 
@@ -251,10 +254,10 @@ class IntentCommitter:
         intents = {place: self._intent(each) for place, each in wanted.items()}
         effects: Callable[[Identity], Awaitable[None]] | None = None
         if unsent := [each for each in produced if not _is_sent(wanted, each)]:
-            effects = self.producer.effects(self.committer, unsent)
+            effects = self.producer.effects(self.fenced_committer, unsent)
         began = time.monotonic()
         try:
-            await self.store.commit(self.committer, intents, effects=effects)
+            await self.store.commit(self.fenced_committer, intents, effects=effects)
         except Exception as error:
             self.loader_counts.add(
                 COMMIT_FAILURES, "fenced" if isinstance(error, Fenced) else "other"
@@ -274,9 +277,9 @@ class IntentCommitter:
             return partition.intent.park(partition.failure)
         intent: Intent = partition.progress.intent(
             Custody.HELD,
-            self.committer.producer_id,
-            self.committer.epoch,
-            self.committer.transactional_id,
+            self.fenced_committer.producer_id,
+            self.fenced_committer.epoch,
+            self.fenced_committer.transactional_id,
         )
         return intent.park(partition.loss_to_park) if partition.loss_to_park else intent
 

@@ -61,7 +61,7 @@ class EffectProducer:
     _limits: dict[str, Limits] = field(init=False, default_factory=dict)
 
     def effects(
-        self, committer: FencedCommitter, records: Sequence[Produced]
+        self, fenced_committer: FencedCommitter, records: Sequence[Produced]
     ) -> Callable[[Identity], Awaitable[None]]:
         """Returns what to do inside the transaction, which may be repeated once it has committed.
 
@@ -82,7 +82,7 @@ class EffectProducer:
             for topic in topics:
                 numbers = sorted(place.partition for place in by_place if place.topic == topic)
                 letters = (each.of for each in records if each.topic == topic and each.of)
-                await self._add(committer, topic, numbers, next(letters, None))
+                await self._add(fenced_committer, topic, numbers, next(letters, None))
             if not is_sent:
                 for place, some in sorted(by_place.items()):
                     await self._send(identity, place, some)
@@ -92,7 +92,7 @@ class EffectProducer:
 
     async def _add(
         self,
-        committer: FencedCommitter,
+        fenced_committer: FencedCommitter,
         topic: str,
         partitions: Sequence[int],
         first: RecordPlace | None,
@@ -108,7 +108,7 @@ class EffectProducer:
         while True:
             try:
                 async with asyncio.timeout(self.missing_seconds):
-                    await committer.add_partitions(topic, partitions)
+                    await fenced_committer.add_partitions(topic, partitions)
             except TimeoutError:
                 await self.cluster.try_refresh()
                 if first is not None and self.cluster.topic(topic) is None:

@@ -97,12 +97,12 @@ def assemble(
     def committer_of(transactional_id: str) -> FencedCommitter:
         return makers.fenced_committer(source, transactional_id, timeout_ms)
 
-    committer = committer_of(loader_id(feed.name, assignment.number))
+    fenced_committer = committer_of(loader_id(feed.name, assignment.number))
     store = IntentStore(source, feed.name)
     partitions = makers.partitions()
     effects = makers.effects(source)
     sent = makers.sent_letters(source)
-    intents = makers.intent_committer(store, committer, effects, loader_counts, sent)
+    intents = makers.intent_committer(store, fenced_committer, effects, loader_counts, sent)
     sink = _sink(appliance, assignment, partitions, intents, receipts, loader_counts, makers)
     memory_bytes = settings.memory_mib * MIB
     intake = FetchIntake(
@@ -130,12 +130,12 @@ def assemble(
         region=feed.region,
         assignment=assignment,
         source=source,
-        committer=committer,
+        fenced_committer=fenced_committer,
         partitions=partitions,
         acquisition=makers.acquisition(
             store=store,
             source=source,
-            committer=committer,
+            fenced_committer=fenced_committer,
             committer_of=committer_of,
             loader_counts=loader_counts,
         ),

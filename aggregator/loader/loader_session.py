@@ -69,7 +69,7 @@ class LoaderSession:
     region: str
     assignment: LoaderAssignment
     source: Cluster
-    committer: FencedCommitter
+    fenced_committer: FencedCommitter
     partitions: dict[TopicPartition, HeldPartition]
     acquisition: Acquisition
     reader: Reader[HeldPartition]
@@ -120,9 +120,9 @@ class LoaderSession:
             if await self._follow():
                 break
             await asyncio.sleep(COMMAND_SECONDS)
-        await self.committer.open()
-        while self.committer.epoch >= PRODUCER_EPOCH_MAX:
-            await self.committer.rotated().open()
+        await self.fenced_committer.open()
+        while self.fenced_committer.epoch >= PRODUCER_EPOCH_MAX:
+            await self.fenced_committer.rotated().open()
 
     async def _work(self) -> None:
         filling = _started(self._acquire(), self.reader.run())
@@ -356,7 +356,9 @@ class LoaderSession:
                 *held[0],
             )
         async with asyncio.timeout(RELEASE_SECONDS):
-            await self.intents.release(released, released_id(self.committer.transactional_id))
+            await self.intents.release(
+                released, released_id(self.fenced_committer.transactional_id)
+            )
 
     def _log_trouble(self, text: str) -> None:
         log.warning("event=source-trouble %s: %s", self.assignment.log_fields, text)

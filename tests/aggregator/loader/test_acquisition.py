@@ -96,7 +96,7 @@ async def test_a_log_that_was_cut_below_a_block_or_marker_parks_its_partition(
     acquisition = Acquisition(
         store=Store({PLACE: intent}),
         source=Source(epoch_end),
-        committer=Committer(),
+        fenced_committer=Committer(),
         committer_of=lambda id_: pytest.fail(id_),
         loader_counts=LoaderCounts(),
     )
@@ -113,7 +113,7 @@ async def test_what_a_former_version_has_read_counts_as_of_todays_epoch():
     acquisition = Acquisition(
         store=store,
         source=Source(50),
-        committer=Committer(),
+        fenced_committer=Committer(),
         committer_of=lambda id_: pytest.fail(id_),
         loader_counts=LoaderCounts(),
     )
@@ -130,7 +130,7 @@ async def test_records_keep_their_age_whatever_clock_their_loader_had(ahead_seco
     acquisition = Acquisition(
         store=store,
         source=Source(40),
-        committer=Committer(),
+        fenced_committer=Committer(),
         committer_of=lambda id_: pytest.fail(id_),
         loader_counts=LoaderCounts(),
     )

@@ -67,7 +67,7 @@ def session():
         region="east",
         assignment=SimpleNamespace(is_frozen=lambda *_: False, log_fields="feed=f"),
         source=None,
-        committer=None,
+        fenced_committer=None,
         partitions=partitions,
         acquisition=None,
         reader=SimpleNamespace(changed=asyncio.Event()),

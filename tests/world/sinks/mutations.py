@@ -84,8 +84,8 @@ class LettersApart(IntentCommitter):
         if produced:
             # The renewed intents of before go with the letters.
             before = {place: each.intent for place, each in wanted.items()}
-            effects = self.producer.effects(self.committer, produced)
-            await self.store.commit(self.committer, before, effects=effects)
+            effects = self.producer.effects(self.fenced_committer, produced)
+            await self.store.commit(self.fenced_committer, before, effects=effects)
         await super()._commit(wanted, ())
 
     def _intent(self, partition: HeldPartition) -> Intent:
@@ -100,9 +100,9 @@ class LettersAfter(IntentCommitter):
     ) -> None:
         await super()._commit(wanted, ())
         if produced:
-            effects = self.producer.effects(self.committer, produced)
+            effects = self.producer.effects(self.fenced_committer, produced)
             now = {place: each.intent for place, each in wanted.items()}
-            await self.store.commit(self.committer, now, effects=effects)
+            await self.store.commit(self.fenced_committer, now, effects=effects)
 
 
 class PassesBlocks(IntentCommitter):
@@ -129,7 +129,7 @@ class FencesNobody(Acquisition):
     """Replaces intents in transactions of its own id, and leaves their holders alone."""
 
     def __init__(self, **parts: Any) -> None:
-        committer: FencedCommitter = parts["committer"]
+        committer: FencedCommitter = parts["fenced_committer"]
 
         class Unopened(FencedCommitter):
             """Own committer under the name of another id."""
