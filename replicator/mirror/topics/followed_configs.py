@@ -1,7 +1,7 @@
 """Followed configs: the changes that make a target's topic have what its sources now agree on.
 
 A decision about three values: what the sources want, what the target has, and what we last wrote
-there (written_configs.py). The order in which configs changed plays no part in it.
+there (written_log.py). The order in which configs changed plays no part in it.
 
 - A config that we wrote is followed for as long as the topic is mirrored, also when no source sets
   it any more: then the value in effect at the sources is wanted.
