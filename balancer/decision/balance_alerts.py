@@ -1,4 +1,4 @@
-"""Alerts of a route: conditions that operators have to know, and their remedies."""
+"""Alerts of a round: what operators have to know of a route, and the remedies."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class AlertName(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Alert:
-    """Condition of a route that needs attention; it lasts as long as the rounds report it.
+class RoundAlert:
+    """Alert of a round: what needs attention; it lasts as long as the rounds report it.
 
     Args:
         name: kind of the alert.
@@ -56,7 +56,7 @@ def alerts_of(
     limits: Limits,
     rules: Rules,
     freeze_reason: str | None,
-) -> tuple[Alert, ...]:
+) -> tuple[RoundAlert, ...]:
     """Returns the alerts of a route after a round.
 
     Args:
@@ -92,7 +92,7 @@ def alerts_of(
     return tuple(given)
 
 
-def hot_partitions(shares: PartitionShares, threshold: float) -> list[Alert]:
+def hot_partitions(shares: PartitionShares, threshold: float) -> list[RoundAlert]:
     """Returns an alert for each partition above the threshold.
 
     The evidence is the load of each partition of its topic.
@@ -108,7 +108,7 @@ def hot_partitions(shares: PartitionShares, threshold: float) -> list[Alert]:
 
 def _hot(
     partition: TopicPartition, topic: Mapping[TopicPartition, float], threshold: float
-) -> Alert:
+) -> RoundAlert:
     share, name = topic[partition], partition.topic
     others = sorted(load for each, load in topic.items() if each != partition)
     text = (
@@ -130,7 +130,7 @@ def _hot(
             f"{name} helps only if no single key is that heavy"
         )
     evidence = {str(each.partition): load for each, load in sorted(topic.items())}
-    return Alert(AlertName.HOT_PARTITION, text, evidence)
+    return RoundAlert(AlertName.HOT_PARTITION, text, evidence)
 
 
 def resize(
@@ -138,7 +138,7 @@ def resize(
     overloaded: Mapping[int, float],
     slots: int | None,
     elsewhere: int = 0,
-) -> list[Alert]:
+) -> list[RoundAlert]:
     """Returns an alert when the limits allow too few carriers, or when carriers are overloaded.
 
     Args:
@@ -160,22 +160,22 @@ def resize(
             f"{len(overloaded)} carriers are predicted to carry more than they can, up to "
             f"{heaviest:.2f} of their time"
         )
-    return [Alert(AlertName.RESIZE, "; ".join(texts), evidence)] if texts else []
+    return [RoundAlert(AlertName.RESIZE, "; ".join(texts), evidence)] if texts else []
 
 
-def degraded(why: str | None) -> list[Alert]:
+def degraded(why: str | None) -> list[RoundAlert]:
     """Returns an alert when no share can be believed; `why` is None when shares can be."""
     text = f"partitions are placed by count, and only mandatory moves are made: {why}"
-    return [Alert(AlertName.DEGRADED, text, {})] if why is not None else []
+    return [RoundAlert(AlertName.DEGRADED, text, {})] if why is not None else []
 
 
-def frozen(reason: str | None, seconds: float) -> list[Alert]:
+def frozen(reason: str | None, seconds: float) -> list[RoundAlert]:
     """Returns an alert when the route is frozen, with the reason and for how long."""
     text = f"only mandatory moves are made, and no carrier is removed: {reason}"
-    return [Alert(AlertName.FROZEN, text, {"seconds": seconds})] if reason else []
+    return [RoundAlert(AlertName.FROZEN, text, {"seconds": seconds})] if reason else []
 
 
-def executors_fewer(slots: int | None, carrying: int, elsewhere: int = 0) -> list[Alert]:
+def executors_fewer(slots: int | None, carrying: int, elsewhere: int = 0) -> list[RoundAlert]:
     """Returns an alert when carriers have to share task slots.
 
     Args:
@@ -189,12 +189,12 @@ def executors_fewer(slots: int | None, carrying: int, elsewhere: int = 0) -> lis
     text = f"{carrying} carriers{others} share {slots} task slots: add executors, or lower "
     text += "carriers_max of some" if elsewhere else f"carriers_max to {slots}"
     evidence = {"slots": slots, "carriers": carrying, "carriers elsewhere": elsewhere}
-    return [Alert(AlertName.EXECUTORS_FEWER, text, evidence)]
+    return [RoundAlert(AlertName.EXECUTORS_FEWER, text, evidence)]
 
 
 def lagging(
     partitions: Collection[TopicPartition], lag_seconds: Mapping[TopicPartition, float]
-) -> list[Alert]:
+) -> list[RoundAlert]:
     """Returns an alert when partitions have been behind for long."""
     # The lag of a partition is unknown for a moment while it changes carriers.
     evidence = {_name(each): lag_seconds[each] for each in partitions if each in lag_seconds}
@@ -204,10 +204,10 @@ def lagging(
         f"{len(partitions)} partitions are behind, by up to {max(evidence.values()):.0f} s: "
         f"{_names(partitions)}"
     )
-    return [Alert(AlertName.LAGGING, text, evidence)]
+    return [RoundAlert(AlertName.LAGGING, text, evidence)]
 
 
-def doubted(doubts: Mapping[TopicPartition, str], shares: PartitionShares) -> list[Alert]:
+def doubted(doubts: Mapping[TopicPartition, str], shares: PartitionShares) -> list[RoundAlert]:
     """Returns an alert when rates were not believed."""
     if not doubts:
         return []
@@ -217,10 +217,10 @@ def doubted(doubts: Mapping[TopicPartition, str], shares: PartitionShares) -> li
         f"{_names(doubts)}; {_name(first)}: {doubts[first]}"
     )
     evidence = {_name(each): shares[each] for each in sorted(doubts) if each in shares}
-    return [Alert(AlertName.DOUBTED, text, evidence)]
+    return [RoundAlert(AlertName.DOUBTED, text, evidence)]
 
 
-def pins_impossible(pins: Where, excluded: Mapping[int, str]) -> list[Alert]:
+def pins_impossible(pins: Where, excluded: Mapping[int, str]) -> list[RoundAlert]:
     """Returns an alert when partitions are pinned to carriers that the route does not have."""
     if not pins:
         return []
@@ -236,10 +236,10 @@ def pins_impossible(pins: Where, excluded: Mapping[int, str]) -> list[Alert]:
         texts.append(f"{_names(partitions)}: {why}")
     text = f"pins are not obeyed until they can be: {'; '.join(texts)}"
     evidence = {_name(each): float(at) for each, at in sorted(pins.items())}
-    return [Alert(AlertName.PIN_IMPOSSIBLE, text, evidence)]
+    return [RoundAlert(AlertName.PIN_IMPOSSIBLE, text, evidence)]
 
 
-def no_room(counts: Mapping[int, int], limits: Limits) -> list[Alert]:
+def no_room(counts: Mapping[int, int], limits: Limits) -> list[RoundAlert]:
     """Returns an alert when carriers hold more partitions than they may, as no other has room."""
     most, setting = limits.partitions_max, limits.room_setting
     full = {f"carrier {at}": n for at, n in sorted(counts.items()) if n > most}
@@ -250,7 +250,7 @@ def no_room(counts: Mapping[int, int], limits: Limits) -> list[Alert]:
         f"{surplus} partitions are on carriers that already hold {most}, the most that {setting} "
         f"allows: raise carriers_max or {setting}"
     )
-    return [Alert(AlertName.HOMELESS, text, full)]
+    return [RoundAlert(AlertName.HOMELESS, text, full)]
 
 
 def _name(partition: TopicPartition) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from balancer.decision.balance_alerts import Alert, alerts_of
+from balancer.decision.balance_alerts import RoundAlert, alerts_of
 from balancer.decision.carriers import round_inputs
 from balancer.decision.lag import Lag
 from balancer.decision.placement import Placement, voluntary
@@ -37,7 +37,7 @@ class Decision:
     state: RoundState
     placement: Placement | None
     triggers: tuple[Trigger, ...]
-    alerts: tuple[Alert, ...]
+    alerts: tuple[RoundAlert, ...]
     held: str | None
 
 
