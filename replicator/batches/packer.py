@@ -26,6 +26,9 @@ from replicator.batches.outgoing_batch import OutgoingBatch, Reason, RecordTooLa
 from replicator.batches.read_committed import ReadCommittedFilter
 from replicator.batches.records import headers_at, opened, rebatch, why_open
 
+MAX_MESSAGE_BYTES = 1_048_588
+"""Kafka's default of max.message.bytes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackingRule:

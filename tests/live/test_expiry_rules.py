@@ -157,19 +157,17 @@ def test_a_producer_that_stood_still_with_an_answer_to_come_must_confirm_that_it
         assert stage.seen().duplicated == 200
 
 
-async def confirm_nothing(pipelines):
-    return True
+class Unconfirmed(Sender):
+    """Takes its producer for unfenced without a commit."""
 
-
-def unconfirmed(node, **collaborators):
-    """Returns a sender that takes its producer for unfenced without a commit."""
-    return Sender(node, **{**collaborators, "confirm_unfenced": confirm_nothing})
+    async def confirm_unfenced(self, pipelines):
+        return True
 
 
 @IN_FORCE
 def test_a_new_connection_is_preceded_by_a_commit(make_stage, forgets_producers, in_force):
     stage = make_stage(target=forgets_producers)
-    makers = MAKERS if in_force else Makers(sender=unconfirmed)
+    makers = MAKERS if in_force else Makers(sender=Unconfirmed)
     zombie = stage.hand(0, makers=makers, **SELDOM)
     sent = Sent(zombie, pass_on)
     zombie.start().until_landed(stage.place, stage.send(1000))

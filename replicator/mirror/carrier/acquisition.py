@@ -6,13 +6,14 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 from types import MappingProxyType
 
 from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.reader import Reader
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
@@ -43,7 +44,7 @@ class Acquisition:
         ends: source and target; their metadata is refreshed while a partition waits.
         pipelines: receives a pipeline for each acquired partition.
         receipts: notes what becomes of each partition.
-        taken: called after pipelines were added.
+        reader: reads the added pipelines at once.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Acquisition:
         pipelines: Pipelines,
         committer: ProgressCommitter,
         receipts: ReceiptBook,
-        taken: Callable[[], None],
+        reader: Reader[PartitionPipeline],
     ):
         self._takeover = takeover
         self._releases = releases
@@ -63,7 +64,7 @@ class Acquisition:
         self._pipelines = pipelines
         self._committer = committer
         self._receipts = receipts
-        self._taken = taken
+        self._reader = reader
         self.is_taking = False
         """True while an acquisition runs: it may have committed entries whose pipelines do not
         exist yet."""
@@ -176,7 +177,8 @@ class Acquisition:
             self._committer.parked.pop(partition, None)
             self._receipts.acquired(partition)
         if taken:
-            self._taken()
+            self._reader.changed.set()
+            self._pipelines.added.set()
 
     def _spared(self, entries: Mapping[TopicPartition, Entry | None]) -> set[TopicPartition]:
         """Returns the partitions to leave alone: not released yet, or no longer wanted."""

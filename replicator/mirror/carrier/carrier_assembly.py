@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from replicator.batches.packer import PackingRule
 from replicator.config.settings import TopicSettings
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Cluster
@@ -27,6 +25,7 @@ from replicator.mirror.carrier.command_follower import CommandFollower
 from replicator.mirror.carrier.commit_schedule import CommitSchedule
 from replicator.mirror.carrier.fetch_intake import FetchIntake
 from replicator.mirror.carrier.pace import Pace
+from replicator.mirror.carrier.parking import Parking
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
@@ -45,8 +44,6 @@ from replicator.mirror.offset_map.redis_writer import RedisWriter
 from replicator.mirror.offset_map.runs_publisher import RunsPublisher
 from replicator.mirror.offset_map.runs_tail import RunsTail
 
-MAX_MESSAGE_BYTES = 1_048_588
-"""Kafka's default of max.message.bytes."""
 REQUEST_TIMEOUT_MS = 15_000
 PROMISE_SPARE_SECONDS = 5.0
 LOOKS = 1.5
@@ -103,7 +100,7 @@ def ledger_side(
     *,
     transactional_id: str,
     carrier: int,
-    removed: Callable[[PartitionPipeline], object] = lambda _: None,
+    receipts: ReceiptBook | None = None,
     makers: Makers = MAKERS,
     request_timeout_ms: int = REQUEST_TIMEOUT_MS,
     **options: Any,
@@ -113,7 +110,7 @@ def ledger_side(
     Args:
         transactional_id: of the fenced committer.
         carrier: number under which reports are stored.
-        removed: called with each pipeline that was parked or released.
+        receipts: gets each pipeline that was parked or released; None: nobody asks for them.
         options: further options of both clusters.
     """
     source, target = makers.clusters(
@@ -149,7 +146,7 @@ def ledger_side(
             pipelines=pipelines,
             publisher=publisher,
             redis_writer=redis_writer,
-            removed=removed,
+            receipts=receipts,
         ),
     )
 
@@ -204,7 +201,7 @@ class _Assembly:
             assignment.route,
             transactional_id=assignment.transactional_id,
             carrier=assignment.number,
-            removed=receipts.add,
+            receipts=receipts,
             makers=makers,
             request_timeout_ms=settings.request_timeout_ms,
             client_id=assignment.transactional_id,
@@ -246,9 +243,7 @@ class _Assembly:
                 receipts=self._receipts,
                 redis_writer=side.redis_writer,
             ),
-            target_watch=self._makers.target_watch(
-                side.target, side.pipelines, self._reassignment.park
-            ),
+            target_watch=self._makers.target_watch(side.target, side.pipelines, self._parking),
             transaction_watch=TransactionWatch(
                 side.source,
                 side.pipelines,
@@ -268,20 +263,14 @@ class _Assembly:
             pipelines=pipelines,
             checks=self._makers.source_checks(source, pipelines, EpochRegress(source)),
             intake=FetchIntake(
-                source=source, pipelines=pipelines, rule_of=self._rule_of, filled=self._filled
+                source=source,
+                pipelines=pipelines,
+                senders=self._senders,
+                limits=self._limits,
+                merge_below_records=self._settings.merge_below_records,
             ),
             fetch_bytes=self._settings.fetch_mib << 20,
         )
-
-    def _rule_of(self, topic: str) -> PackingRule:
-        return PackingRule(
-            max_bytes=self._limits.get(topic, MAX_MESSAGE_BYTES),
-            merge_below_records=self._settings.merge_below_records,
-        )
-
-    def _filled(self, pipelines: list[PartitionPipeline]) -> None:
-        self._side.pipelines.mark_busy(pipelines)
-        self._senders.wake()
 
     # -- sending
 
@@ -290,7 +279,6 @@ class _Assembly:
         return Senders(self._side.target, self._side.pipelines, self._sender)
 
     def _sender(self, node: int) -> Sender:
-        park = self._reassignment.park
         return self._makers.sender(
             node,
             target=self._side.target,
@@ -298,17 +286,13 @@ class _Assembly:
             producer_id=self._side.fenced_committer.producer_id,
             window=self._settings.window,
             timeout_ms=self._settings.request_timeout_ms // 2,
-            confirm_unfenced=self._confirm_unfenced,
+            committer=self._side.committer,
             retransmission=self._makers.retransmission(
-                self._side.target.name, park, lambda topic: self._rule_of(topic).max_bytes
+                self._side.target.name, self._parking, self._limits
             ),
-            uncovered=self._commit_schedule.uncovered.set,
-            park=park,
-            shipped=lambda batch: self._pace.shipped(batch, time.time()),
+            parking=self._parking,
+            pace=self._pace,
         )
-
-    async def _confirm_unfenced(self, pipelines: list[PartitionPipeline]) -> bool:
-        return await self._side.committer.commit(pipelines, even_unchanged=True)
 
     # -- custody
 
@@ -321,14 +305,13 @@ class _Assembly:
             pipelines=self._side.pipelines,
             committer=self._side.committer,
             pace=self._pace,
-            park=self._reassignment.park,
-            committed=self._senders.wake,
+            parking=self._parking,
+            senders=self._senders,
             limit_seconds=limit_seconds(self._appliance.topics),
         )
 
     @cached_property
     def _acquisition(self) -> Acquisition:
-        fenced_committer = self._side.fenced_committer
         return Acquisition(
             takeover_of(
                 self._appliance,
@@ -338,19 +321,15 @@ class _Assembly:
                 refusing=dict(self._assignment.refusing),
             ),
             releases=Releases(
-                own_id=lambda: fenced_committer.transactional_id,
+                own_id=self._assignment.transactional_id,
                 promise_seconds=self._settings.request_timeout_ms / 1000 + PROMISE_SPARE_SECONDS,
             ),
             ends=self._ends,
             pipelines=self._side.pipelines,
             committer=self._side.committer,
             receipts=self._receipts,
-            taken=self._acquired,
+            reader=self._reader,
         )
-
-    def _acquired(self) -> None:
-        self._reader.changed.set()
-        self._senders.added.set()
 
     @cached_property
     def _reassignment(self) -> Reassignment:
@@ -363,8 +342,12 @@ class _Assembly:
             committer=self._side.committer,
             receipts=self._receipts,
             limits=self._limits,
-            nothing_left=self._ending.set,
+            ending=self._ending,
         )
+
+    @cached_property
+    def _parking(self) -> Parking:
+        return Parking(self._side.committer, self._reassignment, self._acquisition, self._receipts)
 
 
 def limit_seconds(topics: TopicSettings) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -13,9 +12,11 @@ from replicator.config.settings import ReplicatorSettings
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.pace import Pace
+from replicator.mirror.carrier.parking import Parking
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
+from replicator.mirror.carrier.senders import Senders
 from replicator.mirror.offset_map.runs_tail import RunsTail
 
 TICK_SECONDS = 0.05
@@ -32,8 +33,8 @@ class CommitSchedule:
     Args:
         runs: tails the runs topic; its ends go into the entries.
         pace: counts the bytes shipped since the last commit.
-        park: called with a pipeline that has a loss to park, once its queue is acknowledged.
-        committed: called after a commit that may let batches be sent.
+        parking: parks a pipeline that has a loss, once its queue is acknowledged.
+        senders: woken after a commit that may let batches be sent.
         renew_seconds: interval at which unchanged entries are committed again; `renew_within`
             shortens it.
         limit_seconds: longest wait for a higher max.message.bytes before a record that is too
@@ -46,13 +47,10 @@ class CommitSchedule:
     pipelines: Pipelines
     committer: ProgressCommitter
     pace: Pace
-    park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
-    committed: Callable[[], None]
+    parking: Parking
+    senders: Senders
     renew_seconds: float = RENEW_SECONDS
     limit_seconds: float = 0.0
-    uncovered: asyncio.Event = field(init=False, default_factory=asyncio.Event)
-    """Set when a pipeline waits for an entry that covers a gap."""
-
     _too_large: dict[tuple[TopicPartition, int], float] = field(init=False, default_factory=dict)
     """Time at which each record was found too large, by partition and source offset."""
 
@@ -67,14 +65,14 @@ class CommitSchedule:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(TICK_SECONDS):
-                    await self.uncovered.wait()
-            self.uncovered.clear()
+                    await self.pipelines.uncovered.wait()
+            self.pipelines.uncovered.clear()
             now = time.monotonic()
             pipelines = list(self.pipelines.values())
             for pipeline in pipelines:
                 loss = pipeline.loss_to_park
                 if loss and pipeline.is_empty and not self._may_fit(pipeline, loss, now):
-                    await self.park(pipeline, loss)
+                    await self.parking.park(pipeline, loss)
             waiting = [pipeline for pipeline in self.pipelines.busy() if pipeline.waits_for_cover]
             is_due = now - last > self.settings.ledger_seconds
             if is_due or self.pace.bytes_since_commit > bytes_max:
@@ -85,13 +83,13 @@ class CommitSchedule:
                 self.pace.bytes_since_commit = 0
                 last = now
                 await self.committer.commit(pipelines, even_unchanged=renew)
-                self.committed()
+                self.senders.wake()
             elif waiting:
                 await self.committer.commit(waiting)
                 # Behind more gaps than an entry lists, batches wait for those in flight. Woken for
                 # nothing, the senders would ask for the same entry at once, again and again.
                 if not all(pipeline.waits_for_cover for pipeline in waiting):
-                    self.committed()
+                    self.senders.wake()
 
     def _may_fit(self, pipeline: PartitionPipeline, loss: Loss, now: float) -> bool:
         """Returns True while the target's limit may still be raised for a record."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from balancer.topic_partition import TopicPartition
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.outgoing_batch import RecordTooLarge
-from replicator.batches.packer import PackingRule, pack
+from replicator.batches.packer import MAX_MESSAGE_BYTES, PackingRule, pack
 from replicator.kafka.client.cluster import Cluster, Forbidden
 from replicator.kafka.client.fetch_session import FetchSession, TopicIdPartition
 from replicator.kafka.client.loss import Loss, LossKind, NeededLimit
 from replicator.kafka.protocol.error_codes import Verdict, named, verdict
 from replicator.kafka.protocol.fetch import FetchPosition
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.pipelines import Pipelines
+from replicator.mirror.carrier.senders import Senders
 
 
 @dataclass(eq=False)
@@ -24,14 +25,16 @@ class FetchIntake:
 
     Args:
         pipelines: of the carrier; other parts add and remove pipelines meanwhile.
-        rule_of: returns the packing rule of a topic.
-        filled: called with the pipelines that received records.
+        senders: woken when pipelines have received records.
+        limits: largest batch that the target takes, by topic; Kafka's default for other topics.
+        merge_below_records: see PackingRule.
     """
 
     source: Cluster
-    pipelines: Mapping[TopicPartition, PartitionPipeline]
-    rule_of: Callable[[str], PackingRule]
-    filled: Callable[[list[PartitionPipeline]], None]
+    pipelines: Pipelines
+    senders: Senders
+    limits: Mapping[str, int]
+    merge_below_records: int
 
     def take(
         self,
@@ -76,7 +79,8 @@ class FetchIntake:
         if not response.throttle_time_ms:
             self._note_reported(wanted.values(), unreported, reported_at)
         if filled:
-            self.filled(filled)
+            self.pipelines.mark_busy(filled)
+            self.senders.wake()
         return has_errors
 
     def _note_reported(
@@ -110,7 +114,10 @@ class FetchIntake:
             records,
             position=pipeline.position,
             aborted=[(row[0], row[1]) for row in aborted or ()],
-            rule=self.rule_of(pipeline.partition.topic),
+            rule=PackingRule(
+                max_bytes=self.limits.get(pipeline.partition.topic, MAX_MESSAGE_BYTES),
+                merge_below_records=self.merge_below_records,
+            ),
         )
         if packed.next_offset == pipeline.position and packed.cut_bytes and not packed.trouble:
             pipeline.fetch_bytes = packed.cut_bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 from balancer.topic_partition import TopicPartition
@@ -13,6 +14,10 @@ class Pipelines(dict[TopicPartition, PartitionPipeline]):
 
     def __init__(self) -> None:
         super().__init__()
+        self.added = asyncio.Event()
+        """Set when pipelines were added: their brokers may need senders at once."""
+        self.uncovered = asyncio.Event()
+        """Set when a pipeline waits for an entry that covers a gap: one is committed at once."""
         self._busy: dict[TopicPartition, PartitionPipeline] = {}
 
     def mark_busy(self, pipelines: Iterable[PartitionPipeline]) -> None:

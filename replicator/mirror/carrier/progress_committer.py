@@ -15,6 +15,7 @@ from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Cluster, Pr
 from replicator.kafka.client.fenced_committer import FencedCommitter, NotCommitted
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.ledger.published_runs import runs_key
@@ -32,7 +33,8 @@ class ProgressCommitter:
 
     Args:
         pipelines: of the carrier; parked and released pipelines are removed from it here.
-        removed: called with each of these, at the moment from which its answers are ignored.
+        receipts: gets each of these, at the moment from which its answers are ignored; None: nobody
+            asks for receipts.
     """
 
     ledger: Ledger
@@ -41,7 +43,7 @@ class ProgressCommitter:
     pipelines: MutableMapping[TopicPartition, PartitionPipeline]
     publisher: RunsPublisher
     redis_writer: RedisWriter
-    removed: Callable[[PartitionPipeline], object] = lambda _: None
+    receipts: ReceiptBook | None = None
     retry_seconds: float = RETRY_SECONDS
     parked: dict[TopicPartition, Loss] = field(init=False, default_factory=dict)
     """Partitions that were parked while carried, with the loss; an acquisition removes them
@@ -221,7 +223,8 @@ class ProgressCommitter:
     def _remove(self, pipeline: PartitionPipeline) -> None:
         del self.pipelines[pipeline.partition]
         self.fenced_committer.left_at(pipeline.partition, pipeline.entry.sequence)
-        self.removed(pipeline)
+        if self.receipts:
+            self.receipts.add(pipeline)
 
     def _may_be_released(self, partition: TopicPartition) -> bool:
         pipeline = self.pipelines.get(partition)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -13,7 +13,6 @@ from balancer.topic_partition import TopicPartition
 from replicator.config.names import handover_id
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
-from replicator.kafka.client.loss import Loss
 from replicator.mirror.carrier.acquisition import Acquisition
 from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
@@ -36,8 +35,8 @@ class Reassignment:
     Args:
         ends: source and target; they must know the topics of acquired partitions.
         limits: largest batch that the target accepts, by topic; updated here.
-        nothing_left: called once the carrier has no partition. It gets none in this epoch any more,
-            so its Spark task can end.
+        ending: set once the carrier has no partition. It gets none in this epoch any more, so its
+            Spark task can end.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class Reassignment:
         committer: ProgressCommitter,
         receipts: ReceiptBook,
         limits: MutableMapping[str, int],
-        nothing_left: Callable[[], None],
+        ending: asyncio.Event,
     ):
         self._current = CurrentAssignment(assignment, assignment.plan_version)
         self._fenced_committer = fenced_committer
@@ -61,7 +60,7 @@ class Reassignment:
         self._committer = committer
         self._receipts = receipts
         self._limits = limits
-        self._nothing_left = nothing_left
+        self._ending = ending
         self._not_before: dict[TopicPartition, float] = {}
         self._is_over = False
 
@@ -69,6 +68,10 @@ class Reassignment:
     def own(self) -> frozenset[TopicPartition]:
         """Partitions that the carrier has under the current plan, held or not."""
         return self._current.partitions
+
+    def is_unassigned(self, partition: TopicPartition) -> bool:
+        """Returns True when no other carrier is known to have the partition."""
+        return self._current.is_unassigned(partition)
 
     @property
     def free_id(self) -> str:
@@ -123,22 +126,6 @@ class Reassignment:
         # A partition that settles here is acquired again after its release.
         self._acquisition.await_release(each for each in received if each not in self._pipelines)
 
-    async def park(self, pipeline: PartitionPipeline, loss: Loss) -> None:
-        """Parks one pipeline.
-
-        If the partition was reassigned, its new carrier reports the park, and retries it. If nobody
-        owns the partition, this carrier reports it.
-        """
-        if not await self._committer.park(pipeline, loss):
-            return  # the carrier no longer has the partition
-        self._receipts.carrier_counts.lost([pipeline.partition])
-        if pipeline.partition in self.own:
-            self._acquisition.note_parked(pipeline.partition, str(loss))
-            return
-        self._committer.parked.pop(pipeline.partition, None)
-        if self._current.is_unassigned(pipeline.partition):
-            self._acquisition.say_parked(pipeline.partition, str(loss))
-
     def end_hand_overs(self) -> None:
         """Ends the hand-over of single partitions: the session's end releases all at once.
 
@@ -168,7 +155,7 @@ class Reassignment:
                 or self._acquisition.waiting
                 or self._acquisition.is_taking
             ):
-                self._nothing_left()
+                self._ending.set()
             await asyncio.sleep(LEAVING_TICK_SECONDS if leaving else TICK_SECONDS)
 
     def _leaving(self) -> list[PartitionPipeline]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import inf
 
 from balancer.topic_partition import TopicPartition
@@ -14,13 +14,13 @@ class Releases:
     """Decides which partitions may be acquired, from their entries. It has no clock and no ledger.
 
     Args:
-        own_id: returns our transactional id. Nobody else releases what is held under it.
+        own_id: our transactional id, rotated or not. Nobody else releases what is held under it.
         promise_seconds: longest wait for another carrier's release. It exceeds the time that a live
             carrier waits for an unacknowledged batch.
     """
 
-    def __init__(self, own_id: Callable[[], str], promise_seconds: float) -> None:
-        self._own_id = own_id
+    def __init__(self, own_id: str, promise_seconds: float) -> None:
+        self._own_id = base_id(own_id)
         self._promise_seconds = promise_seconds
         self._promised: dict[TopicPartition, float] = {}
         self._reclaimed: set[TopicPartition] = set()
@@ -82,4 +82,4 @@ class Releases:
     def _is_held(self, entry: Entry | None, *, by_us: bool) -> bool:
         if entry is None or entry.custody is not Custody.HELD or entry.parked:
             return False
-        return by_us == (base_id(entry.transactional_id) == base_id(self._own_id()))
+        return by_us == (base_id(entry.transactional_id) == self._own_id)

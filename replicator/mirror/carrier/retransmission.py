@@ -6,12 +6,14 @@ the producer.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
+from replicator.batches.packer import MAX_MESSAGE_BYTES
 from replicator.kafka.client.cluster import ProducerStateLost
 from replicator.kafka.client.loss import Loss, NeededLimit
 from replicator.kafka.protocol.error_codes import named
+from replicator.mirror.carrier.parking import Parking
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.refusals import BY_SIZE, NextStep, next_step
 
@@ -26,15 +28,15 @@ class Retransmission:
 
     Args:
         target_name: name of the cluster, for error texts.
-        park: called with a pipeline whose next records the target refuses.
-        limit_of: returns the largest batch that a topic of the target takes, as the driver read it.
+        parking: parks a pipeline whose next records the target refuses.
+        limits: largest batch that the target takes, by topic, as the driver read it.
         remembered_seconds: age up to which batches in doubt are sent again.
         next_step: decides what follows a refused batch.
     """
 
     target_name: str
-    park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
-    limit_of: Callable[[str], int] = lambda _: 0
+    parking: Parking
+    limits: Mapping[str, int] = field(default_factory=dict)
     remembered_seconds: float = REMEMBERED_SECONDS
     next_step: NextStep = next_step
 
@@ -88,8 +90,8 @@ class Retransmission:
         )
         if isinstance(step, Loss):
             if refusal.code in BY_SIZE:
-                limit = self.limit_of(pipeline.partition.topic)
+                limit = self.limits.get(pipeline.partition.topic, MAX_MESSAGE_BYTES)
                 step = replace(step, needs=NeededLimit(batches[0].size_bytes, limit))
-            await self.park(pipeline, step)
+            await self.parking.park(pipeline, step)
         else:
             pipeline.repack(step.replaced, step.batches)

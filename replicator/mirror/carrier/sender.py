@@ -22,8 +22,11 @@ from replicator.kafka.client.connection import Connection
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Code, Verdict, may_have_appended, named, verdict
 from replicator.kafka.protocol.produce import Outcome, Produced, ProduceRequest, outcomes
+from replicator.mirror.carrier.pace import Pace
+from replicator.mirror.carrier.parking import Parking
 from replicator.mirror.carrier.partition_pipeline import AcknowledgedTooLow, PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
+from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.carrier.refusals import Refusal
 from replicator.mirror.carrier.retransmission import Retransmission
 from replicator.mirror.carrier.sequenced_batch import SequencedBatch
@@ -50,15 +53,11 @@ class Sender:
         producer_id: of the carrier.
         window: requests in flight at most; the broker remembers five batches of a producer.
         timeout_ms: of a produce request.
-        confirm_unfenced: commits the entries of pipelines, which only an unfenced producer can do;
-            returns False if it committed none. Awaited before the first batch on a new connection
-            and after a long silence. It stops a zombie producer even if the broker has forgotten
-            its fence.
+        committer: confirms that the producer is not fenced.
         retransmission: prepares the pipelines whose batches are to be sent again.
-        uncovered: called when a pipeline waits for an entry that covers a gap.
-        park: called with a pipeline whose target no longer holds its records, or has changed their
+        parking: parks a pipeline whose target no longer holds its records, or has changed their
             timestamps.
-        shipped: called with each acknowledged batch.
+        pace: counts each acknowledged batch.
         silence_seconds_max: longest silence before `confirm_unfenced` is required again.
         inspect: inspects a partition's target log.
         stamped_times: returns the loss of timestamps that an acknowledgement reveals.
@@ -71,11 +70,10 @@ class Sender:
     producer_id: int
     window: int
     timeout_ms: int
-    confirm_unfenced: Callable[[list[PartitionPipeline]], Awaitable[bool]]
+    committer: ProgressCommitter
     retransmission: Retransmission
-    uncovered: Callable[[], None]
-    park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
-    shipped: Callable[[SequencedBatch], None]
+    parking: Parking
+    pace: Pace
     silence_seconds_max: float = SILENCE_SECONDS_MAX
     inspect: Inspect = inspect_target
     stamped_times: Callable[[PartitionPipeline, SequencedBatch, int], Loss | None] = stamped_times
@@ -139,7 +137,7 @@ class Sender:
             if leader is None or leader.node != self.node:
                 continue
             if pipeline.waits_for_cover:
-                self.uncovered()
+                self.pipelines.uncovered.set()
             if not pipeline.is_ready(self.window):
                 continue
             if pipeline.queue.in_flight and pipeline.sender != self.node:
@@ -226,14 +224,14 @@ class Sender:
         try:
             pipeline.acknowledge(batch, -1 if is_duplicate else outcome.base_offset)
         except AcknowledgedTooLow:
-            await self.park(
+            await self.parking.park(
                 pipeline,
                 Loss(LossKind.TARGET_TRUNCATED, outcome.base_offset, pipeline.entry.target_offset),
             )
             return
-        self.shipped(batch)
+        self.pace.shipped(batch, time.time())
         if changed:
-            await self.park(pipeline, changed)
+            await self.parking.park(pipeline, changed)
 
     async def _failed(
         self, pipeline: PartitionPipeline, batch: SequencedBatch, outcome: Outcome
@@ -274,7 +272,7 @@ class Sender:
         found = await self.inspect(self.target, pipeline.partition, pipeline.entry)
         detail = f"the broker knows sequence {state.last_sequence}, we sent {batch.sequence}"
         unseen = Loss(LossKind.TARGET_TRUNCATED, 0, pipeline.entry.target_offset, detail)
-        await self.park(pipeline, found.loss or unseen)
+        await self.parking.park(pipeline, found.loss or unseen)
 
     # -- recovery
 
@@ -332,6 +330,16 @@ class Sender:
                 connection.close()
         await asyncio.sleep(RETRY_SECONDS)
 
+    async def confirm_unfenced(self, pipelines: list[PartitionPipeline]) -> bool:
+        """Commits the entries of pipelines, which only an unfenced producer can do.
+
+        Awaited before the first batch on a new connection and after a long silence. It stops a
+        zombie producer even if the broker has forgotten its fence.
+
+        Returns False if no entry was committed.
+        """
+        return await self.committer.commit(pipelines, even_unchanged=True)
+
     async def _confirm_after_silence(self, ready: list[PartitionPipeline]) -> None:
         for pipeline in ready:
             pipeline.note_silence()
@@ -355,5 +363,5 @@ class Sender:
                 continue
             found = await self.inspect(self.target, pipeline.partition, pipeline.entry)
             if found.loss:
-                await self.park(pipeline, found.loss)
+                await self.parking.park(pipeline, found.loss)
             pipeline.target_leader = found.leader

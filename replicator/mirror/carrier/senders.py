@@ -26,8 +26,6 @@ class Senders:
     pipelines: Pipelines
     make_sender: Callable[[int], Sender]
     running: dict[int, tuple[Sender, asyncio.Task[None]]] = field(init=False, default_factory=dict)
-    added: asyncio.Event = field(init=False, default_factory=asyncio.Event)
-    """Set when pipelines were added, so that they do not wait for the next round."""
 
     def wake(self) -> None:
         """Wakes all senders: there are batches to send."""
@@ -44,10 +42,10 @@ class Senders:
             for _, task in self.running.values():
                 if task.done():
                     task.result()
-            self.added.clear()
+            self.pipelines.added.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
-                    await self.added.wait()
+                    await self.pipelines.added.wait()
 
     async def end(self) -> None:
         """Cancels all senders at once."""

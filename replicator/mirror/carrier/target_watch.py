@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from replicator.kafka.client.cluster import MISSING_SECONDS_MAX, Cluster
 from replicator.kafka.client.loss import Loss, LossKind
-from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.parking import Parking
 from replicator.mirror.carrier.pipelines import Pipelines
 
 
@@ -16,14 +15,14 @@ class TargetWatch:
     """Compares the target's metadata with the topics of the pipelines.
 
     Args:
-        park: called with a pipeline whose target topic was deleted; its entry was deleted with it.
+        parking: parks a pipeline whose target topic was deleted; its entry was deleted with it.
         missing_seconds_max: time after which a topic that is missing from the metadata counts as
             deleted.
     """
 
     target: Cluster
     pipelines: Pipelines
-    park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
+    parking: Parking
     missing_seconds_max: float = MISSING_SECONDS_MAX
 
     async def check(self) -> None:
@@ -36,7 +35,7 @@ class TargetWatch:
             if topic is None:
                 if self.target.missing_seconds(partition.topic) >= self.missing_seconds_max:
                     gone = Loss(LossKind.TARGET_DELETED, 0, pipeline.entry.target_offset)
-                    await self.park(pipeline, gone)
+                    await self.parking.park(pipeline, gone)
             elif topic.id != pipeline.entry.target_topic:
                 # Recreated: must be checked before it gets more records.
                 pipeline.target_leader = -1

@@ -42,9 +42,9 @@ def assignment(seconds: float) -> CarrierAssignment:
     [
         (
             lambda session: session.commit_schedule.run(),
-            lambda session: session.commit_schedule.uncovered,
+            lambda session: session.pipelines.uncovered,
         ),
-        (lambda session: session.senders.run(), lambda session: session.senders.added),
+        (lambda session: session.senders.run(), lambda session: session.pipelines.added),
         (lambda session: session.reader.run(), lambda session: session.reader.changed),
     ],
     ids=["commit schedule", "senders", "reader"],
@@ -68,7 +68,7 @@ def test_a_pipeline_that_the_committer_removes_is_in_the_receipts():
     work = replace(assignment(60), partitions=(PARTITION,))
     receipts = ReceiptBook(work)
     session = assemble(APPLIANCE, work, receipts)
-    session.committer.removed(PartitionPipeline(PARTITION, held(source_offset=7)))
+    session.committer.receipts.add(PartitionPipeline(PARTITION, held(source_offset=7)))
     (receipt,) = receipts.receipts(0.0)
     assert (receipt.source_begin, receipt.source_end) == (7, 7)
 

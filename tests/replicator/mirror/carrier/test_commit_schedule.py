@@ -44,10 +44,10 @@ def is_woken(*, covers: bool) -> bool:
             pipelines=pipelines,
             committer=SimpleNamespace(commit=commit),
             pace=Pace("west>east", 0),
-            park=SimpleNamespace(),
-            committed=woken.set,
+            parking=SimpleNamespace(),
+            senders=SimpleNamespace(wake=woken.set),
         )
-        schedule.uncovered.set()
+        pipelines.uncovered.set()
         running = asyncio.create_task(schedule.run())
         await is_over.wait()
         await asyncio.sleep(0)
@@ -87,8 +87,8 @@ def parked_after(loss: Loss, limit_seconds: float) -> float:
             pipelines=pipelines,
             committer=SimpleNamespace(),
             pace=Pace("west>east", 0),
-            park=park,
-            committed=lambda: None,
+            parking=SimpleNamespace(park=park),
+            senders=SimpleNamespace(),
             limit_seconds=limit_seconds,
         )
         running = asyncio.create_task(schedule.run())

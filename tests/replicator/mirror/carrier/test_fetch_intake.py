@@ -4,8 +4,9 @@ import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pytest
+
 from balancer.topic_partition import TopicPartition
-from replicator.batches.packer import PackingRule
 from replicator.kafka.client.cluster_metadata import Leader
 from replicator.kafka.client.epoch_regress import EpochRegress
 from replicator.kafka.client.fetch_session import FetchSession
@@ -14,6 +15,7 @@ from replicator.kafka.client.source_checks import SourceChecks
 from replicator.mirror.carrier.fetch_intake import FetchIntake
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
+from replicator.mirror.carrier.senders import Senders
 from tests.replicator.kafka.client.stand_in_source import (
     REPORTED_AT,
     STABLE_OFFSET,
@@ -38,8 +40,9 @@ def intake_of(source, pipelines):
     return FetchIntake(
         source=source,
         pipelines=pipelines,
-        rule_of=lambda topic: PackingRule(max_bytes=1 << 20),
-        filled=lambda pipelines: None,
+        senders=Senders(source, pipelines, lambda node: pytest.fail(f"broker {node}")),
+        limits={PLACE.topic: 1 << 20},
+        merge_below_records=32,
     )
 
 

@@ -103,7 +103,7 @@ async def test_a_receipt_counts_all_that_lands_before_its_pipeline_is_removed(en
     receipts = ReceiptBook(
         CarrierAssignment(Route("west", "east"), 0, (PLACE,), Term(1, 0), 1, 0.0)
     )
-    committer = committer_of(clusters, pipelines, removed=receipts.add)
+    committer = committer_of(clusters, pipelines, receipts=receipts)
     committing = asyncio.create_task(committer.commit([pipeline]))
     await clusters.flushing.wait()
     acts = {

@@ -30,7 +30,7 @@ NOBODYS = [FREE, VIRGIN, PARKED]
 
 @pytest.fixture
 def releases():
-    return Releases(lambda: OURS, promise_seconds=20)
+    return Releases(OURS, promise_seconds=20)
 
 
 @pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_US])
@@ -129,7 +129,7 @@ steps = st.lists(
 @given(steps)
 def test_another_carriers_partition_is_only_fenced_after_promise_and_command(history):
     """Replays what the carrier does, and keeps the two conditions apart from the class."""
-    releases = Releases(lambda: OURS, promise_seconds=20)
+    releases = Releases(OURS, promise_seconds=20)
     now, promised_until, is_reclaimed = 0, -1, False
     heard, seen_at = -1, None
     for step, entry, seconds in history:

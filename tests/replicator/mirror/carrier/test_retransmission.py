@@ -1,6 +1,7 @@
 """Batches are sent again only where no broker may append them twice; refused ones are repacked."""
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,8 +25,11 @@ async def no_park(*_: Any) -> None:
     raise AssertionError("parked")
 
 
+NO_PARKING = SimpleNamespace(park=no_park)
+
+
 async def prepare(pipeline: PartitionPipeline, now: float = SOON) -> None:
-    await Retransmission(TARGET, no_park).prepare(pipeline, now)
+    await Retransmission(TARGET, NO_PARKING).prepare(pipeline, now)
 
 
 def refused_pipeline(
@@ -59,7 +63,7 @@ async def test_records_too_old_to_send_again_are_not_blamed_on_a_broker(now):
 async def test_a_batch_in_doubt_that_has_waited_too_long_for_a_leader_is_not_sent_again():
     pipeline, batches = refused_pipeline(in_doubt=0)
     batches[0].refusal = None
-    retransmission = Retransmission(TARGET, no_park)
+    retransmission = Retransmission(TARGET, NO_PARKING)
     await retransmission.prepare(pipeline, SOON)
     retransmission.check(pipeline, SOON)
     with pytest.raises(ProducerStateLost, match="so old"):
@@ -85,7 +89,8 @@ async def test_a_record_refused_for_its_size_needs_a_higher_limit_than_the_topic
     async def park(_: PartitionPipeline, loss: Loss) -> None:
         parked.append(loss)
 
-    await Retransmission(TARGET, park, lambda _: 9000).prepare(pipeline, SOON)
+    parking, limits = SimpleNamespace(park=park), {PLACE.topic: 9000}
+    await Retransmission(TARGET, parking, limits).prepare(pipeline, SOON)
     (loss,) = parked
     assert str(loss).startswith("target refuses the records: source offsets [0, 2): MESSAGE_TOO")
     assert loss.needs == NeededLimit(batches[0].size_bytes, 9000)

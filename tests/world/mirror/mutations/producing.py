@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 from math import inf
-from typing import Any
 
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.kafka.client.loss import Loss
@@ -20,13 +19,11 @@ from tests.world.mirror.hasty_expiry import EXPIRY_SECONDS
 from tests.world.mirror.mutations.mutation import Mutation, adapted
 
 
-async def _confirm_nothing(_: list[PartitionPipeline]) -> bool:
-    return True
+class Unconfirmed(Sender):
+    """Takes its producer for unfenced without a commit."""
 
-
-def _unconfirmed(node: int, **parts: Any) -> Sender:
-    """Returns a sender that takes its producer for unfenced without a commit."""
-    return Sender(node, **{**parts, "confirm_unfenced": _confirm_nothing})
+    async def confirm_unfenced(self, _: list[PartitionPipeline]) -> bool:
+        return True
 
 
 class RunsLater(ProgressCommitter):
@@ -83,7 +80,7 @@ MUTATIONS = (
     Mutation(
         29, "a leaving partition is released with batches in flight", adapted(_leaves_in_flight)
     ),
-    Mutation(7, "a new connection is not confirmed", Makers(sender=_unconfirmed), "zombies"),
+    Mutation(7, "a new connection is not confirmed", Makers(sender=Unconfirmed), "zombies"),
     Mutation(14, "runs are not awaited", Makers(progress_committer=RunsLater)),
     Mutation(
         30,
