@@ -3,7 +3,7 @@ r"""Carrier session: the work under one producer id and epoch, until it is relea
     acquisition -> pipelines -> reader -> pipelines -> sender (one per target broker)
                                                   \-> progress committer: runs, then entries
 
-The parts know each other only through the pipelines; `assembly` makes them.
+The parts share the pipelines; `carrier_assembly` makes and connects them.
 """
 
 from __future__ import annotations
