@@ -17,7 +17,7 @@ from functools import partial
 
 from balancer.topic_partition import TopicPartition
 from replicator.audit.log_reader import LogReader
-from replicator.audit.partition_audit import Depth
+from replicator.audit.partition_audit import ComparedOffsets, Depth
 from replicator.audit.route_topics import RouteTopic, TargetTopics, chosen, target_topics
 from replicator.audit.servers import Servers
 from replicator.audit.target_audit import TargetAudit
@@ -77,8 +77,7 @@ class Audit:
         self._appliance = appliance
         self._request = request
         self._timeout_seconds = timeout_seconds
-        self._progress = progress
-        self._done = self._total = 0
+        self._compared = ComparedOffsets(progress)
         self._servers = Servers()
         self._logs: dict[str, LogReader] = {}
 
@@ -142,8 +141,8 @@ class Audit:
         try:
             await gather_or_cancel(*(self._open(name, topics) for name in clusters))
             windows = await self._windows(own)
-            self._total = sum(each.span.end - each.span.begin for each in windows.values())
-            self._progress(0, self._total)
+            self._compared.total = sum(it.span.end - it.span.begin for it in windows.values())
+            self._compared.add(0)
             rows = []
             for target in sorted({each.route.target for each in own}):
                 if ClusterName.aggregate(target) in self._logs:
@@ -171,7 +170,7 @@ class Audit:
             window=self._request.window,
             depth=self._request.depth,
             timeout_seconds=self._timeout_seconds,
-            progress=self._step,
+            compared=self._compared,
         )
 
     async def _open(self, name: str, topics: Collection[str]) -> None:
@@ -213,7 +212,3 @@ class Audit:
             log_end=await log.end(*partition, is_stable=False),
             now_ms=self._request.now_ms,
         )
-
-    def _step(self, offsets: int) -> None:
-        self._done += offsets
-        self._progress(self._done, self._total)

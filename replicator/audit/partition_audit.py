@@ -71,13 +71,30 @@ class RoutePart:
         return Span(self.mirrored.end, self.offsets.span.end)
 
 
+@dataclass(slots=True)
+class ComparedOffsets:
+    """Number of source offsets that an audit has compared so far.
+
+    Args:
+        show: called with that number, and the total.
+    """
+
+    show: Callable[[int, int], None]
+    total: int = 0
+    done: int = 0
+
+    def add(self, offsets: int) -> None:
+        self.done += offsets
+        self.show(self.done, self.total)
+
+
 class PartitionAudit:
     """Audit of one target partition.
 
     Args:
         others: claims of routes that are not audited; their records are not foreign.
         target_compacts: True if the target's cleaner may remove records.
-        progress: called with the number of source offsets that were done.
+        compared: counts the source offsets of the partition.
     """
 
     def __init__(
@@ -90,7 +107,7 @@ class PartitionAudit:
         window: Window,
         depth: Depth,
         target_compacts: bool,
-        progress: Callable[[int], None],
+        compared: ComparedOffsets,
     ) -> None:
         self._partition = partition
         self._target = target
@@ -99,7 +116,7 @@ class PartitionAudit:
         self._window = window
         self._depth = depth
         self._target_compacts = target_compacts
-        self._progress = progress
+        self._compared = compared
 
     async def run(self) -> dict[str, RecordCounts]:
         """Returns the counts by route. Raises Unreachable, Answered or BrokenBatch."""
@@ -140,7 +157,7 @@ class PartitionAudit:
             by_route[route] = compare_records(prior, span, source, target, foreign) + RecordCounts(
                 foreign=foreign_offsets
             )
-            self._progress(span.end - span.begin)
+            self._compared.add(span.end - span.begin)
         return by_route
 
     async def _read_target(self, piece: Piece) -> LogContent:
@@ -195,7 +212,7 @@ class PartitionAudit:
         behind = end - begin
         if behind and self._depth is not Depth.OFFSETS:
             behind = size((await self._read(part, part.behind, with_fingerprints=False)).records)
-        self._progress(end - begin)
+        self._compared.add(end - begin)
         offsets = part.offsets
         doubts = {}
         if offsets.unordered:

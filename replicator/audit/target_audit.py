@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from balancer.topic_partition import TopicPartition
 from replicator.audit.claims import Claims, spans_of
 from replicator.audit.log_reader import LogReader
-from replicator.audit.partition_audit import Depth, PartitionAudit, RoutePart
+from replicator.audit.partition_audit import ComparedOffsets, Depth, PartitionAudit, RoutePart
 from replicator.audit.record_counts import RecordCounts
 from replicator.audit.route_topics import RouteTopic
 from replicator.audit.servers import Servers
@@ -36,7 +36,7 @@ class TargetAudit:
         others: other topics that are mirrored into this target.
         windows: the window's offsets, by route and partition.
         logs: by cluster name.
-        progress: called with the number of source offsets that were done.
+        compared: counts the source offsets of all partitions.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class TargetAudit:
         window: Window,
         depth: Depth,
         timeout_seconds: float,
-        progress: Callable[[int], None],
+        compared: ComparedOffsets,
     ) -> None:
         self._appliance = appliance
         self._name = ClusterName.aggregate(target)
@@ -68,7 +68,7 @@ class TargetAudit:
         self._servers = servers
         self._window = window
         self._depth = depth
-        self._progress = progress
+        self._compared = compared
         self._semaphore = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> list[Row]:
@@ -114,7 +114,7 @@ class TargetAudit:
             if doubt := _doubt(topic, partition, view, runs):
                 length = _length(offsets)
                 by_route[name] = RecordCounts(doubts={doubt: length} if length else {})
-                self._progress(length)
+                self._compared.add(length)
             else:
                 route_parts[name] = self._route_part(topic, partition, view, runs, offsets)
         if route_parts:
@@ -144,7 +144,7 @@ class TargetAudit:
             window=self._window,
             depth=self._depth,
             target_compacts=compacts,
-            progress=self._progress,
+            compared=self._compared,
         )
         try:
             server = f"{partition.topic}-{partition.partition}"
