@@ -83,9 +83,9 @@ def passes(appliance: Appliance, region: str, registry: CollectorRegistry) -> li
     settings = appliance.offsets
     peers = [peer for peer in appliance.regions if peer != region]
     activity = activity_pass(appliance, region)
-    registry.register(OutOfPlaceCollector(lambda: activity.out_of_place))
+    registry.register(OutOfPlaceCollector(activity))
     sync = OffsetSync(appliance, region)
-    registry.register(SyncCollector(lambda: sync.counts))
+    registry.register(SyncCollector(sync))
     return [
         Pass("activity", settings.activity_seconds, activity.once),
         Pass("group types", settings.activity_seconds, unmovable_pass(appliance, region).once),

@@ -6,15 +6,15 @@ An unknown value has no sample: a gap in the graph, never a 0.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from replicator.groups.membership.out_of_place import OutOfPlace
+from replicator.groups.offset_sync.activity_pass import ActivityPass
 from replicator.groups.offset_sync.own_copies import Copy
 from replicator.groups.offset_sync.passes import PassLoop
-from replicator.groups.offset_sync.sync import SyncCounts
+from replicator.groups.offset_sync.sync import OffsetSync
 from replicator.runtime.store_errors import StoreUnreachable
 
 
@@ -89,9 +89,8 @@ class CopiesCollector(Collector):
 class OutOfPlaceCollector(Collector):
     """Collector of groups with members outside their primary region."""
 
-    def __init__(self, found: Callable[[], Mapping[str, OutOfPlace] | None]) -> None:
-        """`found` returns these groups as last found; None: not known."""
-        self._found = found
+    def __init__(self, activity: ActivityPass) -> None:
+        self._activity = activity
 
     def collect(self) -> Iterator[Metric]:
         family = GaugeMetricFamily(
@@ -99,7 +98,7 @@ class OutOfPlaceCollector(Collector):
             "1 where a group has members in a region that it does not live in.",
             labels=("group", "region"),
         )
-        for group, it in (self._found() or {}).items():
+        for group, it in (self._activity.out_of_place or {}).items():
             for region in it.outside:
                 family.add_metric((group, region), 1.0)
         yield family
@@ -108,11 +107,11 @@ class OutOfPlaceCollector(Collector):
 class SyncCollector(Collector):
     """Collector for groups of other regions whose offsets are kept in step here."""
 
-    def __init__(self, counts: Callable[[], SyncCounts]) -> None:
-        self._counts = counts
+    def __init__(self, sync: OffsetSync) -> None:
+        self._sync = sync
 
     def collect(self) -> Iterator[Metric]:
-        counts = self._counts()
+        counts = self._sync.counts
         for name, text, value in (
             ("sluice_offset_sync_groups", "Groups that live in another region.", counts.groups),
             (

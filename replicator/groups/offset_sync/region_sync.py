@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 
 from balancer.topic_partition import TopicPartition
@@ -37,7 +37,6 @@ from replicator.groups.planning.knowledge import GroupProgress, Knowledge, Reque
 from replicator.groups.planning.offset_planner import plan
 from replicator.groups.progress.vector_metadata import committed_text
 from replicator.kafka.admin.admin import Admin
-from replicator.kafka.client.progress_expiry import ASSUMED_SECONDS, RENEWED_PART
 from replicator.kafka.tail.tail_position import TailPosition, of_today
 
 GROUPS_MAX = 500
@@ -73,8 +72,6 @@ class Here:
     groups: Groups
     primaries: PrimaryCopies
     timeout_seconds: float
-    renewal_seconds: Callable[[], float] = lambda: ASSUMED_SECONDS * RENEWED_PART
-    """Returns the time after which a position that stands here is committed again."""
 
 
 @dataclass(slots=True)
@@ -101,7 +98,6 @@ class RegionSync:
 
     Args:
         limit: of vectors.
-        on_written: called with the number of positions that were written.
         rest_share: REST_SHARE.
     """
 
@@ -110,14 +106,14 @@ class RegionSync:
         other: OtherRegion,
         here: Here,
         limit: VectorLimit,
-        on_written: Callable[[int], None],
         *,
         rest_share: float = REST_SHARE,
     ) -> None:
         self._other = other
         self._here = here
         self._limit = limit
-        self._on_written = on_written
+        self.written = 0
+        """Positions that were written."""
         self._rest_share = rest_share
         self._groups: dict[str, _Group] = {}
         self._refusals = Refusals()
@@ -189,7 +185,7 @@ class RegionSync:
     def _read_renewal(self, now_ms: int) -> None:
         """Asks now and then how soon the brokers here forget positions."""
         if self._renewal_known_ms is None or now_ms - self._renewal_known_ms >= AGAIN_MS:
-            self._renewal_ms = int(self._here.renewal_seconds() * 1000)
+            self._renewal_ms = int(self._here.groups.renewal_seconds() * 1000)
             self._renewal_known_ms = now_ms
 
     def _copied_up_to(self, now_ms: int) -> dict[int, TailPosition] | None:
@@ -294,7 +290,7 @@ class RegionSync:
         self._refused_writes.found(group, refused)
         if renews and not refused:
             self._renewed_ms[group] = now_ms
-        self._on_written(len(wanted) - len(refused))
+        self.written += len(wanted) - len(refused)
         for move in moves:
             partition = move.topic_partition
             now = wanted.get(partition) or held.get(partition)

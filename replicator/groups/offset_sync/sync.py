@@ -100,10 +100,15 @@ class OffsetSync:
         active = self._activity.active(now_ms).get(self._here.name, frozenset())
         errors = []
         for name, groups in sorted(living.items()):
+            region = self._region(name)
+            before = region.written
             try:
-                self._region(name).once(groups, active, now_ms)
+                region.once(groups, active, now_ms)
             except (AdminError, StoreUnreachable) as error:
                 errors.append(f"{name}: {error}")
+            finally:
+                written = self.counts.written + region.written - before
+                self.counts = replace(self.counts, written=written)
         everyone = set().union(*living.values())
         self.counts = replace(
             self.counts,
@@ -129,28 +134,22 @@ class OffsetSync:
                 self._others(name),
                 self._here,
                 self._limit,
-                self._count_written,
                 rest_share=self._rest_share,
             )
         return self._regions[name]
-
-    def _count_written(self, positions: int) -> None:
-        self.counts = replace(self.counts, written=self.counts.written + positions)
 
 
 def this_region(appliance: Appliance, region: str, timeout_seconds: float) -> Here:
     """Returns a region of the appliance, with clients of its own servers."""
     here = appliance.region(region)
     url, name = here.redis_url(), ClusterName.aggregate(region)
-    groups = Groups(name, here.aggregate, timeout_seconds)
     return Here(
         region,
         url,
         Admin(name, here.aggregate, timeout_seconds),
-        groups,
+        Groups(name, here.aggregate, timeout_seconds),
         PrimaryCopies(url, region, timeout_seconds=timeout_seconds),
         timeout_seconds,
-        groups.renewal_seconds,
     )
 
 

@@ -15,6 +15,7 @@ from replicator.config.topology import KafkaCluster as Settings
 from replicator.groups.membership.groups import UNKNOWN_MEMBER_ID, Groups
 from replicator.kafka.admin.admin_error import admin_errors
 from replicator.kafka.client.cluster import GROUP, Answered, Cluster
+from replicator.kafka.client.progress_expiry import ASSUMED_SECONDS, RENEWED_PART
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.world.blocking import wait
 from tests.world.groups.members import Members
@@ -59,6 +60,9 @@ class WorldGroups(Groups):
             return {group: {} for group in wanted}
         with admin_errors(self.name, "reading commits"):
             return wait(lambda: self._commits(wanted, list(topics.items())))
+
+    def renewal_seconds(self) -> float:
+        return ASSUMED_SECONDS * RENEWED_PART
 
     def write(self, group: str, offsets: Offsets) -> dict[TopicPartition, str]:
         self._on_write(group, offsets)

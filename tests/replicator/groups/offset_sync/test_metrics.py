@@ -79,19 +79,20 @@ def test_a_pass_has_a_time_once_it_was_done():
 
 
 def test_a_group_has_a_sample_for_each_region_where_it_should_have_no_members():
-    found: dict[str, OutOfPlace] | None = {}
+    activity = SimpleNamespace(out_of_place={})
 
     def told() -> list[str]:
         registry = CollectorRegistry()
-        registry.register(OutOfPlaceCollector(lambda: found))
+        registry.register(OutOfPlaceCollector(activity))
         lines = generate_latest(registry).decode().splitlines()
         return [line for line in lines if not line.startswith("#")]
 
     assert told() == []
-    found = {"orders": OutOfPlace("orders", "west", ("east", "north", "west"))}
+    found = OutOfPlace("orders", "west", ("east", "north", "west"))
+    activity.out_of_place = {"orders": found}
     assert told() == [
         f'sluice_group_out_of_place{{group="orders",region="{region}"}} 1.0'
         for region in ("east", "north")
     ]
-    found = None
+    activity.out_of_place = None
     assert told() == []
