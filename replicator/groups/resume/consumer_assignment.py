@@ -22,26 +22,27 @@ class ConsumerAssignment:
 
     Args:
         assigned: state by partition, shared with its readers and kept up to date here.
-        new_partition: makes the state of a partition from the partition, its commit, its vector
-            and the keyword is_stored.
         stored_vectors: returns the vectors that the application stored; None: it stores none.
+        regions, is_tracking, held_max: see AssignedPartition.
         is_incremental: True if partitions are assigned and revoked one by one.
-        patience_seconds: how long to wait for the coordinator's answer.
+        patience_seconds: how long to wait for the coordinator's answer, and for a record's run.
     """
 
     def __init__(
         self,
         consumer: Consumer,
         assigned: dict[TopicPartition, AssignedPartition],
-        new_partition: Callable[..., AssignedPartition],
         stored_vectors: StoredVectors | None,
         *,
+        regions: Sequence[str],
+        is_tracking: bool,
         is_incremental: bool,
         patience_seconds: float,
+        held_max: int,
     ) -> None:
         self._consumer = consumer
         self._assigned = assigned
-        self._new_partition = new_partition
+        self._regions, self._is_tracking, self._held_max = regions, is_tracking, held_max
         self._stored_vectors = stored_vectors
         self._is_incremental = is_incremental
         self._patience_seconds = patience_seconds
@@ -142,10 +143,19 @@ class ConsumerAssignment:
         committed: OffsetAndMetadata | None,
         stored: Vector | None,
     ) -> AssignedPartition:
-        if stored is not None:
-            return self._new_partition(partition, committed, stored, is_stored=True)
-        read = decode(committed.metadata) if committed else {}
-        return self._new_partition(partition, committed, read, is_stored=False)
+        is_stored = stored is not None
+        if stored is None:
+            stored = decode(committed.metadata) if committed else {}
+        return AssignedPartition(
+            partition,
+            committed,
+            stored,
+            regions=self._regions,
+            is_tracking=self._is_tracking,
+            is_stored=is_stored,
+            patience_seconds=self._patience_seconds,
+            held_max=self._held_max,
+        )
 
     def _assign(self, positions: list[KafkaTopicPartition]) -> None:
         if self._is_incremental:

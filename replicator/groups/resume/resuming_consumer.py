@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,16 +81,12 @@ class ResumingConsumer:
         self._assignment = ConsumerAssignment(
             self._consumer,
             self._assigned,
-            partial(
-                AssignedPartition,
-                regions=[route.source for route in routes],
-                is_tracking=self._is_tracking,
-                patience_seconds=patience_seconds,
-                held_max=held_max,
-            ),
             stored_vectors,
+            regions=[route.source for route in routes],
+            is_tracking=self._is_tracking,
             is_incremental=settings.is_incremental,
             patience_seconds=patience_seconds,
+            held_max=held_max,
         )
         self._on_assign: Rebalanced | None = None
         self._runs = AwaitedRuns(RunsReader(here, routes, AggregateLogs(here)))
