@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from uuid import UUID
 
 from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import MISSING_SECONDS_MAX, Cluster
+from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.loss import is_over
 from replicator.mirror.ledger.acquired import Acquired
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.ledger import Ledger
@@ -21,12 +23,47 @@ ONE_TOPIC = (
 REFUSED = "a right is missing in the {}: grant Describe (it comes with {}) on the topic"
 
 
+class ParkedEntries:
+    """Parked entries: which of them stay parked, and which are tried again.
+
+    Args:
+        fenced_committer, accept, limits, refusing: see Takeover.
+    """
+
+    def __init__(
+        self,
+        fenced_committer: FencedCommitter,
+        accept: Collection[TopicPartition],
+        limits: Mapping[str, int],
+        refusing: Mapping[str, Collection[str]],
+    ):
+        self._fenced_committer = fenced_committer
+        self._accept = accept
+        self._limits, self._refusing = limits, refusing
+
+    def keeps(self, partition: TopicPartition, entry: Entry) -> bool:
+        """Returns True for a partition that is to stay parked.
+
+        Another session than the one that parked it tries a record again that was too large, or that
+        a config of the topic refused: a changed one begins an epoch, and a session cannot fence
+        itself.
+        """
+        if entry.parked is None or partition in self._accept:
+            return False
+        if entry.is_held_by(self._fenced_committer.producer_id, self._fenced_committer.epoch):
+            return True
+        if entry.needs:
+            return entry.needs.size_bytes > self._limits.get(partition.topic, 0)
+        refusing = self._refusing.get(partition.topic)
+        return refusing is None or not is_over(entry.parked, refusing)
+
+
 class Readiness:
     """Checks entries and metadata before partitions are acquired.
 
     Args:
         accept: partitions whose losses an operator has accepted.
-        is_parked: returns True for an entry that is to stay parked.
+        parked: decides which entries stay parked.
         look_again_seconds: pause before missing entries are read once more.
     """
 
@@ -36,15 +73,15 @@ class Readiness:
         source: Cluster,
         target: Cluster,
         accept: Collection[TopicPartition],
+        parked: ParkedEntries,
         *,
-        is_parked: Callable[[TopicPartition, Entry], bool] = lambda _, entry: bool(entry.parked),
         look_again_seconds: float = LOOK_AGAIN_SECONDS,
     ):
         self._ledger = ledger
         self._source = source
         self._target = target
         self._accept = accept
-        self._is_parked = is_parked
+        self._parked = parked
         self._look_again_seconds = look_again_seconds
 
     async def exclude_unready(
@@ -66,7 +103,7 @@ class Readiness:
                     acquired.waiting[partition] = "not adopted yet"
                 else:
                     gone.append(partition)
-            elif partition not in self._accept and self._is_parked(partition, entry):
+            elif self._parked.keeps(partition, entry):
                 acquired.parked[partition] = str(entry.parked)
             elif self._target.is_refused(topic):
                 acquired.waiting[partition] = REFUSED.format("target", "Write")

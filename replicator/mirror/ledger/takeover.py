@@ -16,7 +16,7 @@ from types import MappingProxyType
 from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Answered, Cluster, Fenced, ProducerStateLost
 from replicator.kafka.client.fenced_committer import FencedCommitter
-from replicator.kafka.client.loss import Loss, LossKind, is_over
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.client.source_inspection import inspect_source
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.ledger.acquired import Acquired, Taken
@@ -26,7 +26,7 @@ from replicator.mirror.ledger.id_attempts import IdAttempts
 from replicator.mirror.ledger.inspection import TargetFindings
 from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.ledger.published_runs import published_since
-from replicator.mirror.ledger.readiness import NOT_SHOWN, Readiness
+from replicator.mirror.ledger.readiness import NOT_SHOWN, ParkedEntries, Readiness
 from replicator.mirror.ledger.resume_point import Evidence, Successor, resume_point, resumed
 from replicator.mirror.ledger.stale_entry import PublishedRun
 from replicator.mirror.ledger.tail import Tail, runs_before
@@ -98,9 +98,9 @@ class Takeover:
         self._tell = tell
         self._accept = dict(accept)
         self._restart_at = restart_at
-        self._limits, self._refusing = limits, refusing
         self._runs = runs
-        self._readiness = Readiness(ledger, source, target, self._accept, is_parked=self._is_parked)
+        self._parked = ParkedEntries(fenced_committer, self._accept, limits, refusing)
+        self._readiness = Readiness(ledger, source, target, self._accept, self._parked)
         self._attempts = attempts or IdAttempts()
         self._tails = tails(target, fenced_committer)
         self._committer_of = committer_of or (
@@ -242,7 +242,7 @@ class Takeover:
             partition: entry
             for partition, entry in (await self._ledger.read_as_holder(holder, partitions)).items()
             if entry.transactional_id == transactional_id
-            and not self._is_parked(partition, entry)
+            and not self._parked.keeps(partition, entry)
             and not self._has_changed(partition, entry)
         }
 
@@ -328,22 +328,6 @@ class Takeover:
     def _is_own(self, entry: Entry) -> bool:
         """Returns True for an entry that this very producer committed: only the answer was lost."""
         return entry.is_held_by(self._fenced_committer.producer_id, self._fenced_committer.epoch)
-
-    def _is_parked(self, partition: TopicPartition, entry: Entry) -> bool:
-        """Returns True for a partition that is to stay parked.
-
-        Another session than the one that parked it tries a record again that was too large, or that
-        a config of the topic refused: a changed one begins an epoch, and a session cannot fence
-        itself.
-        """
-        if entry.parked is None or partition in self._accept:
-            return False
-        if self._is_own(entry):
-            return True
-        if entry.needs:
-            return entry.needs.size_bytes > self._limits.get(partition.topic, 0)
-        refusing = self._refusing.get(partition.topic)
-        return refusing is None or not is_over(entry.parked, refusing)
 
     def _has_changed(self, partition: TopicPartition, entry: Entry | None) -> bool:
         """Returns True when the entry is no longer parked for the loss that was accepted."""

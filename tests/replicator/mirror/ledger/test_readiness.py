@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from balancer.topic_partition import TopicPartition
 from replicator.mirror.ledger.acquired import Acquired
-from replicator.mirror.ledger.readiness import Readiness
+from replicator.mirror.ledger.readiness import ParkedEntries, Readiness
 
 ONE, TWO = TopicPartition("flights", 0), TopicPartition("flights", 1)
 
@@ -22,7 +22,8 @@ class Ledger:
 async def test_a_partition_whose_entry_is_gone_is_parked_and_not_counted_as_lost():
     """Nothing remembers that it was counted, so every epoch would count it again."""
     acquired, todo = Acquired(), {ONE, TWO}
-    ready = Readiness(Ledger(), None, None, (), look_again_seconds=0)  # type: ignore[arg-type]
+    parked = ParkedEntries(None, (), {}, {})  # type: ignore[arg-type]
+    ready = Readiness(Ledger(), None, None, (), parked, look_again_seconds=0)  # type: ignore[arg-type]
     await ready.exclude_unready(todo, {}, acquired)
     assert todo == set()
     assert "the ledger entry is gone" in acquired.parked[ONE]
