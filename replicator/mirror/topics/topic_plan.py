@@ -5,7 +5,7 @@ ever shrunk or deleted, and nothing undescribed is guessed. Only partitions that
 are carried, so the plan is made again once its actions are done.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
@@ -26,6 +26,7 @@ from replicator.mirror.topics.followed_configs import (
     following,
     written_after,
 )
+from replicator.mirror.topics.lowerings import Lowerings
 from replicator.mirror.topics.topic_configs import (
     ALWAYS,
     AT_CREATION,
@@ -119,13 +120,13 @@ class Known:
 
     Args:
         written: by topic, the configs that we wrote.
-        is_released: True for a topic, config and value that need not wait for records (any more).
+        lowerings: tell which lowered configs need not wait for records any more.
         bounds: values that the target takes, by config.
         needs: limit of a batch that the next record of some partition needs, by topic.
     """
 
     written: Mapping[str, WrittenConfigs] = field(default_factory=dict)
-    is_released: Callable[[str, str, str], bool] = lambda *_: False
+    lowerings: Lowerings = field(default_factory=Lowerings)
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
     needs: Mapping[str, int] = field(default_factory=dict)
 
@@ -243,7 +244,9 @@ class View:
             self.wanted,
             target.configs if target else Configs({}),
             self._written,
-            lambda config, value: target is None or known.is_released(name, config, value),
+            lambda config, value: (
+                target is None or known.lowerings.is_released(name, config, value)
+            ),
             known.bounds,
         )
         self.followed_now: Following | None = None

@@ -215,7 +215,7 @@ class TopicSync:
     ) -> TopicPlan:
         known = None
         if written is not None:
-            known = Known(written, self._lowerings.is_released, self._bounds, self._needs)
+            known = Known(written, self._lowerings, self._bounds, self._needs)
         return plan(sources, target, self._settings, known)
 
     def _read_written(self) -> dict[str, WrittenConfigs] | None:
