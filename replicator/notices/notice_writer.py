@@ -38,21 +38,20 @@ class NoticeWriter:
     """Writer of one process. `put` returns at once, from any thread.
 
     Args:
-        make_store: called again until it succeeds, as the password file of Redis may be missing for
-            a moment.
+        region: in whose Redis the notices are kept.
         conditions: that the process finds. What predecessors of the same names found goes on.
         card: None: the process is no daemon.
     """
 
     def __init__(
         self,
-        make_store: Callable[[], NoticeStore],
+        region: Region,
         conditions: Iterable[Conditions] = (),
         card: DaemonCard | None = None,
     ) -> None:
         self.dropped_events = 0
         self._told_dropped = 0
-        self._make_store = make_store
+        self._region = region
         self._conditions = tuple(conditions)
         self._card = card
         self._store: NoticeStore | None = None
@@ -94,7 +93,11 @@ class NoticeWriter:
     def _succeeds(self, write: Callable[[NoticeStore], None]) -> bool:
         """Returns False if Redis does not answer."""
         try:
-            self._store = self._store or self._make_store()
+            if self._store is None:
+                # Again until it succeeds: the password file of Redis may be missing for a moment.
+                self._store = NoticeStore(
+                    self._region.redis_url(), self._region.name, timeout_seconds=RETRY_SECONDS
+                )
             write(self._store)
         except (StoreUnreachable, OSError, ValueError) as error:
             logger.debug("event=not-noted %s", error)
@@ -177,11 +180,7 @@ def notices(
         conditions: that the process finds.
         card: of a daemon.
     """
-
-    def store() -> NoticeStore:
-        return NoticeStore(region.redis_url(), region.name, timeout_seconds=RETRY_SECONDS)
-
-    writer = NoticeWriter(store, conditions, card)
+    writer = NoticeWriter(region, conditions, card)
     handler = EventHandler(writer, who)
     handler.addFilter(Sparing())
     logging.getLogger().addHandler(handler)
