@@ -30,7 +30,7 @@ from replicator.spark.epoch_source import EpochTasks
 from replicator.spark.jvm import Jvm
 from replicator.spark.kept_epochs import KeptEpochs, end_overdue
 from replicator.spark.posting import ApplianceFile
-from replicator.spark.receipts_folder import ReceiptsFolder
+from replicator.spark.receipts_folder import EpochReceipts, ReceiptsFolder
 from replicator.spark.session import Session
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class DriverDaemon(Work, Generic[Led]):
             session.context,
             kind.tasks(self._appliance_file.path, self._run.posting),
             slots=session.count_slots(),
-            epoch_over=receipts.keep,
+            receipts=receipts,
         )
 
     # -- the end
@@ -251,30 +251,3 @@ def exit_code_of(
             )
             return Exit.FAILED
     return failure(error, foreseen)
-
-
-class EpochReceipts:
-    """Receipts of the epochs of one region.
-
-    Args:
-        schema: columns of the files; a time `ended_at` is among them.
-        report: logs the receipts of an epoch.
-    """
-
-    def __init__(
-        self, folder: ReceiptsFolder, schema: pa.Schema, report: Callable[[pa.Table, int], None]
-    ):
-        self._folder = folder
-        self._schema = schema
-        self._report = report
-
-    def keep(self, rows: pa.Table, epoch: int) -> None:
-        """Reports and keeps the receipts of an epoch. Receipts are for people: a full disk must
-        not stop the tasks, so a failure is only logged."""
-        if not rows.num_rows:
-            return
-        self._report(rows, epoch)
-        try:
-            self._folder.add(rows.cast(self._schema))
-        except Exception:
-            log.exception("event=receipts-lost epoch=%d receipts=%d", epoch, rows.num_rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING
@@ -22,6 +22,8 @@ from replicator.spark.epoch_source import (
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark import SparkContext
+
+    from replicator.spark.receipts_folder import EpochReceipts
 
 LOOK_SECONDS = 0.1
 STOP_SECONDS = 2.5
@@ -41,7 +43,7 @@ class EpochRunner:
         context: Spark's.
         tasks: of the epochs.
         slots: tasks of the first epoch.
-        epoch_over: receives the rows of an epoch that has any, and the number of the epoch.
+        receipts: keeps the rows of each epoch that has any; None: the epochs have none.
     """
 
     def __init__(
@@ -50,11 +52,11 @@ class EpochRunner:
         tasks: EpochTasks,
         *,
         slots: int,
-        epoch_over: Callable[[pa.Table, int], None],
+        receipts: EpochReceipts | None,
     ):
         self._context = context
         self._tasks = tasks
-        self._epoch_over = epoch_over
+        self._receipts = receipts
         self._idle = Event()
         self._idle.set()
         self._is_warm = False
@@ -128,8 +130,8 @@ class EpochRunner:
         try:
             job = self._context.parallelize(tasks, len(tasks))
             found = job.mapPartitions(partial(run_tasks, self._tasks)).collect()
-            if found:
-                self._epoch_over(_table(found), number)
+            if found and self._receipts:
+                self._receipts.keep(_table(found), number)
         except Py4JJavaError as error:
             first = str(error.java_exception.getMessage() or error).splitlines()[0]
             raise EpochFailed(first) from error

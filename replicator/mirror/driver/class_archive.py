@@ -42,7 +42,7 @@ def make(
                 session.context,
                 carrier_tasks(none, none),
                 slots=2,
-                epoch_over=lambda *_: None,
+                receipts=None,
             )
             runner.wait_warm()
             runner.stop()

@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from replicator.spark.driver_daemon import EpochReceipts
-from replicator.spark.receipts_folder import ReceiptsFolder
+from replicator.spark.receipts_folder import EpochReceipts, ReceiptsFolder
 
 SCHEMA = pa.schema([("records", pa.int64()), ("ended_at", pa.timestamp("us", tz="UTC"))])
 ROWS = pa.table(

@@ -77,13 +77,13 @@ class Rows:
         self.found = []
         self.came = threading.Event()
 
-    def __call__(self, table, number):
+    def keep(self, table, number):
         self.found.append((number, table.to_pylist()))
         self.came.set()
 
 
 def started(context, tasks, rows=None, slots=2):
-    return EpochRunner(context, tasks, slots=slots, epoch_over=rows or Rows())
+    return EpochRunner(context, tasks, slots=slots, receipts=rows or Rows())
 
 
 def test_the_first_epoch_waits_for_no_plan_and_starts_a_worker_in_each_slot():
