@@ -118,7 +118,7 @@ class Daemon(DriverDaemon[DriverLeadership]):
             totals = TotalsCollector(totals_into(self._run.appliance, self._run.region))
             await run_in_thread(totals.begin)
             notices = NoticeStore(region.redis_url(), region.name, timeout_seconds=SCRAPE_SECONDS)
-            conditions = ConditionCollector(notices.conditions)
+            conditions = ConditionCollector(notices)
             self._stop_metrics = serve(self._run.appliance.metrics, reports, totals, conditions)
         except Exception:
             log.exception("event=no-metrics")

@@ -28,7 +28,7 @@ from replicator.config.topology import Appliance
 from replicator.mirror.offset_map.carrier_reports import CarrierReports
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.offset_map.totals import LATENCY_BOUNDS, NO_LATENCIES, CarrierTotals
-from replicator.notices.condition import Condition
+from replicator.notices.notice_store import NoticeStore
 from replicator.runtime import metrics_server
 from replicator.runtime.growing_sums import GrowingSums
 
@@ -149,11 +149,11 @@ class ConditionCollector(Collector):
     """Counts the conditions of a region each time Prometheus asks for the metrics.
 
     Args:
-        conditions: reads them.
+        notices: of the region.
     """
 
-    def __init__(self, conditions: Callable[[], Iterable[Condition]]) -> None:
-        self._conditions = conditions
+    def __init__(self, notices: NoticeStore) -> None:
+        self._notices = notices
 
     def describe(self) -> Iterable[Metric]:
         """Returns nothing, so that registering the collector reads no conditions."""
@@ -166,7 +166,7 @@ class ConditionCollector(Collector):
             labels=("route", "kind"),
         )
         try:
-            counts = Counter((each.route, each.kind) for each in self._conditions())
+            counts = Counter((each.route, each.kind) for each in self._notices.conditions())
         except Exception as error:
             # Nothing, not 0: sluice_reports_up shows that Redis does not answer.
             logger.debug("event=metrics-blind %s", error)

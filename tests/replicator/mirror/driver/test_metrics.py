@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from types import SimpleNamespace
 from urllib.request import urlopen
 
 import pytest
@@ -151,7 +152,7 @@ def test_conditions_are_counted_by_route_and_kind_and_absent_while_redis_is_away
         of("not-adopted", "", "c"),
     ]
     registry = CollectorRegistry()
-    registry.register(ConditionCollector(lambda: some))
+    registry.register(ConditionCollector(SimpleNamespace(conditions=lambda: some)))
     text = generate_latest(registry).decode()
     assert 'sluice_conditions{kind="paused",route="west>east"} 2.0' in text
     assert 'sluice_conditions{kind="not-adopted",route=""} 1.0' in text
@@ -160,5 +161,5 @@ def test_conditions_are_counted_by_route_and_kind_and_absent_while_redis_is_away
         raise StoreUnreachable("Redis does not answer")
 
     registry = CollectorRegistry()
-    registry.register(ConditionCollector(away))
+    registry.register(ConditionCollector(SimpleNamespace(conditions=away)))
     assert "sluice_conditions" not in generate_latest(registry).decode()
