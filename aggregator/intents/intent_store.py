@@ -10,6 +10,8 @@ import time
 import zlib
 from dataclasses import replace
 
+from typing_extensions import override
+
 from aggregator.intents.intent import Intent, UnreadableIntent, decode, encode, unreadable
 from balancer.topic_partition import TopicPartition
 from replicator.config.names import PLAN_TOPIC, feed_group, feed_witness_group
@@ -38,13 +40,25 @@ class IntentStore(CommittedEntries[Intent]):
     """Reads and commits the intents of a feed in one cluster."""
 
     def __init__(self, cluster: Cluster, feed: str):
-        super().__init__(
-            cluster,
-            group_of=lambda partition: group_of(feed, partition),
-            encode=stamped,
-            decode=decoded,
-        )
+        super().__init__(cluster)
         self._feed = feed
+
+    @override
+    def group_of(self, partition: TopicPartition) -> str:
+        return group_of(self._feed, partition)
+
+    @override
+    def encode(self, entry: Intent) -> tuple[int, str]:
+        """Returns an intent as an offset to commit now, with the time."""
+        return encode(replace(entry, committed_ms=time.time_ns() // 1_000_000))
+
+    @override
+    def decode(self, commit: OffsetAndMetadata) -> Intent:
+        """Returns the intent; one that cannot be read is returned as parked."""
+        try:
+            return decode(commit.offset, commit.metadata)
+        except UnreadableIntent as error:
+            return unreadable(commit.offset, error)
 
     async def witnessed(self, topic: str) -> int:
         """Returns how many partitions of a topic were adopted; each of them must have an intent."""
@@ -55,16 +69,3 @@ class IntentStore(CommittedEntries[Intent]):
     def witness(self, topic: str, partitions: int) -> dict[str, OffsetRows]:
         """Returns the witness as an offset to commit after the intents of an adoption."""
         return {feed_witness_group(self._feed, topic): [(PLAN_TOPIC, 0, partitions, "")]}
-
-
-def stamped(intent: Intent) -> tuple[int, str]:
-    """Returns an intent as an offset to commit now, with the time."""
-    return encode(replace(intent, committed_ms=time.time_ns() // 1_000_000))
-
-
-def decoded(commit: OffsetAndMetadata) -> Intent:
-    """Returns the intent of a committed offset; one that cannot be read is returned as parked."""
-    try:
-        return decode(commit.offset, commit.metadata)
-    except UnreadableIntent as error:
-        return unreadable(commit.offset, error)

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from typing_extensions import override
+
 from aggregator.restore.restore_plan import CannotRestore, PartitionPlan
 from balancer.topic_partition import TopicPartition
 from replicator.config.names import restore_id
@@ -151,15 +153,22 @@ class RestoreEntries(CommittedEntries[RestoreEntry]):
     """Reads and commits the entries of one target topic."""
 
     def __init__(self, cluster: Cluster, topic_id: str):
-        super().__init__(
-            cluster, group_of=lambda _: restore_id(topic_id), encode=encode, decode=_decoded
-        )
+        super().__init__(cluster)
+        self._topic_id = topic_id
+
+    @override
+    def group_of(self, partition: TopicPartition) -> str:
+        return restore_id(self._topic_id)
+
+    @override
+    def encode(self, entry: RestoreEntry) -> tuple[int, str]:
+        return encode(entry)
+
+    @override
+    def decode(self, commit: OffsetAndMetadata) -> RestoreEntry:
+        return decode(commit.offset, commit.metadata)
 
 
 def by_number(entries: Mapping[TopicPartition, RestoreEntry]) -> dict[int, RestoreEntry]:
     """Returns the entries by the partition's number."""
     return {place.partition: entry for place, entry in entries.items()}
-
-
-def _decoded(commit: OffsetAndMetadata) -> RestoreEntry:
-    return decode(commit.offset, commit.metadata)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
+
+from typing_extensions import override
 
 from balancer.topic_partition import TopicPartition
 from replicator.config.names import ledger_group, runs_topic_name, unheld_id, witness_group
@@ -55,14 +56,24 @@ class Ledger(CommittedEntries[Entry]):
     """
 
     def __init__(self, cluster: Cluster, route: Route, runs: RunsTail | None = None):
-        super().__init__(
-            cluster,
-            group_of=partial(group_of, route),
-            encode=lambda entry: encode(self._with_runs_ends(entry)),
-            decode=_decoded,
-        )
+        super().__init__(cluster)
         self.route = route
         self._runs = runs
+
+    @override
+    def group_of(self, partition: TopicPartition) -> str:
+        return group_of(self.route, partition)
+
+    @override
+    def encode(self, entry: Entry) -> tuple[int, str]:
+        return encode(self._with_runs_ends(entry))
+
+    @override
+    def decode(self, commit: OffsetAndMetadata) -> Entry:
+        try:
+            return decode(commit.offset, commit.metadata)
+        except UnreadableEntry as error:
+            return unreadable(commit.offset, error)
 
     def _with_runs_ends(self, entry: Entry) -> Entry:
         """Returns the entry with the current end offsets of the runs topic.
@@ -78,11 +89,11 @@ class Ledger(CommittedEntries[Entry]):
     async def needs(self, places: Iterable[TopicPartition]) -> dict[str, int]:
         """Returns, by topic, the limit of a batch that the next record of some partition needs."""
         found: dict[str, int] = {}
-        commits = await read_commits(self._cluster, partial(group_of, self.route), places)
+        commits = await read_commits(self._cluster, self.group_of, places)
         for place, commit in commits.items():
             # Nearly all entries need nothing, and are not decoded.
             if '"needs":' in commit.metadata or LossKind.RECORD_TOO_LARGE.name in commit.metadata:
-                needs = _decoded(commit).needs
+                needs = self.decode(commit).needs
                 if needs:
                     found[place.topic] = max(needs.least_bytes, found.get(place.topic, 0))
         return found
@@ -100,13 +111,6 @@ class Ledger(CommittedEntries[Entry]):
                 (runs_topic_name(self.route.key), 0, partitions, "")
             ]
         }
-
-
-def _decoded(commit: OffsetAndMetadata) -> Entry:
-    try:
-        return decode(commit.offset, commit.metadata)
-    except UnreadableEntry as error:
-        return unreadable(commit.offset, error)
 
 
 def virgin(ledger: Ledger, target_end: int, begin: Begin | None = None) -> Entry:

@@ -33,17 +33,21 @@ def group_of(partition: TopicPartition) -> str:
     return f"group-{partition.partition}"
 
 
-def decoded(commit: OffsetAndMetadata) -> Progress:
-    return Progress(commit.offset, json.loads(commit.metadata))
+class ProgressEntries(CommittedEntries[Progress]):
+    """Entries with a group for each partition number."""
+
+    def group_of(self, partition: TopicPartition) -> str:
+        return group_of(partition)
+
+    def encode(self, entry: Progress) -> tuple[int, str]:
+        return entry.position, json.dumps(entry.transactional_id)
+
+    def decode(self, commit: OffsetAndMetadata) -> Progress:
+        return Progress(commit.offset, json.loads(commit.metadata))
 
 
 def entries_in(cluster: Cluster) -> CommittedEntries[Progress]:
-    return CommittedEntries(
-        cluster,
-        group_of=group_of,
-        encode=lambda entry: (entry.position, json.dumps(entry.transactional_id)),
-        decode=decoded,
-    )
+    return ProgressEntries(cluster)
 
 
 def coordinator(*later: Progress) -> Coordinator:
