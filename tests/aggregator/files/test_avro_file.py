@@ -1,5 +1,4 @@
-"""Avro files: fastavro reads from them what the records held, and the same records are the same
-bytes."""
+"""Avro files: one container of datums, with the record beside its fields."""
 
 from __future__ import annotations
 
@@ -11,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aggregator.files.avro_fields import TYPES, avro_fields, encoded_fields
 from aggregator.files.avro_file import CODECS, AvroFile
 from aggregator.schemas.known_schemas import KnownSchemas
 from replicator.config import object_feed
+from replicator.config.object_feed import RECORD_COLUMNS
 from tests.aggregator.files.schema_records import (
     FIRST,
     KNOWN,
@@ -26,6 +27,9 @@ from tests.aggregator.files.schema_records import (
 from tests.aggregator.files.written_files import CUTS, HEADERS
 from tests.aggregator.formats.datums import encoded
 from tests.aggregator.formats.slices import TIMESTAMP, slice_of
+
+# -- Avro files: fastavro reads from them what the records held, and the same records are the
+# same bytes.
 
 ALL = ("key", "headers", "timestamp", "topic", "partition", "offset")
 
@@ -153,3 +157,18 @@ def test_key_and_timestamp_may_be_null():
     found = rows(file_of(avro(columns=("key", "timestamp")), records))
     assert [each["key"] for each in found] == [None, b"key"]
     assert [each["timestamp"] is None for each in found] == [False, True]
+
+
+# -- Avro fields of records: their names and types; test_avro_file.py reads their bytes.
+
+
+def test_each_column_of_a_record_has_a_field():
+    assert tuple(TYPES) == RECORD_COLUMNS
+    assert [each["name"] for each in avro_fields(("topic", "key"))] == ["topic", "key"]
+
+
+def test_what_all_records_share_is_written_once():
+    records = slice_of([b"a", b"b"])
+    topic, headers = encoded_fields(records, ("topic", "headers"), "é", 3)
+    assert topic == encoded("string", "é")
+    assert headers == encoded(TYPES["headers"], [])

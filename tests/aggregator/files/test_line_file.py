@@ -1,17 +1,21 @@
-"""Line files: the values and nothing else, whatever is in them."""
+"""Line files, and the compression of whole files."""
 
 from __future__ import annotations
 
+import gzip
 import json
 
+import cramjam
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.files.compression import STREAMS
+from aggregator.files.compression import STREAMS, SUFFIXES
 from aggregator.files.line_file import LineFile, json_lines, separated
 from tests.aggregator.files.written_files import CUTS, RECORDS, slices, written
 from tests.aggregator.formats.slices import slice_of
+
+# -- Line files: the values and nothing else, whatever is in them.
 
 SPACE = st.sampled_from(["", " ", "\n", "\r\n", "\t", "\r"])
 DOCUMENTS = st.builds(
@@ -62,3 +66,34 @@ def test_each_document_is_a_line_and_only_line_breaks_become_spaces(documents):
 
 def test_a_file_without_records_is_empty():
     assert written(LineFile(json_lines, STREAMS["none"](), chunk_bytes=40), []) == b""
+
+
+# -- Compression: one stream that any reader of its codec reads, the same for the same chunks.
+
+DECOMPRESSED = {
+    "none": bytes,
+    "gzip": gzip.decompress,
+    "zstd": lambda data: bytes(cramjam.zstd.decompress(data)),
+    "lz4": lambda data: bytes(cramjam.lz4.decompress(data)),
+}
+
+
+def stream(codec, chunks):
+    compressor = STREAMS[codec]()
+    return b"".join([*map(compressor.compress, chunks), compressor.finish()])
+
+
+@pytest.mark.parametrize("codec", STREAMS)
+@given(chunks=st.lists(st.binary(min_size=1, max_size=100), max_size=5))
+def test_a_stream_holds_all_chunks(codec, chunks):
+    data = stream(codec, chunks)
+    assert DECOMPRESSED[codec](data) == b"".join(chunks)
+    assert data == stream(codec, chunks)
+
+
+def test_gzip_tells_no_time():
+    assert stream("gzip", [b"x"])[4:8] == bytes(4)
+
+
+def test_each_codec_has_a_suffix():
+    assert set(SUFFIXES) == set(STREAMS)
