@@ -1,15 +1,24 @@
-"""JSON records against a decoder that takes one record at a time."""
+"""JSON documents: lines and values as they are read, and those that are none."""
+
+from __future__ import annotations
 
 import json
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from aggregator.formats import json_reader
+from aggregator.formats import json_depth, json_reader
+from aggregator.formats.json_depth import too_deep
 from aggregator.formats.json_documents import decode
+from aggregator.formats.json_flaws import json_flaws
+from aggregator.formats.json_lines import json_lines
 from tests.aggregator.formats.json_oracle import NAMES, SCHEMA, expected, found
 from tests.aggregator.formats.slices import slice_of
+
+# -- JSON records against a decoder that takes one record at a time.
 
 scalars = st.one_of(
     st.none(),
@@ -143,3 +152,141 @@ def test_halving_finds_the_same_bad_records(values, examined):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_reader, "EXAMINED_MAX", examined)
         assert found(decode([slice_of(values)], SCHEMA)) == expected(values)
+
+
+# -- Documents on lines of their own.
+
+spaces = st.text(" \t\r\n", max_size=4).map(str.encode)
+inner = st.text('{}[]":,\\\n \t1a', max_size=6).map(str.encode)
+
+
+@given(st.lists(st.none() | st.tuples(spaces, inner, spaces), max_size=6).filter(bool))
+def test_each_object_is_on_one_line_without_the_space_around_it(parts):
+    values = [part if part is None else part[0] + b"{" + part[1] + b"}" + part[2] for part in parts]
+    found, reasons = json_lines([slice_of(values)])
+    expected = [b"{" + part[1].replace(b"\n", b"\t") + b"}" for part in parts if part]
+    lines = found.text().splitlines(keepends=True) if b"\r" not in found.text() else None
+    whole = found.text().split(b"\n")
+    assert whole[-1] == b""
+    assert [line.strip(b" \t\r") for line in whole[:-1]] == [
+        line.strip(b" \t\r") for line in expected
+    ]
+    assert lines is None or len(lines) == len(expected)
+    assert found.record.tolist() == [at for at, part in enumerate(parts) if part]
+    assert reasons == {}
+
+
+def test_elements_of_an_array_are_rows_of_their_record():
+    found, reasons = json_lines(
+        [slice_of([b'{"a":1}', b' [ {"a":\n2} , {"a":3}]\n', b"[]", b'{"a":4}'])]
+    )
+    assert found.text().split(b"\n") == [b'{"a":1}', b'{"a":\t2}', b'{"a":3}', b'{"a":4}', b""]
+    assert found.record.tolist() == [0, 1, 1, 3]
+    assert found.row.tolist() == [0, 0, 1, 0]
+    assert reasons == {}
+
+
+def test_values_that_hold_no_document_are_named():
+    values = [b"", b" \r\n", b"5", b"{", b"[1]", b"[{}", b'{"a":1}', b"{} x"]
+    found, reasons = json_lines([slice_of(values), slice_of([b"x"])])
+    assert found.record.tolist() == [6]
+    assert sorted(reasons) == [0, 1, 2, 3, 4, 5, 7, 8]
+
+
+def test_a_value_with_much_white_space_is_trimmed():
+    found, _ = json_lines([slice_of([b" " * 500 + b"{}" + b"\r\n" * 500])])
+    assert found.text() == b"{}\n"
+
+
+def test_no_records_are_no_lines():
+    assert json_lines([])[0].text() == b""
+    assert json_lines([slice_of([None])])[0].text() == b""
+
+
+def test_documents_are_taken_by_index_and_by_range():
+    found, _ = json_lines([slice_of([b'{"a":%d}' % at for at in range(5)])])
+    assert found.between(1, 3).text() == b'{"a":1}\n{"a":2}\n'
+    assert found.between(1, 4).at(np.array([0, 2])).text() == b'{"a":1}\n{"a":3}\n'
+    assert found.at(np.array([4])).record.tolist() == [4]
+
+
+# -- JSON flaws: what Python's reader refuses is refused, and nothing else but half surrogates.
+
+LIKELY = st.text('{}[]",:\\u0a1-.eEtrufalsn \n\t\x01é', max_size=12).map(str.encode)
+SOUND = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+).map(lambda found: json.dumps(found, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+VALUES = st.lists(st.none() | st.binary(max_size=6) | LIKELY | SOUND, min_size=1, max_size=12)
+
+
+def is_json(value):
+    def refuse(name):
+        raise ValueError(name)
+
+    try:
+        found = json.loads(value.decode(), parse_constant=refuse)
+        json.dumps(found, ensure_ascii=False).encode()  # fails at half a surrogate pair
+    except ValueError:
+        return False
+    return True
+
+
+@given(VALUES)
+@example([b'{"a":1}', None, b"\xff", b'{"b":2}{}'])
+@example([b'{"a":', b"1}"])
+@example([b'"\xff"', b"1"])
+@example([b'"\xc3"', b'"\xa9"', b'"\xed\xa0\x80"'])
+def test_values_without_a_flaw_are_those_that_pythons_reader_takes(values):
+    found = json_flaws(slice_of(values))
+    assert sorted(found) == [
+        at for at, value in enumerate(values) if value is not None and not is_json(value)
+    ]
+    assert all(reason.startswith("no JSON: ") for reason in found.values())
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b"", "no JSON: Input data was truncated"),
+        (b'{"a":1}x', "no JSON: JSON is malformed: trailing characters (byte 8)"),
+        (b"\xef\xbb\xbf{}", "no JSON: JSON is malformed: invalid character (byte 0)"),
+        (b"[" * 301 + b"]" * 301, "no JSON: nested more than 300 deep"),
+        (b"[" * 99_999, "no JSON: nested more than 300 deep"),
+    ],
+)
+def test_a_flaw_is_named(value, reason):
+    assert json_flaws(slice_of([b"[1]", value, b"{}"])) == {1: reason}
+
+
+def test_a_document_at_the_greatest_depth_has_no_flaw():
+    assert json_flaws(slice_of([b"[" * 300 + b"]" * 300])) == {}
+
+
+# -- JSON depth: the same answer as counting brackets outside strings, one by one.
+
+
+@given(st.lists(st.none() | st.text('[]{}"\\x,', max_size=25).map(str.encode), max_size=5))
+def test_depth_is_that_of_brackets_outside_strings(documents):
+    before, json_depth.DEPTH_MAX = json_depth.DEPTH_MAX, 3
+    try:
+        found = too_deep(pa.array(documents, pa.binary()))
+    finally:
+        json_depth.DEPTH_MAX = before
+    assert found == [at for at, each in enumerate(documents) if each and depth(each.decode()) > 3]
+
+
+def depth(document):
+    """Returns the most brackets that are open at once."""
+    most = opened = 0
+    in_string = is_escaped = False
+    for character in document:
+        if in_string:
+            in_string = is_escaped or character != '"'
+            is_escaped = not is_escaped and character == "\\"
+        elif character == '"':
+            in_string = True
+        else:
+            opened += (character in "{[") - (character in "}]")
+            most = max(most, opened)
+    return most

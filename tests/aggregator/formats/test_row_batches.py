@@ -1,9 +1,10 @@
-"""Row batches against their rows, through changes of the table, and every way to be wrong."""
+"""Row batches: rows of a batch become rows of a table."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,9 +12,12 @@ from hypothesis import strategies as st
 from aggregator.formats import row_batches
 from aggregator.formats.row_batch_type import WrittenColumn, written_columns
 from aggregator.formats.row_batches import decode
+from aggregator.formats.row_parts import RowPart, joined
 from aggregator.tables.table_schema import COORDINATES, Column, TableSchema
 from tests.aggregator.formats.protos import batch_class, row_batch
 from tests.aggregator.formats.slices import TIMESTAMP, slice_of, table
+
+# -- Row batches against their rows, through changes of the table, and every way to be wrong.
 
 TYPES = {
     "number": "UInt64",
@@ -34,7 +38,6 @@ TYPES = {
 SCHEMA = table(**TYPES, **COORDINATES)
 COLUMNS = written_columns(SCHEMA)
 STRANGE = table(**{"größe": "UInt8", "a b": "String"})
-
 VALUES = {
     "number": st.integers(0, 2**64 - 1),
     "small": st.integers(-128, 127),
@@ -138,8 +141,6 @@ def test_columns_of_any_name_can_be_written():
 
 
 # -- changes of the table
-
-
 def test_old_batches_go_on_after_columns_were_added_and_dropped():
     old = table(a="UInt8", b="UInt8", c="String")
     new = table(z="UInt8", c="String", b="UInt8")
@@ -332,3 +333,23 @@ def test_a_moment_out_of_range_within_a_list_makes_a_dead_letter():
     values = row_batch(named, [{"at": [2**60]}])
     [dead] = decode([slice_of([values])], table(at="Array(DateTime)")).dead
     assert "is no Array(DateTime)" in dead.reason
+
+
+# -- Rows of records that were decoded in several ways.
+
+
+def test_rows_are_in_the_order_of_their_records():
+    one = RowPart({"a": pa.array([1, 2, 3])}, np.array([0, 0, 4]), np.array([0, 1, 0]), {2: "x"})
+    two = RowPart({"b": pa.array(["p"])}, np.array([3]), np.array([0]), {1: "y"})
+    found = joined([one, two])
+    assert found.record.tolist() == [0, 0, 3, 4]
+    assert found.row.tolist() == [0, 1, 0, 0]
+    assert found.columns["a"].to_pylist() == [1, 2, None, 3]
+    assert found.columns["b"].to_pylist() == [None, None, "p", None]
+    assert found.dead == {1: "y", 2: "x"}
+
+
+def test_no_parts_are_no_rows():
+    found = joined([])
+    assert len(found.record) == 0
+    assert dict(found.columns) == {}
