@@ -1,18 +1,35 @@
-"""Records of unknown columns have the table's columns read once more, and not again and again."""
+"""Block forming: drafts, formed blocks, and records of columns that a table has later."""
+
+from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from aggregator.intents.table_range import TableRange
 from aggregator.loader import block_forming
 from aggregator.loader.block_forming import BlockForming
+from aggregator.loader.column_search import ColumnSearch
 from aggregator.loader.dead_letters import dead_letters
+from aggregator.loader.draft import Draft, next_after
+from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.seal_rule import SealRule
 from aggregator.tables.decoded import DeadRecord, Decoded
-from aggregator.tables.table_schema import INCARNATION, INCARNATION_TYPE, OWN_COLUMNS
+from aggregator.tables.table_schema import (
+    INCARNATION,
+    INCARNATION_TYPE,
+    OWN_COLUMNS,
+    Column,
+    TableSchema,
+)
 from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.loss import LossKind
 from tests.aggregator.formats.slices import slice_of, table
+from tests.aggregator.loader.partition_life import Part
+
+# -- Records of unknown columns have the table's columns read once more, and not again and
+# again.
 
 PLACE = TopicPartition("flights", 0)
 OLD, NEW = table(a="UInt8"), table(a="UInt8", b="UInt8")
@@ -178,3 +195,62 @@ def test_a_dead_letter_names_the_log_of_its_record_unless_it_is_the_first(incarn
     headers = dict(letter.headers)
     assert headers["sluice.offset"] == b"7"
     assert headers.get("sluice.incarnation") == (b"5" if incarnation else None)
+
+
+# -- Drafts of blocks.
+
+
+def test_a_part_of_a_draft_ends_below_an_offset_and_has_no_empty_slices():
+    draft = Draft("a", 1, 9, (Part(np.array([1, 3])), Part(np.array([5, 8]))))
+    part = draft.up_to(5)
+    assert (part.begin, part.end, part.records, len(part.slices)) == (1, 5, 2, 1)
+    assert draft.records == 4
+
+
+def test_the_offset_behind_a_slice_is_that_behind_its_last_record():
+    assert next_after(Part(np.array([5, 8]))) == 9
+
+
+# -- Formed block: its name is that of the range as it was sealed.
+
+ORDERS = TopicPartition("orders", 3)
+LOGS = Column("_incarnation", "UInt64")
+
+
+@pytest.mark.parametrize("left", [(100, 150), (100, 130), (120, 150), (110, 120)])
+def test_a_block_of_which_a_loss_has_left_a_part_has_the_name_of_the_whole(left):
+    """An insert of the whole may still run: under another name, nobody would wait for it."""
+    found = TableRange(100, 150, 50).within(*left)
+    assert (found.begin, found.end) == left
+    block = FormedBlock("flights", found, Decoded(), TableSchema("flights", ()), False, 9)
+    assert str(block.name("air", "east", ORDERS)) == "sluice-air-east-orders-3-flights-100-150"
+
+
+def test_only_a_table_that_tells_logs_apart_has_them_in_the_names_of_blocks():
+    schema = TableSchema("flights", (LOGS,))
+    block = FormedBlock("flights", TableRange(1, 2), Decoded(), schema, True, 9)
+    assert str(block.name("air", "east", ORDERS)) == "sluice-air-east-orders-3+9-flights-1-2"
+
+
+# -- Column search: no hash is looked for twice within the pause, and each new one at once.
+
+TABLE, OTHER = ("topic", "t"), ("topic", "u")
+
+
+def begins(search, now, *hashes, table=TABLE):
+    return search.begins(table, frozenset(hashes), now)
+
+
+def test_a_hash_is_looked_for_again_only_after_the_pause():
+    search = ColumnSearch(1.0)
+    assert begins(search, 10.0, "a")
+    assert not begins(search, 10.9, "a")
+    assert begins(search, 11.0, "a")
+
+
+def test_another_hash_or_table_is_looked_for_at_once():
+    search = ColumnSearch(1.0)
+    assert begins(search, 10.0, "a")
+    assert begins(search, 10.1, "b")
+    assert not begins(search, 10.2, "a", "b")
+    assert begins(search, 10.2, "a", table=OTHER)

@@ -1,4 +1,4 @@
-"""Loads that are cancelled or late; tests/live/test_block_loading.py has those into replicas."""
+"""Block loading: blocks are sent until they are stored, and a pause of the process is noticed."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from aggregator.store.recognition import Decision, Identities, Verdict
 from aggregator.store.retry import RetryPolicy
 from aggregator.store.shard_store import NotStored
 from aggregator.tables.native_block import NativeBlock
+
+# -- Loads that are cancelled or late; tests/live/test_block_loading.py has those into replicas.
 
 PAUSE_SECONDS = 0.3
 
@@ -186,3 +188,39 @@ async def test_a_load_that_is_cancelled_waits_for_no_server_longer_than_its_bloc
     store.answered.set()
     await asyncio.to_thread(store.ended.wait)
     assert not store.sent
+
+
+# -- A pause of the process is noticed by whoever asks afterwards, and nothing else is one.
+
+NOTICED_SECONDS = 0.2
+
+
+def stand_still() -> None:
+    time.sleep(2 * NOTICED_SECONDS)
+
+
+async def test_a_pause_is_noticed_by_those_who_decided_before_it():
+    watch = PauseWatch(NOTICED_SECONDS)
+    async with watch.running():
+        before = time.monotonic()
+        stand_still()
+        assert watch.was_paused(since=before)
+        assert watch.was_paused(since=before)
+        assert not watch.was_paused(since=time.monotonic())
+
+
+async def test_waiting_is_no_pause():
+    watch = PauseWatch(NOTICED_SECONDS)
+    before = time.monotonic()
+    async with watch.running():
+        await asyncio.sleep(2 * NOTICED_SECONDS)
+        assert not watch.was_paused(since=before)
+
+
+async def test_time_in_which_nobody_watches_is_no_pause():
+    watch = PauseWatch(NOTICED_SECONDS)
+    async with watch.running():
+        pass
+    stand_still()
+    async with watch.running(), watch.running():
+        assert not watch.was_paused(since=0.0)

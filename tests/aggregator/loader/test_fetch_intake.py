@@ -1,4 +1,4 @@
-"""Intake of fetched records: a frozen table stops reading in front of its next record."""
+"""Fetch intake: what is taken in, where reading stops, and which partitions are read."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,6 +9,7 @@ import pytest
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import TableRange
+from aggregator.loader.block_partition import held_for_blocks
 from aggregator.loader.fetch_intake import FetchIntake, FrozenRecord, next_frozen
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.partition_progress import PartitionProgress
@@ -16,6 +17,8 @@ from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.custody import Custody
 from tests.aggregator.formats.slices import slice_of
 from tests.replicator.batches.source_batches import encoded, one_record
+
+# -- Intake of fetched records: a frozen table stops reading in front of its next record.
 
 TOPIC = UUID(int=1)
 TABLES = {"a": slice_of([b"{}"] * 3, first=10), "b": slice_of([b"{}"] * 5, first=12)}
@@ -68,3 +71,18 @@ def test_a_batch_that_is_read_again_does_not_hide_the_epoch_of_later_ones(of_bat
     intake.take(response, {(TOPIC, 0): partition}, session, 0.0)
     assert partition.progress.position == 13
     assert partition.progress.leader_epoch == noted
+
+
+# -- Held partition: what its checks and its reader are told.
+
+
+def test_a_log_that_is_cut_is_compared_with_the_blocks_that_are_read_again():
+    intent = Intent(
+        custody=Custody.HELD,
+        offset=105,
+        tables={"delays": TableRange(105, 130, 13, "h", 1), "gates": TableRange(140, 140)},
+        reference=105,
+        transactional_id="loader",
+    )
+    held = held_for_blocks(TopicPartition("flights", 0), intent, leader_epoch=3)
+    assert (held.position, held.sealed_end) == (105, 140)

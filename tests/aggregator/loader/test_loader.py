@@ -1,16 +1,21 @@
-"""Loader: however its epoch ends, its last totals are written."""
+"""Loaders: sessions that begin again, and receipts of blocks."""
 
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
 
 from aggregator.loader.counters import RESTARTS, ROWS
 from aggregator.loader.loader import load
+from aggregator.loader.receipts import SCHEMA, BlockReceipt, to_arrow
+from balancer.topic_partition import TopicPartition
 from replicator.kafka.client.cluster import Fenced
 from replicator.spark.driver_command import TermSuperseded
+
+# -- Loader: however its epoch ends, its last totals are written.
 
 FENCED, SUPERSEDED = Fenced("west regional", [90]), TermSuperseded("the leading driver is 5")
 
@@ -89,3 +94,36 @@ async def test_an_epoch_that_is_over_has_no_session():
     sessions = Sessions()
     assert not len(await load(None, assignment(seconds=-1.0), sessions))
     assert (sessions.made, sessions.written) == (0, [])
+
+
+# -- Receipts of blocks, in the form that Spark takes.
+
+RECEIPT = BlockReceipt(
+    place=TopicPartition("docs", 3),
+    table="flights",
+    begin=10,
+    end=20,
+    records=9,
+    rows=8,
+    dead_letters=1,
+    is_replayed=True,
+    sealed_at_ms=1_700_000_000_123,
+    loaded_at_ms=1_700_000_001_000,
+)
+
+
+def test_a_receipt_says_what_was_stored_and_when():
+    [row] = to_arrow("feed", "east aggregate", 2, 7, [RECEIPT]).to_pylist()
+    assert (row["table"], row["begin"], row["end"], row["rows"]) == ("flights", 10, 20, 8)
+    assert row["sealed_at"] == datetime.fromtimestamp(1_700_000_000.123, UTC)
+    assert row["replayed"] is True
+
+
+def test_times_have_the_resolution_of_microseconds():
+    assert [str(SCHEMA.field(name).type) for name in ("sealed_at", "ended_at")] == [
+        "timestamp[us, tz=UTC]"
+    ] * 2
+
+
+def test_no_blocks_give_no_rows():
+    assert to_arrow("feed", "east aggregate", 0, 1, []).num_rows == 0

@@ -1,7 +1,7 @@
-"""Forming of objects: memory, offsets that move without an object, and partitions that begin
-anew."""
+"""Object forming: memory, offsets that move without an object, and stores that are asked again."""
 
 import asyncio
+import logging
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -15,10 +15,11 @@ from aggregator.loader import object_forming
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.object_forming import ObjectForming
 from aggregator.loader.object_layout import ObjectLayout
-from aggregator.loader.store_retry import UploadLost
+from aggregator.loader.store_retry import StoreRetry, UploadLost
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending, Rotation
 from aggregator.objects.told_object import decode
+from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.object_store import Found
 from aggregator.tables.decoded import DeadRecord
 from balancer.topic_partition import TopicPartition
@@ -26,6 +27,9 @@ from replicator.config.object_feed import ObjectFeed
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.client.loss import Loss, LossKind
 from tests.aggregator.objects.object_life import Logged, Part
+
+# -- Forming of objects: memory, offsets that move without an object, and partitions that begin
+# anew.
 
 PLACE = TopicPartition("flights", 0)
 COUNTS = SimpleNamespace(upload_lost=lambda: None, show_topic=lambda topic: None)
@@ -324,3 +328,46 @@ async def test_dead_letters_are_produced_while_there_is_room_for_them(forming):
     async with asyncio.timeout(5):
         assert await sealing
     assert len(forming.committer.intents) == 1 and noted == [0, "dropped"]
+
+
+# -- A store is asked again for all that it cannot do now, and not for what it never can.
+
+PAUSES = (0.0001, 0.001)
+
+
+class Store:
+    """Counts how often its credentials are to be read anew."""
+
+    renewed = 0
+
+    def renew(self):
+        self.renewed += 1
+
+
+def answering(*answers):
+    """Returns something that meets these answers, and then succeeds."""
+    left = list(answers)
+
+    async def act():
+        if left:
+            raise StoreProblem(left.pop(0), "PutObject")
+        return "done"
+
+    return act
+
+
+async def test_it_is_asked_until_it_has_answered_and_the_log_has_one_line_for_each_trouble(caplog):
+    caplog.set_level(logging.INFO)
+    store = Store()
+    retry = StoreRetry("feed=lake", store, PAUSES)
+    act = answering(Answer.BUSY, Answer.BUSY, Answer.DENIED, Answer.DENIED)
+    assert await retry.until_done(PLACE, "a", act) == "done"
+    events = [record.getMessage().split()[0] for record in caplog.records]
+    assert events == ["event=store-waits", "event=store-waits", "event=store-works"]
+    assert store.renewed == 2, "credentials are read anew each time that they are refused"
+
+
+async def test_an_upload_that_is_gone_is_lost():
+    retry = StoreRetry("feed=lake", Store(), PAUSES)
+    with pytest.raises(UploadLost):
+        await retry.until_done(PLACE, "a", answering(Answer.UPLOAD_GONE))

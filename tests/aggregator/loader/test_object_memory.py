@@ -1,18 +1,25 @@
-"""Objects that are not sealed never fill the memory for ever: the largest of them ends."""
+"""Memory of a loader of objects: its parts, and which objects end for want of it."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from aggregator.files.parquet_file import ROW_GROUP_BYTES
 from aggregator.intents.intent import Intent
 from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.loader_assembly import RESPONSES_PART
 from aggregator.loader.object_memory import WRITE_BYTES, bytes_to_write, end_largest, weigh
+from aggregator.loader.object_sink import forms_bytes, read_bytes
+from aggregator.loader.seal_rule import MIB
 from aggregator.objects.object_progress import ObjectProgress
 from aggregator.objects.rotation import Ending, Rotation
 from balancer.topic_partition import TopicPartition
+from replicator.config.object_feed import OPEN_PART
 from replicator.kafka.client.custody import Custody
 from tests.aggregator.objects.object_life import Logged, Part
+
+# -- Objects that are not sealed never fill the memory for ever: the largest of them ends.
 
 PLACE = TopicPartition("flights", 0)
 
@@ -87,3 +94,22 @@ def test_records_wait_to_be_written_with_others_but_never_fill_the_memory(held):
         assert len(drafts) * bytes_to_write(held.partitions, 100) <= 25
     held.read(**{f"last-{at}": 0 for at in range(100)})
     assert bytes_to_write(held.partitions, 100) == 1
+
+
+# -- Object sink: the memory of a loader is divided, and nothing is given twice.
+
+
+@pytest.mark.parametrize("memory_mib", [64, 65, 96, 128, 512, 4096, 65536])
+def test_the_parts_of_the_memory_are_all_of_it(memory_mib):
+    memory = memory_mib * MIB
+    responses_and_opened = 2 * RESPONSES_PART * memory
+    parts = read_bytes(memory) + forms_bytes(memory) + responses_and_opened
+    assert memory - 1 <= parts <= memory
+
+
+@pytest.mark.parametrize("memory_mib", [64, 65, 96, 128, 512, 4096, 65536])
+def test_open_objects_fill_their_part_before_reading_pauses_for_good(memory_mib):
+    """Otherwise none would end for want of memory, and nothing would ever be read again."""
+    memory = memory_mib * MIB
+    assert OPEN_PART * memory <= read_bytes(memory)
+    assert forms_bytes(memory) >= 2 * ROW_GROUP_BYTES
