@@ -1,4 +1,4 @@
-"""Whatever an insert ends with, each row of a block is in the table once when the block is done."""
+"""Block attempts: pauses between them, and what a table remembers of blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aggregator.intents.table_range import KeeperMoment
 from aggregator.store.block_attempts import BlockAttempts, Step
+from aggregator.store.block_memory import BlockMemory, HashList
 from aggregator.store.insert_errors import ErrorClass, InsertProblem
 from aggregator.store.recognition import (
     Decision,
@@ -20,6 +22,10 @@ from aggregator.store.recognition import (
     Verdict,
     decide,
 )
+from aggregator.store.retry import RetryPolicy
+
+# -- Whatever an insert ends with, each row of a block is in the table once when the block is
+# done.
 
 REPLICAS = 3
 UNKNOWN = InsertProblem(ErrorClass.SAME_AGAIN, 319, "", may_be_stored=True)
@@ -272,3 +278,74 @@ def test_an_acknowledgement_counts_until_another_insert_fails():
     block.failed(REFUSED)
     found.append(block.is_acknowledged)
     assert found == [False, True, False]
+
+
+# -- Pauses grow up to a limit; contention is met with short ones, another replica with none.
+
+POLICY = RetryPolicy(pause_seconds=0.2, pause_seconds_max=10.0, replicas=3)
+
+
+def problem(error_class: ErrorClass, code: int | None = None) -> InsertProblem:
+    return InsertProblem(error_class, code, "", may_be_stored=False)
+
+
+def longest(error_class: ErrorClass, failures: int, code: int | None = None) -> float:
+    return POLICY.pause(problem(error_class, code), failures, 1.0)
+
+
+def test_pauses_double_up_to_the_limit():
+    pauses = [longest(ErrorClass.SAME_AGAIN, failures) for failures in range(1, 9)]
+    assert pauses == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0, 10.0]
+    assert [POLICY.look_pause(looks, 1.0) for looks in range(1, 9)] == pauses
+    assert longest(ErrorClass.SAME_AGAIN, 10_000) == 10.0
+
+
+def test_every_replica_is_tried_before_there_is_a_pause():
+    pauses = [longest(ErrorClass.OTHER_REPLICA, failures) for failures in range(1, 8)]
+    assert pauses == [0, 0, 0.2, 0, 0, 0.4, 0]
+
+
+def test_contention_is_tried_again_soon_however_often_it_was_met():
+    assert longest(ErrorClass.SAME_AGAIN, 1000, code=286) == 0.8
+
+
+def test_what_only_an_operator_can_help_is_tried_seldom():
+    assert longest(ErrorClass.STOP, 1) == 10.0
+
+
+@given(st.sampled_from(ErrorClass), st.integers(1, 100), st.floats(0, 1))
+def test_jitter_shortens_a_pause_by_half_at_most(error_class, failures, random):
+    pause = POLICY.pause(problem(error_class), failures, random)
+    assert longest(error_class, failures) / 2 <= pause <= longest(error_class, failures)
+
+
+# -- A table is trusted to recognize a block only if it surely remembers it, by ZooKeeper's
+# order.
+
+LIST = HashList(table=10, zxid=500, made_s=1_000)
+NEW_S, OLD_S = 1_100, 1_000_000
+
+
+def reaches(memory: BlockMemory, moment: KeeperMoment | None) -> bool:
+    return memory.reaches(moment, LIST, window=100, window_seconds=3600)
+
+
+@pytest.mark.parametrize(
+    ("oldest", "is_reached"),
+    [(200, True), (300, True), (301, False)],
+)
+def test_a_full_memory_reaches_back_to_what_was_sent_behind_its_oldest_block(oldest, is_reached):
+    assert reaches(BlockMemory(100, oldest, OLD_S), KeeperMoment(300, 10)) is is_reached
+
+
+@pytest.mark.parametrize("moment", [None, KeeperMoment(10, 10), KeeperMoment(300, 10)])
+def test_a_young_memory_that_is_not_full_has_forgotten_nothing(moment):
+    assert reaches(BlockMemory(0, 0, 0), moment)
+    assert reaches(BlockMemory(99, 301, NEW_S), moment)
+    assert not reaches(BlockMemory(100, 301, NEW_S), moment)
+    assert not reaches(BlockMemory(99, 301, OLD_S), moment)
+
+
+@pytest.mark.parametrize("moment", [KeeperMoment(300, 11), KeeperMoment(501, 10)])
+def test_a_moment_of_another_table_or_of_a_lost_zookeeper_proves_nothing(moment):
+    assert not reaches(BlockMemory(5, 200, NEW_S), moment)

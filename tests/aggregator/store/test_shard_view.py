@@ -1,4 +1,4 @@
-"""Tables of a shard are told by all its replicas: none is missing by one server's word."""
+"""Shard views: which replica is asked, and what is known of its tables."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from aggregator.store.replica_choice import ReplicaChoice
 from aggregator.store.schema_reader import TableFacts
 from aggregator.store.shard_view import ShardView
 from aggregator.tables.table_schema import Column, TableSchema
+
+# -- Tables of a shard are told by all its replicas: none is missing by one server's word.
 
 OLD = TableFacts(
     TableSchema("flights", (Column("a", "UInt8"),), is_replicated=True),
@@ -72,3 +75,28 @@ def test_columns_of_tables_that_no_alter_brings_together_are_refused():
 
 def test_nothing_is_known_before_the_first_look():
     assert not ShardView().tables and not ShardView().refusal("flights")
+
+
+# -- The first replica that works is used, and comes first again once it was away long enough.
+
+
+def test_a_replica_that_failed_is_used_again_after_a_while():
+    choice = ReplicaChoice(3, away_seconds=10.0)
+    assert choice.best(0.0) == 0
+    choice.failed(0, 0.0)
+    assert choice.best(5.0) == 1
+    assert choice.best(10.0) == 0
+
+
+def test_a_replica_that_works_is_away_no_more():
+    choice = ReplicaChoice(2, away_seconds=10.0)
+    choice.failed(0, 0.0)
+    choice.worked(0)
+    assert choice.best(1.0) == 0
+
+
+def test_when_all_are_away_the_one_that_failed_first_is_tried():
+    choice = ReplicaChoice(3, away_seconds=10.0)
+    for at, now in ((1, 0.0), (0, 1.0), (2, 2.0)):
+        choice.failed(at, now)
+    assert choice.best(3.0) == 1
