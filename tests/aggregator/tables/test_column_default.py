@@ -1,5 +1,6 @@
-"""Defaults of columns."""
+"""Defaults of columns: evaluated here, or left to the server."""
 
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -15,7 +16,10 @@ from aggregator.tables.column_default import (
 )
 from aggregator.tables.column_type import column_type
 from aggregator.tables.table_schema import Column
+from aggregator.tables.unrepeatable import UNREPEATABLE, unrepeatable
 from tests.aggregator.tables.engine import texts_of
+
+# -- Defaults of columns.
 
 NIGHT = 1_700_002_800_000 + 36_000_000
 """2023-11-15 09:00 in UTC, 18:00 in Tokyo."""
@@ -212,3 +216,66 @@ def test_values_that_are_there_stay():
     found = filled(column("UInt8", "7"), values, np.array([0, 0]), "UTC")
     assert found.to_pylist() == [5, 7]
     assert filled(column("UInt8"), values[:1], np.array([0]), "UTC").to_pylist() == [5]
+
+
+# -- Defaults that a repeated insert would evaluate to another value are named.
+
+SAME_ON_REPEAT = re.compile(
+    "__|chdb|addressTo|lowCardinality|toColumnTypeName|dumpColumnStructure|isConstant|timeSeries|"
+    "arrayJoin|unnest|arrayPartial(Reverse)?Sort|naiveBayes|pg_?get_?user_?by_?id|showCertificate|"
+    "financialNet|assignCentroid",
+    re.IGNORECASE,
+)
+"""Other such functions: of one server's build or data, for tests, or the same again for a row."""
+
+
+@pytest.mark.parametrize(
+    ("column", "name"),
+    [
+        (Column("id", "UUID", "DEFAULT", "generateUUIDv4()"), "generateUUIDv4"),
+        (Column("n", "UInt32", "DEFAULT", "rand() % 10"), "rand"),
+        (Column("n", "UInt64", "DEFAULT", "randConstant ()"), "randConstant"),
+        (Column("hour", "DateTime", "DEFAULT", "toStartOfHour(now())"), "now"),
+        (Column("at", "DateTime", "MATERIALIZED", "now()"), "now"),
+        (Column("at", "UInt32", "MATERIALIZED", "toUInt32(NOW())"), "NOW"),
+        (Column("host", "String", "DEFAULT", "concat('at ', hostName())"), "hostName"),
+        (Column("name", "String", "DEFAULT", "dictGetString('d', 'n', id)"), "dictGetString"),
+        (Column("n", "UInt64", "DEFAULT", "rowNumberInAllBlocks()"), "rowNumberInAllBlocks"),
+        (Column("at", "DateTime", "DEFAULT", "today()"), "today"),
+        (Column("at", "DateTime", "MATERIALIZED", "CURRENT_TIMESTAMP"), "CURRENT_TIMESTAMP"),
+        (Column("all", "Array(UInt8)", "DEFAULT", "arrayShuffle(some)"), "arrayShuffle"),
+        (Column("at", "DateTime64(3)", "MATERIALIZED", "nowInBlock64()"), "nowInBlock64"),
+        (Column("n", "UInt64", "DEFAULT", "generateSerialID('n')"), "generateSerialID"),
+        (Column("who", "String", "EPHEMERAL", "currentUser()"), "currentUser"),
+    ],
+)
+def test_a_default_that_is_another_one_each_time_is_named(column, name):
+    assert unrepeatable(column) == name
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        Column("plain", "String"),
+        Column("at", "DateTime", "DEFAULT", "now()"),
+        Column("day", "Date", "DEFAULT", "today()"),
+        Column("day", "Date", "DEFAULT", "toDate(at)"),
+        Column("n", "UInt64", "MATERIALIZED", "cityHash64(name)"),
+        Column("n", "UInt64", "ALIAS", "rand()"),
+        Column("text", "String", "DEFAULT", "concat('rand() or now()', name)"),
+        Column("version", "UInt8", "DEFAULT", "1"),
+        Column("n", "UInt64", "DEFAULT", "operand(2)"),
+        Column("text", "String", "DEFAULT", "airport(code)"),
+    ],
+)
+def test_a_default_that_is_the_same_each_time_is_none(column):
+    assert unrepeatable(column) is None
+
+
+def test_functions_that_the_server_calls_not_deterministic_are_known():
+    query = """
+        SELECT name FROM system.functions WHERE NOT is_aggregate AND (deterministic = 0
+        OR alias_to IN (SELECT name FROM system.functions WHERE deterministic = 0))
+    """
+    names = {name for (name,) in texts_of(query) if not SAME_ON_REPEAT.match(name)}
+    assert [name for name in names if not UNREPEATABLE.search(f"{name}(x)")] == []

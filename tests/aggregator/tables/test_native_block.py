@@ -1,4 +1,4 @@
-"""Native blocks against clickhouse-driver, which writes and reads them cell by cell."""
+"""Native blocks: rows as a server reads them."""
 
 import io
 import struct
@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from aggregator.tables import native_block
 from aggregator.tables.column_type import UnsupportedType, column_type
-from aggregator.tables.decoded import Decoded
+from aggregator.tables.decoded import DEAD_BYTES, DeadRecord, Decoded
 from aggregator.tables.native_block import TooManyRows, native
 from aggregator.tables.table_schema import (
     COORDINATES,
@@ -31,6 +31,9 @@ from aggregator.tables.table_schema import (
     Column,
     TableSchema,
 )
+from aggregator.tables.value_limits import limits_of
+
+# -- Native blocks against clickhouse-driver, which writes and reads them cell by cell.
 
 REVISIONS = (0, 54_412, defines.CLIENT_REVISION)
 IDENTITY = {"cluster": "west regional", "topic": "flights", "partition": 3}
@@ -305,3 +308,34 @@ def test_a_block_without_rows_has_its_coordinates():
 def test_decimals_keep_their_digits():
     block = block_of("Decimal(9, 2)", [Decimal("-1.25")])
     assert block.columns == (struct.pack("<i", -125),)
+
+
+# -- Decoded block: its memory is that of all its columns, masks and reasons.
+
+
+def test_the_memory_of_decoded_rows_grows_with_each_thing_that_they_hold():
+    count = 1000
+    offsets = np.arange(count)
+    bare = Decoded(offset=offsets, row=offsets, timestamp_ms=offsets)
+    assert bare.size_bytes == 3 * offsets.nbytes
+    texts = pa.array(["x" * 100] * count)
+    rows = Decoded(
+        {"text": texts},
+        offset=offsets,
+        row=offsets,
+        timestamp_ms=offsets,
+        nulls={"text": np.zeros(count, np.bool_)},
+    )
+    assert rows.size_bytes >= bare.size_bytes + 101 * count
+    dead = Decoded(dead=(DeadRecord(1, "no such table"),))
+    assert dead.size_bytes == DEAD_BYTES + len("no such table")
+
+
+# -- Limits of values in columns.
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.string(), pa.large_string()])
+def test_limits_of_a_slice_are_those_in_the_whole_data(kind):
+    column = pa.array(["a", "bcd", None, "ef"], kind)
+    assert limits_of(column).tolist() == [0, 1, 4, 4, 6]
+    assert limits_of(column[1:3]).tolist() == [1, 4, 4]
