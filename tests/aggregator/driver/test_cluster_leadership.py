@@ -13,7 +13,7 @@ from balancer.topic_partition import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.kafka.admin.topic import Configs, Topic
 from replicator.kafka.client.cluster import Fenced, Forbidden
-from tests.aggregator.verifier.test_owners import appliance, feed
+from tests.aggregator.verifier.test_group_commit import appliance, feed
 
 EAST = ClusterName.aggregate("east")
 

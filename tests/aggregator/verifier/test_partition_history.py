@@ -1,4 +1,4 @@
-"""History of a partition: whatever can be judged is, and the rest is never taken for right."""
+"""Histories of partitions, and the epochs in them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.verifier.epoch_history import EpochHistory, Producer
 from aggregator.verifier.finding import Kind, Weight
 from aggregator.verifier.intent_rules import IntentRules
 from aggregator.verifier.partition_history import History, judge, restored, stale
@@ -16,6 +17,8 @@ from replicator.kafka.client.custody import Custody
 from replicator.kafka.protocol.commit_record import Commit
 from replicator.kafka.tail.tail_position import Version
 from tests.aggregator.verifier.entries import LOSS, adopted, block, commit, held
+
+# -- History of a partition: whatever can be judged is, and the rest is never taken for right.
 
 RULES = IntentRules()
 
@@ -40,8 +43,6 @@ RUBBISH = Commit(5, "rubbish", 1_000)
 
 
 # -- predecessors
-
-
 def test_the_first_entry_that_is_seen_cannot_be_judged():
     assert kinds(after(held())) == UNSEEN
 
@@ -68,8 +69,6 @@ def test_a_record_that_is_read_again_is_judged_once():
 
 
 # -- unreadable, deleted
-
-
 def test_an_unreadable_entry_is_found_once_however_often_it_is_renewed():
     assert kinds(after(held(), RUBBISH)) == [(Kind.UNREADABLE, Weight.ANOMALY)]
     assert kinds(after(held(), RUBBISH, replace(RUBBISH, at_ms=2_000))) == []
@@ -98,8 +97,6 @@ def test_behind_a_deletion_only_a_first_entry_is_right():
 
 
 # -- gaps
-
-
 GAP = [(Kind.GAP, Weight.ANOMALY)]
 
 
@@ -134,8 +131,6 @@ def test_until_the_next_forced_flush_an_accepted_loss_explains_what_is_not_count
 
 
 # -- reading anew
-
-
 def unseen(entry, **fields):
     """Returns a history as it was stored, whose record was not seen again yet."""
     return restored(RULES, Version(0, 5), commit(entry), None)
@@ -264,8 +259,6 @@ def test_a_lost_block_is_found_or_an_entry_could_not_be_judged(reads, lost):
 
 
 # -- stale
-
-
 def test_a_held_entry_that_is_not_renewed_is_stale():
     history = after(held()).history
     assert stale(history, 61_000, 60_000) is None
@@ -288,3 +281,46 @@ def test_another_topic_behind_a_deletion_is_compared_with_what_was_deleted():
     assert (Kind.TOPIC, Weight.UNKNOWN) in kinds(after(held(), None, other))
     assert (Kind.TOPIC, Weight.UNKNOWN) in kinds(after(held(), None, None, other))
     assert kinds(after(held(), None, replace(other, incarnation=5))) == []
+
+
+# -- Producers of a transactional id: none may commit after a newer one has.
+
+SKEW_MS = 10
+
+
+def judged(*entries, name="loader"):
+    history = EpochHistory(SKEW_MS)
+    found = [history.judge(name, Producer(*producer), at_ms) for producer, at_ms in entries]
+    return [each is not None for each in found]
+
+
+def test_the_same_and_newer_producers_are_right():
+    assert not any(judged(((7, 1), 0), ((7, 1), 50), ((7, 2), 60), ((9, 0), 70), ((9, 1), 80)))
+
+
+@pytest.mark.parametrize("old", [(7, 1), (5, 4)])
+def test_an_entry_of_an_older_producer_behind_a_newer_one_is_found(old):
+    assert judged(((5, 4), 0), ((7, 1), 50), ((7, 2), 60), (old, 71)) == [False] * 3 + [True]
+
+
+def test_within_the_skew_the_order_is_not_known():
+    assert not any(judged(((7, 1), 0), ((7, 2), 60), ((7, 1), 70)))
+
+
+def test_an_entry_of_another_log_that_is_read_late_is_judged_by_its_time():
+    assert not any(judged(((7, 1), 0), ((7, 2), 60), ((7, 1), 40)))
+
+
+def test_each_transactional_id_has_producers_of_its_own():
+    history = EpochHistory(SKEW_MS)
+    assert history.judge("a", Producer(7, 5), 0) is None
+    assert history.judge("b", Producer(7, 1), 100) is None
+
+
+def test_a_finding_names_both_producers():
+    history = EpochHistory(SKEW_MS)
+    history.judge("loader", Producer(7, 2), 0)
+    found = history.judge("loader", Producer(7, 1), 100)
+    assert found is not None
+    assert found.kind is Kind.EPOCH
+    assert found.text == "loader: producer 7/1 committed 100 ms after 7/2 had begun"
