@@ -1,12 +1,16 @@
-"""Uploads send each byte once, in parts of the right sizes, whichever requests fail."""
+"""Object uploads: parts of one size, and the bytes that wait for theirs."""
 
 import pytest
 from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aggregator.s3 import object_upload
 from aggregator.s3.answers import Answer, StoreProblem
 from aggregator.s3.object_store import PutPart
-from aggregator.s3.object_upload import Identity, ObjectUpload
+from aggregator.s3.object_upload import ByteQueue, Identity, ObjectUpload
+
+# -- Uploads send each byte once, in parts of the right sizes, whichever requests fail.
 
 
 class Requests:
@@ -134,3 +138,36 @@ async def test_a_content_that_may_be_overwritten_may_be_gone_and_no_other_is_ove
         with pytest.raises(StoreProblem):
             await upload.complete("seen")
     assert (store.overs, store.put_at_once) == (overs, b"data" if is_written else b"")
+
+
+# -- A byte queue gives back what it was given.
+
+STEPS = st.lists(st.binary(max_size=9) | st.integers(0, 20), max_size=20)
+
+
+@given(STEPS, st.integers(0, 20))
+def test_a_queue_is_a_buffer_that_loses_its_begin(steps, size):
+    queue, buffer = ByteQueue(), b""
+    for step in steps:
+        if isinstance(step, bytes):
+            queue.append(step)
+            buffer += step
+        else:
+            queue.drop(step)
+            buffer = buffer[step:]
+        assert (len(queue), bool(queue), bytes(queue)) == (len(buffer), bool(buffer), buffer)
+        assert queue.first(size) == buffer[:size]
+
+
+@given(st.lists(st.binary(min_size=1, max_size=9), min_size=1, max_size=9), st.data())
+def test_bytes_that_are_sent_again_are_copied_once_and_kept_once(pieces, data):
+    """A store may not answer for hours, and each object would be in memory twice meanwhile."""
+    queue = ByteQueue()
+    for each in pieces:
+        queue.append(each)
+    size = data.draw(st.integers(1, len(queue)))
+    first = queue.first(size)
+    assert queue.first(size) is first
+    whole = bytes(queue)
+    assert bytes(queue) is whole
+    assert whole == b"".join(pieces)
