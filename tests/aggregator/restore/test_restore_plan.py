@@ -1,12 +1,18 @@
-"""Restore plan: each record of the range is in an object that is chosen, or the job is refused."""
+"""Restore plans: jobs, their ranges, and the topic that they need."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.formats.record_slice import NO_TIME
 from aggregator.objects.forgotten import Forgotten, Log
+from aggregator.restore.restore_entry import claim
+from aggregator.restore.restore_job import RestoreRequest, RestoreState
 from aggregator.restore.restore_plan import (
     CannotRestore,
     Doubt,
@@ -14,8 +20,16 @@ from aggregator.restore.restore_plan import (
     named,
     plan_partitions,
 )
-from aggregator.restore.restore_range import OffsetRange, RestoreRange
+from aggregator.restore.restore_range import BadRange, OffsetRange, RestoreRange, parsed_offsets
+from aggregator.restore.target_topic import batch_bytes_max, check_topic, new_topic
+from replicator.config.cluster_name import ClusterName
+from replicator.config.object_feed import ObjectFeed
+from replicator.kafka.admin.topic import Configs, Topic
 from tests.aggregator.restore.told import told
+from tests.replicator.config.any_feed import ANY_OBJECT_FEED
+
+# -- Restore plan: each record of the range is in an object that is chosen, or the job is
+# refused.
 
 END = 40
 
@@ -192,3 +206,148 @@ def test_without_a_committed_offset_a_forgotten_range_counts_as_one_that_was_in_
     (plan,) = plan_partitions([told(0, 10)], RestoreRange(), {}, 1, None, forgotten)
     assert (plan.end, len(plan.forgotten)) == (20, 1)
     assert plan.doubt == Doubt(0, 20, ((10, 20),))
+
+
+# -- Restore job: another range is another job; the same one is found again.
+
+EAST = ClusterName("east aggregate")
+FEED = ObjectFeed(name="lake", region="east", clusters=["east aggregate"], **ANY_OBJECT_FEED)
+REQUEST = RestoreRequest(
+    feed=FEED,
+    source=EAST,
+    topic="flights",
+    target=EAST,
+    target_topic="again",
+    wanted=RestoreRange(offsets={3: OffsetRange(5, 9), 1: OffsetRange(7)}, since_ms=1),
+)
+
+
+def test_a_job_is_the_same_however_its_partitions_are_named_and_another_with_any_change():
+    turned = RestoreRange(offsets={1: OffsetRange(7), 3: OffsetRange(5, 9)}, since_ms=1)
+    assert replace(REQUEST, wanted=turned).job == REQUEST.job
+    others = [
+        replace(REQUEST, topic="weather"),
+        replace(REQUEST, source=ClusterName("west aggregate")),
+        replace(REQUEST, feed=FEED.model_copy(update={"name": "other"})),
+        replace(REQUEST, wanted=replace(turned, since_ms=2)),
+        replace(REQUEST, wanted=replace(turned, until_ms=1, since_ms=None)),
+        replace(REQUEST, wanted=replace(turned, offsets={1: OffsetRange(7)})),
+        replace(REQUEST, incarnation=0),
+        replace(REQUEST, incarnation=5),
+    ]
+    assert len({REQUEST.job, *(each.job for each in others)}) == 1 + len(others)
+
+
+def test_a_job_is_named_for_people():
+    assert REQUEST.text == ("east aggregate flights of feed lake, 1:7-, 3:5-9, 1-None ms")
+    whole = replace(REQUEST, wanted=RestoreRange())
+    assert whole.text == "east aggregate flights of feed lake"
+
+
+def test_a_job_is_done_once_each_of_its_partitions_is():
+    plans = (PartitionPlan(0, 0, 5, ()), PartitionPlan(1, 0, 0, ()))
+    entries = {plan.partition: claim("job", "text", plan, 0, "id") for plan in plans}
+    state = RestoreState(plans=plans, entries=entries, partitions=2, is_there=True)
+    assert not state.is_done
+    done = {**entries, 0: entries[0].passed(5, 3)}
+    assert replace(state, entries=done).is_done
+
+
+# -- Restore range: offsets as they are typed, and the objects that may hold records of a time.
+
+TIMES = st.integers(-20, 20).filter(lambda at: at != NO_TIME)
+
+
+def test_offsets_are_open_at_either_end():
+    found = parsed_offsets(["3:100-200", "4:100-", "5:-200", "6:-"])
+    assert found == {
+        3: OffsetRange(100, 200),
+        4: OffsetRange(100),
+        5: OffsetRange(0, 200),
+        6: OffsetRange(),
+    }
+    wanted = RestoreRange(offsets=found)
+    assert (wanted.of(4), wanted.of(7)) == (OffsetRange(100), None)
+    assert RestoreRange().of(7) == OffsetRange()
+
+
+@pytest.mark.parametrize(
+    ("texts", "text"),
+    [
+        (["3"], "no range"),
+        (["3:x-"], "no range"),
+        (["3:1-2-3"], "no range"),
+        (["3:5-5"], "empty"),
+        (["3:-0"], "empty"),
+        (["3:1-2", "3:4-5"], "already"),
+    ],
+)
+def test_what_is_no_range_is_named(texts, text):
+    with pytest.raises(BadRange, match=text):
+        parsed_offsets(texts)
+
+
+@given(st.lists(TIMES, min_size=1), st.none() | TIMES, st.none() | TIMES)
+def test_an_object_is_passed_over_only_if_none_of_its_records_is_of_the_time(times, since, until):
+    wanted = RestoreRange(since_ms=since, until_ms=until)
+    each = told(0, len(times), first_ms=min(times), last_ms=max(times))
+    holds = any((since is None or since <= at) and (until is None or at < until) for at in times)
+    assert wanted.may_hold(each) or not holds
+
+
+def test_objects_without_records_or_times_are_passed_over():
+    assert not RestoreRange().may_hold(told(0, 3, left_out=3))
+    timeless = told(0, 3, first_ms=-1, last_ms=-1)
+    assert RestoreRange().may_hold(timeless)
+    assert not RestoreRange(since_ms=0).may_hold(timeless)
+
+
+# -- Target topic: one that would lose or change records is refused, with what to set.
+
+NOW_MS = 1_000_000
+DAY = {"retention.ms": "500000", "message.timestamp.before.max.ms": str(2**63 - 1)}
+
+
+def topic(**configs: str) -> Topic:
+    named = {key.replace("_", "."): value for key, value in configs.items()}
+    return Topic("t", UUID(int=1), 3, Configs({**DAY, **named}))
+
+
+@pytest.mark.parametrize(
+    ("configs", "partitions", "oldest_ms", "text"),
+    [
+        ({}, 4, NOW_MS, "has 3 partitions, the source has 4"),
+        ({"message_timestamp_type": "LogAppendTime"}, 3, NOW_MS, "CreateTime"),
+        ({}, 3, 499_999, "retention.ms=-1, or above 500001"),
+        ({"message_timestamp_before_max_ms": "10"}, 3, NOW_MS - 11, "before.max.ms above 11"),
+    ],
+)
+def test_a_topic_that_cannot_take_the_records_is_refused(configs, partitions, oldest_ms, text):
+    with pytest.raises(CannotRestore, match=text):
+        check_topic(topic(**configs), partitions, oldest_ms, NOW_MS)
+
+
+@pytest.mark.parametrize(
+    ("configs", "oldest_ms"),
+    [
+        ({}, 500_000),
+        ({"retention_ms": "-1"}, 0),
+        ({"cleanup_policy": "compact"}, 0),
+        ({}, -1),
+    ],
+)
+def test_a_topic_that_keeps_them_is_taken(configs, oldest_ms):
+    check_topic(topic(**configs), 3, oldest_ms, NOW_MS)
+
+
+def test_a_created_topic_keeps_records_of_any_age():
+    made = new_topic("t", 3, 2)
+    assert (made.topic, made.partitions, made.replication_factor) == ("t", 3, 2)
+    found = Topic("t", UUID(int=1), 3, Configs(dict(made.configs)))
+    check_topic(found, 3, 0, NOW_MS)
+
+
+def test_batches_are_as_large_as_the_topic_takes():
+    configs = Configs({"max.message.bytes": "900"})
+    assert batch_bytes_max(Topic("t", UUID(int=1), 3, configs)) == 900
+    assert batch_bytes_max(topic()) == 1 << 20

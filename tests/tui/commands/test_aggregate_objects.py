@@ -6,7 +6,7 @@ import pytest
 
 from aggregator.objects.forgotten import Forgotten, Log
 from aggregator.s3.object_listing import Difference
-from tests.aggregator.objects.test_told_object import TOLD
+from tests.aggregator.objects.test_told_objects import TOLD
 from tests.tui.commands.test_aggregate import config, no_configuration
 from tui.commands.aggregate_objects import objects_text, objects_values
 from tui.commands.exit_codes import ExitCode

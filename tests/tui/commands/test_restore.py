@@ -11,7 +11,7 @@ from aggregator.restore.restore_entry import claim
 from aggregator.restore.restore_job import RestoreState
 from aggregator.restore.restore_plan import Doubt, PartitionPlan
 from aggregator.restore.restored_runs import GroupPosition
-from tests.aggregator.restore.test_restore_job import REQUEST
+from tests.aggregator.restore.test_restore_plan import REQUEST
 from tests.aggregator.restore.told import told
 from tests.tui.commands.test_aggregate import config, no_configuration
 from tui.commands.exit_codes import ExitCode

@@ -28,8 +28,8 @@ from replicator.kafka.protocol.commit_record import Commit
 from replicator.notices.condition import Condition
 from replicator.orders.feed_orders import FeedOrders
 from replicator.orders.order_records import Freeze
-from tests.aggregator.objects.test_told_object import TOLD
-from tests.aggregator.restore.test_restore_job import REQUEST
+from tests.aggregator.objects.test_told_objects import TOLD
+from tests.aggregator.restore.test_restore_plan import REQUEST
 from tests.aggregator.restore.told import told
 from tests.replicator.config.any_feed import ANY_FEED, ANY_OBJECT_FEED
 from tests.tui.commands.test_aggregate_losses import parked
