@@ -89,7 +89,7 @@ class FeedLeadership:
         self._admission = StoreAdmission(
             feeds,
             self._conditions,
-            self._changed,
+            self._changed.set,
             appliance.aggregator.refresh_seconds,
         )
 

@@ -36,7 +36,7 @@ class StoreAdmission:
     """Admission of a region's feeds. Feeds into tables need none.
 
     Args:
-        changed: set when a feed may begin, or may no longer.
+        admitted: called when another feed may begin.
         pause_seconds_max: longest pause before a store is tried again.
         make_store: makes the store of a feed's trial.
         try_store: tries a store, and claims a prefix of it.
@@ -48,7 +48,7 @@ class StoreAdmission:
         self,
         feeds: Sequence[Feed],
         conditions: Conditions,
-        changed: asyncio.Event,
+        admitted: Callable[[], None],
         pause_seconds_max: float,
         make_store: Callable[[ObjectFeed], ObjectStore] = trial_store,
         try_store: Callable[..., Condition | None] = tried,
@@ -59,7 +59,7 @@ class StoreAdmission:
         """Feeds whose store does not keep names that are taken."""
         self._feeds = {feed.name: feed for feed in feeds if isinstance(feed, ObjectFeed)}
         self._conditions = conditions
-        self._changed = changed
+        self._admitted = admitted
         self._make_store = make_store
         self._try_store = try_store
         self._renew_claim = renew
@@ -123,7 +123,7 @@ class StoreAdmission:
         except StoreRefusal as refusal:
             self._waiting.add(each)
             self._refuse(each, refusal)
-            self._changed.set()
+            self._admitted()
             await self._admit(each, cluster_id)
         except (StoreProblem, AdminError) as error:
             log.warning("event=claim-not-renewed %s: %s", _fields(each), error)
@@ -167,7 +167,7 @@ class StoreAdmission:
             log.warning("event=store-unconditional %s: %s", _fields(each), condition.value)
         self._conditions.replace(Kind.STORE_UNCONDITIONAL, self._warnings)
         log.info("event=feed-admitted %s", _fields(each))
-        self._changed.set()
+        self._admitted()
 
 
 def _subject(each: FeedCluster) -> Subject:

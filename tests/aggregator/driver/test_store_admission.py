@@ -51,7 +51,7 @@ def test_a_feed_whose_prefix_is_anothers_by_now_keeps_no_other_claim_from_being_
         admission = StoreAdmission(
             [feed("lake"), feed("pond")],
             Conditions("driver"),
-            asyncio.Event(),
+            lambda: None,
             0.01,
             lambda it: it.name,  # type: ignore[arg-type,return-value]
             try_store=tried,
