@@ -55,9 +55,9 @@ def joined(lines: Iterable[str]) -> str:
     return "\n".join(map(one_line, lines))
 
 
-def decimals(number: float | None, digits: int = 3) -> str | None:
-    """Formats a number with that many digits after the point; None stays None."""
-    return None if number is None else f"{number:.{digits}f}"
+def decimals(number: float | None) -> str | None:
+    """Formats a number with three digits after the point; None stays None."""
+    return None if number is None else f"{number:.3f}"
 
 
 def instant(at_ms: int | None) -> str | None:

@@ -36,15 +36,15 @@ class Chooser(Overlay[str | None]):
     #choices { height: 1fr; }
     """
 
-    def __init__(self, page: ListPage, hint: str, typed: str = "") -> None:
+    def __init__(self, page: ListPage, hint: str) -> None:
         super().__init__()
-        self._page, self._hint, self._typed = page, hint, typed
+        self._page, self._hint = page, hint
 
     def compose(self) -> ComposeResult:
         """Yields heading, input, list."""
         with Vertical(id="box"):
             yield LineWidget(id="heading")
-            yield PlainInput(self._typed, id="typed")
+            yield PlainInput("", id="typed")
             yield LineTable(id="choices")
             yield LineWidget(id="hint")
 

@@ -49,13 +49,11 @@ class Navigation:
         self.current = replace(self.current, is_at_start=False)
         self._stacks[self.screen].append(first_view(page))
 
-    def jump(self, screen: str, pages: list[Page], filter_text: str = "") -> None:
-        """Shows pages of a screen, one above another, the last one filtered."""
+    def jump(self, screen: str, pages: list[Page]) -> None:
+        """Shows pages of a screen, one above another."""
         self.go_to(screen)
         for page in pages:
             self.open(page)
-        if filter_text:
-            self.current = replace(self.current, filter=filter_text)
 
     def back(self) -> bool:
         """Leaves the current page. Returns False on the first page of a screen."""

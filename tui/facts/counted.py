@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 
-def counted(number: int, singular: str, plural: str = "") -> str:
+def counted(number: int, noun: str) -> str:
     """Returns a number with its noun: "1 partition", "3 partitions"."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+    return f"{number:,} {noun if number == 1 else noun + 's'}"

@@ -19,10 +19,6 @@ from tui.facts.watch.balance_client import BalanceClient
 from tui.orders.region_orders import RegionOrders
 
 
-def no_progress(left: int, text: str) -> None:
-    """Progress that nobody is told."""
-
-
 class Follower(Protocol):
     """Follower of the order log, in a thread of its own."""
 
@@ -63,7 +59,7 @@ def place_stream(
     scope: Scope,
     generation: int,
     timeout_seconds: float,
-    progress: Callable[[int, str], object] = no_progress,
+    progress: Callable[[int, str], object],
 ) -> ManualPlacement:
     """Has the balancer place a stream now, unless another generation than this one is placed.
 
@@ -88,7 +84,7 @@ def place_stream(
         scope=scope,
         generation=generation,
     )
-    return order_placement(orders.client, order, before, timeout_seconds, progress=progress)
+    return order_placement(orders.client, order, before, timeout_seconds, progress)
 
 
 def order_placement(
@@ -96,8 +92,8 @@ def order_placement(
     order: ByHand,
     before: OrderLog,
     timeout_seconds: float,
+    progress: Callable[[int, str], object],
     make_follower: MakeFollower = OrderFollower,
-    progress: Callable[[int, str], object] = no_progress,
 ) -> ManualPlacement:
     """Writes a manual order and returns its result, after `timeout_seconds` at the latest.
 

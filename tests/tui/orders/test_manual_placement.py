@@ -9,7 +9,7 @@ from tests.tui.balance_records import FIELDS, ROUTE, lease, log_of, placed
 from tests.tui.recording_client import RecordingClient, orders_of
 from tui.facts.manual_placement_result import ManualPlacement, Result
 from tui.facts.streams import UnknownStream
-from tui.orders.manual_placement import no_progress, order_placement, place_stream
+from tui.orders.manual_placement import order_placement, place_stream
 
 ORDER = ByHand(**FIELDS, id="ours", scope=Scope.STICKY, generation=3)
 OLDER = ORDER.model_copy(update={"id": "older", "who": "eve@ops", "at_ms": FIELDS["at_ms"] - 1})
@@ -17,7 +17,7 @@ ANSWER = Answer(**FIELDS, id="ours", stream="default", generation=4, moves=0)
 LATER = ORDER.model_copy(update={"id": "later", "who": "eve@ops", "at_ms": FIELDS["at_ms"] + 1})
 
 
-def ordered(before: OrderLog, *read: OrderLog, progress=no_progress) -> ManualPlacement:
+def ordered(before: OrderLog, *read: OrderLog, progress=lambda *_: None) -> ManualPlacement:
     """Gives the order, while these states of the order log are read before the time is over."""
 
     class PlayedFollower:
@@ -34,7 +34,7 @@ def ordered(before: OrderLog, *read: OrderLog, progress=no_progress) -> ManualPl
             pass
 
     client = RecordingClient()
-    found = order_placement(client, ORDER, before, 0.01, PlayedFollower, progress=progress)
+    found = order_placement(client, ORDER, before, 0.01, progress, PlayedFollower)
     assert client.written == [ORDER]
     return found
 
@@ -76,6 +76,7 @@ def place(client: RecordingClient, warnings: list[str], stream: str = "default")
         scope=Scope.STICKY,
         generation=2,
         timeout_seconds=0.01,
+        progress=lambda *_: None,
     )
 
 

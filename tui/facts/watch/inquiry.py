@@ -133,13 +133,12 @@ class Inquiry:
         self,
         name: str,
         cluster: KafkaCluster,
-        question: Callable[..., Answer | None],
-        after: Sequence[Reply[Any]] = (),
+        question: Callable[[], Answer | None],
     ) -> Reply[Answer]:
         """Asks a Kafka cluster; one that refuses connections is a problem at once."""
 
-        def asked(*needed: Any) -> Answer | None:
+        def asked() -> Answer | None:
             check_listening(name, cluster)
-            return question(*needed)
+            return question()
 
-        return self.ask(name, asked, after)
+        return self.ask(name, asked)
