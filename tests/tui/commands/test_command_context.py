@@ -1,17 +1,22 @@
-"""Command context that the options of a balancing command give."""
+"""Contexts that the options of commands give: of orders, of balancing commands, of a feed."""
 
 import json
 
 import click
 import pytest
 
+from replicator.config.mistakes import ConfigMistakes
 from replicator.orders.order_records import Hold, Pin
 from tests.tui.balance_records import FIELDS
+from tests.tui.commands.test_aggregate import config as feed_config
 from tests.tui.commands.test_replicate import CONFIG
 from tests.tui.recording_client import RecordingClient
 from tui.commands.command_context import CommandContext, on_one_route, on_routes
 from tui.commands.exit_codes import ExitCode
+from tui.commands.feed_context import on_feed, on_partitions, table_option
 from tui.commands.options import answer_options, reason_options
+from tui.commands.order_context import OrderContext
+from tui.facts.feed_scope import Scope
 from tui.orders.region_orders import OrderChange, Terms
 
 PIN = Pin(**FIELDS, topic="orders", partition=1, carrier=0)
@@ -113,3 +118,63 @@ def test_a_change_without_orders_prints_the_given_text(context, capsys):
     change = OrderChange("east")
     assert context(output="table").show(change, nothing="was not pinned") == ExitCode.DONE
     assert capsys.readouterr().out == "was not pinned\n"
+
+
+def order_context(**more) -> OrderContext:
+    given = {"config": "none.toml", "timeout_seconds": 1.0, "output": "json"}
+    return OrderContext(**{**given, "reason": None, "duration": None, **more})
+
+
+def test_a_configuration_that_is_missing_is_named_when_it_is_needed():
+    made = order_context()
+    with pytest.raises(ConfigMistakes, match=r"none\.toml"):
+        _ = made.appliance
+
+
+def test_terms_are_empty_where_a_command_has_no_such_options():
+    assert order_context().terms == Terms()
+    assert order_context(reason="why", duration="2h").terms == Terms("why", "2h")
+
+
+__all__ = ["feed_config"]  # fixture
+
+
+def run_feed_command(on, arguments):
+    """Returns the context that a command receives."""
+    found = []
+
+    @click.command()
+    @on
+    @table_option
+    @reason_options
+    @answer_options
+    def command(context):
+        """Does nothing but test."""
+        found.append(context)
+        return ExitCode.REFUSED
+
+    assert command.main(arguments, standalone_mode=False) == ExitCode.REFUSED
+    return found[0]
+
+
+def test_the_context_has_the_feed_its_region_and_the_scope(feed_config):
+    arguments = ["--config", feed_config, "--feed", "flights", "--cluster", "west regional"]
+    arguments += ["--topic", "t", "--partition", "0", "--table", "x", "--reason", "why"]
+    context = run_feed_command(on_partitions, arguments)
+    assert (context.feed.name, context.region) == ("flights", "west")
+    assert context.scope == Scope("west regional", "t", 0, "x")
+    assert (context.terms.why, context.terms.duration) == ("why", None)
+
+
+def test_without_options_the_scope_is_the_whole_feed(feed_config):
+    context = run_feed_command(
+        on_feed, ["--config", feed_config, "--feed", "flights", "--reason", "why"]
+    )
+    assert context.scope == Scope()
+    assert context.timeout_seconds == 15.0
+
+
+def test_a_partition_is_one_of_a_topic(feed_config):
+    arguments = ["--config", feed_config, "--feed", "flights", "--reason", "w", "--partition", "1"]
+    with pytest.raises(click.UsageError, match="--partition needs --topic"):
+        run_feed_command(on_partitions, arguments)

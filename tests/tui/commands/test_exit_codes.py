@@ -40,3 +40,8 @@ def test_the_daemon_ends_with_the_same_codes() -> None:
     own = {"STOPPED": ExitCode.DONE, "MISCONFIGURED": ExitCode.USAGE}
     for code in Exit:
         assert own.get(code.name, getattr(ExitCode, code.name, None)) == code, code
+
+
+def test_every_code_has_a_meaning_of_its_own() -> None:
+    assert set(MEANINGS) == set(ExitCode)
+    assert len(set(MEANINGS.values())) == len(ExitCode)

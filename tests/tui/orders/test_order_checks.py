@@ -1,10 +1,17 @@
-"""Checks of orders: refusals and remarks."""
+"""Checks of orders, their durations, and the operator who gives them."""
+
+import getpass
+import socket
 
 import pytest
 
+from replicator.config.topology import KafkaCluster, Region
 from replicator.orders.order_records import Exclusion, Pin
+from tests.addresses import refusing
 from tests.tui.balance_records import FIELDS, NOW_MS, ROUTE, active_plan, log_of, partitions, placed
 from tests.tui.balance_records import stream as stream_of
+from tui.orders.durations import BadDuration, milliseconds, until_ms
+from tui.orders.operator_events import note_event, operator
 from tui.orders.order_checks import OrderRefused, check_pin, exclusion_remarks, void_pins
 
 ORDER_LOG = log_of(placed(), stream_of())
@@ -70,3 +77,51 @@ def test_pins_that_a_new_stream_makes_void_are_named():
     with_stream = pinned.after([(b"s", stream_of())])
     (remark,) = void_pins(with_stream, ROUTE.key, NOW_MS)
     assert remark.startswith("pay-0 is pinned to carrier 1, and in stream money")
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"), [("90s", 90_000), ("30m", 1_800_000), ("2h", 7_200_000), ("7d", 604_800_000)]
+)
+def test_a_duration_is_a_number_and_its_unit(text, ms):
+    assert milliseconds(text) == ms
+
+
+@pytest.mark.parametrize("text", ["", "2", "h", "-2h", "1.5h", "2h30m", "0s", "2 h", "2w"])
+def test_anything_else_is_refused_with_what_it_should_look_like(text):
+    with pytest.raises(BadDuration, match="2h"):
+        milliseconds(text)
+
+
+def test_an_order_without_a_duration_has_no_end():
+    assert until_ms(None, 5) is None
+    assert until_ms("1s", 5) == 1005
+
+
+@pytest.mark.parametrize("text", ["3651d", "9999999d", "999999999h"])
+def test_a_duration_beyond_ten_years_is_refused(text):
+    assert milliseconds("3650d") == 3650 * 86_400_000
+    with pytest.raises(BadDuration, match="longer than 3650d"):
+        milliseconds(text)
+
+
+def test_an_action_counts_although_its_event_cannot_be_noted():
+    region = Region(
+        name="east",
+        regional=KafkaCluster(bootstrap=("h:1",)),
+        aggregate=KafkaCluster(bootstrap=("h:2",)),
+        redis=f"redis://{refusing()}",
+    )
+    note_event(region, "decision", "ann@ops", "primary region east of orders", "recorded")
+
+
+def test_it_names_user_and_host(monkeypatch):
+    monkeypatch.setenv("LOGNAME", "ann")
+    assert operator() == f"ann@{socket.gethostname()}"
+
+
+def test_a_user_without_a_name_is_nobody(monkeypatch):
+    def nameless() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    assert operator().startswith("nobody@")
