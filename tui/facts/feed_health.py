@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui.facts.health import Health, worst
+from tui.facts.health import FINE, Health, Judged, worst
 
 if TYPE_CHECKING:
     from replicator.notices.condition import Condition
@@ -19,27 +18,19 @@ WINDOW_WARN = 0.5
 """Part of a deduplication window from which on a block is worth a look."""
 
 
-@dataclass(frozen=True, slots=True)
-class FeedHealth:
-    """State of a partition or a feed; `why` is "" when it is OK."""
-
-    state: Health
-    why: str = ""
-
-
-def feed_health(feed: FeedView) -> FeedHealth:
+def feed_health(feed: FeedView) -> Judged:
     """Returns the worst state of a feed's partitions, with the first reason of that state."""
     found = [partition_health(each, feed.conditions or ()) for each in feed.partitions]
     if feed.unknown_clusters:
         text = f"topics of {', '.join(feed.unknown_clusters)} are not known"
-        found.append(FeedHealth(Health.UNKNOWN, "; ".join((text, *feed.problems[:1]))))
+        found.append(Judged(Health.UNKNOWN, "; ".join((text, *feed.problems[:1]))))
     state = worst(each.state for each in found)
     if state is None:
-        return FeedHealth(Health.UNKNOWN, "no cluster has a topic of it")
+        return Judged(Health.UNKNOWN, "no cluster has a topic of it")
     return next(each for each in found if each.state is state)
 
 
-def partition_health(partition: FeedPartitionView, conditions: Iterable[Condition]) -> FeedHealth:
+def partition_health(partition: FeedPartitionView, conditions: Iterable[Condition]) -> Judged:
     """Returns the state of one partition.
 
     Args:
@@ -47,30 +38,28 @@ def partition_health(partition: FeedPartitionView, conditions: Iterable[Conditio
     """
     if partition.parked is not None:
         text = partition.parked
-        return FeedHealth(Health.PARKED, text if text.startswith("parked") else f"parked: {text}")
+        return Judged(Health.PARKED, text if text.startswith("parked") else f"parked: {text}")
     waits = next((each for each in conditions if _concerns(each, partition)), None)
     if waits is not None:
-        return FeedHealth(Health.WAITS, f"{waits.kind}: {waits.text}")
+        return Judged(Health.WAITS, f"{waits.kind}: {waits.text}")
     if partition.frozen is not None:
-        return FeedHealth(Health.PAUSED, f"frozen {partition.frozen}")
+        return Judged(Health.PAUSED, f"frozen {partition.frozen}")
     if partition.mode is None:
-        return FeedHealth(Health.UNKNOWN, "no loader has reported it lately")
+        return Judged(Health.UNKNOWN, "no loader has reported it lately")
     if partition.open_objects is not None:
         # Records wait in open objects: only a sealed one that does not become complete is late.
         sealed = partition.intent_age_seconds or 0.0
         if sealed > BEHIND_SECONDS:
             text = f"an object has been sealed for {sealed:,.0f} s, and is not complete"
-            return FeedHealth(Health.BEHIND, text)
+            return Judged(Health.BEHIND, text)
         is_known = partition.lag_records is not None
-        return FeedHealth(Health.OK) if is_known else FeedHealth(Health.UNKNOWN, UNKNOWN_LAG)
+        return FINE if is_known else Judged(Health.UNKNOWN, UNKNOWN_LAG)
     # Seconds are those of the records loaded last, so they tell nothing of a source that is quiet.
     if partition.lag_records != 0 and (partition.lag_seconds or 0.0) > BEHIND_SECONDS:
-        return FeedHealth(
-            Health.BEHIND, f"{partition.lag_seconds:,.0f} s behind: {reason(partition)}"
-        )
+        return Judged(Health.BEHIND, f"{partition.lag_seconds:,.0f} s behind: {reason(partition)}")
     if partition.lag_records is None:
-        return FeedHealth(Health.UNKNOWN, UNKNOWN_LAG)
-    return FeedHealth(Health.OK)
+        return Judged(Health.UNKNOWN, UNKNOWN_LAG)
+    return FINE
 
 
 def reason(partition: FeedPartitionView) -> str:

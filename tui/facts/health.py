@@ -27,9 +27,16 @@ class Health(StrEnum):
 
 
 ORDER = {state: place for place, state in enumerate(Health)}
-Judged = tuple[Health, str]
-"""State with its reason in words, which is empty for OK."""
-FINE: Judged = (Health.OK, "")
+
+
+class Judged(NamedTuple):
+    """State with its reason in words; `why` is "" when it is OK."""
+
+    state: Health
+    why: str = ""
+
+
+FINE = Judged(Health.OK)
 
 
 class Evidence(NamedTuple):
@@ -55,13 +62,13 @@ class Evidence(NamedTuple):
 def partition_health(found: Evidence, lag_seconds_max: float) -> Judged:
     """Returns the state of a partition; a partition that has everything is OK, however quiet."""
     if found.parked is not None:
-        return Health.PARKED, found.parked
+        return Judged(Health.PARKED, found.parked)
     if found.paused is not None:
-        return Health.PAUSED, found.paused
+        return Judged(Health.PAUSED, found.paused)
     if found.waits is not None:
-        return Health.WAITS, found.waits
+        return Judged(Health.WAITS, found.waits)
     if found.silence is not None or found.lag_records is None:
-        return Health.UNKNOWN, found.silence or "its lag is not known"
+        return Judged(Health.UNKNOWN, found.silence or "its lag is not known")
     return lag_health(
         found.lag_records,
         found.lag_seconds,
@@ -82,9 +89,9 @@ def lag_health(
     if not lag_records:
         return FINE
     if still_seconds >= (STALLED_SECONDS if is_reported else STALLED_SECONDS_BY_LEDGER):
-        return Health.STALLED, f"no progress for {still_seconds:.0f} s"
+        return Judged(Health.STALLED, f"no progress for {still_seconds:.0f} s")
     if lag_seconds is not None and lag_seconds > lag_seconds_max:
-        return Health.BEHIND, f"{lag_seconds:.0f} s behind"
+        return Judged(Health.BEHIND, f"{lag_seconds:.0f} s behind")
     return FINE
 
 
@@ -102,12 +109,12 @@ def summary(noun: str, parts: Sequence[tuple[str, Judged]], own: Sequence[Judged
         own: states that hold for the whole of it.
     """
     found = [*(("", each) for each in own), *parts]
-    state = worst(judged[0] for _, judged in found)
+    state = worst(judged.state for _, judged in found)
     if state is None or state is Health.OK:
         return FINE
-    alike = [(name, judged[1]) for name, judged in found if judged[0] is state]
+    alike = [(name, judged.why) for name, judged in found if judged.state is state]
     name, why = alike[0]
     text = f"{name}: {why}" if name and why else name or why
     others = sum(1 for each, _ in alike[1:] if each)
     more = f" (and {counted(others, f'more {noun}')})" if others else ""
-    return state, text + more
+    return Judged(state, text + more)

@@ -9,8 +9,7 @@ from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.sightings import lag_at_most, stable_ends
 from replicator.mirror.offset_map.reports import PartitionReport
 from tui.facts.part import REPORT_FRESH_SECONDS
-from tui.facts.past import Past
-from tui.facts.route_facts import RouteFacts
+from tui.facts.route_facts import Past, RouteFacts
 
 NO_ENTRY = "no entry"
 """Custody of a partition of which the ledger has nothing."""

@@ -52,9 +52,9 @@ def judged(
             ),
             facts.lag_seconds_max,
         )
-    if found[0] is Health.BEHIND:
-        found = found[0], f"{found[1]}: {_slowness(place, progress, facts)}"
-    if found[0] is Health.UNKNOWN and isinstance(silence, SilentCarrier):
+    if found.state is Health.BEHIND:
+        found = Judged(found.state, f"{found.why}: {_slowness(place, progress, facts)}")
+    if found.state is Health.UNKNOWN and isinstance(silence, SilentCarrier):
         return found, silence
     return found, None
 

@@ -10,7 +10,7 @@ from replicator.config.topology import Route
 from replicator.notices.condition import Condition, Kind
 from tui.facts.health import Health, Judged
 from tui.facts.moments import since_text
-from tui.facts.past import Place
+from tui.facts.route_facts import Place
 
 OF_NEW_PARTITIONS = frozenset({Kind.SOURCE_SILENT, Kind.TOPICS_UNKNOWN, Kind.TOPIC_REFUSED})
 """Kinds that keep nothing from going on that is carried already."""
@@ -115,7 +115,7 @@ def _add(found: RouteConditions, route: Route, each: Condition, now: float) -> N
         is_new = each.kind in OF_NEW_PARTITIONS
         (found.new_topics if is_new else found.topics)[each.topic] = text
     else:
-        found.whole.append((Health.WAITS, text))
+        found.whole.append(Judged(Health.WAITS, text))
         found.new = found.new or text
 
 

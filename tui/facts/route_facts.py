@@ -1,4 +1,4 @@
-"""Facts about one route, as servers told them."""
+"""Facts about one route, as servers told them, and its past."""
 
 from __future__ import annotations
 
@@ -11,7 +11,33 @@ from replicator.config.topology import Route
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.notices.condition import Condition
-from tui.facts.past import NO_PAST, Past
+
+Place = tuple[str, int]
+"""Topic and number of a partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """Past of one route, as earlier snapshots saw it. Times are Unix seconds.
+
+    Args:
+        lag_at: time of the earlier lag, about a minute ago; None: none is known.
+        lags: lag in records at that time, of the partitions whose lag was known.
+        still: partitions with lag: the position they have not left, and since when.
+        heard: last report of each partition, however old it is.
+        lag_history: lag in records of the last hour, one value a minute, the oldest first.
+        rate_history: records per second, likewise.
+    """
+
+    lag_at: float | None = None
+    lags: Mapping[Place, int] = field(default_factory=dict)
+    still: Mapping[Place, tuple[int, float]] = field(default_factory=dict)
+    heard: Mapping[TopicPartition, PartitionReport] = field(default_factory=dict)
+    lag_history: tuple[float | None, ...] = ()
+    rate_history: tuple[float | None, ...] = ()
+
+
+NO_PAST = Past()
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,10 +61,12 @@ def _route_health(
     facts: RouteFacts, conditions: RouteConditions, topics: Sequence[TopicView] | None
 ) -> Judged:
     if topics is not None:
-        return summary("topic", [(it.topic, (it.state, it.why)) for it in topics], conditions.whole)
+        parts = [(it.topic, Judged(it.state, it.why)) for it in topics]
+        return summary("topic", parts, conditions.whole)
     if conditions.whole:
         return conditions.whole[0]
-    return Health.UNKNOWN, facts.silence_of_ends or "the source has not listed its topics"
+    why = facts.silence_of_ends or "the source has not listed its topics"
+    return Judged(Health.UNKNOWN, why)
 
 
 def _totals(topics: Sequence[TopicView]) -> dict[str, Any]:
@@ -108,17 +110,19 @@ def _topic_health(
     conditions: RouteConditions,
 ) -> Judged:
     refused = conditions.new_topics.get(topic)
-    own: list[Judged] = [(Health.WAITS, refused)] if refused else []
+    own: list[Judged] = [Judged(Health.WAITS, refused)] if refused else []
     stopped = [note for note in notes if note.state in NOTHING_CARRIED]
     if stopped:
         name = stopped[0].state.value.replace("_", " ")
-        return own[0] if own else (Health.WAITS, f"{name}: {stopped[0].text}")
+        return own[0] if own else Judged(Health.WAITS, f"{name}: {stopped[0].text}")
     if not partitions and not own:
-        return Health.UNKNOWN, facts.silence_of_ends or "no partition of it is known"
-    worse = [it for it in partitions if it.state is not Health.OK]
-    return summary(
-        "partition", [(f"partition {it.partition}", (it.state, it.why)) for it in worse], own
-    )
+        return Judged(Health.UNKNOWN, facts.silence_of_ends or "no partition of it is known")
+    worse = [
+        (f"partition {it.partition}", Judged(it.state, it.why))
+        for it in partitions
+        if it.state is not Health.OK
+    ]
+    return summary("partition", worse, own)
 
 
 def partition_view(

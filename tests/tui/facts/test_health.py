@@ -11,6 +11,7 @@ from tui.facts.health import (
     STALLED_SECONDS_BY_LEDGER,
     Evidence,
     Health,
+    Judged,
     partition_health,
     summary,
     worst,
@@ -70,18 +71,22 @@ def test_the_worst_state_is_the_first_in_the_order(states: list[Health]) -> None
 
 
 def test_a_topic_is_as_its_worst_partition_which_is_named() -> None:
-    parts = [("0", FINE), ("3", (Health.BEHIND, "12 s behind")), ("7", (Health.STALLED, "still"))]
+    parts = [
+        ("0", FINE),
+        ("3", Judged(Health.BEHIND, "12 s behind")),
+        ("7", Judged(Health.STALLED, "still")),
+    ]
     assert summary("partition", parts) == (Health.STALLED, "7: still")
 
 
 def test_a_topic_says_how_many_more_partitions_are_in_the_same_state() -> None:
-    parts = [(str(number), (Health.STALLED, "still")) for number in range(5)]
+    parts = [(str(number), Judged(Health.STALLED, "still")) for number in range(5)]
     assert summary("partition", parts) == (Health.STALLED, "0: still (and 4 more partitions)")
 
 
 def test_a_reason_of_the_whole_comes_before_those_of_parts() -> None:
-    own = [(Health.WAITS, "west does not answer")]
-    assert summary("partition", [("3", (Health.WAITS, "carrier 2 waits"))], own) == (
+    own = [Judged(Health.WAITS, "west does not answer")]
+    assert summary("partition", [("3", Judged(Health.WAITS, "carrier 2 waits"))], own) == (
         Health.WAITS,
         "west does not answer (and 1 more partition)",
     )

@@ -17,8 +17,7 @@ from tui.facts.partition_progress import (
     parked_reason,
     progress_of,
 )
-from tui.facts.past import NO_PAST, Past
-from tui.facts.route_facts import RouteFacts
+from tui.facts.route_facts import NO_PAST, Past, RouteFacts
 
 
 def progress(now: float = NOW, **facts: object) -> Progress:

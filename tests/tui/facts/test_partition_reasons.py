@@ -19,9 +19,8 @@ from tests.tui.facts.route_records import (
 from tui.facts.health import FINE, Health, Judged
 from tui.facts.partition_progress import progress_of
 from tui.facts.partition_reasons import judged
-from tui.facts.past import Past
 from tui.facts.route_conditions import route_conditions
-from tui.facts.route_facts import Loads
+from tui.facts.route_facts import Loads, Past
 from tui.facts.route_view import SilentCarrier
 
 OLD = replace(REPORT, at=NOW - 18, host="repl-c")

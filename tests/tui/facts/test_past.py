@@ -1,6 +1,6 @@
 """Past of a route: nothing is known of it at first."""
 
-from tui.facts.past import NO_PAST
+from tui.facts.route_facts import NO_PAST
 
 
 def test_without_earlier_snapshots_no_earlier_lag_is_known() -> None:

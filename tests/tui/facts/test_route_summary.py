@@ -21,9 +21,8 @@ from tests.tui.facts.route_records import (
     condition,
 )
 from tui.facts.health import Health
-from tui.facts.past import Past
 from tui.facts.route_conditions import route_conditions
-from tui.facts.route_facts import RouteFacts
+from tui.facts.route_facts import Past, RouteFacts
 from tui.facts.route_summary import partition_view, route_view
 from tui.facts.route_view import PartitionView, custody_counts
 

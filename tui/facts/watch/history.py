@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from balancer.topic_partition import TopicPartition
 from replicator.mirror.offset_map.reports import PartitionReport
-from tui.facts.past import Past, Place
+from tui.facts.route_facts import Past, Place
 from tui.facts.route_view import RouteView
 
 MINUTES = 60
