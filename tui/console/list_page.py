@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui.pages.page import NO_FOCUS, Action, Focus, Page, Row, Section
+from tui.pages.page import Page, Section
 
 if TYPE_CHECKING:
     from tui.facts.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class ListPage:
+class ListPage(Page):
     """Fixed sections under a heading."""
 
     heading: str
@@ -27,19 +27,3 @@ class ListPage:
     def sections(self, snapshot: Snapshot, now: float) -> Sequence[Section]:
         """Returns the sections."""
         return self.tables
-
-    def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
-        """Returns none: of a list to choose from, the row is the result."""
-        return None
-
-    def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
-        """Returns none."""
-        return ()
-
-    def notes(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[str]:
-        """Returns none."""
-        return ()
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS

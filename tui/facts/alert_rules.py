@@ -53,13 +53,6 @@ class Look:
 NO_LOOK = Look()
 
 
-def alerts_of(
-    snapshot: Snapshot, acknowledgements: Iterable[Acknowledgement], now: float
-) -> tuple[Alert, ...]:
-    """Returns all alerts, worst first, for a caller who looks once; see `next_look`."""
-    return next_look(NO_LOOK, snapshot, acknowledgements, now).alerts
-
-
 def next_look(
     before: Look, snapshot: Snapshot, acknowledgements: Iterable[Acknowledgement], now: float
 ) -> Look:

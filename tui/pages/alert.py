@@ -10,7 +10,7 @@ from tui.facts.alert import AlertState
 from tui.facts.moments import date_text
 from tui.pages.ages import age_text
 from tui.pages.figures import text_cell
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Field, Focus, Page, Row, Section
+from tui.pages.page import Action, Cell, Column, Field, Page, Row, Section
 from tui.steering.steered_command import as_argument, as_typed
 
 if TYPE_CHECKING:
@@ -27,14 +27,12 @@ DETAILS = (Column("DETAILS", 40, "rows of an audit, entries, partitions, groups"
 
 
 @dataclass(frozen=True, slots=True)
-class AlertPage:
+class AlertPage(Page):
     """Alert, by its key."""
 
     key: str
 
-    @property
-    def name(self) -> str:
-        return "alerts"
+    name = "alerts"
 
     @property
     def cursor(self) -> tuple[str, str]:
@@ -81,10 +79,6 @@ class AlertPage:
         if alert is None or not alert.command:
             return ()
         return (f"goes deeper: {as_typed(alert.command)}",)
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS
 
 
 def alert_of(snapshot: Snapshot, key: str) -> Alert | None:

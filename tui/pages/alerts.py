@@ -12,7 +12,7 @@ from tui.facts.moments import iso_zulu_text, utc_text
 from tui.pages.ages import age_text
 from tui.pages.alert import AlertPage, alert_actions, alert_of
 from tui.pages.figures import text_cell
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.page import Action, Cell, Column, Page, Row, Section
 
 if TYPE_CHECKING:
     from tui.facts.alert import Alert
@@ -40,12 +40,10 @@ LEVEL_TONES = {Level.PAGE: "bad", Level.WARN: "warn"}
 
 
 @dataclass(frozen=True, slots=True)
-class AlertsPage:
+class AlertsPage(Page):
     """All alerts, worst first."""
 
-    @property
-    def name(self) -> str:
-        return "alerts"
+    name = "alerts"
 
     def title(self, snapshot: Snapshot) -> str:
         """Returns the number of alerts by state."""
@@ -71,10 +69,6 @@ class AlertsPage:
         """Returns the whole text of the alert, and who acknowledged it."""
         alert = alert_of(snapshot, row.key) if row is not None else None
         return () if alert is None else tuple(alert_notes(alert))
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS
 
 
 def alerts_section(alerts: Sequence[Alert] | None, now: float) -> Section:

@@ -12,7 +12,7 @@ from tui.facts.moments import iso_zulu_text
 from tui.pages.ages import age_text
 from tui.pages.balance_actions import is_held, stream_actions
 from tui.pages.figures import UNKNOWN, digits_cell, number_cell, text_cell
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.page import Action, Cell, Column, Page, Row, Section
 from tui.pages.stream import StreamPage, label_of, load_cell
 
 if TYPE_CHECKING:
@@ -74,12 +74,10 @@ STREAM_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class BalancePage:
+class BalancePage(Page):
     """Balancers of all target regions, and their streams."""
 
-    @property
-    def name(self) -> str:
-        return "balance"
+    name = "balance"
 
     def title(self, snapshot: Snapshot) -> str:
         """Returns the number of streams."""
@@ -110,10 +108,6 @@ class BalancePage:
         key = None if row is None else row.key
         view = next((each for each in snapshot.balance if each.region == key), None)
         return () if view is None else view.problems
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS
 
     def _stream(self, snapshot: Snapshot, row: Row | None) -> tuple[BalanceView, StreamView] | None:
         key = None if row is None else row.key

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tui.facts.moments import clock_text, date_text
 from tui.pages.figures import text_cell
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.page import Cell, Column, Page, Row, Section
 from tui.pages.rows import LazyRows
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ INFO = 2
 
 
 @dataclass(frozen=True, slots=True)
-class EventsPage:
+class EventsPage(Page):
     """Events.
 
     Args:
@@ -42,9 +42,7 @@ class EventsPage:
     about: str = ""
     region: str = ""
 
-    @property
-    def name(self) -> str:
-        return "events"
+    name = "events"
 
     def title(self, snapshot: Snapshot) -> str:
         """Returns the number of events, and what they are about."""
@@ -74,14 +72,6 @@ class EventsPage:
         )
         return (Section("events", COLUMNS, rows, empty=empty, sort=("-TIME",)),)
 
-    def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
-        """Returns none: the notes say all that is known."""
-        return None
-
-    def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
-        """Returns none."""
-        return ()
-
     def notes(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[str]:
         """Returns when the event under the cursor was, and who told it."""
         found = next(
@@ -91,10 +81,6 @@ class EventsPage:
             return ()
         when = date_text(found.at_ms / 1000)
         return (f"{when} UTC, {found.region}: {found.level} {found.kind} by {found.who}",)
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS
 
     @staticmethod
     def for_row(row: Row) -> EventsPage:

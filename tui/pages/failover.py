@@ -10,7 +10,7 @@ from tui.facts.counted import counted
 from tui.facts.moments import iso_zulu_text
 from tui.pages.ages import age_text
 from tui.pages.figures import UNKNOWN, digits_cell, text_cell
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.page import Action, Cell, Column, Page, Row, Section
 from tui.pages.plan import PlanPage, apply_actions, moved_counts, seconds_left, state_of, validity
 from tui.pages.plan_forms import plan_actions
 
@@ -46,12 +46,10 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class FailoverPage:
+class FailoverPage(Page):
     """Saved plans, the newest first."""
 
-    @property
-    def name(self) -> str:
-        return "failover"
+    name = "failover"
 
     def title(self, snapshot: Snapshot) -> str:
         """Returns the number of plans."""
@@ -83,10 +81,6 @@ class FailoverPage:
         if found is None or found.broken:
             return ()
         return (f"{found.verb} {found.way}: {found.reason}", f"groups: {', '.join(found.groups)}")
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS
 
     def _plan(self, snapshot: Snapshot, row: Row | None) -> PlanSummary | None:
         key = None if row is None else row.key

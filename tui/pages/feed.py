@@ -26,7 +26,7 @@ from tui.pages.feed_figures import (
 )
 from tui.pages.feed_orders import feed_actions
 from tui.pages.figures import digits_cell, number_cell, seconds, text_cell, whole, whole_cell
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.page import Action, Cell, Column, Page, Row, Section
 from tui.pages.rows import LazyRows
 from tui.pages.states import STATE, is_fault, state_cell
 
@@ -115,7 +115,7 @@ FIGURES = {each.column.title: each for each in (*PARTITION_FIGURES, *OBJECT_FIGU
 
 
 @dataclass(frozen=True, slots=True)
-class FeedPage:
+class FeedPage(Page):
     """Feed with its tables, verdicts and partitions.
 
     Args:
@@ -127,9 +127,7 @@ class FeedPage:
     topic: str | None = None
     partition: int | None = None
 
-    @property
-    def name(self) -> str:
-        return "feeds"
+    name = "feeds"
 
     @property
     def cursor(self) -> tuple[str, str] | None:
@@ -172,10 +170,6 @@ class FeedPage:
             ),
         )
 
-    def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
-        """Returns none: the notes say all that is known."""
-        return None
-
     def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
         """Returns the orders about the partition under the cursor, or about the whole feed."""
         return feed_actions(self._feed(snapshot), self._partition(snapshot, row))
@@ -184,10 +178,6 @@ class FeedPage:
         """Returns the blocks of a partition that are on their way."""
         partition = self._partition(snapshot, row)
         return () if partition is None else tuple(partition_notes(partition))
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS
 
     def _feed(self, snapshot: Snapshot) -> FeedView | None:
         return next((each for each in snapshot.feeds if each.feed == self.feed), None)

@@ -21,7 +21,7 @@ from tui.pages.feed_figures import (
 )
 from tui.pages.feed_orders import feed_actions
 from tui.pages.figures import digits_cell, number_cell, text_cell
-from tui.pages.page import NO_FOCUS, Action, Column, Focus, Page, Row, Section
+from tui.pages.page import Action, Column, Page, Row, Section
 from tui.pages.states import STATE, is_fault, state_cell
 
 if TYPE_CHECKING:
@@ -44,12 +44,10 @@ NO_FEEDS = "no feed is configured: a table [feeds.<name>] makes one"
 
 
 @dataclass(frozen=True, slots=True)
-class FeedsPage:
+class FeedsPage(Page):
     """All feeds."""
 
-    @property
-    def name(self) -> str:
-        return "feeds"
+    name = "feeds"
 
     def title(self, snapshot: Snapshot) -> str:
         """Returns the number of feeds."""
@@ -80,10 +78,6 @@ class FeedsPage:
         """Returns the orders that hold, and the problems of the feed under the cursor."""
         feed = _feed_of(snapshot, row)
         return () if feed is None else tuple(feed_notes(feed))
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS
 
 
 def _feed_of(snapshot: Snapshot, row: Row | None) -> FeedView | None:

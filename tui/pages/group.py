@@ -27,7 +27,7 @@ REGION_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class GroupPage:
+class GroupPage(Page):
     """Positions of one group, and where it would resume in the target region.
 
     Args:
@@ -38,9 +38,7 @@ class GroupPage:
     source: str = ""
     target: str = ""
 
-    @property
-    def name(self) -> str:
-        return "groups"
+    name = "groups"
 
     def title(self, snapshot: Snapshot) -> str:
         """Returns the group, and the way that it would take."""

@@ -12,7 +12,7 @@ from tui.facts.region_view import COPIES_STALE_SECONDS
 from tui.pages.ages import age_text
 from tui.pages.figures import UNKNOWN, number_cell, short, text_cell
 from tui.pages.group import GroupPage, way_of
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section, Sort
+from tui.pages.page import Action, Cell, Column, Page, Row, Section, Sort
 from tui.pages.plan_forms import plan_actions
 from tui.pages.rows import LazyRows
 
@@ -52,15 +52,13 @@ MORE_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class GroupsPage:
+class GroupsPage(Page):
     """All groups, one of them, or those that have committed on one topic."""
 
     topic: str = ""
     group: str = ""
 
-    @property
-    def name(self) -> str:
-        return "groups"
+    name = "groups"
 
     @staticmethod
     def for_row(row: Row) -> GroupsPage:
@@ -99,10 +97,6 @@ class GroupsPage:
         """Returns the decision about a group, and where its members are not known."""
         found = self._group(snapshot, row)
         return () if found is None else notes_of(found)
-
-    def focus(self) -> Focus:
-        """Returns none: positions are worked out on the page of a group."""
-        return NO_FOCUS
 
     def _groups(self, snapshot: Snapshot) -> Sequence[GroupView] | None:
         if snapshot.groups is None:

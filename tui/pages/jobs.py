@@ -10,7 +10,7 @@ from tui.facts.counted import counted
 from tui.facts.moments import date_text
 from tui.pages.ages import age_text
 from tui.pages.figures import text_cell
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.page import Cell, Column, Page, Row, Section
 from tui.pages.plan import PlanPage
 from tui.steering.steered_command import as_typed
 
@@ -33,8 +33,8 @@ Reading = Callable[[], "Sequence[Job]"]
 
 
 @dataclass(frozen=True, slots=True)
-class _PageOfJobs:
-    """Page of jobs, read anew each second.
+class _PageOfJobs(Page):
+    """Page of jobs, read anew each second. No job is ended from here.
 
     Args:
         read: returns the jobs, the newest first; it may block for a moment.
@@ -45,17 +45,7 @@ class _PageOfJobs:
     known: Reading
     redraw_seconds: ClassVar[float] = 1.0
 
-    @property
-    def name(self) -> str:
-        return "jobs"
-
-    def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
-        """Returns none: a job is never ended from here."""
-        return ()
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS
+    name = "jobs"
 
     def notes_on(self, job_id: str) -> Sequence[str]:
         """Returns the whole command, how it ended, and the way out of an unknown result."""

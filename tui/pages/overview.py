@@ -14,7 +14,7 @@ from tui.pages.alert import AlertPage, cause_page
 from tui.pages.alerts import LEVEL_TONES
 from tui.pages.events import EventsPage
 from tui.pages.figures import text_cell
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.page import Cell, Column, Page, Row, Section
 from tui.pages.routes import COLUMNS as ROUTE_COLUMNS
 from tui.pages.routes import routes_section
 from tui.pages.topics import TopicsPage
@@ -58,14 +58,15 @@ SERVER_TEXTS = {"unknown": "?", NO_RIGHT: "denied"}
 
 
 @dataclass(frozen=True, slots=True)
-class OverviewPage:
-    """Regions, routes and open alerts; the cursor begins on the worst of them."""
+class OverviewPage(Page):
+    """Regions, routes and open alerts; the cursor begins on the worst of them.
+
+    Actions are on the pages of what they change.
+    """
 
     begins: ClassVar[tuple[str, ...]] = ("alerts", "routes")
 
-    @property
-    def name(self) -> str:
-        return "overview"
+    name = "overview"
 
     def title(self, snapshot: Snapshot) -> str:
         """Returns how much there is."""
@@ -94,10 +95,6 @@ class OverviewPage:
         is_region = any(each.region == row.key for each in snapshot.regions)
         return EventsPage(region=row.key) if is_region else None
 
-    def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
-        """Returns none: actions are on the screens of what they change."""
-        return ()
-
     def notes(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[str]:
         """Returns the problems of a region, or the whole text of an alert."""
         if row is None:
@@ -106,10 +103,6 @@ class OverviewPage:
         if found is not None and row.route is None:
             return [*found.problems, *(daemon_note(each) for each in found.daemons if each.doing)]
         return ()
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS
 
 
 def cause_of(snapshot: Snapshot, alert: Alert) -> Page:

@@ -181,7 +181,11 @@ NO_FOCUS = Focus()
 
 
 class Page(Protocol):
-    """Page of a snapshot. Its parts are pure functions of the snapshot and of Unix seconds."""
+    """Page of a snapshot. Its parts are pure functions of the snapshot and of Unix seconds.
+
+    A page that says nothing else opens no other page, has no actions and no notes, and asks for
+    nothing more than is asked anyway.
+    """
 
     @property
     def name(self) -> str:
@@ -195,12 +199,16 @@ class Page(Protocol):
 
     def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
         """Returns the page that enter opens on a row; None when there is none."""
+        return None
 
     def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
         """Returns the actions on a row, those that are off too."""
+        return ()
 
     def notes(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[str]:
         """Returns lines below the tables: why the row is as it is, details."""
+        return ()
 
     def focus(self) -> Focus:
         """Returns what should be asked about while the page is shown."""
+        return NO_FOCUS

@@ -62,7 +62,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionsPage:
+class PartitionsPage(Page):
     """Partitions of one topic of a route.
 
     Args:
@@ -75,9 +75,7 @@ class PartitionsPage:
     partition: int | None = None
     measure: str = RECORDS
 
-    @property
-    def name(self) -> str:
-        return "routes"
+    name = "routes"
 
     @property
     def cursor(self) -> tuple[str, str] | None:
@@ -105,10 +103,6 @@ class PartitionsPage:
                 sort=("STATE", "-LAG", "PART"),
             ),
         )
-
-    def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
-        """Returns none: the notes say all that is known."""
-        return None
 
     def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
         """Returns the orders about a partition."""

@@ -18,7 +18,7 @@ from tui.pages.figures import (
     whole,
 )
 from tui.pages.group import BASES
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.page import Action, Cell, Column, Page, Row, Section
 
 if TYPE_CHECKING:
     from tui.facts.plan_summary import PlanCheck, PlanPosition, PlanSummary
@@ -38,14 +38,12 @@ BOUNDS = {"exact": "", "at most": "<=", "at least": ">="}
 
 
 @dataclass(frozen=True, slots=True)
-class PlanPage:
+class PlanPage(Page):
     """Checks and positions of one plan."""
 
     plan_id: str
 
-    @property
-    def name(self) -> str:
-        return "failover"
+    name = "failover"
 
     def title(self, snapshot: Snapshot) -> str:
         """Returns id, way and number of groups."""
@@ -66,10 +64,6 @@ class PlanPage:
             replace(positions_section(plan), heading=mapped),
         )
 
-    def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
-        """Returns none."""
-        return None
-
     def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
         """Returns apply and verify."""
         return apply_actions(self._plan(snapshot), now)
@@ -82,10 +76,6 @@ class PlanPage:
         key = None if row is None else row.key
         found = next((each for each in plan.positions if position_key(each) == key), None)
         return (*(found.notes if found else ()), f"reason: {plan.reason}")
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS
 
     def _plan(self, snapshot: Snapshot) -> PlanSummary | None:
         plans = snapshot.plans or ()

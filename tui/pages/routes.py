@@ -16,7 +16,7 @@ from tui.pages.figures import (
     sparkline,
     text_cell,
 )
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.page import Cell, Column, Page, Row, Section
 from tui.pages.states import ROUTE, STATE, is_fault, state_cell
 from tui.pages.topics import DRAIN_MEANING, TopicsPage, drain_cell
 
@@ -44,12 +44,10 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class RoutesPage:
+class RoutesPage(Page):
     """Routes of the appliance."""
 
-    @property
-    def name(self) -> str:
-        return "routes"
+    name = "routes"
 
     def title(self, snapshot: Snapshot) -> str:
         """Returns the heading."""
@@ -63,18 +61,10 @@ class RoutesPage:
         """Returns the topics of a route."""
         return TopicsPage(row.route) if row.route is not None else None
 
-    def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
-        """Returns none: orders are about streams, topics and partitions."""
-        return ()
-
     def notes(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[str]:
         """Returns what is in the way of the route."""
         found = next((each for each in snapshot.routes if row and each.route == row.route), None)
         return [] if found is None else [text for text in found.problems if text != found.why]
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS
 
 
 def routes_section(

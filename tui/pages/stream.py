@@ -13,7 +13,7 @@ from tui.facts.moments import date_text, iso_zulu_text
 from tui.pages.ages import age_text
 from tui.pages.balance_actions import stream_actions, stream_label
 from tui.pages.figures import UNKNOWN, digits_cell, number_cell, text_cell
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.page import Action, Cell, Column, Page, Row, Section
 from tui.pages.rows import LazyRows
 from tui.steering.steered_command import as_typed
 
@@ -70,15 +70,13 @@ Placed = tuple["StreamView", "CarrierLoad"]
 
 
 @dataclass(frozen=True, slots=True)
-class StreamPage:
+class StreamPage(Page):
     """Stream of a route: alerts, carriers, orders, moves."""
 
     route: str
     stream: str
 
-    @property
-    def name(self) -> str:
-        return "balance"
+    name = "balance"
 
     def title(self, snapshot: Snapshot) -> str:
         """Returns the stream, with its generation and numbers."""
@@ -110,10 +108,6 @@ class StreamPage:
             ),
         )
 
-    def opened(self, snapshot: Snapshot, row: Row) -> Page | None:
-        """Returns none."""
-        return None
-
     def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
         """Returns the actions on the stream; forms begin with what is under the cursor."""
         balance, stream = self._found(snapshot)
@@ -140,10 +134,6 @@ class StreamPage:
             end = f"ended by: {as_typed(order.undo)}"
             return (end if order.undo else "it is carried out once and cannot be taken back",)
         return () if stream is None else tuple(reasons(stream.held, None))
-
-    def focus(self) -> Focus:
-        """Returns none."""
-        return NO_FOCUS
 
     def _found(self, snapshot: Snapshot) -> tuple[BalanceView | None, StreamView | None]:
         for balance in snapshot.balance:

@@ -17,7 +17,7 @@ from tui.pages.figures import (
     seconds_cell,
     text_cell,
 )
-from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section
+from tui.pages.page import Action, Cell, Column, Page, Row, Section
 from tui.pages.partitions import GROWS, PartitionsPage
 from tui.pages.states import ROUTE, STATE, TOPIC, is_fault, state_cell
 from tui.pages.stream_orders import topic_actions
@@ -45,14 +45,12 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class TopicsPage:
+class TopicsPage(Page):
     """Topics of one route."""
 
     route: str
 
-    @property
-    def name(self) -> str:
-        return "routes"
+    name = "routes"
 
     def title(self, snapshot: Snapshot) -> str:
         """Returns route and number of topics."""
@@ -91,10 +89,6 @@ class TopicsPage:
         topic = self._topic(snapshot, row)
         notes = [f"plan: {text}" for text in topic.notes] if topic is not None else []
         return [*notes, *found.problems]
-
-    def focus(self) -> Focus:
-        """Returns none: all topics are asked about with their own cadence."""
-        return NO_FOCUS
 
     def _topic(self, snapshot: Snapshot, row: Row | None) -> TopicView | None:
         found = route_of(snapshot, self.route)

@@ -18,7 +18,6 @@ from tui.facts.alert_rules import (
     RESOLVED_SECONDS,
     UNDATED_MS,
     Look,
-    alerts_of,
     next_look,
 )
 from tui.facts.part import Part
@@ -89,7 +88,7 @@ def notices(*, asked_at: float | None = NOW, problem: str | None = None) -> tupl
 
 
 def test_a_healthy_appliance_has_no_alerts():
-    assert alerts_of(healthy(), [], NOW) == ()
+    assert next_look(NO_LOOK, healthy(), [], NOW).alerts == ()
 
 
 def test_an_alert_is_open_until_somebody_has_seen_it():
@@ -127,7 +126,7 @@ def test_a_silence_holds_whatever_happens_until_its_time():
 
 def test_the_newest_acknowledgement_counts_from_whichever_region():
     silence = replace(SEEN, at_ms=SEEN.at_ms - 1, until_ms=NOW_MS + 1000)
-    (found,) = alerts_of(PARKED_NOW, [SEEN, silence], NOW)
+    (found,) = next_look(NO_LOOK, PARKED_NOW, [SEEN, silence], NOW).alerts
     assert found.state is AlertState.ACKNOWLEDGED
 
 
@@ -279,9 +278,9 @@ def test_a_region_whose_redis_is_gone_keeps_its_acknowledgements_elsewhere():
     found = healthy()
     east, west = found.regions
     gone = replace(found, regions=(east, replace(west, regional="silent", redis="silent")))
-    assert {each.region for each in alerts_of(gone, [], NOW)} == {"east"}
+    assert {each.region for each in next_look(NO_LOOK, gone, [], NOW).alerts} == {"east"}
     nowhere = tuple(replace(each, redis="silent") for each in gone.regions)
-    found_alerts = alerts_of(replace(gone, regions=nowhere), [], NOW)
+    found_alerts = next_look(NO_LOOK, replace(gone, regions=nowhere), [], NOW).alerts
     assert {each.region for each in found_alerts} == {"east", "west"}
 
 

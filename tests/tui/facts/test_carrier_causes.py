@@ -9,7 +9,7 @@ import pytest
 from replicator.notices.acknowledgement import Acknowledgement
 from tests.tui.console.snapshots import NOW, NOW_MS, healthy, parked, partition, route, topic
 from tui.facts.alert import Alert, AlertState, Level
-from tui.facts.alert_rules import NO_LOOK, alerts_of, next_look
+from tui.facts.alert_rules import NO_LOOK, next_look
 from tui.facts.carrier_causes import carrier_causes
 from tui.facts.health import Health
 from tui.facts.part import Part
@@ -118,7 +118,7 @@ def test_carriers_of_a_missing_daemon_are_told_with_it():
 
 
 def alert_of(snapshot: Snapshot, *given: Acknowledgement) -> Alert:
-    (alert,) = alerts_of(snapshot, given, NOW)
+    (alert,) = next_look(NO_LOOK, snapshot, given, NOW).alerts
     return alert
 
 
