@@ -20,7 +20,7 @@ from tui.commands.options import (
     usage_errors,
 )
 from tui.commands.output import emit, say
-from tui.commands.progress import LINE_SECONDS, progress_option, wait_display
+from tui.commands.progress import JSON_SECONDS, LINE_SECONDS, progress_option, wait_display
 from tui.commands.text import joined, table
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 DEPTHS = ("offsets", "count", "bytes")
-JSON_SECONDS = 1.0
-"""Time between two JSON lines: thousands of batches are compared in a second."""
 
 
 @click.command()

@@ -15,9 +15,10 @@ from tui.commands.command_context import CommandContext, on_routes
 from tui.commands.exit_codes import ExitCode
 from tui.commands.options import answer_options, stream_option
 from tui.commands.output import emit, say
-from tui.commands.text import NONE, decimals, table
+from tui.commands.text import decimals, table
 from tui.facts.balancing import reasons
 from tui.pages.balance_actions import stream_label
+from tui.pages.figures import NONE
 
 if TYPE_CHECKING:
     from replicator.config.topology import Appliance, Route

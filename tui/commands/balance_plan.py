@@ -23,9 +23,10 @@ from tui.commands.options import (
 )
 from tui.commands.output import emit
 from tui.commands.progress import progress_option, steps_display
-from tui.commands.text import NONE, decimals, joined, table
+from tui.commands.text import decimals, joined, table
 from tui.facts.balancing import reasons
 from tui.pages.balance_actions import stream_label
+from tui.pages.figures import NONE
 
 if TYPE_CHECKING:
     from balancer.decision.placement import Scope

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from replicator.orders.order_records import FeedOrder, Freeze, Order
-from tui.commands.text import NONE, instant, section_text, table
+from tui.commands.text import instant, section_text, table
 from tui.facts.balance_readings import order_view
 from tui.facts.order_words import order_text
 from tui.facts.streams import route_name
+from tui.pages.figures import NONE
 from tui.pages.stream import orders_section
 
 SCHEMA_VERSION = 1

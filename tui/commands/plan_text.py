@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from replicator.groups.planning.checks import named
-from tui.commands.text import NONE, joined, page_text, section_text, table
+from tui.commands.text import joined, page_text, section_text, table
 from tui.facts.counted import counted
 from tui.facts.moments import utc_text
 from tui.facts.plan_summary import PlanList, PlanSummary, plan_summary
 from tui.pages.failover import plans_section
+from tui.pages.figures import NONE
 from tui.pages.plan import checks_section, positions_section, verdict
 
 if TYPE_CHECKING:

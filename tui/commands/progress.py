@@ -28,6 +28,8 @@ progress_option = click.option(
     "else only waits, as text.",
 )
 LINE_SECONDS = 5.0
+JSON_SECONDS = 1.0
+"""Time between two JSON lines of a command that does thousands of things in a second."""
 BAR_CHARACTERS = 30
 
 

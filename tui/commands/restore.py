@@ -12,15 +12,13 @@ from tui.commands.exit_codes import ExitCode
 from tui.commands.feed_context import FeedContext, on_feed
 from tui.commands.options import output_option, timeout_option, usage_errors
 from tui.commands.output import emit, plain_values, say
-from tui.commands.progress import progress_option, wait_display
+from tui.commands.progress import JSON_SECONDS, progress_option, wait_display
 from tui.commands.text import table
 from tui.pages.figures import mebibytes
 
 if TYPE_CHECKING:
     from tui.orders.restoring import RestoreResult
 
-JSON_SECONDS = 1.0
-"""Time between two JSON lines."""
 HEADS = ("PARTITION", "OBJECTS", "RECORDS", "MIB", "BEGIN", "END", "RESTORED", "UP TO", "STATE")
 GROUP_HEADS = ("PARTITION", "OFFSET", "GOES ON AT")
 

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from replicator.notices.condition import Condition
     from tui.pages.page import Column, Row, Section
 
-NONE = "-"
-"""Cell for a value that does not exist; an unknown value is ?."""
-
 
 def page_text(sections: Iterable[Section], remarks: Iterable[str] = ()) -> str:
     """Formats sections of a page, one below the other, with remarks below them.

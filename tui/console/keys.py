@@ -72,8 +72,6 @@ KEYS = (
     KeyDefinition("quit", ("q", "ctrl+c"), "quit", "leaves; jobs go on"),
 )
 SCREENS = tuple(each.name for each in KEYS[:8])
-REFUSED_KEYS = frozenset({"ctrl+a", "ctrl+b", "ctrl+j", "ctrl+o", "ctrl+s"})
-"""Keys that terminal multiplexers take for themselves."""
 
 
 @dataclass(frozen=True, slots=True)

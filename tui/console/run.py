@@ -14,10 +14,9 @@ from tui.console.app import ConsoleApp
 from tui.console.interpreter import screen_first
 from tui.console.terminal import TerminalState, drop_stdout, quiet_stderr
 from tui.console.textual_internals import STDOUT
+from tui.steering.job import SIGNALLED
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-SIGNALLED = 128
-"""Exit code of an end by a signal, less the number of the signal."""
 END_SECONDS = 1.5
 """Time after a signal at which the process ends even if something hangs."""
 CLOSE_SECONDS = 0.5

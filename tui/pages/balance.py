@@ -11,7 +11,7 @@ from tui.facts.counted import counted
 from tui.facts.moments import iso_zulu_text
 from tui.pages.ages import age_text
 from tui.pages.balance_actions import is_held, stream_actions
-from tui.pages.figures import UNKNOWN, digits_cell, number_cell, text_cell
+from tui.pages.figures import NONE, UNKNOWN, digits_cell, number_cell, text_cell
 from tui.pages.page import Action, Cell, Column, Page, Row, Section
 from tui.pages.stream import StreamPage, label_of, load_cell
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tui.facts.balancing import BalanceView, StreamView
     from tui.facts.snapshot import Snapshot
 
-NONE = "-"
 TOPICS_SHOWN_MAX = 3
 REGION_COLUMNS = (
     Column("REGION", 7, "target region"),

@@ -10,6 +10,7 @@ from tui.facts.counted import counted
 from tui.facts.moments import iso_zulu_text
 from tui.pages.ages import age_text
 from tui.pages.figures import UNKNOWN, digits_cell, text_cell
+from tui.pages.group import regions_of
 from tui.pages.page import Action, Cell, Column, Page, Row, Section
 from tui.pages.plan import PlanPage, apply_actions, moved_counts, seconds_left, state_of, validity
 from tui.pages.plan_forms import plan_actions
@@ -72,7 +73,7 @@ class FailoverPage(Page):
 
     def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
         """Returns new plans, and what can be done with the plan under the cursor."""
-        regions = tuple(sorted(each.region for each in snapshot.regions))
+        regions = regions_of(snapshot)
         return (*plan_actions(regions), *apply_actions(self._plan(snapshot, row), now))
 
     def notes(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[str]:

@@ -8,6 +8,8 @@ from math import isfinite
 from tui.pages.page import Cell
 
 UNKNOWN = "?"
+NONE = "-"
+"""Text for a value that does not exist; an unknown value is ?."""
 MIB = 1 << 20
 BARS = "▁▂▃▄▅▆▇█"
 UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))

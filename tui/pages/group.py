@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui.pages.ages import age_text
-from tui.pages.figures import UNKNOWN, number_cell, offset_width, short, text_cell, whole
+from tui.pages.figures import (
+    UNKNOWN,
+    digits_cell,
+    number_cell,
+    offset_width,
+    short,
+    text_cell,
+    whole,
+)
 from tui.pages.page import NO_FOCUS, Action, Cell, Column, Focus, Page, Row, Section, Sort
 from tui.pages.plan_forms import plan_actions
 from tui.pages.rows import LazyRows
@@ -49,7 +57,7 @@ class GroupPage(Page):
 
     def sections(self, snapshot: Snapshot, now: float) -> Sequence[Section]:
         """Returns the positions; before them other regions to move to, where there are several."""
-        regions = tuple(sorted(each.region for each in snapshot.regions))
+        regions = regions_of(snapshot)
         detail = self._detail(snapshot)
         table = Section(
             "positions",
@@ -75,7 +83,7 @@ class GroupPage(Page):
 
     def actions(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[Action]:
         """Returns plans of a move of this group."""
-        regions = tuple(sorted(each.region for each in snapshot.regions))
+        regions = regions_of(snapshot)
         return plan_actions(regions, self.source, self.target, self.group)
 
     def notes(self, snapshot: Snapshot, row: Row | None, now: float) -> Sequence[str]:
@@ -123,13 +131,18 @@ class GroupPage(Page):
         return detail.problem or "nothing is committed in any region"
 
 
+def regions_of(snapshot: Snapshot) -> tuple[str, ...]:
+    """Returns the names of all regions, sorted."""
+    return tuple(sorted(each.region for each in snapshot.regions))
+
+
 def way_of(group: GroupView, snapshot: Snapshot) -> tuple[str, str]:
     """Returns source and target of the move that a group would make first.
 
     The source is where it lives, has members, or has committed; the target is the first other
     region, "" without one.
     """
-    regions = sorted(each.region for each in snapshot.regions)
+    regions = regions_of(snapshot)
     likely = [group.primary, *group.members, *sorted(group.lag), *regions]
     source = next((each for each in likely if each), "")
     return source, next((each for each in regions if each != source), "")
@@ -158,7 +171,7 @@ def columns_of(
     )
     lags = (
         Column(
-            f"LAG {region.upper()}",
+            lag_title(region),
             max(8, min(12, len(region) + 4)),
             f"offsets that are left in {region}",
             is_right=True,
@@ -198,7 +211,7 @@ def rows_of(positions: Sequence[GroupPosition], regions: Sequence[str]) -> LazyR
         "READ AGAIN": lambda each: each.read_again,
     }
     sorts |= {region.upper(): committed_in(region) for region in regions}
-    sorts |= {f"LAG {region.upper()}": lag_in(region) for region in regions}
+    sorts |= {lag_title(region): lag_in(region) for region in regions}
     return LazyRows(
         items=positions,
         make=lambda each: row_of(each, regions),
@@ -214,9 +227,19 @@ def committed_in(region: str) -> Callable[[GroupPosition], Sort]:
     return lambda each: each.committed.get(region)
 
 
-def lag_in(region: str) -> Callable[[GroupPosition], Sort]:
+def lag_title(region: str) -> str:
+    """Returns the title of the column with the lag in a region."""
+    return f"LAG {region.upper()}"
+
+
+def lag_in(region: str) -> Callable[[GroupPosition | GroupView], Sort]:
     """Returns the value by which the lag in a region is sorted."""
     return lambda each: each.lag.get(region)
+
+
+def lag_cells(lag: Mapping[str, int], regions: Sequence[str]) -> Iterator[Cell]:
+    """Yields the cell of the lag in each region."""
+    return (number_cell(short(lag.get(it)), lag.get(it)) for it in regions)
 
 
 def key_of(position: GroupPosition) -> str:
@@ -231,7 +254,7 @@ def row_of(position: GroupPosition, regions: Sequence[str]) -> Row:
         key=key_of(position),
         cells=(
             text_cell(position.topic),
-            Cell(str(position.partition), sort=position.partition),
+            digits_cell(position.partition),
             *(
                 number_cell(whole(position.committed.get(it)), position.committed.get(it))
                 for it in regions
@@ -239,7 +262,7 @@ def row_of(position: GroupPosition, regions: Sequence[str]) -> Row:
             number_cell(whole(position.resume), position.resume, "bold"),
             text_cell(basis, BASES.get(basis, "bad")),
             number_cell(short(position.read_again), position.read_again),
-            *(number_cell(short(position.lag.get(it)), position.lag.get(it)) for it in regions),
+            *lag_cells(position.lag, regions),
         ),
         is_fault=basis not in BASES,
         topic=position.topic,

@@ -11,7 +11,7 @@ from tui.facts.moments import date_text, utc_text
 from tui.facts.region_view import COPIES_STALE_SECONDS
 from tui.pages.ages import age_text
 from tui.pages.figures import UNKNOWN, number_cell, short, text_cell
-from tui.pages.group import GroupPage, way_of
+from tui.pages.group import GroupPage, lag_cells, lag_in, lag_title, regions_of, way_of
 from tui.pages.page import Action, Cell, Column, Page, Row, Section, Sort
 from tui.pages.plan_forms import plan_actions
 from tui.pages.rows import LazyRows
@@ -127,11 +127,6 @@ def groups_section(groups: Sequence[GroupView] | None, regions: Sequence[str] = 
     )
 
 
-def regions_of(snapshot: Snapshot) -> tuple[str, ...]:
-    """Returns the names of all regions, sorted."""
-    return tuple(sorted(each.region for each in snapshot.regions))
-
-
 def columns_of(regions: Sequence[str]) -> tuple[Column, ...]:
     """Returns the columns, with one of the lag in each region."""
     lags = (
@@ -145,11 +140,6 @@ def columns_of(regions: Sequence[str]) -> tuple[Column, ...]:
         for at, region in enumerate(regions)
     )
     return (*COLUMNS, *lags, *MORE_COLUMNS)
-
-
-def lag_title(region: str) -> str:
-    """Returns the title of the column with the lag in a region."""
-    return f"LAG {region.upper()}"
 
 
 def rows_of(groups: Sequence[GroupView], regions: Sequence[str]) -> LazyRows[GroupView]:
@@ -176,11 +166,6 @@ def rows_of(groups: Sequence[GroupView], regions: Sequence[str]) -> LazyRows[Gro
     )
 
 
-def lag_in(region: str) -> Callable[[GroupView], Sort]:
-    """Returns the value by which the lag in a region is sorted."""
-    return lambda each: each.lag.get(region)
-
-
 def row_of(group: GroupView, regions: Sequence[str]) -> Row:
     """Returns the row of a group."""
     state, age = state_of(group), group.copies_age_seconds
@@ -197,7 +182,7 @@ def row_of(group: GroupView, regions: Sequence[str]) -> Row:
             text_cell(home_of(group)),
             text_cell(members_of(group), "warn" if group.unknown else ""),
             Cell(copies, "bad" if is_stale else "warn" if age is None else "", age),
-            *(number_cell(short(group.lag.get(it)), group.lag.get(it)) for it in regions),
+            *lag_cells(group.lag, regions),
             number_cell(short(group.partitions), group.partitions),
             Cell(none, sort=at_ms)
             if at_ms is None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tui.facts.counted import counted
 from tui.pages.ages import age_text
 from tui.pages.figures import (
+    NONE,
     UNKNOWN,
     digits_cell,
     number_cell,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from tui.facts.plan_summary import PlanCheck, PlanPosition, PlanSummary
     from tui.facts.snapshot import Snapshot
 
-NONE = "-"
 NO_PLAN = "no plan under the cursor"
 CHECKS_MIN = 4
 """Checks that are shown, the worst first; all of those that do not pass are."""
