@@ -70,6 +70,9 @@ def _small_machine() -> dict[str, str]:
         "num.io.threads": "4",
         # The default of 128 MiB is a quarter of the lab's heap; 16 MiB hold 600 000 keys per pass.
         "log.cleaner.dedupe.buffer.size": str(16 << 20),
+        # An idle controller writes a record of nothing each half second, which every node applies:
+        # a quarter of what an idle broker computes.
+        "metadata.max.idle.interval.ms": "10000",
         # The interval decides how soon a starting broker is unfenced. Until the timeout a killed
         # broker counts as alive, and cannot register again (default 9 s).
         "broker.heartbeat.interval.ms": "500",
