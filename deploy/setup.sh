@@ -71,12 +71,33 @@ install_packages() {
     has_python || { say "python3 must be 3.11 or newer"; exit 1; }
 }
 
+# Runs some of the functions below at the same time, and fails if one did. Each is a process group of
+# its own: else Ctrl-C would end this script alone, and leave a compiler running.
+side_by_side() {
+    local step pid status=0 pids=()
+    set -m
+    for step in "$@"; do
+        "$step" </dev/null &
+        pids+=("$!")
+    done
+    set +m
+    trap 'kill -- "${pids[@]/#/-}" 2>/dev/null' EXIT
+    for pid in "${pids[@]}"; do
+        wait "$pid" || status=$?
+    done
+    trap - EXIT
+    return "$status"
+}
+
 pip_install() {
     .venv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir "$@"
 }
 
-install_python_packages() {
+make_environment() {
     [ -x .venv/bin/python ] || python3 -m venv .venv
+}
+
+install_python_packages() {
     if ! [ .venv/lock.stamp -nt requirements.lock ]; then
         say "Python packages from requirements.lock"
         pip_install --require-hashes -r requirements.lock
@@ -98,6 +119,9 @@ install_kafka() {
             dependency:copy-dependencies "-DoutputDirectory=$PWD/.lab/kafka/libs"
         touch .lab/kafka/libs.stamp
     fi
+}
+
+make_broker_archive() {
     if ! [[ .lab/kafka/broker.jsa -nt .lab/kafka/libs.stamp && -e .lab/kafka/bootstrap.checkpoint ]]; then
         say "class data and first metadata, so that brokers start in a third of the time"
         .venv/bin/python -m deploy.lab archive
@@ -126,8 +150,9 @@ install_object_server() {
     rm -rf "$work"
 }
 
+# The compiler takes a fifth less when it collects its garbage seldom.
 with_go() {
-    env -u GOROOT "GOPATH=$work/path" "GOCACHE=$work/cache" GOFLAGS=-modcacherw GOTOOLCHAIN=local \
+    env -u GOROOT GOGC=400 "GOPATH=$work/path" "GOCACHE=$work/cache" GOFLAGS=-modcacherw GOTOOLCHAIN=local \
         GOSUMDB=off GOWORK=off CGO_ENABLED=0 "$work/go/bin/go" "$@"
 }
 
@@ -141,7 +166,7 @@ install_s3proxy() {
     touch .lab/s3proxy/libs.stamp
 }
 
-install_class_archive() {
+make_spark_archive() {
     local archives=(.venv/share/sluice/spark-*.jsa) made_by=replicator/mirror/driver/class_archive.py
     if ! [[ ${archives[0]} -nt .venv/lock.stamp && ${archives[0]} -nt $made_by ]]; then
         say "class data, so that Spark starts with half the work"
@@ -150,9 +175,18 @@ install_class_archive() {
     fi
 }
 
+# Maven runs twice on one repository of jars: one after the other.
+install_jars() {
+    install_kafka
+    install_s3proxy
+}
+
+# The archives are of Java processes that Python starts.
+install_all_but_object_server() {
+    side_by_side install_python_packages install_jars
+    side_by_side make_broker_archive make_spark_archive
+}
+
 install_packages
-install_python_packages
-install_kafka
-install_object_server
-install_s3proxy
-install_class_archive
+make_environment
+side_by_side install_all_but_object_server install_object_server
