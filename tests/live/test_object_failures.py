@@ -12,7 +12,7 @@ from aggregator.files.parquet_file import ParquetFile
 from deploy.lab.traffic import TrafficRecord
 from deploy.lab.wait import until
 from replicator.kafka.client.loss import LossKind
-from tests.aggregator.files.test_required_values import ENVELOPE
+from tests.aggregator.files.schema_records import ENVELOPE
 from tests.live.feed_ground import documents
 from tests.live.test_feed_loss_acceptance import accepted
 from tests.live.test_object_loading import make_feed, object_server

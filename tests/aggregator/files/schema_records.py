@@ -27,6 +27,17 @@ SECOND = {
 }
 OTHER = {"type": "record", "name": "Other", "fields": [{"name": "number", "type": "int"}]}
 SCHEMAS = {1: FIRST, 2: SECOND, 3: OTHER}
+ENVELOPE = {
+    "type": "record",
+    "name": "Envelope",
+    "fields": [
+        {"name": "before", "type": ["null", {"type": "record", "name": "Row", "fields": [
+            {"name": "id", "type": "int"}]}], "default": None},
+        {"name": "after", "type": ["null", "Row"], "default": None},
+        {"name": "source", "type": {"type": "record", "name": "Source", "fields": [
+            {"name": "version", "type": "string"}]}},
+    ],
+}  # fmt: skip
 LISTED = {"type": "record", "name": "List", "fields": [{"name": "next", "type": ["null", "List"]}]}
 """Schema that is part of itself, with the id 4."""
 KNOWN = KnownSchemas(

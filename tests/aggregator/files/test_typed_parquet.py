@@ -23,7 +23,15 @@ from aggregator.files.schema_values import SchemaValues, in_order
 from aggregator.files.typed_parquet import TypedParquet
 from aggregator.formats.avro_projection import SAME
 from aggregator.schemas.known_schemas import KnownSchemas
-from tests.aggregator.files.schema_records import FIRST, KNOWN, admitted, file_of, row, value
+from tests.aggregator.files.schema_records import (
+    ENVELOPE,
+    FIRST,
+    KNOWN,
+    admitted,
+    file_of,
+    row,
+    value,
+)
 from tests.aggregator.files.written_files import CUTS
 from tests.aggregator.formats.datums import encoded
 from tests.aggregator.formats.slices import slice_of
@@ -283,17 +291,6 @@ def test_a_required_field_that_is_null_in_a_record_is_still_refused():
         pq.write_table(pa.table({"c": column}), io.BytesIO())
 
 
-ROW = {"type": "record", "name": "Row", "fields": [{"name": "id", "type": "int"}]}
-ENVELOPE = {
-    "type": "record",
-    "name": "Envelope",
-    "fields": [
-        {"name": "before", "type": ["null", ROW], "default": None},
-        {"name": "after", "type": ["null", "Row"], "default": None},
-        {"name": "source", "type": {"type": "record", "name": "Source", "fields": [
-            {"name": "version", "type": "string"}]}},
-    ],
-}  # fmt: skip
 SOURCE = {"source": {"version": "1"}}
 CHANGES = [
     {"before": None, "after": {"id": 1}, **SOURCE},
