@@ -35,10 +35,10 @@ def test_a_silent_server_costs_the_timeout_once_however_many_are_silent(
     never: threading.Event,
 ) -> None:
     began = time.monotonic()
-    inquiry = Inquiry(0.5)
+    inquiry = Inquiry(0.2)
     replies = [inquiry.ask(f"server {number}", never.wait) for number in range(20)]
     assert [reply.answer() for reply in replies] == [None] * 20
-    assert 0.5 <= time.monotonic() - began < 5
+    assert 0.2 <= time.monotonic() - began < 5
     assert re.fullmatch(r"server 7: no answer within [01]\.\d s", inquiry.problems["server 7"])
 
 
@@ -71,7 +71,7 @@ def test_a_question_gets_the_answers_that_it_waits_for() -> None:
 def test_only_the_silent_server_is_named_not_those_that_were_not_asked(
     never: threading.Event,
 ) -> None:
-    inquiry = Inquiry(0.2)
+    inquiry = Inquiry(0.1)
     topics = inquiry.ask("west", never.wait)
     ends = inquiry.ask("east", lambda _: 7, [topics])
     last = inquiry.ask("north", lambda _: 7, [ends])
@@ -82,11 +82,11 @@ def test_only_the_silent_server_is_named_not_those_that_were_not_asked(
 def test_a_server_that_was_asked_late_is_told_apart_from_a_silent_one(
     never: threading.Event,
 ) -> None:
-    inquiry = Inquiry(2.0)
-    slow = inquiry.ask("west", lambda: not never.wait(1.5))
+    inquiry = Inquiry(1.0)
+    slow = inquiry.ask("west", lambda: not never.wait(0.7))
     late = inquiry.ask("east", lambda _: never.wait(), [slow])
     assert (late.answer(), slow.answer()) == (None, True)
-    assert re.fullmatch(r"east: no answer within (0\.\d|1\.[0-4]) s", inquiry.problems["east"])
+    assert re.fullmatch(r"east: no answer within 0\.\d s", inquiry.problems["east"])
 
 
 def test_a_mistake_in_a_question_is_raised_and_not_called_a_problem() -> None:
