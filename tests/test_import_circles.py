@@ -4,6 +4,8 @@ import ast
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from tests.statements import statements
+
 PACKAGES = ("balancer", "replicator", "aggregator", "tui", "deploy", "bench")
 
 
@@ -19,7 +21,7 @@ def modules(root: Path) -> dict[str, Path]:
 def imported(text: str, known: dict[str, Path]) -> set[str]:
     """Returns the modules that a text imports: at its top, in functions, for types."""
     names = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in statements(text):
         if isinstance(node, ast.Import):
             names |= {each.name for each in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module is not None:

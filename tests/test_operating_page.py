@@ -61,7 +61,8 @@ def is_loud(call: ast.Call) -> bool:
 
 def events(source: str) -> Iterator[tuple[str, bool]]:
     """Yields each logged event, with True if it is logged at warning or above."""
-    for node in ast.walk(ast.parse(source)):
+    # Most sources log nothing, and take most of the time.
+    for node in ast.walk(ast.parse(source)) if "event=" in source else ():
         if isinstance(node, ast.Call):
             yield from ((event, is_loud(node)) for event in said_in(node))
 

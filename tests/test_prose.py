@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.statements import statements
+
 CHECKOUT = Path(__file__).parents[1]
 FOLDERS = ("aggregator", "balancer", "replicator", "tui", "deploy", "bench", "tests")
 REFUSED_FIRST_WORDS = frozenset(
@@ -33,14 +35,12 @@ SENTENCE_ENDS = re.compile(r"(?<=[.:;?!])\s+|\n\s*\n")
 
 def docstrings(source: str) -> Iterator[tuple[int, str]]:
     """Yields (line, text) of each docstring, those below attributes included."""
-    for node in ast.walk(ast.parse(source)):
-        body = getattr(node, "body", None)
-        for statement in body if isinstance(body, list) else ():
-            match statement:
-                case ast.Expr(value=ast.Constant(value=str(text))):
-                    yield statement.lineno, text
-                case _:
-                    pass
+    for statement in statements(source):
+        match statement:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield statement.lineno, text
+            case _:
+                pass
 
 
 def faults(text: str) -> Iterator[str]:
