@@ -14,7 +14,7 @@ from replicator.notices.acknowledgement import Acknowledgement
 from replicator.notices.acknowledgement_store import AcknowledgementStore
 from tui.facts.anomaly import Anomaly, anomaly_of
 from tui.facts.part import ANOMALIES, AUDITS
-from tui.facts.watch.kept_client import KeptClient
+from tui.facts.watch.kept_client import kept_question
 from tui.facts.watch.notice_questions import redis_name
 from tui.facts.watch.question import Answers, Key, Question
 
@@ -74,37 +74,25 @@ def audit_questions(appliance: Appliance, timeout_seconds: float) -> list[Questi
 
 
 def _of_region(appliance: Appliance, name: str, timeout_seconds: float) -> Iterator[Question]:
-    region, server = appliance.region(name), redis_name(name)
-    anomalies = SeenAnomalies(name)
-    routes = appliance.routes_into(name)
-    audits = KeptClient(
-        server, lambda: KeptAudits(region.redis_url(), timeout_seconds=timeout_seconds)
-    )
-    board = KeptClient(
-        server, lambda: AnomalyBoard(region.redis_url(), name, timeout_seconds=timeout_seconds)
-    )
-    seen = KeptClient(
-        server,
-        lambda: AcknowledgementStore(region.redis_url(), name, timeout_seconds=timeout_seconds),
-    )
+    redis, routes = appliance.region(name).redis_url, appliance.routes_into(name)
     if routes:
-        yield Question(
-            key=audits_key(name),
-            cadence_seconds=AUDITS_SECONDS,
-            ask=lambda: audits.ask(lambda kept: last_audits(kept, routes)),
-            close=audits.close,
+        yield kept_question(
+            audits_key(name),
+            AUDITS_SECONDS,
+            lambda: KeptAudits(redis(), timeout_seconds=timeout_seconds),
+            lambda kept: last_audits(kept, routes),
         )
-    yield Question(
-        key=anomalies_key(name),
-        cadence_seconds=NOTED_SECONDS,
-        ask=lambda: board.ask(anomalies.read),
-        close=board.close,
+    yield kept_question(
+        anomalies_key(name),
+        NOTED_SECONDS,
+        lambda: AnomalyBoard(redis(), name, timeout_seconds=timeout_seconds),
+        SeenAnomalies(name).read,
     )
-    yield Question(
-        key=acknowledgements_key(name),
-        cadence_seconds=NOTED_SECONDS,
-        ask=lambda: seen.ask(AcknowledgementStore.read),
-        close=seen.close,
+    yield kept_question(
+        acknowledgements_key(name),
+        NOTED_SECONDS,
+        lambda: AcknowledgementStore(redis(), name, timeout_seconds=timeout_seconds),
+        AcknowledgementStore.read,
     )
 
 

@@ -15,7 +15,7 @@ from tui.facts.balance_readings import BalanceReadings, is_acting
 from tui.facts.balancing import BalanceView
 from tui.facts.part import BALANCE, ORDERS, REPORT_FRESH_SECONDS, STALE_CADENCES
 from tui.facts.watch.admins import Admins
-from tui.facts.watch.kept_client import KeptClient
+from tui.facts.watch.kept_client import kept_question
 from tui.facts.watch.notice_questions import redis_name
 from tui.facts.watch.order_watch import OrderWatch
 from tui.facts.watch.question import Answers, Key, Question
@@ -64,18 +64,14 @@ def _targets(appliance: Appliance) -> list[str]:
 
 
 def _of_region(admins: Admins, region: str) -> list[Question]:
-    settings = admins.appliance.region(region)
-    board = KeptClient(
-        redis_name(region),
-        lambda: StatusBoard(settings.redis_url(), region, admins.timeout_seconds),
-    )
+    redis = admins.appliance.region(region).redis_url
     return [
         order_question(admins, region),
-        Question(
-            key=board_key(region),
-            cadence_seconds=REDIS_SECONDS,
-            ask=lambda: board.ask(read_board),
-            close=board.close,
+        kept_question(
+            board_key(region),
+            REDIS_SECONDS,
+            lambda: StatusBoard(redis(), region, admins.timeout_seconds),
+            read_board,
         ),
     ]
 

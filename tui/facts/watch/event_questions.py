@@ -10,7 +10,7 @@ from replicator.config.topology import Appliance
 from replicator.notices.event import Event
 from replicator.notices.notice_store import NEWEST, NoticeStore
 from tui.facts.region_view import RegionEvent
-from tui.facts.watch.kept_client import KeptClient
+from tui.facts.watch.kept_client import kept_question
 from tui.facts.watch.notice_questions import redis_name
 from tui.facts.watch.question import Answers, Key, Question
 
@@ -68,16 +68,12 @@ def event_questions(appliance: Appliance, timeout_seconds: float) -> list[Questi
 
 
 def _question(appliance: Appliance, name: str, timeout_seconds: float) -> Question:
-    region, followed = appliance.region(name), FollowedEvents(name)
-    redis = KeptClient(
-        redis_name(name),
-        lambda: NoticeStore(region.redis_url(), name, timeout_seconds=timeout_seconds),
-    )
-    return Question(
-        key=events_key(name),
-        cadence_seconds=EVENTS_SECONDS,
-        ask=lambda: redis.ask(followed.read),
-        close=redis.close,
+    redis = appliance.region(name).redis_url
+    return kept_question(
+        events_key(name),
+        EVENTS_SECONDS,
+        lambda: NoticeStore(redis(), name, timeout_seconds=timeout_seconds),
+        FollowedEvents(name).read,
     )
 
 

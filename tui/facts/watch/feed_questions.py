@@ -28,7 +28,7 @@ from tui.facts.watch.audit_questions import anomalies_key
 from tui.facts.watch.balance_questions import order_question, orders_key
 from tui.facts.watch.feed_intents import FeedProgress, loaded_partitions, read_progress
 from tui.facts.watch.inquiry import Inquiry, Reply
-from tui.facts.watch.kept_client import KeptClient
+from tui.facts.watch.kept_client import kept_question
 from tui.facts.watch.notice_questions import known_conditions, notices_key, redis_name
 from tui.facts.watch.question import Answers, Key, Question
 from tui.facts.watch.shard_servers import ShardServers
@@ -117,17 +117,13 @@ def _topics(admins: Admins, cluster: ClusterName) -> Question:
 
 def _of_feed(admins: Admins, feed: Feed) -> list[Question]:
     region, timeout_seconds = admins.appliance.region(feed.region), admins.timeout_seconds
-    redis = KeptClient(
-        redis_name(feed.region),
-        lambda: ReportStore(region.redis_url(), timeout_seconds=timeout_seconds),
-    )
     return [
         *(_progress(admins, feed, cluster) for cluster in feed.clusters),
-        Question(
-            key=loader_reports_key(feed),
-            cadence_seconds=REPORTS_SECONDS,
-            ask=lambda: redis.ask(lambda store: store.read(feed.name)),
-            close=redis.close,
+        kept_question(
+            loader_reports_key(feed),
+            REPORTS_SECONDS,
+            lambda: ReportStore(region.redis_url(), timeout_seconds=timeout_seconds),
+            lambda store: store.read(feed.name),
         ),
         *(
             Question(

@@ -28,7 +28,7 @@ from tui.facts.part import COPIES, MEMBERS
 from tui.facts.totals import largest
 from tui.facts.watch.admins import Admins
 from tui.facts.watch.group_lags import GroupLag, LagProbe
-from tui.facts.watch.kept_client import KeptClient
+from tui.facts.watch.kept_client import kept_question
 from tui.facts.watch.notice_questions import redis_name
 from tui.facts.watch.question import Answers, Key, Question
 
@@ -124,14 +124,11 @@ def _of_region(admins: Admins, region: str) -> list[Question]:
 
 def stored_question(appliance: Appliance, region: str, timeout_seconds: float) -> Question:
     """Returns the question to one region's Redis; its answer is a StoredGroups."""
-    redis = KeptClient(
-        redis_name(region), lambda: _RegionStores(appliance, region, timeout_seconds)
-    )
-    return Question(
-        key=stored_key(region),
-        cadence_seconds=REDIS_SECONDS,
-        ask=lambda: redis.ask(_RegionStores.read),
-        close=redis.close,
+    return kept_question(
+        stored_key(region),
+        REDIS_SECONDS,
+        lambda: _RegionStores(appliance, region, timeout_seconds),
+        _RegionStores.read,
     )
 
 

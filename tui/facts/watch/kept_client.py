@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from replicator.runtime.store_errors import StoreUnreachable
+from tui.facts.watch.question import Key, Question
 
 
 class Closable(Protocol):
@@ -58,3 +59,27 @@ class KeptClient(Generic[C]):
             return self._make()
         except OSError as error:
             raise StoreUnreachable(f"{self._server}: {error}") from error
+
+
+def kept_question(
+    key: Key,
+    cadence_seconds: float,
+    make: Callable[[], C],
+    ask: Callable[[C], Any],
+    *,
+    is_once: bool = False,
+) -> Question:
+    """Returns a question to a server whose client is kept from one answer to the next.
+
+    Args:
+        make: see KeptClient.
+        ask: called with the client.
+    """
+    kept = KeptClient(key.server, make)
+    return Question(
+        key=key,
+        cadence_seconds=cadence_seconds,
+        ask=lambda: kept.ask(ask),
+        is_once=is_once,
+        close=kept.close,
+    )

@@ -10,7 +10,7 @@ from replicator.notices.condition import Condition
 from replicator.notices.daemon_card import DaemonCard
 from replicator.notices.notice_store import NoticeStore
 from tui.facts.part import NOTICES, STALE_CADENCES
-from tui.facts.watch.kept_client import KeptClient
+from tui.facts.watch.kept_client import kept_question
 from tui.facts.watch.question import Answers, Key, Question
 
 CADENCE_SECONDS = 2.0
@@ -42,14 +42,11 @@ def notice_questions(
 
 def _question(appliance: Appliance, region: str, timeout_seconds: float) -> Question:
     redis = appliance.region(region).redis_url
-    kept = KeptClient(
-        redis_name(region), lambda: NoticeStore(redis(), region, timeout_seconds=timeout_seconds)
-    )
-    return Question(
-        key=notices_key(region),
-        cadence_seconds=CADENCE_SECONDS,
-        ask=lambda: kept.ask(_notices),
-        close=kept.close,
+    return kept_question(
+        notices_key(region),
+        CADENCE_SECONDS,
+        lambda: NoticeStore(redis(), region, timeout_seconds=timeout_seconds),
+        _notices,
     )
 
 

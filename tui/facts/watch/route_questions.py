@@ -16,7 +16,7 @@ from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.topics.topic_plan import is_mirrorable
 from tui.facts.part import ENDS, REPORTS
 from tui.facts.watch.admins import Admins
-from tui.facts.watch.kept_client import KeptClient
+from tui.facts.watch.kept_client import KeptClient, kept_question
 from tui.facts.watch.notice_questions import redis_name
 from tui.facts.watch.question import Key, Question
 from tui.facts.watch.spotlight import Spotlight
@@ -147,9 +147,6 @@ def _ends(admins: Admins, source: str, routes: Iterable[Route]) -> Question:
 
 def _reports(appliance: Appliance, target: str, timeout_seconds: float) -> Question:
     redis, routes = appliance.region(target).redis_url, appliance.routes_into(target)
-    kept = KeptClient(
-        redis_name(target), lambda: CarrierReports(redis(), timeout_seconds=timeout_seconds)
-    )
 
     def reports(store: CarrierReports) -> RouteReports:
         found = store.reports([route.key for route in routes])
@@ -160,11 +157,11 @@ def _reports(appliance: Appliance, target: str, timeout_seconds: float) -> Quest
             for route, some in zip(routes, found, strict=True)
         }
 
-    return Question(
-        key=reports_key(target),
-        cadence_seconds=REDIS_SECONDS,
-        ask=lambda: kept.ask(reports),
-        close=kept.close,
+    return kept_question(
+        reports_key(target),
+        REDIS_SECONDS,
+        lambda: CarrierReports(redis(), timeout_seconds=timeout_seconds),
+        reports,
     )
 
 

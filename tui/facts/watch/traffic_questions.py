@@ -10,7 +10,7 @@ from balancer.demand.window_columns import WindowColumns
 from replicator.config.topology import Appliance, Route
 from replicator.placement.traffic.redis_history import RedisHistory
 from tui.facts.watch.history import MINUTES
-from tui.facts.watch.kept_client import KeptClient
+from tui.facts.watch.kept_client import kept_question
 from tui.facts.watch.notice_questions import redis_name
 from tui.facts.watch.question import Key, Question
 
@@ -33,21 +33,18 @@ def traffic_questions(
 
 def _question(appliance: Appliance, route: Route, timeout_seconds: float) -> Question:
     redis = appliance.region(route.target).redis_url
-    kept = KeptClient(
-        redis_name(route.target), lambda: RedisHistory(redis(), route.source, timeout_seconds)
-    )
 
     def rates(history: RedisHistory) -> dict[int, float]:
         now_ms = time.time_ns() // 1_000_000
         return rates_by_minute(history.fine(now_ms - MINUTES * 60_000, now_ms))
 
-    return Question(
-        key=traffic_key(route),
-        cadence_seconds=AGAIN_SECONDS,
-        ask=lambda: kept.ask(rates),
-        # The hour before the watch; after that, reports of carriers tell.
+    # The hour before the watch; after that, reports of carriers tell.
+    return kept_question(
+        traffic_key(route),
+        AGAIN_SECONDS,
+        lambda: RedisHistory(redis(), route.source, timeout_seconds),
+        rates,
         is_once=True,
-        close=kept.close,
     )
 
 
