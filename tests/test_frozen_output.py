@@ -38,8 +38,9 @@ from tui.commands.accept_loss import losses_text, losses_values
 from tui.commands.alerts import list_text
 from tui.commands.audit import audit_text, audit_values
 from tui.commands.balance import show_remarks, show_text, show_values
+from tui.commands.balance_apply import placement_text, placement_values
 from tui.commands.balance_partitions import needs_text, needs_values
-from tui.commands.balance_plan import placement_text, placement_values, plan_text, plan_values
+from tui.commands.balance_plan import plan_text, plan_values
 from tui.commands.config import check_text, check_values, mistakes_values
 from tui.commands.doctor import exactness_text, exactness_values
 from tui.commands.groups import changes_text as primaries_text

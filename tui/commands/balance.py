@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tui.commands.balance_apply import apply
 from tui.commands.balance_orders import exclude, include, pause, pin, resume, unpin
 from tui.commands.balance_partitions import partitions
-from tui.commands.balance_plan import apply, plan
+from tui.commands.balance_plan import plan
 from tui.commands.command_context import CommandContext, on_routes
 from tui.commands.exit_codes import ExitCode
 from tui.commands.options import (

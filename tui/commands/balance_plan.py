@@ -1,9 +1,8 @@
-"""sluice balance plan, apply: moves of a plan made now, and the order to make them."""
+"""sluice balance plan: moves of a plan made now, with their reasons."""
 
 from __future__ import annotations
 
 import shlex
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,17 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tui.commands.balance_partitions import read_previews
-from tui.commands.command_context import CommandContext, on_one_route, on_routes
+from tui.commands.command_context import CommandContext, on_routes
 from tui.commands.exit_codes import ExitCode
 from tui.commands.options import (
     answer_options,
-    output_option,
     stream_option,
-    timeout_option,
     typed_config_option,
 )
 from tui.commands.output import emit
-from tui.commands.progress import progress_option, steps_display
 from tui.commands.text import decimals, joined, table
 from tui.facts.balancing import reasons
 from tui.pages.balance_actions import stream_label
@@ -32,7 +28,6 @@ if TYPE_CHECKING:
     from balancer.decision.placement import Scope
     from replicator.orders.round_status import MoveStatus
     from replicator.placement.rounds.preview import Preview
-    from tui.facts.manual_placement_result import ManualPlacement
 
 MOVES_SHOWN_MAX = 40
 SCHEMA_VERSION = 1
@@ -68,63 +63,6 @@ def plan(context: CommandContext, stream: str | None, full: bool, moves: bool) -
     planned = Planned(context.region, scope, previews, typed_config_option())
     emit(context.output, plan_values(planned), lambda: plan_text(planned, all_moves=moves))
     return ExitCode.DONE
-
-
-@click.command()
-@on_one_route
-@click.option(
-    "--stream", default="default", show_default=True, metavar="STREAM", help="Stream to place."
-)
-@full_option
-@click.option(
-    "--generation",
-    type=click.IntRange(min=0),
-    required=True,
-    help="Generation of the placement that the plan is based on, as printed by `sluice balance "
-    "plan`.",
-)
-@timeout_option(30.0, "Seconds to wait for the balancer's answer.", name="answer_seconds")
-@progress_option
-@output_option
-def apply(
-    context: CommandContext,
-    stream: str,
-    full: bool,
-    generation: int,
-    answer_seconds: float,
-    progress: str | None,
-) -> int:
-    """Have the balancer place a stream now, as `plan` has shown it.
-
-    The balancer makes the plan anew, from what it knows then. Exits with 6, and nothing moves, when
-    the current placement has another generation; with 7 when no balancer has answered: the order
-    stays.
-    """
-    from balancer.decision.placement import Scope
-    from tui.facts.manual_placement_result import Result
-    from tui.orders.manual_placement import place_stream
-
-    display = steps_display(progress)
-    placement = place_stream(
-        context.orders,
-        context.route,
-        stream,
-        scope=Scope.FULL if full else Scope.STICKY,
-        generation=generation,
-        timeout_seconds=answer_seconds,
-        progress=lambda left, text: display.show("balance", left, text, time.monotonic()),
-    )
-    config = typed_config_option()
-    emit(
-        context.output,
-        placement_values(placement),
-        lambda: placement_text(placement, config),
-    )
-    return {
-        Result.DONE: ExitCode.DONE,
-        Result.STALE: ExitCode.PLAN_STALE,
-        Result.UNKNOWN: ExitCode.RESULT_UNKNOWN,
-    }[placement.result]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,87 +222,3 @@ def _how_to_apply(planned: Planned) -> str:
     if not lines:
         return "Nothing was changed, and there is nothing to do."
     return "\n".join(["Nothing was changed. To do it:", *lines])
-
-
-def placement_values(placement: ManualPlacement) -> dict[str, Any]:
-    """Returns the result as plain values for JSON and YAML."""
-    order, answer = placement.order, placement.answer
-    is_done = placement.result == "done"
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "route": _route_name(placement),
-        "stream": order.stream,
-        "scope": order.scope.value,
-        "order": order.id if placement.is_written else None,
-        "result": placement.result.value,
-        "reason": None if is_done else _failure(placement),
-        "generation_asked": order.generation,
-        "generation": answer.generation if answer else placement.newest_generation,
-        "moves_count": answer.moves if answer else None,
-        "moves": [
-            {**it.partition._asdict(), "source": it.source, "target": it.target}
-            for it in (placement.moves if is_done else ())
-        ],
-    }
-
-
-def placement_text(placement: ManualPlacement, config: str) -> str:
-    """Formats the result for people.
-
-    Args:
-        config: --config option for the command that is suggested next; may be empty.
-    """
-    name = stream_label(_route_name(placement), placement.order.stream)
-    if placement.result != "done":
-        return joined([f"{name}: {_failure(placement)}", _next_step(placement, config)])
-    assert placement.answer is not None
-    count = placement.answer.moves
-    if not count:
-        return f"{name}: done; nothing had to move, generation {placement.answer.generation} holds"
-    rows = [
-        (*it.partition, NONE if it.source is None else it.source, it.target)
-        for it in placement.moves[:MOVES_SHOWN_MAX]
-    ]
-    text = f"{name}: done, {count} moves; generation {placement.answer.generation} holds"
-    if rows:
-        text += "\n\n" + table(("TOPIC", "PARTITION", "FROM", "TO"), rows)
-    if len(rows) < len(placement.moves):
-        text += f"\n{len(rows)} of {len(placement.moves)}; -o json lists all of them"
-    return text
-
-
-def _failure(placement: ManualPlacement) -> str:
-    from tui.facts.balance_readings import is_acting
-
-    asked = placement.order.generation
-    if placement.answer is not None:
-        return f"refused: {placement.answer.refused}"
-    if not placement.is_written:
-        return (
-            f"not ordered: it is made upon generation {asked}, and generation "
-            f"{placement.newest_generation} holds by now"
-        )
-    if placement.replaced_by is not None:
-        return f"no answer: a later order of {placement.replaced_by.who} has taken its place"
-    if is_acting(placement.lease, placement.now_ms) and placement.lease:
-        return (
-            f"no answer yet, though a balancer acts ({placement.lease.who}). The order stays, and "
-            f"is followed unless generation {asked} no longer holds then"
-        )
-    return (
-        "no answer: no balancer acts. The order stays, and the next balancer follows it unless "
-        f"generation {asked} no longer holds then"
-    )
-
-
-def _next_step(placement: ManualPlacement, config: str) -> str:
-    route = _route_name(placement)
-    if placement.result == "stale":
-        return f"Nothing was changed. Plan again: sluice balance plan --route '{route}'{config}"
-    return f"Look: sluice balance show --route '{route}'{config}"
-
-
-def _route_name(placement: ManualPlacement) -> str:
-    from tui.facts.streams import route_name
-
-    return route_name(placement.order.route)

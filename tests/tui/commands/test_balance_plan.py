@@ -17,6 +17,7 @@ from replicator.placement.rounds.stream_round import Outcome
 from tests.tui.balance_records import FIELDS, NOW_MS, ROUTE, lease, placed, status
 from tests.tui.output import balancing
 from tests.tui.output.balancing import UNSEEN, need
+from tui.commands.balance_apply import placement_text, placement_values
 from tui.commands.balance_partitions import (
     SHOWN_MAX,
     Needs,
@@ -29,8 +30,6 @@ from tui.commands.balance_partitions import (
 from tui.commands.balance_plan import (
     Planned,
     apply_command,
-    placement_text,
-    placement_values,
     plan_text,
     plan_values,
 )

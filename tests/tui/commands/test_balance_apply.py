@@ -7,9 +7,9 @@ from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import Answer, ByHand, key_of
 from tests.tui.balance_records import FIELDS, ROUTE, lease, log_of, placed
 from tests.tui.recording_client import RecordingClient, orders_of
+from tui.commands.balance_apply import order_placement, place_stream
 from tui.facts.manual_placement_result import ManualPlacement, Result
 from tui.facts.streams import UnknownStream
-from tui.orders.manual_placement import order_placement, place_stream
 
 ORDER = ByHand(**FIELDS, id="ours", scope=Scope.STICKY, generation=3)
 OLDER = ORDER.model_copy(update={"id": "older", "who": "eve@ops", "at_ms": FIELDS["at_ms"] - 1})
