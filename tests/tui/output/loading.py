@@ -44,6 +44,7 @@ from tests.tui.facts.test_feed_status import (
     TABLE,
 )
 from tests.tui.output.odd import ODD
+from tui.commands.restore import RestoreResult
 from tui.facts.exactness import Diagnosis, Verdict
 from tui.facts.exactness import Kind as Cause
 from tui.facts.feed_findings import FeedCheck, Finding
@@ -59,7 +60,6 @@ from tui.facts.feed_objects import (
 from tui.facts.feed_scope import PendingBlock
 from tui.facts.feed_status import FeedStatus, feed_status
 from tui.facts.watch.exactness_probe import Exactness
-from tui.orders.restoring import RestoreResult
 
 THIRD = FeedPartition(CLUSTER, "clicks", 0)
 OLD = replace(INTENT, tables={"flights": TableRange(90, 120, 30, "h", NOW_MS - 40_000)})
