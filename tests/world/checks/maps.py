@@ -7,6 +7,7 @@ then its answers are lower, never past the truth. After the keeper's passes it k
 from __future__ import annotations
 
 import asyncio
+import sys
 from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import pairwise
@@ -119,9 +120,11 @@ class Maps:
 
     def _pairs(self, place: TopicPartition) -> list[Pair]:
         """Returns the records that stand at both ends, in order."""
-        sent, landed = self._sent[place], self._landed[place]
-        at = {value: offset for offset, value in sent.by_offset.items()}
-        return [Pair(at[value], offset) for offset, value in sorted(landed.by_offset.items())]
+        # Right after an election the end of the source's log is not known to be committed yet.
+        offsets, values = self._sent[place].up_to(sys.maxsize)
+        at = dict(zip(values, offsets, strict=True))
+        landed = self._landed[place].by_offset
+        return [Pair(at[value], offset) for offset, value in sorted(landed.items())]
 
     def _kept(self, place: TopicPartition, pairs: list[Pair]) -> list[Pair]:
         """Returns the pairs that retention has left at both ends; maps need no others."""
