@@ -10,10 +10,9 @@ import asyncio
 
 from aggregator.loader.loader_assembly import MAKERS, Makers
 from replicator.kafka.client.loss import LossKind
-from tests.world.checks.wrong import Wrong
 from tests.world.outcome import Outcome
 from tests.world.replay import WHOLE, Replay, replayed
-from tests.world.sinks import letters, loader_faults, markers, other_logs, poison, resting
+from tests.world.sinks import letters, loader_faults, markers, other_logs, resting
 from tests.world.sinks.end_checks import differences
 from tests.world.sinks.faults import FAULTS, REBUILDS
 from tests.world.sinks.feed_history import FeedHistory
@@ -49,11 +48,10 @@ class History(FeedHistory[Scene]):
             checks.check_waits(scene.course.stalls, scene.course.bound_seconds)
 
     async def _keep_watching(self) -> None:
-        scene, checks = self.scene, self.scene.checks
+        checks = self.scene.checks
         assert checks is not None
         while self.is_loaded:
-            if text := poison.flaw(checks, scene.loop.time()):
-                scene.loop.fail(Wrong(text))
+            checks.check_parked()
             await asyncio.sleep(1.0)
 
     async def _refuse(self, table: KeptTable, number: int) -> None:

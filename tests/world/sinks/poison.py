@@ -11,26 +11,17 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.formats.undecodable import Decode, SettingAside
-from aggregator.intents.intent import Intent
 from aggregator.loader.loader_assembly import Makers
 from aggregator.loader.shard_tables import ShardTables
 from aggregator.tables.decoded import DeadRecord, Decoded
 from aggregator.tables.table_schema import TableSchema
-from balancer.topic_partition import TopicPartition
-from replicator.kafka.client.loss import LossKind
 from tests.replicator.batches.source_batches import Record
 from tests.world.sinks.feed_load import FATAL, POISON, FeedSender
 
-if TYPE_CHECKING:
-    from tests.world.sinks.step_checks import StepChecks
-
-PARKED_SECONDS = 15.0
-"""Bound of the time until a partition is parked for a fatal record, and for the records of the
-others."""
 FATAL_SHARE = 0.2
 """Share of fatal records among those that are poison or fatal."""
 
@@ -106,33 +97,6 @@ def failing(makers: Makers, defect: Defect) -> Makers:
     tables: Any = makers.shard_tables
     kind = tables if isinstance(tables, type) and issubclass(tables, FailingTables) else None
     return replace(makers, shard_tables=partial(kind or FailingTables, defect=defect))
-
-
-def explains(
-    checks: StepChecks, defect: Defect | None, place: TopicPartition, intent: Intent
-) -> bool:
-    """Returns True if an intent is parked for a fatal record, and names an offset up to it."""
-    loss = intent.parked
-    if loss is None or loss.kind is not LossKind.LOADER_FAILED or defect is None:
-        return False
-    read = checks.source.between(place, max(loss.begin, intent.offset), 1 << 60)
-    return not defect.is_mended and any(it.is_fatal for _, it in read)
-
-
-def flaw(checks: StepChecks, now: float) -> str:
-    """Returns which partition is not parked for its fatal record, or waits beside one that fails;
-    empty: none does."""
-    before = now - PARKED_SECONDS
-    for place, seen_at in checks.source.seen_at.items():
-        fatal = [at for at, it in checks.source.today(place).records.items() if it.is_fatal]
-        seen = checks.intents[place][-1]
-        if fatal and seen_at[min(fatal)] < before and seen.parked is None:
-            return f"{place} is not parked {PARKED_SECONDS} s behind {min(fatal)} (59): {seen}"
-        for offset, record in checks.source.between(place, seen.offset, 1 << 60):
-            is_late = not fatal and seen_at[offset] < before
-            if is_late and not checks.is_settled(place, offset, record):
-                return f"{place}: {offset} waits for {PARKED_SECONDS} s (59): {record}"
-    return ""
 
 
 # -- mutations

@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from aggregator.intents.intent import Intent
 from balancer.topic_partition import TopicPartition
+from replicator.kafka.client.loss import LossKind
 from tests.aggregator.verifier.judged import judged
 from tests.world.sinks.decided_intents import decided_intents
 from tests.world.sinks.feed_checks import FeedChecks
@@ -15,13 +16,15 @@ from tests.world.sinks.feeding import Feeding
 from tests.world.sinks.keeper import Identity, Observer, Part
 from tests.world.sinks.letter_view import RecordPlace
 from tests.world.sinks.loaded_feed import CLUSTER, FEED
-from tests.world.sinks.poison import explains
 from tests.world.virtual_loop import VirtualLoop
 
 BLOCK_NAME = re.compile(
     rf"sluice-{FEED}-{CLUSTER.replace(' ', '.')}-(\w+)-(\d+)(?:\+(\d+))?-(\w+)-(\d+)-(\d+)"
     r"(-rest-\w+)?"
 )
+PARKED_SECONDS = 15.0
+"""Bound of the time until a partition is parked for a fatal record, and for the records of the
+others."""
 
 Block = tuple[str, int, str, int, int, int]
 """Topic, partition, table, begin, end, and incarnation."""
@@ -87,7 +90,7 @@ class StepChecks(FeedChecks[ExpectedRows], Observer):
     def _intent_seen(self, place: TopicPartition, intent: Intent) -> None:
         before = self.intents[place][-1:] if place not in self.rest.gone else []
         self._note(place, intent)
-        is_failing = explains(self, self._feeding.defect, place, intent)
+        is_failing = self._parks_at_a_fatal_record(place, intent)
         if intent.parked and not (is_failing or self.rest.explains(intent)):
             self._wrong(place, f"parked: {intent.parked}")
         for finding in judged([*before, intent]) if before else ():
@@ -110,6 +113,28 @@ class StepChecks(FeedChecks[ExpectedRows], Observer):
     def _check_letter(self, place: TopicPartition, offset: int, intent: Intent) -> None:
         if RecordPlace(*place, offset) not in self.letters.sent:
             self._wrong(place, f"{offset} has no dead letter, and is named (42): {intent}")
+
+    def _parks_at_a_fatal_record(self, place: TopicPartition, intent: Intent) -> bool:
+        """Returns True if an intent is parked for a fatal record, and names an offset up to it."""
+        loss, defect = intent.parked, self._feeding.defect
+        if loss is None or loss.kind is not LossKind.LOADER_FAILED or defect is None:
+            return False
+        read = self.source.between(place, max(loss.begin, intent.offset), 1 << 60)
+        return not defect.is_mended and any(it.is_fatal for _, it in read)
+
+    def check_parked(self) -> None:
+        """Checks that a partition is parked for its fatal record, and none waits beside it (59)."""
+        before = self._loop.time() - PARKED_SECONDS
+        for place, seen_at in self.source.seen_at.items():
+            fatal = [at for at, it in self.source.today(place).records.items() if it.is_fatal]
+            seen = self.intents[place][-1]
+            if fatal and seen_at[min(fatal)] < before and seen.parked is None:
+                late = f"{PARKED_SECONDS} s behind {min(fatal)}"
+                self._wrong(place, f"not parked {late} (59): {seen}")
+            for offset, record in self.source.between(place, seen.offset, 1 << 60):
+                is_late = not fatal and seen_at[offset] < before
+                if is_late and not self.is_settled(place, offset, record):
+                    self._wrong(place, f"{offset} waits for {PARKED_SECONDS} s (59): {record}")
 
     def check_waits(self, stalled: Collection[str], bound_seconds: float) -> None:
         """Checks that no record of another table than the stalled ones waits for long (45)."""
