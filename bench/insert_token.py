@@ -30,13 +30,12 @@ from clickhouse_driver import Client
 from clickhouse_driver.util.escape import escape_params
 
 from aggregator.store.block_name import BlockName
-from aggregator.store.outgoing_block import OutgoingBlock
+from aggregator.store.outgoing_block import BlockRows, OutgoingBlock
 from aggregator.store.recognition import Identities
 from aggregator.store.replica import Connected, Replica
 from aggregator.store.server_features import TOKEN, read_features
 from aggregator.store.shard_store import ShardStore, StoreTimeouts
 from aggregator.tables.decoded import Decoded
-from aggregator.tables.native_block import native
 from aggregator.tables.table_schema import TableSchema
 from replicator.config.feed_settings import Shard
 
@@ -205,16 +204,16 @@ def block_of(schema: TableSchema, sent: Sent) -> OutgoingBlock:
         np.arange(ROWS),
     )
     cluster, topic, partition = "west regional", "flights", 0
-    whole = native(rows, schema, cluster=cluster, topic=topic, partition=partition)
+    whole = BlockRows(rows, schema, cluster, topic, partition)
     return OutgoingBlock(
         name=BlockName("flights", cluster, topic, partition, schema.table, 0, sent.end),
-        native=whole,
+        rows=whole,
+        native=whole.native(),
         identities=Identities(rows.offset, rows.row),
         has_coordinates=True,
         is_as_intended=True,
         sealed_at_ms=time.time_ns() // 1_000_000,
         moment=None,
-        rest=lambda _: whole,
     )
 
 

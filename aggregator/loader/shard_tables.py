@@ -18,14 +18,14 @@ from aggregator.loader.counters import SCHEMA_CHANGES, SCHEMA_FAILURES, SCHEMA_R
 from aggregator.loader.formed_block import FormedBlock
 from aggregator.loader.loader_assignment import LoaderAssignment
 from aggregator.loader.loader_counts import LoaderCounts
-from aggregator.store.outgoing_block import OutgoingBlock
+from aggregator.store.outgoing_block import BlockRows, OutgoingBlock
 from aggregator.store.recognition import Identities
 from aggregator.store.retry import RetryPolicy
 from aggregator.store.schema_reader import TableFacts
 from aggregator.store.shard_store import NotStored, ShardStore, StoreTimeouts
 from aggregator.tables.column_type import unloadable_element
 from aggregator.tables.decoded import Decoded
-from aggregator.tables.native_block import NativeBlock, native, rows_of_inserts
+from aggregator.tables.native_block import rows_of_inserts
 from aggregator.tables.table_schema import Column, TableSchema, changed_tables
 from balancer.topic_partition import TopicPartition
 from replicator.config.feed_settings import ClickHouseFeed
@@ -278,20 +278,11 @@ class ShardTables:
         self, place: TopicPartition, block: FormedBlock, decoded: Decoded, part: str
     ) -> OutgoingBlock:
         cluster, schema = self._assignment.cluster, block.schema
-
-        def encoded(rows: Decoded) -> NativeBlock:
-            return native(
-                rows,
-                schema,
-                cluster=cluster,
-                topic=place.topic,
-                partition=place.partition,
-                incarnation=block.incarnation,
-            )
-
+        rows = BlockRows(decoded, schema, cluster, *place, block.incarnation)
         return OutgoingBlock(
             name=block.name(self._assignment.feed.name, cluster, place),
-            native=encoded(decoded),
+            rows=rows,
+            native=rows.native(),
             part=part,
             identities=Identities(decoded.offset, decoded.row),
             has_coordinates=schema.has_coordinates,
@@ -299,7 +290,6 @@ class ShardTables:
             sealed_at_ms=block.range.sealed_at_ms,
             sealed_at=block.sealed_at,
             moment=block.range.moment,
-            rest=lambda mask: encoded(decoded.where(mask)),
         )
 
     def _shard(self, topic: str) -> _Shard:

@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from aggregator.store.block_name import BlockName
-from aggregator.store.outgoing_block import OutgoingBlock
-from aggregator.store.recognition import Identities, Mask
+from aggregator.store.outgoing_block import BlockRows, OutgoingBlock
+from aggregator.store.recognition import Identities
 from aggregator.store.shard_store import ShardStore, StoreTimeouts
 from aggregator.tables.decoded import Decoded
-from aggregator.tables.native_block import NativeBlock, native
 from aggregator.tables.table_schema import TableSchema
 from deploy.lab.credentials import PASSWORD
 from replicator.config.feed_settings import Shard
@@ -70,17 +69,7 @@ def block_of(
     sealed_at_ms: int | None = None,
 ) -> OutgoingBlock:
     """Returns a block that was sealed just now."""
-
-    def encoded(part: Decoded) -> NativeBlock:
-        return native(part, schema, **SOURCE)  # type: ignore[arg-type]
-
-    def rest(lacking: Mask) -> NativeBlock:
-        mask = pa.array(lacking)
-        columns = {name: column.filter(mask) for name, column in rows.columns.items()}
-        parts = (rows.offset[lacking], rows.row[lacking], rows.timestamp_ms[lacking])
-        return encoded(Decoded(columns, *parts))
-
-    offsets = rows.offset
+    offsets, of_source = rows.offset, BlockRows(rows, schema, **SOURCE)
     return OutgoingBlock(
         name=BlockName(
             "flights",
@@ -91,11 +80,11 @@ def block_of(
             int(offsets[0]) if begin is None else begin,
             int(offsets[-1]) + 1 if end is None else end,
         ),
-        native=encoded(rows),
+        rows=of_source,
+        native=of_source.native(),
         identities=Identities(rows.offset, rows.row),
         has_coordinates=schema.has_coordinates,
         is_as_intended=is_as_intended,
         sealed_at_ms=time.time_ns() // 1_000_000 if sealed_at_ms is None else sealed_at_ms,
         moment=None,
-        rest=rest,
     )

@@ -46,16 +46,15 @@ class SlowStore:
 
 def block(**sealed: Any) -> OutgoingBlock:
     """Returns a block that was sealed now, or as given."""
-    native = NativeBlock((), (), (), 0)
     return OutgoingBlock(
         name=BlockName("feed", "east", "hits", 0, "hits", 0, 1),
-        native=native,
+        rows=None,  # nothing of it is encoded again
+        native=NativeBlock((), (), (), 0),
         identities=Identities(np.zeros(1, np.int64), np.zeros(1, np.int64)),
         has_coordinates=True,
         is_as_intended=True,
         **{"sealed_at_ms": time.time_ns() // 1_000_000, **sealed},
         moment=None,
-        rest=lambda _: native,
     )
 
 
