@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tui.console.built_page import BuiltPage
 from tui.console.keys import KEYS, SCREENS, Keymap, shown
-from tui.console.source import ReplayState
 from tui.console.styled_text import StyledLine, StyledText, ends, styled
 from tui.console.view_state import ViewState
 from tui.facts.moments import clock_text
 from tui.pages.page import Action
+
+if TYPE_CHECKING:
+    from tui.recording.replay import ReplayState
 
 FILE_WIDTH_MIN = 20
 """Cells of a file's name that are shown: a long one must not push out the mode."""

@@ -8,6 +8,10 @@ from tui.pages.page import Action
 from tui.steering.steered_command import as_typed, copied_line, words_of
 
 
+class JobRefused(Exception):
+    """A job was not started, and nothing runs. The text says what to correct."""
+
+
 def filled(action: Action, values: Mapping[str, str]) -> list[tuple[str, str]]:
     """Returns (option, value) of each field of a form."""
     return [(each.option, values.get(each.name, each.preset)) for each in action.fields]

@@ -9,11 +9,13 @@ from tui.console.navigation import Navigation
 from tui.console.page_builder import PageBuilder, PageRequest
 from tui.console.registry import first_page
 from tui.console.settings import ConsoleSettings
-from tui.console.source import FailingSource, Jobs, Opened, ReplaySource
+from tui.console.source import Opened
 from tui.pages.page import NO_FOCUS, Focus
 
 if TYPE_CHECKING:
+    from tui.console.steered_jobs import SteeredJobs
     from tui.facts.snapshot import Snapshot
+    from tui.recording.replay import Replay
 
 REDRAW_SECONDS = 5.0
 """Age up to which a page is not made anew without a new snapshot."""
@@ -63,21 +65,19 @@ class ConsoleState:
                 self.opened.recorder.close()
 
     @property
-    def jobs(self) -> Jobs | None:
+    def jobs(self) -> SteeredJobs | None:
         """Jobs of this console; None when it has none, or before it is opened."""
         return None if self.opened is None else self.opened.jobs
 
     @property
-    def replay(self) -> ReplaySource | None:
+    def replay(self) -> Replay | None:
         """Replay that is played; None when servers are asked, or before it is opened."""
-        source = None if self.opened is None else self.opened.source
-        return source if self.settings.is_replay and isinstance(source, ReplaySource) else None
+        return None if self.opened is None else self.opened.replay
 
     @property
     def problem(self) -> str:
         """Reason why no newer snapshot can be made; "" when it can."""
-        source = None if self.opened is None else self.opened.source
-        return source.problem if isinstance(source, FailingSource) else ""
+        return "" if self.opened is None else self.opened.source.problem
 
     # --- Snapshots.
 

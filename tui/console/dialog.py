@@ -12,12 +12,11 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Input
 
-from tui.console.command_line import missing
+from tui.console.command_line import JobRefused, missing
 from tui.console.line_widget import LineWidget
 from tui.console.overlay import Overlay
 from tui.console.plain import plain, wrapped
 from tui.console.plain_input import PlainInput
-from tui.console.source import JobRefused
 from tui.console.styled_text import styled_column
 from tui.pages.page import Action, Field
 from tui.steering.steered_command import as_typed

@@ -63,4 +63,5 @@ def opened_replay(path: Path) -> Opened:
     from tui.recording.reader import Reader
     from tui.recording.replay import Replay
 
-    return Opened(source=Replay(Reader(path)))
+    replay = Replay(Reader(path))
+    return Opened(source=replay, replay=replay)

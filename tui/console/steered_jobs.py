@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from tui.console.command_line import filled
-from tui.console.source import JobRefused
+from tui.console.command_line import JobRefused, filled
 from tui.orders.operator_events import operator
 from tui.pages.page import Action
 from tui.steering.job import Job

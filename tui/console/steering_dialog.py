@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tui.console.command_line import command_text
+from tui.console.command_line import JobRefused, command_text
 from tui.console.dialog import ActionDialog
 from tui.console.keys import shown
 from tui.console.plain import plain
-from tui.console.source import JobRefused
 from tui.pages.jobs import JobPage
 from tui.pages.page import Action
 from tui.steering.job import Job

@@ -51,6 +51,9 @@ class Replay:
         clock: seconds; after a change of it other than by time, call `wake`.
     """
 
+    problem = ""
+    """Reason why no newer snapshot is made: none, as the state says what cannot be shown."""
+
     def __init__(
         self, reader: Reader, *, clock: Callable[[], float] = time.monotonic, speed: float = 1.0
     ) -> None:

@@ -271,9 +271,11 @@ async def running(
 ) -> AsyncIterator[Running]:
     """Runs a console that shows a snapshot."""
     source, jobs = FakeSource(snapshot), FakeJobs()
+    settings = settings or ConsoleSettings(file="appliance.toml")
+    replay = source if settings.is_replay else None
     app = make(
-        settings or ConsoleSettings(file="appliance.toml"),
-        lambda: Opened(source=source, jobs=jobs),
+        settings,
+        lambda: Opened(source=source, jobs=jobs, replay=replay),
         clock=clock,
     )
     async with app.run_test(size=size) as pilot:

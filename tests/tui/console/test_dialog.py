@@ -7,9 +7,8 @@ import pytest_asyncio
 
 from tests.tui.console import snapshots
 from tests.tui.console.running import Running, running
-from tui.console.command_line import command_text
+from tui.console.command_line import JobRefused, command_text
 from tui.console.dialog import ActionDialog, help_of, window
-from tui.console.source import JobRefused
 from tui.pages.page import Action, Field
 
 PAUSE = Action(

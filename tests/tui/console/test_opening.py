@@ -7,7 +7,6 @@ import pytest
 from replicator.config.mistakes import ConfigMistakes
 from tests.tui.console import snapshots
 from tui.console.opening import LiveOptions, opened_live, opened_replay
-from tui.console.source import ReplaySource
 from tui.recording.recorder import Recorder
 
 REFERENCE = Path(__file__).parents[3] / "deploy" / "appliance.toml"
@@ -52,5 +51,5 @@ def test_a_recording_is_replayed_without_jobs(tmp_path: Path):
     recorder.close()
     opened = opened_replay(path)
     assert opened.jobs is None
-    assert isinstance(opened.source, ReplaySource)
+    assert opened.replay is opened.source
     opened.source.close()

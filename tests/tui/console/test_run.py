@@ -17,6 +17,7 @@ from tui.console.settings import ConsoleSettings
 from tui.console.source import Opened
 from tui.console.textual_internals import StdoutDriver
 class Source:
+    problem = ""
     def start(self, tell): self.tell = tell
     def ask_now(self): {ask}
     def set_focus(self, focus): pass

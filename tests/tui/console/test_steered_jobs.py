@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui.console.source import JobRefused
+from tui.console.command_line import JobRefused
 from tui.console.steered_jobs import SteeredJobs
 from tui.pages.page import Action, Field
 from tui.steering.job_start import JobNotStarted

@@ -2,8 +2,8 @@
 
 from tests.tui.console import snapshots
 from tests.tui.console.running import running
+from tui.console.command_line import JobRefused
 from tui.console.settings import ConsoleSettings
-from tui.console.source import JobRefused
 from tui.pages.jobs import JobPage
 from tui.pages.topics import TopicsPage
 
