@@ -6,7 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,7 +22,8 @@ from tui.pages.figures import NONE
 
 if TYPE_CHECKING:
     from balancer.decision.placement import Scope
-    from replicator.config.topology import KafkaCluster, Route
+    from replicator.config.topology import Route
+    from replicator.orders.order_follower import OrderFollower
     from replicator.orders.order_log import OrderLog
     from replicator.orders.order_records import ByHand
     from tui.facts.manual_placement_result import ManualPlacement
@@ -86,18 +87,6 @@ def apply(
         Result.STALE: ExitCode.PLAN_STALE,
         Result.UNKNOWN: ExitCode.RESULT_UNKNOWN,
     }[placement.result]
-
-
-class Follower(Protocol):
-    """Follower of the order log, in a thread of its own."""
-
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
-
-
-MakeFollower = Callable[[str, "KafkaCluster", Callable[["OrderLog"], None]], Follower]
-"""Called with the cluster's name, the cluster, and the receiver of each new order log."""
 
 
 class AnswerListener:
@@ -168,7 +157,7 @@ def order_placement(
     before: OrderLog,
     timeout_seconds: float,
     progress: Callable[[int, str], object],
-    make_follower: MakeFollower,
+    make_follower: type[OrderFollower],
 ) -> ManualPlacement:
     """Writes a manual order and returns its result, after `timeout_seconds` at the latest.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import merge
-from typing import Protocol
 
 from replicator.config.topology import Appliance
 from replicator.notices.event import Event
@@ -19,12 +18,6 @@ EVENTS_MAX = 1000
 """Events of a region that are kept, and asked for at once."""
 
 
-class EventSource(Protocol):
-    """Stream of events, as NoticeStore reads it."""
-
-    def events(self, count: int, after: str = NEWEST) -> list[tuple[str, Event]]: ...
-
-
 def events_key(region: str) -> Key:
     return Key(redis_name(region), "events")
 
@@ -36,13 +29,13 @@ class FollowedEvents:
         self._region = region
         self._known: tuple[RegionEvent, ...] = ()
 
-    def read(self, source: EventSource) -> tuple[RegionEvent, ...]:
-        """Returns the newest EVENTS_MAX events, the oldest first. Raises as the source does."""
+    def read(self, store: NoticeStore) -> tuple[RegionEvent, ...]:
+        """Returns the newest EVENTS_MAX events, the oldest first. Raises as the store does."""
         last = self._known[-1].event_id if self._known else NEWEST
-        found = source.events(EVENTS_MAX, last)
+        found = store.events(EVENTS_MAX, last)
         if last != NEWEST and len(found) == EVENTS_MAX:
             # There may be more of them than are kept; only the newest count.
-            found = source.events(EVENTS_MAX)
+            found = store.events(EVENTS_MAX)
             self._known = ()
         if found:
             new = tuple(self._event(event_id, event) for event_id, event in found)

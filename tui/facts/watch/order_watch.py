@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Generator
 
 from replicator.config.names import BALANCE_TOPIC
 from replicator.kafka.admin.admin import Admin
-from replicator.kafka.tail.tail_position import Portion, TailPosition
+from replicator.kafka.tail.tail_position import Portion
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.orders.balance_log import BalanceTailer
 from replicator.orders.order_log import KeyedRecord, OrderLog
 
 Portions = dict[int, Portion[KeyedRecord]]
-
-
-class Tailer(Protocol):
-    """Tailer of the topic, as BalanceTailer is."""
-
-    def follow(self, positions: Mapping[int, TailPosition]) -> Generator[Portions, None, None]: ...
-
-
-class Topics(Protocol):
-    """Client that knows which topics exist, as Admin does."""
-
-    def topics(self, names: Iterable[str]) -> Sequence[object]: ...
 
 
 class OrderWatch:
@@ -34,7 +21,7 @@ class OrderWatch:
     Reading the whole topic anew for each look would make clients and parse megabytes each time.
     """
 
-    def __init__(self, topics: Topics, tailer: Tailer, timeout_seconds: float) -> None:
+    def __init__(self, topics: Admin, tailer: BalanceTailer, timeout_seconds: float) -> None:
         self._topics = topics
         self._tailer = tailer
         self._timeout_seconds = timeout_seconds

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import IO, Protocol
+from typing import IO
 
 from pydantic import TypeAdapter
 
@@ -42,13 +42,6 @@ ByRegion = Mapping[str, Mapping[TopicPartition, Position]]
 """Positions of one group, by region; a region that does not answer is left out."""
 
 
-class PositionProbe(Protocol):
-    """Probe of one region."""
-
-    def positions(self, group: str) -> Mapping[TopicPartition, Position]:
-        """Returns the positions of a group."""
-
-
 class ResumeWorker:
     """Answers about one group at a time; keeps its connections. Blocking.
 
@@ -60,7 +53,7 @@ class ResumeWorker:
         self,
         appliance: Appliance,
         timeout_seconds: float,
-        probe: Callable[[Admin], PositionProbe] = LagProbe,
+        probe: type[LagProbe] = LagProbe,
     ) -> None:
         self._appliance = appliance
         self._timeout_seconds = timeout_seconds
