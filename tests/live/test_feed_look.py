@@ -24,7 +24,7 @@ from tests.live.feed_metrics import scraped
 from tests.live.feed_steps import Step, begin_with_end
 from tui.facts.feed_scope import Scope
 from tui.facts.watch.feed_intents import pending_blocks
-from tui.facts.watch.feed_look import feeds_now
+from tui.facts.watch.feed_questions import feeds_now
 
 TIMEOUT_SECONDS = 10.0
 

@@ -53,7 +53,7 @@ def status(
     """
     from replicator.config.topology import load
     from tui.facts.feed_scope import selected_feeds
-    from tui.facts.watch.feed_look import feeds_now
+    from tui.facts.watch.feed_questions import feeds_now
 
     appliance = load(config)
     found = feeds_now(appliance, selected_feeds(appliance, region, feeds), timeout)

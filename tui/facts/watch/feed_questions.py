@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +22,15 @@ from replicator.orders.feed_orders import FeedOrders
 from replicator.orders.order_log import OrderLog
 from replicator.runtime.store_errors import StoreUnreachable
 from tui.facts.anomaly import Anomaly
-from tui.facts.feed_status import FeedFacts, FeedView, TableState, conditions_of, feed_view
+from tui.facts.feed_status import (
+    FeedFacts,
+    FeedStatus,
+    FeedView,
+    TableState,
+    conditions_of,
+    feed_status,
+    feed_view,
+)
 from tui.facts.part import Part, each_once
 from tui.facts.watch.admins import Admins
 from tui.facts.watch.audit_questions import anomalies_key
@@ -29,7 +38,13 @@ from tui.facts.watch.balance_questions import order_question, orders_key
 from tui.facts.watch.feed_intents import FeedProgress, loaded_partitions, read_progress
 from tui.facts.watch.inquiry import Inquiry, Reply
 from tui.facts.watch.kept_client import kept_question
-from tui.facts.watch.notice_questions import known_conditions, notices_key, redis_name
+from tui.facts.watch.look import look
+from tui.facts.watch.notice_questions import (
+    known_conditions,
+    notice_questions,
+    notices_key,
+    redis_name,
+)
 from tui.facts.watch.question import Answers, Key, Question
 from tui.facts.watch.shard_servers import ShardServers
 
@@ -306,3 +321,26 @@ def _state(facts: TableFacts, parts: int, blocks: int) -> TableState:
         blocks_per_second=max(0, blocks) / LOOK_BACK_SECONDS,
         has_coordinates=facts.schema.has_coordinates,
     )
+
+
+def feeds_now(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: float) -> FeedStatus:
+    """Returns the status of feeds after the timeout at the latest.
+
+    Raises nothing for an unreachable server.
+    """
+    answers = look(feed_look_questions(appliance, feeds, timeout_seconds), timeout_seconds)
+    now_ms = time.time_ns() // 1_000_000
+    return feed_status([facts_of(feed, answers, now_ms) for feed in feeds], now_ms)
+
+
+def feed_look_questions(
+    appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: float
+) -> list[Question]:
+    """Returns the questions to all servers of these feeds, and to no others."""
+    admins = Admins(appliance, timeout_seconds)
+    regions = tuple(dict.fromkeys(feed.region for feed in feeds))
+    return [
+        *questions_of(admins, feeds),
+        *(order_question(admins, region) for region in regions),
+        *notice_questions(appliance, regions, timeout_seconds),
+    ]

@@ -11,9 +11,10 @@ from tests.addresses import refusing
 from tests.replicator.config.test_feed_contradictions import feed, loaded
 from tests.tui.commands.test_replicate import CONFIG
 from tui.facts.watch.balance_questions import orders_key
-from tui.facts.watch.feed_look import feed_look_questions, feeds_now
 from tui.facts.watch.feed_questions import (
+    feed_look_questions,
     feed_topics_key,
+    feeds_now,
     loader_reports_key,
     progress_key,
     tables_key,
