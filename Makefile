@@ -42,7 +42,7 @@ unit: # Part of check
 
 .PHONY: core
 core: setup ## Each rule and record shape, and the commands, once against real Kafka, Redis and Spark
-	$(LIVE) -n 3 -m 'core and not soak' tests/live
+	$(LIVE) -n 4 -m 'core and not soak' tests/live
 
 .PHONY: live
 live: setup ## All tests against real Kafka, Redis and Spark, those of the core included

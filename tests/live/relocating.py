@@ -70,6 +70,7 @@ class Relocating:
         self.group = f"orders-{mark}"
         self.redis = redis
         self.config = directory / "appliance.toml"
+        self._admins = {region: Admin(region, self.settings(region)) for region in self.clusters}
         self.configure()
 
     def configure(self, *lost: str, redis_url: str | None = None) -> None:
@@ -136,7 +137,7 @@ class Relocating:
         assert until(lambda: name in admin.list_topics(timeout=10).topics, PATIENCE_SECONDS)
 
     def _topic_id(self, region: str) -> str:
-        (topic,) = Admin(region, self.settings(region)).topics([self.topic])
+        (topic,) = self._admins[region].topics([self.topic])
         return topic.topic_id.hex
 
     def passed(self, source: str, target: str, source_offset: int, target_offset: int) -> None:
