@@ -1,4 +1,4 @@
-"""The content of a log is what a reader of committed records would count there."""
+"""Content of a log, as fetched and as counted."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.audit.log_content import LogContent, content_of, joined
+from replicator.audit.log_reader import LogReader
 from replicator.batches import batch
 from replicator.batches.batch import BrokenBatch
+from replicator.batches.codec import DECOMPRESSED_BYTES_MAX, Codec
 from replicator.batches.packer import PackingRule, pack
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.client.cluster import Cluster, Fetched
+from replicator.mirror.offset_map.spans import Span
 from tests.replicator.audit.offset_sets import offsets
 from tests.replicator.batches.source_batches import Record, batches, control, encoded, one_record
+
+# -- The content of a log is what a reader of committed records would count there.
 
 EVERYTHING = 2**62
 TRANSACTIONAL = batch.TRANSACTIONAL
@@ -134,3 +141,45 @@ def test_consecutive_parts_are_joined_to_one_range():
     assert whole.invisible == at_once.invisible
     assert whole.fingerprints.print.tolist() == at_once.fingerprints.print.tolist()
     assert not len(joined([]).records)
+
+
+# -- Fetches whose batches decompress to more together than is ever opened at once.
+
+
+class Log(Cluster):
+    """Cluster whose fetches return as many batches as fit, and at least one."""
+
+    def __init__(self, *batches: bytes) -> None:
+        super().__init__("west regional", KafkaCluster(bootstrap=("h:1",)))
+        self.batches = batches
+
+    async def fetch(self, topic, partition, offset, bytes_max, *, read_committed):
+        found = b""
+        for each in self.batches[offset:]:
+            if found and len(found) + len(each) > bytes_max:
+                break
+            found += each
+        end = len(self.batches)
+        return Fetched(end, end, (), memoryview(found))
+
+
+def folded(offset: int, size: int) -> bytes:
+    return encoded([one_record(offset, bytes(size))], codec=Codec.ZSTD)
+
+
+async def read(*batches: bytes):
+    reader = LogReader(Log(*batches), 10.0)
+    span = Span(0, len(batches))
+    return await reader.read("flights", 0, span, committed=False, with_fingerprints=True)
+
+
+async def test_batches_that_decompress_too_far_together_are_read_one_by_one():
+    sizes = [1, DECOMPRESSED_BYTES_MAX * 2 // 3, DECOMPRESSED_BYTES_MAX * 2 // 3, 1]
+    found = await read(*(folded(offset, size) for offset, size in enumerate(sizes)))
+    assert found.fingerprints.offset.tolist() == [0, 1, 2, 3]
+    assert all(found.fingerprints.bytes >= sizes)
+
+
+async def test_one_batch_that_decompresses_too_far_is_named():
+    with pytest.raises(BrokenBatch, match=r"offsets 1\.\.1.*more than 100 MiB"):
+        await read(folded(0, 1), folded(1, DECOMPRESSED_BYTES_MAX), folded(2, 1))
