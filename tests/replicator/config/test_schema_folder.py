@@ -1,7 +1,9 @@
-"""A folder of schemas is read once, as part of the configuration, and cannot be misread."""
+"""Schemas of feeds: a file, a folder or a registry, and protoc's refusals."""
 
+import json
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
@@ -9,7 +11,16 @@ from pydantic import ValidationError
 
 from replicator.config import schema_folder
 from replicator.config.feed_settings import ClickHouseFeed
+from replicator.config.schema_folder import (
+    TEXT_CHARACTERS_MAX,
+    NotCompiled,
+    SchemaFolder,
+    descriptor_set,
+)
+from replicator.config.schema_source import RegistryUrl, fields_named, read_source
 from tests.replicator.config.any_feed import ANY_FEED
+
+# -- A folder of schemas is read once, as part of the configuration, and cannot be misread.
 
 FLIGHTS = """
 syntax = "proto3";
@@ -115,3 +126,90 @@ def test_an_import_that_is_not_in_the_folder_is_named(protos: Path) -> None:
 def test_a_file_that_is_no_avro_schema_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "7.avsc").write_text(text)
     assert "7.avsc is no Avro schema" in refusal(tmp_path, "avro")
+
+
+# -- Schema sources of feeds into objects: a file, a folder, a registry, and what is none.
+
+ROW = {"type": "record", "name": "row", "fields": [{"name": "key", "type": "int"}]}
+
+
+@pytest.fixture
+def info(tmp_path):
+    return SimpleNamespace(data={}, context={"directory": tmp_path})
+
+
+def test_a_path_is_a_file_or_a_folder(tmp_path, info):
+    file, folder = tmp_path / "rows.avsc", tmp_path / "schemas"
+    folder.mkdir()
+    for path in (file, folder / "7.avsc"):
+        path.write_text(json.dumps(ROW))
+    single = read_source(str(file), info)
+    assert (single.is_single, [*single.files]) == (True, ["rows.avsc"])
+    found = read_source(str(folder), info)
+    assert (found.is_single, [*found.files]) == (False, ["7.avsc"])
+    assert [*fields_named(found, ("key", "offset"))] == [("7.avsc", "key")]
+    assert [*fields_named(found, ("offset",))] == []
+
+
+def test_a_file_that_is_no_schema_is_refused(tmp_path, info):
+    (tmp_path / "rows.avsc").write_text("{")
+    with pytest.raises(ValueError, match=r"rows\.avsc is no Avro schema"):
+        read_source(str(tmp_path / "rows.avsc"), info)
+    with pytest.raises(ValueError, match="no such folder"):
+        read_source(str(tmp_path / "missing"), info)
+
+
+@pytest.mark.parametrize("url", ["http://registry:8081", "https://registry.example/api/"])
+def test_a_url_is_a_registry(url, info):
+    assert read_source(url, info) == RegistryUrl(url.rstrip("/"))
+    assert [*fields_named(RegistryUrl(url), ("key",))] == []
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("ftp://registry", "is no address of a registry"),
+        ("http://", "is no address of a registry"),
+        ("http://registry:port", "is no address of a registry"),
+        ("http://registry?a=b", "is no address of a registry"),
+        ("http://me:sesame@registry", "set registry_user and registry_password_file"),
+    ],
+)
+def test_any_other_url_is_refused(url, reason, info):
+    with pytest.raises(ValueError, match=reason):
+        read_source(url, info)
+
+
+def test_what_was_read_stays(info):
+    folder = SchemaFolder(None, {})
+    assert read_source(folder, info) is folder
+
+
+# -- Protoc's refusals reach the operator without its log lines.
+
+
+def test_the_reason_has_the_errors_alone(tmp_path: Path) -> None:
+    # Without `syntax` protoc logs a warning too.
+    (tmp_path / "a.proto").write_text("message a {")
+    with pytest.raises(NotCompiled) as refused:
+        descriptor_set(tmp_path, ["a.proto"])
+    assert str(refused.value).startswith(f"{tmp_path}/a.proto:1:")
+    assert "absl" not in str(refused.value) and "syntax" not in str(refused.value)
+
+
+def test_the_reason_is_cut(tmp_path: Path) -> None:
+    (tmp_path / "a.proto").write_text('syntax = "proto3";\n' + "message a { x }\n" * 100)
+    with pytest.raises(NotCompiled) as refused:
+        descriptor_set(tmp_path, ["a.proto"])
+    assert len(str(refused.value)) <= TEXT_CHARACTERS_MAX
+
+
+@pytest.mark.parametrize("name", ["--x.proto", "-osub.proto", "@args.proto"])
+def test_a_name_like_an_option_is_that_of_a_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('syntax = "proto3"; message a {}')
+    assert name.encode() in descriptor_set(tmp_path, [name])
+
+
+def test_a_folder_that_protoc_would_split_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotCompiled, match="colon"):
+        descriptor_set(tmp_path / "a:b", ["a.proto"])
