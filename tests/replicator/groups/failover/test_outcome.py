@@ -1,11 +1,13 @@
-"""Outcomes of a plan are judged by the target alone."""
+"""Outcomes of a plan, the positions that it writes, and notes on an attempt."""
 
 from dataclasses import replace
 
 import pytest
 
 from balancer.topic_partition import TopicPartition
+from replicator.groups.failover.attempt import Attempt
 from replicator.groups.failover.outcome import (
+    GroupOutcome,
     MoveState,
     Outcome,
     PositionOutcome,
@@ -15,11 +17,15 @@ from replicator.groups.failover.outcome import (
     planned,
     state_of,
 )
+from replicator.groups.failover.positions import Writable, missing, writable
 from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.planning.failover_plan import Case, Check, GroupPlan, Level, Move
+from replicator.groups.planning.knowledge import LogRange
 from replicator.groups.progress.vector_metadata import committed_text, encode
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.replicator.groups.planning.empty_plan import EMPTY
+
+# -- Outcomes of a plan are judged by the target alone.
 
 PARTITION = TopicPartition("trades", 3)
 MOVE = Move(
@@ -183,3 +189,94 @@ def test_a_position_at_the_planned_offset_is_judged_by_the_applications_metadata
 ):
     move = replace(TIMED, target_committed=held[0], target_metadata=held[1])
     assert state_of(move, OffsetAndMetadata(1200, found)) is state
+
+
+# -- Only positions that are open are written, and only into logs that hold them.
+
+OTHER = TopicPartition("trades", 7)
+BOTH = replace(GROUP, moves=(MOVE, replace(MOVE, partition=7)))
+WANTED = planned(BOTH)
+
+
+def test_everything_that_differs_is_written_for_a_group_that_was_not_begun():
+    assert missing(BOTH, {}, is_begun=False) == WANTED
+    before = {PARTITION: OffsetAndMetadata(5000), OTHER: WANTED[OTHER]}
+    assert missing(BOTH, before, is_begun=False) == {PARTITION: WANTED[PARTITION]}
+
+
+def test_what_the_consumers_of_a_begun_group_have_committed_is_not_taken_back():
+    before = {PARTITION: OffsetAndMetadata(5000)}
+    assert missing(BOTH, before, is_begun=True) == {OTHER: WANTED[OTHER]}
+
+
+def test_a_begun_group_with_a_commit_before_the_planned_one_is_left_alone():
+    before = {PARTITION: OffsetAndMetadata(1150)}
+    assert missing(BOTH, before, is_begun=True) == {}
+
+
+def test_a_position_that_the_log_holds_is_written_as_planned():
+    logs = dict.fromkeys(WANTED, LogRange(0, 1200))
+    assert writable(WANTED, logs, "east") == Writable(WANTED)
+
+
+@pytest.mark.parametrize("log", [None, LogRange(0, 1199)])
+def test_nothing_is_written_where_one_log_does_not_hold_its_position(log):
+    found = writable(WANTED, {PARTITION: LogRange(0, 2000), OTHER: log}, "east")
+    assert found.positions == {}
+    assert "east does not hold offset 1200 of trades-7" in found.obstacle
+
+
+def test_a_position_that_retention_took_is_raised_to_the_logs_start():
+    logs = {PARTITION: LogRange(1250, 2000), OTHER: LogRange(0, 2000)}
+    found = writable(WANTED, logs, "east")
+    assert found.positions[PARTITION] == OffsetAndMetadata(1250, WANTED[PARTITION].metadata)
+    assert found.positions[OTHER] == WANTED[OTHER]
+    assert "took up to 50 unread offsets" in found.remark
+
+
+# -- An attempt's notes explain what the target shows, and never overrule it for the better.
+
+
+def found(state: MoveState, why: str = "") -> GroupOutcome:
+    return GroupOutcome("orders", state, why)
+
+
+def test_the_first_reason_for_a_group_counts():
+    attempt = Attempt()
+    attempt.note(["orders"], MoveState.OPEN, "it has members")
+    attempt.note(["orders", "bills"], MoveState.UNKNOWN, "no answer")
+    assert attempt.judged(found(MoveState.OPEN), "").why == "it has members"
+    assert attempt.obstacles["bills"] == (MoveState.UNKNOWN, "no answer")
+
+
+def test_only_a_group_whose_offsets_were_sent_was_written_by_this_attempt():
+    attempt = Attempt(sent={"orders"})
+    assert attempt.judged(found(MoveState.AS_PLANNED), "").state is MoveState.WRITTEN
+    assert Attempt().judged(found(MoveState.AS_PLANNED), "").state is MoveState.AS_PLANNED
+
+
+def test_a_position_raised_by_retention_is_remarked_on():
+    attempt = Attempt(remarks={"orders": "retention took 50"}, sent={"orders"})
+    judged = attempt.judged(found(MoveState.MOVED_ON), "")
+    assert (judged.state, judged.why) == (MoveState.WRITTEN, "retention took 50")
+    assert attempt.judged(found(MoveState.OPEN, "not written"), "").why == "not written"
+
+
+def test_what_was_sent_and_not_read_back_is_unknown():
+    judged = Attempt(sent={"orders"}).judged(found(MoveState.UNKNOWN), "east: no answer")
+    assert judged.state is MoveState.UNKNOWN
+    assert "could not be read back: east: no answer" in judged.why
+
+
+@pytest.mark.parametrize("state", [MoveState.UNKNOWN, MoveState.OVERTAKEN])
+def test_no_note_overrules_another_plan_or_a_missing_answer(state):
+    attempt = Attempt({"orders": (MoveState.OPEN, "it has members")}, sent={"orders"})
+    assert attempt.judged(found(state), "away").state is state
+
+
+def test_commits_of_members_that_prevented_the_write_are_not_the_plans_positions():
+    attempt = Attempt({"orders": (MoveState.OPEN, "it has members")})
+    assert attempt.judged(found(MoveState.MOVED_ON), "").state is MoveState.MOVED_ON
+    attempt.sent.add("orders")
+    assert attempt.judged(found(MoveState.MOVED_ON), "").state is MoveState.OPEN
+    assert attempt.judged(found(MoveState.AS_PLANNED), "").state is MoveState.AS_PLANNED

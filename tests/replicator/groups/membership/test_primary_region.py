@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from functools import reduce
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replicator.groups.membership.primary_reader import PrimaryReader
 from replicator.groups.membership.primary_region import (
     PrimaryRegion,
     UnreadableRecord,
@@ -20,6 +22,8 @@ from replicator.groups.membership.primary_region import (
     newer,
     regions,
 )
+
+# -- Records of primary regions: how they are joined, written and read.
 
 REGIONS = st.sampled_from(["west", "east", None])
 RECORDS = st.builds(
@@ -113,3 +117,20 @@ def test_a_record_of_a_later_version_is_named_as_that():
     later = encode(FIRST).replace('"sluice":1', '"sluice":2')
     with pytest.raises(UnreadableRecord, match="of format 2; this Sluice reads 1"):
         decode(later)
+
+
+# -- Invalid records are left out, and logged once.
+
+RECORD = PrimaryRegion("orders", "west", 1, 1000, "ann@ops", "lives here")
+
+
+def test_each_kind_of_unreadable_record_is_logged_once_with_its_first_position(caplog):
+    reader = PrimaryReader("west aggregate")
+    later = encode(RECORD).replace('"sluice":1', '"sluice":2')
+    with caplog.at_level(logging.WARNING):
+        for offset, text in enumerate(["{}", "x", later, later, "[1]"]):
+            assert reader.read(text, f"at {offset}") is None
+        assert reader.read(encode(RECORD), "at 5") == RECORD
+    said = [record.getMessage() for record in caplog.records]
+    assert [line.split(": ")[1] for line in said] == ["at 0", "at 2"]
+    assert all(line.startswith("event=decision-unreadable west aggregate") for line in said)

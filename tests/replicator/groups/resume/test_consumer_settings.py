@@ -1,9 +1,11 @@
-"""The helper's consumer never commits by itself; all other settings are the application's."""
+"""Settings of the application's consumer, and errors of its callbacks."""
 
 import pytest
 
 from replicator.config.topology import KafkaCluster
-from replicator.groups.resume.resuming_consumer import consumer_settings
+from replicator.groups.resume.resuming_consumer import CallbackErrors, consumer_settings
+
+# -- The helper's consumer never commits by itself; all other settings are the application's.
 
 AGGREGATE = KafkaCluster(bootstrap=("kafka:9092",))
 
@@ -49,3 +51,26 @@ def test_a_group_is_needed(config):
 )
 def test_how_partitions_come_and_go_is_the_protocols(config, is_incremental):
     assert settings(**config).is_incremental is is_incremental
+
+
+# -- An error of a callback waits until the messages of its call are taken in.
+
+
+def test_the_first_error_is_raised_once():
+    errors = CallbackErrors()
+    for error in (LookupError("first"), OSError("second")):
+        with errors.kept():
+            raise error
+    with pytest.raises(LookupError, match="first"):
+        errors.raise_first()
+    errors.raise_first()
+
+
+def test_an_interrupt_is_kept_too():
+    """confluent_kafka drops messages on any exception."""
+    errors = CallbackErrors()
+    for error in (KeyboardInterrupt(),):
+        with errors.kept():
+            raise error
+    with pytest.raises(KeyboardInterrupt):
+        errors.raise_first()
