@@ -1,4 +1,4 @@
-"""Portions of a tailed log, however many records each of them holds."""
+"""Portions of a tailed log, and partitions that bring nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replicator.kafka.tail.stall import PAUSE_SECONDS, STALL_SECONDS, StallWatch
 from replicator.kafka.tail.tail_position import (
     Portion,
     Reading,
@@ -15,6 +16,8 @@ from replicator.kafka.tail.tail_position import (
     VersionedRecord,
     beginnings,
 )
+
+# -- Portions of a tailed log, however many records each of them holds.
 
 BEGIN = TailPosition("topic", 0)
 ERAS = st.integers(0, 5)
@@ -162,3 +165,47 @@ def test_a_log_whose_beginning_was_deleted_goes_on_in_its_era():
     reading = Reading(TailPosition("topic", 3, 50))
     reading.read(80, 0, "a")
     assert not reading.is_cut
+
+
+# -- Partitions that bring nothing: each is reported once, and so is the end of its stall.
+
+BEGAN = 1000.0
+LATE = BEGAN + STALL_SECONDS
+
+
+def checked(partitions, until=LATE, since=BEGAN, stalls=None):
+    """Calls newly_stalled twice a second, without any news; returns all that it returned."""
+    stalls = stalls or StallWatch()
+    reported = []
+    now = since
+    while now < until:
+        reported += stalls.newly_stalled(partitions, now)
+        now += 0.5
+    return stalls, reported
+
+
+def test_a_partition_that_brings_nothing_is_reported_once():
+    stalls, reported = checked([0, 1])
+    assert reported == []
+    assert stalls.recovered([1]) == []
+    assert stalls.newly_stalled([0, 1], LATE) == [0]
+    _, reported = checked([0, 1], LATE + 60, LATE + 0.5, stalls)
+    assert reported == [1]
+
+
+def test_a_partition_that_recovers_is_returned_and_may_stall_again():
+    stalls, _ = checked([0])
+    assert stalls.newly_stalled([0], LATE) == [0]
+    assert (stalls.recovered([0]), stalls.recovered([0])) == ([0], [])
+    _, reported = checked([0], LATE + 1 + STALL_SECONDS, LATE + 1, stalls)
+    assert reported == []
+    assert stalls.newly_stalled([0], LATE + 1 + STALL_SECONDS) == [0]
+
+
+def test_a_time_without_checks_does_not_count_and_ends_no_stall():
+    stalls, _ = checked([0, 1])
+    stalls.recovered([1])
+    assert stalls.newly_stalled([0, 1], LATE) == [0]
+    later = LATE + 100 * PAUSE_SECONDS
+    assert stalls.newly_stalled([0, 1], later) == []
+    assert stalls.recovered([0, 1]) == [0]
