@@ -1,4 +1,4 @@
-"""Partition pipeline: an entry and the records landed after it always give the source position."""
+"""Partition pipeline: its entry, its queue of batches, their sequences and gaps."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from replicator.mirror.carrier.partition_pipeline import (
     PartitionPipeline,
     Statement,
 )
+from replicator.mirror.carrier.send_queue import SendQueue
+from replicator.mirror.carrier.sequenced_batch import SequencedBatch
+from replicator.mirror.carrier.source_gaps import SourceGaps
 from replicator.mirror.ledger.entry import (
     METADATA_BYTES_MAX,
     SEQUENCE_MASK,
@@ -29,6 +32,8 @@ from tests.replicator.mirror.carrier.outgoing_batches import (
 )
 from tests.replicator.mirror.carrier.pipeline_histories import Carried
 from tests.replicator.mirror.ledger.held import held
+
+# -- Partition pipeline: an entry and the records landed after it always give the source position.
 
 TestCarried = Carried.TestCase
 
@@ -231,3 +236,118 @@ def test_an_entry_names_the_limit_that_its_next_record_waits_for():
     assert decode(*encode(waiting)).needs == NeededLimit(5000)
     assert waiting != held(seen=waiting.seen), "an equal entry would not be committed"
     assert pipeline.released("free").needs == NeededLimit(5000)
+
+
+# -- Batches leave a send queue in order, however often they are sent again.
+
+
+@pytest.fixture
+def queue() -> SendQueue:
+    """A queue of four batches with the sequences 0 to 3."""
+    queue = SendQueue()
+    for number in range(4):
+        queue.append(SequencedBatch(number, outgoing((number, 1))))
+    return queue
+
+
+def sequences(batches):
+    return [batch.sequence for batch in batches]
+
+
+def test_a_rewind_restores_the_order(queue):
+    queue.take()
+    queue.take()
+    assert queue.in_flight == 2
+    queue.rewind()
+    assert sequences(queue.queued()) == [0, 1, 2, 3]
+    assert queue.in_flight == 0 and queue.size_bytes == 4 * len(BATCH)
+
+
+def test_an_acknowledged_batch_leaves_only_behind_all_before_it(queue):
+    first, second = queue.take(), queue.take()
+    second.base_offset = 11
+    assert queue.pop_acknowledged() is None
+    assert queue.is_first_in_flight(first) and not queue.is_first_in_flight(second)
+    first.base_offset = 10
+    assert [queue.pop_acknowledged() for _ in range(3)] == [first, second, None]
+    assert queue.size_bytes == 2 * len(BATCH)
+
+
+def test_only_batches_that_were_never_sent_are_dropped(queue):
+    queue.take()
+    queue.take()
+    queue.rewind()
+    assert queue.drop_unsent() == 2
+    assert sequences(queue.queued()) == [0, 1]
+    assert queue.drop_unsent() is None
+    assert queue.size_bytes == 2 * len(BATCH)
+
+
+# -- Sequences of batches count records, modulo 2^31.
+
+
+def test_the_next_sequence_wraps_around():
+    assert SequencedBatch(7, outgoing((0, 3))).next_sequence == 10
+    assert SequencedBatch(SEQUENCE_MASK - 1, outgoing((0, 3))).next_sequence == 1
+
+
+def test_size_and_timestamp_are_those_of_the_batch():
+    batch = SequencedBatch(0, outgoing((0, 1)))
+    assert (batch.size_bytes, batch.max_timestamp_ms) == (len(BATCH), WRITTEN_MS)
+
+
+# -- A record behind a gap is covered once a committed entry lists the gap.
+
+
+def test_records_up_to_the_first_uncovered_gap_are_covered():
+    gaps = SourceGaps(0)
+    gaps.add(5, 3)
+    assert gaps.are_covered(5) and not gaps.are_covered(6)
+    gaps.covered_to = 8
+    gaps.add(9, 1)
+    assert gaps.are_covered(9) and not gaps.are_covered(10)
+
+
+def test_gaps_are_listed_by_the_records_between_them_across_the_end_of_the_sequences():
+    begin = SEQUENCE_MASK - 1
+    gaps = SourceGaps(begin)
+    gaps.add(SEQUENCE_MASK, 3)
+    gaps.add(4, 7)
+    assert gaps.listed(begin, 10) == ((Gap(1, 3), Gap(5, 7)), 10)
+
+
+def test_no_more_gaps_are_listed_than_fit():
+    gaps = SourceGaps(0, bytes_max=len("1,1,") * 2)
+    for sequence in (1, 2, 3):
+        gaps.add(sequence, 1)
+    assert gaps.listed(0, 4) == ((Gap(1, 1), Gap(1, 1)), 3)
+
+
+def test_gaps_of_landed_and_of_dropped_records_are_forgotten():
+    gaps = SourceGaps(0)
+    for sequence in (1, 2, 3):
+        gaps.add(sequence, 1)
+    gaps.drop_before(2)
+    gaps.drop_from(3)
+    assert gaps.listed(1, 3) == ((Gap(1, 1),), 3)
+
+
+def test_a_gap_is_shortened_until_nothing_is_left_to_list():
+    gaps = SourceGaps(0)
+    gaps.add(0, 5)
+    gaps.add(3, 5)
+    gaps.shorten(0, 2)
+    assert gaps.listed(0, 9) == ((Gap(0, 3), Gap(3, 5)), 9)
+    gaps.shorten(0, 4)
+    assert gaps.listed(0, 9) == ((Gap(3, 5),), 9)
+    assert not gaps.are_covered(1)
+
+
+def test_a_gap_of_nothing_waits_for_an_entry_and_is_not_listed():
+    gaps = SourceGaps(0)
+    gaps.add(3, 0)
+    gaps.add(5, 2)
+    assert not gaps.are_covered(4)
+    listed, gaps.covered_to = gaps.listed(0, 9)
+    assert listed == (Gap(5, 2),)
+    assert gaps.are_covered(9)

@@ -1,6 +1,10 @@
-"""A receipt book adds up the sessions of one epoch, and has the final state of each partition."""
+"""Receipts of an epoch: added up over its sessions, and converted to Arrow."""
+
+from dataclasses import fields
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from balancer.topic_partition import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
@@ -9,11 +13,20 @@ from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipt_book import ReceiptBook
+from replicator.mirror.carrier.receipts import (
+    SCHEMA,
+    STATES,
+    Receipt,
+    from_arrow,
+    to_arrow,
+)
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.spark.driver_command import Term
 from tests.replicator.batches.source_batches import encoded, one_record
 from tests.replicator.mirror.ledger.held import held
+
+# -- A receipt book adds up the sessions of one epoch, and has the final state of each partition.
 
 ONE, TWO = TopicPartition("topic", 0), TopicPartition("topic", 1)
 
@@ -106,3 +119,39 @@ def test_a_carrier_that_works_again_neither_waits_nor_has_failed():
     assert next(it.carrier for it in conditions.current if it.kind == "carrier-waits") == 3
     receipts.note_works()
     assert conditions.current == ()
+
+
+# -- Receipts survive the conversion to Arrow and match Spark's schema.
+
+offsets = st.integers(0, 2**63 - 1)
+times = st.integers(0, 2**32).map(lambda halves: halves / 2)
+receipts = st.builds(
+    Receipt,
+    route=st.just("west>east"),
+    topic=st.text(min_size=1),
+    partition=st.integers(0, 2**31 - 1),
+    carrier=st.integers(0, 100),
+    plan_version=offsets,
+    source_begin=st.none() | offsets,
+    source_end=st.none() | offsets,
+    target_begin=st.none() | offsets,
+    target_end=st.none() | offsets,
+    records=offsets,
+    bytes=offsets,
+    batches_unopened=offsets,
+    batches_opened=offsets,
+    state=st.sampled_from(STATES),
+    reason=st.text(),
+    began_at=times,
+    ended_at=times,
+)
+
+
+@settings(deadline=None)
+@given(st.lists(receipts, max_size=5))
+def test_receipts_come_back_from_arrow_as_they_went_in(some):
+    assert from_arrow(to_arrow(some)) == some
+
+
+def test_every_field_has_its_column_in_arrow():
+    assert SCHEMA.names == [field.name for field in fields(Receipt)]

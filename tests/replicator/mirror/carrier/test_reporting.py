@@ -1,17 +1,25 @@
-"""Reporting of a carrier: partitions that the target refuses are conditions once that lasts."""
+"""Conditions that a carrier reports: refused partitions, and open transactions."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from balancer.topic_partition import TopicPartition
 from replicator.config.topology import Route
 from replicator.mirror.carrier.carrier_assignment import CarrierAssignment
+from replicator.mirror.carrier.lag_clock import LagClock
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.reporting import REFUSALS_MIN, Reporting
+from replicator.mirror.carrier.transaction_watch import TransactionWatch
 from replicator.notices.conditions import Conditions
+
+# -- Reporting of a carrier: partitions that the target refuses are conditions once that lasts.
 
 ORDERS = TopicPartition("orders", 3)
 
@@ -74,3 +82,50 @@ async def test_a_refusal_that_ends_soon_is_none() -> None:
         pipeline.refused = ""
         await found.report()
     assert conditions.current == ()
+
+
+# -- Watch for open transactions: which are reported, and when they have ended.
+
+PLACE = TopicPartition("orders", 0)
+
+
+class NamesNoProducer:
+    """Source whose leader knows of no open transaction."""
+
+    async def producer_states(self, topic, partition):
+        return {}
+
+
+@pytest.fixture
+def pipeline():
+    """Pipeline behind a transaction: open at offset 0 for three seconds, ten records follow it."""
+    pipeline = SimpleNamespace(clock=LagClock(), source_end=0, source_high=11)
+    pipeline.clock.see(time.time() - 3, 0, 11)
+    pipeline.clock.see(time.time(), 0, 11)
+    return pipeline
+
+
+@pytest.fixture
+def watch(pipeline):
+    return TransactionWatch(NamesNoProducer(), {PLACE: pipeline}, ("west>east", 0), 1.0)
+
+
+def events(caplog):
+    return [text.split()[0] for text in caplog.messages]
+
+
+def test_a_transaction_is_reported_once_however_long_it_stays_open(watch, caplog):
+    for _ in range(3):
+        asyncio.run(watch.check())
+    assert events(caplog) == ["event=source-transaction-open"]
+
+
+def test_an_end_that_was_fetched_after_the_last_sighting_is_not_taken_for_open(
+    watch, pipeline, caplog
+):
+    asyncio.run(watch.check())
+    pipeline.source_end = pipeline.source_high = 12
+    asyncio.run(watch.check())
+    pipeline.clock.see(time.time(), 12, 12)
+    asyncio.run(watch.check())
+    assert events(caplog) == ["event=source-transaction-open", "event=source-transaction-ended"]
