@@ -1,4 +1,4 @@
-"""Metrics: known values are served, unknown ones have no sample."""
+"""Metrics: known values are served, counters grow, unknown values have no sample."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -12,6 +12,7 @@ from deploy.lab.process import free_port
 from replicator.config.settings import MetricsSettings
 from replicator.mirror.driver.metrics import (
     ConditionCollector,
+    Counting,
     ReportCollector,
     Totals,
     TotalsCollector,
@@ -22,6 +23,8 @@ from replicator.mirror.offset_map.totals import NO_LATENCIES, CarrierTotals
 from replicator.notices.condition import Condition
 from replicator.runtime.metrics_server import not_served
 from replicator.runtime.store_errors import StoreUnreachable
+
+# -- Metrics: known values are served, unknown ones have no sample.
 
 REPORT = PartitionReport(
     route="west>east",
@@ -163,3 +166,33 @@ def test_conditions_are_counted_by_route_and_kind_and_absent_while_redis_is_away
     registry = CollectorRegistry()
     registry.register(ConditionCollector(SimpleNamespace(conditions=away)))
     assert "sluice_conditions" not in generate_latest(registry).decode()
+
+
+# -- Counters grow by everything that each carrier counted, once, however often it is read.
+
+PLACE = ("orders", 0)
+
+
+def totals(records, restarts=0):
+    latencies = (records, *NO_LATENCIES[1:])
+    return CarrierTotals(
+        restarts, 0, latencies, records * 0.5, (("orders", 0, records, 9 * records),)
+    )
+
+
+def test_the_growth_of_each_carrier_counts_once():
+    counting = Counting()
+    counting.add({"a": totals(10)}, 0.0)
+    counting.add({"a": totals(15, restarts=1), "b": totals(7)}, 1.0)
+    counting.add({"a": totals(15, restarts=1), "b": totals(7)}, 2.0)
+    counts = counting.counts
+    assert (counts.records[PLACE], counts.bytes[PLACE], counts.restarts) == (22, 198, 1)
+    assert (counts.latencies[0], counts.latency_seconds) == (22, 11.0)
+
+
+def test_what_was_counted_before_the_process_began_does_not_count():
+    counting = Counting()
+    counting.begin({"a": totals(10, restarts=1)}, 0.0)
+    counting.add({"a": totals(13, restarts=1)}, 1.0)
+    counts = counting.counts
+    assert (counts.records[PLACE], counts.restarts, counts.latencies[0]) == (3, 0, 3)

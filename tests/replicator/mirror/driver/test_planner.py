@@ -1,4 +1,4 @@
-"""Claims about the driver's plans: as the balancer placed it, else by count; nothing is lost."""
+"""Plans of the driver, and what operators have paused."""
 
 from collections import Counter
 
@@ -8,9 +8,14 @@ from hypothesis import strategies as st
 
 from balancer.carrier_plan import CarrierId, Plan
 from balancer.topic_partition import TopicPartition
+from replicator.config.topology import Route
+from replicator.mirror.driver.paused import paused_subjects
 from replicator.mirror.driver.planner import Planner
+from replicator.notices.condition import Subject
 from replicator.orders.order_log import OrderLog
-from replicator.orders.order_records import Pause, Placed, Stream, by_carrier, key_of
+from replicator.orders.order_records import Order, Pause, Placed, Stream, by_carrier, key_of
+
+# -- Claims about the driver's plans: as the balancer placed it, else by count; nothing is lost.
 
 NOW = 1_000_000
 ROUTE = "west.east"
@@ -210,3 +215,50 @@ def test_streams_that_were_given_the_same_carriers_share_them_and_nothing_is_lef
     order_log = order_log_of(stream("aa", 1000, ("aa.*",)), stream("bb", 1000, ("bb.*",)))
     plan = planned({ROUTE: own}, 1, order_log=order_log)
     assert plan.loads[CarrierId(ROUTE, 1000)] == tuple(own)
+
+
+# -- Paused topics and partitions are named with the operator who paused them.
+
+PAUSED_ROUTE = Route("west", "east")
+SAID = {"route": PAUSED_ROUTE.key, "at_ms": 1000, "who": "ann@ops"}
+ORDERS, OTHER, TRADES = (
+    TopicPartition("orders", 0),
+    TopicPartition("orders", 1),
+    TopicPartition("trades", 0),
+)
+
+
+def found(partitions: list[TopicPartition], *orders: Order) -> dict[Subject, str]:
+    log = OrderLog().after((key_of(order), order) for order in orders)
+    return paused_subjects(PAUSED_ROUTE, partitions, log, 2000)
+
+
+def test_a_paused_topic_is_one_subject_however_many_partitions_it_has() -> None:
+    pause = Pause(**SAID, why="load test", topic="orders")
+    assert found([ORDERS, OTHER], pause) == {
+        Subject("west>east", topic="orders"): "paused by ann@ops: load test"
+    }
+
+
+def test_a_paused_partition_is_named_alone() -> None:
+    pause = Pause(**SAID, topic="orders", partition=1)
+    assert found([OTHER], pause) == {
+        Subject("west>east", topic="orders", partition=1): "paused by ann@ops"
+    }
+
+
+def test_topics_of_a_paused_stream_are_named() -> None:
+    stream = Stream(
+        **SAID, why="disks", name="bulk", topics=("orders", "trades"), first_carrier=1000,
+        is_paused=True,
+    )  # fmt: skip
+    assert set(found([ORDERS, OTHER, TRADES], stream)) == {
+        Subject("west>east", topic="orders"),
+        Subject("west>east", topic="trades"),
+    }
+
+
+def test_what_no_order_pauses_any_more_is_not_named() -> None:
+    over = Pause(**SAID, topic="orders", until_ms=1500)
+    assert found([ORDERS], over) == {}
+    assert found([]) == {}
