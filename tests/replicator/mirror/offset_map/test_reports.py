@@ -1,11 +1,17 @@
-"""Reports survive the way to Redis; the newest one counts."""
+"""Reports and pieces of maps survive the way to Redis."""
 
 import json
 from dataclasses import replace
 
 import pytest
 
+from replicator.mirror.offset_map.offset_store import joined
+from replicator.mirror.offset_map.packed_map import pack_segment
 from replicator.mirror.offset_map.reports import PartitionReport, latest, packed, unpacked
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
+from tests.replicator.mirror.offset_map.told_logs import runs_of
+
+# -- Reports survive the way to Redis; the newest one counts.
 
 REPORT = PartitionReport(
     route="west>east",
@@ -61,3 +67,13 @@ def test_after_a_move_the_report_written_last_counts_whatever_the_clocks_say(ahe
 def test_reports_of_another_form_are_refused(text):
     with pytest.raises(ValueError, match="another form"):
         unpacked(text)
+
+
+# -- Maps of stored pieces; tests/live/test_offset_store.py has the store itself.
+
+
+def test_runs_published_after_an_accepted_loss_overrule_those_before_it():
+    before = pack_segment(RunSegment(0, 100, (Run(0, 0, 100),)))
+    # The target lost everything from 60 on; the operator went on at source offset 100.
+    after = pack_segment(RunSegment(100, 110, (Run(100, 60, 10),)))
+    assert runs_of(joined({after: 1, before: 0})) == [Run(0, 0, 60), Run(100, 60, 10)]
