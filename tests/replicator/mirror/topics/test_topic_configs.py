@@ -1,11 +1,22 @@
-"""The target keeps at least what every source keeps, and accepts what every source accepts."""
+"""Configs of topics: what the target keeps, what waits, and what was written."""
 
+from uuid import UUID
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from balancer.topic_partition import TopicPartition
 from replicator.config.settings import SYNCED_CONFIGS
+from replicator.config.topology import Route
 from replicator.kafka.admin.topic import RETENTION, Configs, number, policies
+from replicator.mirror.topics.followed_configs import WrittenConfigs
+from replicator.mirror.topics.lowerings import Lowerings
 from replicator.mirror.topics.topic_configs import LARGEST, resolved, to_change, wanted
+from replicator.mirror.topics.written_log import decode, encode
+from tests.replicator.mirror.topics.played_cluster import KAFKA_43
+
+# -- The target keeps at least what every source keeps, and accepts what every source accepts.
 
 sizes = st.integers(0, 2**63 - 1).map(str)
 retentions = st.one_of(st.just("-1"), sizes)
@@ -85,3 +96,63 @@ def test_spelling_alone_changes_nothing() -> None:
     target = Configs({"cleanup.policy": "delete,compact", "retention.ms": "5"})
     asked = {"cleanup.policy": "compact,delete", "retention.ms": "6"}
     assert to_change(asked, target) == {"retention.ms": "6"}
+
+
+# -- Lowered configs wait until the target has what the sources had.
+
+WEST, EAST = Route("west", "north"), Route("east", "north")
+ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
+LOWER = {"orders": {"retention.ms": "1000"}}
+
+
+def released(lowerings: Lowerings, value: str = "1000") -> bool:
+    return lowerings.is_released("orders", "retention.ms", value)
+
+
+def test_a_value_is_released_once_every_route_has_passed_every_end() -> None:
+    lowerings = Lowerings()
+    assert lowerings.keep(LOWER) == ["orders"]
+    lowerings.begin("orders", {WEST: {ZERO: 5, ONE: 0}, EAST: {ZERO: 7}})
+    assert lowerings.keep(LOWER) == []
+    assert lowerings.awaited() == {WEST: {ZERO, ONE}, EAST: {ZERO}}
+    assert not lowerings.advance({WEST: {ZERO: 5, ONE: 0}})
+    assert not released(lowerings)
+    assert not lowerings.advance({EAST: {ZERO: 6}})
+    assert lowerings.advance({EAST: {ZERO: 7}})
+    assert released(lowerings)
+    assert not released(lowerings, "2000")
+
+
+def test_nothing_is_released_before_the_ends_are_known() -> None:
+    lowerings = Lowerings()
+    lowerings.keep(LOWER)
+    assert not lowerings.advance({WEST: {ZERO: 5}})
+    assert not released(lowerings)
+
+
+def test_a_value_that_was_raised_meanwhile_waits_anew() -> None:
+    lowerings = Lowerings()
+    lowerings.keep(LOWER)
+    lowerings.begin("orders", {WEST: {ZERO: 5}})
+    lowerings.advance({WEST: {ZERO: 5}})
+    lowerings.keep({})
+    assert not released(lowerings)
+    assert lowerings.keep(LOWER) == ["orders"]
+    assert lowerings.keep({"orders": {"retention.ms": "1"}}) == ["orders"]
+
+
+# -- Records of the configs that drivers wrote, as bytes.
+
+
+@given(st.dictionaries(st.sampled_from(sorted(KAFKA_43)), st.lists(st.text(), min_size=1)))
+def test_a_record_of_written_configs_is_read_as_written(values: dict[str, list[str]]) -> None:
+    record = WrittenConfigs(UUID(int=7), {name: tuple(each) for name, each in values.items()})
+    assert decode(encode(record)) == record
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"[]", b'{"version":2}', b'{"version":1,"topic_id":7,"values":{}}']
+)
+def test_a_record_that_is_not_ours_is_named(value: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        decode(value)
