@@ -1,7 +1,14 @@
-"""Conditions of one finder: they hold until they are no longer found, and remember since when."""
+"""Conditions and their acknowledgements: as they are found, and as Redis keeps them."""
 
-from replicator.notices.condition import Kind, Subject
+import json
+
+import pytest
+
+from replicator.notices.acknowledgement import HOLDS_MS, Acknowledgement
+from replicator.notices.condition import Condition, Kind, Subject, from_json, to_json
 from replicator.notices.conditions import OF_A_KIND_MAX, Conditions
+
+# -- Conditions of one finder: they hold until they are no longer found, and remember since when.
 
 ORDERS, TRADES = Subject(topic="orders"), Subject(topic="trades")
 
@@ -77,3 +84,70 @@ def test_thousands_of_one_kind_are_cut():
     some = {Subject(topic=f"t{number}"): "refused" for number in range(OF_A_KIND_MAX + 5)}
     conditions.replace(Kind.TOPIC_REFUSED, some)
     assert len(conditions.current) == OF_A_KIND_MAX
+
+
+# -- Conditions survive the way to Redis, also between versions.
+
+WAITS = Condition(
+    kind="waiting",
+    who="carrier 3 of west>east",
+    text="no leader",
+    since_ms=1000,
+    route="west>east",
+    topic="orders",
+    partition=0,
+)
+
+
+def test_conditions_are_read_as_they_were_written():
+    assert from_json(to_json([WAITS])) == [WAITS]
+    assert from_json(to_json([])) == []
+
+
+def test_the_subject_is_what_it_was_made_of():
+    subject = Subject("west>east", topic="orders", partition=0)
+    assert Condition.of(Kind.WAITING, subject, "no leader", WAITS.who, 1000) == WAITS
+    assert WAITS.subject == subject
+
+
+def test_fields_of_a_later_version_are_left_out():
+    later = json.loads(to_json([WAITS]))
+    later[0]["colour"] = "red"
+    assert from_json(json.dumps(later)) == [WAITS]
+
+
+NO_TIME = '[{"kind":"waiting","who":"x","text":"y","since_ms":null}]'
+
+
+@pytest.mark.parametrize("text", ["[7]", "[{}]", '[{"kind":"waiting"}]', "no json", NO_TIME])
+def test_another_form_of_a_condition_is_refused(text):
+    with pytest.raises(ValueError, match="validation error"):
+        from_json(text)
+
+
+# -- Acknowledgements as values: when they are over, and the way to Redis between versions.
+
+SEEN = Acknowledgement(key="parked/west>east/orders/", who="ann@ops", why="looking", at_ms=1000)
+SILENT = Acknowledgement(key="copies/east", who="bob@ops", why="move", at_ms=1000, until_ms=5000)
+
+
+def test_an_acknowledgement_holds_for_a_week_at_most():
+    assert not SEEN.is_over(1000 + HOLDS_MS - 1)
+    assert SEEN.is_over(1000 + HOLDS_MS)
+
+
+def test_a_silence_holds_until_its_end():
+    assert not SILENT.is_over(4999)
+    assert SILENT.is_over(5000)
+
+
+@pytest.mark.parametrize("given", [SEEN, SILENT])
+def test_it_is_read_as_it_was_written_and_later_fields_are_left_out(given):
+    assert Acknowledgement.from_json(given.to_json()) == given
+    assert Acknowledgement.from_json(given.to_json()[:-1] + ',"colour":"red"}') == given
+
+
+@pytest.mark.parametrize("text", ["7", "{}", "no json"])
+def test_another_form_of_an_acknowledgement_is_refused(text):
+    with pytest.raises(ValueError, match="validation error"):
+        Acknowledgement.from_json(text)
