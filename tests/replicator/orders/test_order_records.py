@@ -1,11 +1,13 @@
-"""Records survive encoding, under a key of their own; foreign values are refused."""
+"""Records of the topic sluice.balance: orders, active plans and the status of rounds."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from balancer.carrier_plan import CarrierId, Plan
 from balancer.decision.placement import Scope
 from balancer.topic_partition import TopicPartition
+from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_records import (
     Answer,
     ByHand,
@@ -26,6 +28,9 @@ from replicator.orders.order_records import (
     encode,
     key_of,
 )
+from replicator.orders.round_status import AlertStatus, MoveStatus, RoundStatus
+
+# -- Records survive encoding, under a key of their own; foreign values are refused.
 
 SAID = {"route": "west.east", "at_ms": 1, "who": "ann@host"}
 OF_FEED = {**SAID, "route": "flights"}
@@ -84,3 +89,48 @@ def test_every_record_has_a_key_of_its_own():
 def test_what_is_no_record_of_ours_is_refused_by_name(value, what):
     with pytest.raises(UnreadableRecord, match=what):
         decode(value)
+
+
+# -- A driver's active plan is read back as it was written; other formats are refused.
+
+SHOWN = ActivePlan(
+    Plan(3, {CarrierId("west.east", 1): (TopicPartition("t", 0),)}),
+    slots=2,
+    posted_at=1.5,
+    generations=(("west.east", "default", 7),),
+    paused=(("west.east", (("t", 1),)),),
+)
+
+
+def test_what_is_shown_is_read_as_it_was():
+    assert ActivePlan.from_json(SHOWN.to_json()) == SHOWN
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"plan": 1}'])
+def test_what_is_no_plan_of_ours_is_refused(text):
+    with pytest.raises(ValueError):
+        ActivePlan.from_json(text)
+
+
+def test_a_stream_of_which_no_placement_is_carried_has_generation_0():
+    assert (SHOWN.generation("west.east", "default"), SHOWN.generation("west.east", "own")) == (
+        7,
+        0,
+    )
+
+
+# -- The status of a round is read back as it was written.
+
+
+def test_a_status_read_back_is_the_same():
+    status = RoundStatus(
+        route="west.east",
+        stream="default",
+        at_ms=1,
+        generation=2,
+        partitions=3,
+        moves=(MoveStatus(topic="t", partition=0, source=None, target=1, reason="new"),),
+        loads={0: 0.5, 7: 0.25},
+        alerts=(AlertStatus(name="hot partition", text="t-0", evidence={"share": 0.9}),),
+    )
+    assert RoundStatus.model_validate_json(status.model_dump_json()) == status
