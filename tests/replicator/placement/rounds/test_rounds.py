@@ -1,4 +1,4 @@
-"""Rounds count the uptime of balancers on, and close every connection that they opened."""
+"""Rounds of a balancer: when one runs, what it closes, and previews."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ from typing import Any
 
 import pytest
 
+from balancer.carrier_plan import Plan
+from balancer.decision.placement import Scope
 from replicator.config.topology import Route
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import Uptime
+from replicator.placement.rounds.preview import NoDriver, previews
+from replicator.placement.rounds.round_schedule import RoundSchedule
 from replicator.placement.rounds.rounds import Rounds
 from replicator.placement.rounds.route_inputs import Reports
 from replicator.placement.rounds.route_snapshot import RouteSnapshot
+from replicator.runtime.store_errors import StoreUnreachable
 from tests.replicator.placement.rounds.connections import APPLIANCE, NotedConnections
 from tests.replicator.placement.rounds.snapshots import NOW_MS, active_plan, order_log_of, snapshot
+
+# -- Rounds count the uptime of balancers on, and close every connection that they opened.
 
 
 def rounds(connections: NotedConnections) -> Rounds:
@@ -99,3 +106,65 @@ def test_the_uptime_of_earlier_balancers_is_counted_on_once_their_records_are_re
         uptimes.append(found.uptime_ms - before_ms)
         own.update_orders(order_log_of(found))
     assert uptimes == [0, 10_000, 20_500]
+
+
+# -- A round runs when its inputs change, when one is urgent, and periodically.
+
+
+@pytest.fixture
+def schedule() -> RoundSchedule:
+    schedule = RoundSchedule(60.0)
+    assert schedule.is_due("inputs", 100.0, is_urgent=False)
+    return schedule
+
+
+def test_a_round_runs_again_after_its_period(schedule: RoundSchedule) -> None:
+    assert not schedule.is_due("inputs", 159.0, is_urgent=False)
+    assert schedule.is_due("inputs", 160.0, is_urgent=False)
+
+
+@pytest.mark.parametrize(("inputs", "is_urgent"), [("others", False), ("inputs", True)])
+def test_a_change_or_an_urgent_round_does_not_wait_and_begins_a_new_period(
+    schedule: RoundSchedule, inputs: str, is_urgent: bool
+) -> None:
+    assert schedule.is_due(inputs, 130.0, is_urgent=is_urgent)
+    assert not schedule.is_due(inputs, 189.0, is_urgent=False)
+    assert schedule.is_due(inputs, 190.0, is_urgent=False)
+
+
+def test_a_round_that_left_a_route_out_is_repeated_at_once(schedule: RoundSchedule) -> None:
+    schedule.repeat()
+    assert schedule.is_due("inputs", 101.0, is_urgent=False)
+
+
+# -- Previews close every connection, however they end.
+
+AWAY = StoreUnreachable("Redis is away")
+ANSWERS = {
+    ("BalanceLog", "read"): OrderLog(),
+    ("StatusBoard", "plan"): ActivePlan(Plan(1, {}), 1, 0.0),
+    ("StatusBoard", "rounds"): [],
+    ("SourceWatch", "load"): lambda: asyncio.sleep(0),
+    ("SourceWatch", "close"): lambda: asyncio.sleep(0),
+}
+OF_ROUTE = ["StatusBoard", "SourceWatch", "CarrierReports"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "error", "opened"),
+    [
+        ({("StatusBoard", "plan"): AWAY}, StoreUnreachable, ["StatusBoard"]),
+        ({("StatusBoard", "rounds"): AWAY}, StoreUnreachable, ["StatusBoard"]),
+        ({("StatusBoard", "plan"): None}, NoDriver, ["StatusBoard"]),
+        ({("SourceWatch", "load"): OSError("cut")}, OSError, OF_ROUTE),
+        ({("CarrierReports", "reports"): AWAY}, StoreUnreachable, OF_ROUTE),
+    ],
+)
+async def test_a_preview_that_fails_leaves_no_connection_open(
+    answers: dict[tuple[str, str], Any], error: type[Exception], opened: list[str]
+) -> None:
+    connections = NotedConnections(ANSWERS | answers)
+    with pytest.raises(error):
+        await previews(APPLIANCE, "east", Scope.STICKY, connections)
+    assert connections.opened == ["BalanceLog", *opened]
+    assert sorted(connections.closed) == sorted(opened)

@@ -1,16 +1,21 @@
-"""The status of a round names carriers by the numbers that operators see."""
+"""Results of a round: the status of streams, metrics, and the placement record."""
 
 from dataclasses import replace
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from balancer.carrier_plan import CarrierId, Plan
+from balancer.decision.state import RoundState
 from balancer.demand.load_model import Factors, LoadModel
 from balancer.demand.window import Rate
 from balancer.topic_partition import TopicPartition
 from replicator.config.balance_settings import BalanceSettings
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.orders.order_records import Pin, Stream
+from replicator.orders.round_status import AlertStatus, RoundStatus
+from replicator.placement.rounds.metrics import BalanceCollector
+from replicator.placement.rounds.placement_record import placement_record, round_state
 from replicator.placement.rounds.stream_round import StreamRound
 from tests.replicator.placement.rounds.snapshots import (
     MIB,
@@ -23,6 +28,8 @@ from tests.replicator.placement.rounds.snapshots import (
     rates,
     snapshot,
 )
+
+# -- The status of a round names carriers by the numbers that operators see.
 
 CAPACITY = BalanceSettings(capacity_mib_per_second=10.0, carriers_max=8, cool_down_seconds=0.0)
 OWN = Stream(**ORDER, name="own", topics=("orders",), first_carrier=3000)
@@ -106,3 +113,63 @@ def test_carriers_of_other_streams_and_routes_count_where_task_slots_are_few():
     (alert,) = status_of(snapshot(active_plan=shown)).alerts
     assert "2 carriers, and 2 of other streams, share 3 task slots" in alert.text
     assert not status_of(snapshot(active_plan=replace(shown, slots=4))).alerts
+
+
+# -- Metrics show the results of the last rounds; an unknown value has no sample.
+
+HOT = AlertStatus(name="hot partition", text="t-0", evidence={})
+
+
+def samples(**known):
+    status = RoundStatus(
+        route="west.east", stream="default", at_ms=2000, generation=2, partitions=3, **known
+    )
+    registry = CollectorRegistry()
+    registry.register(BalanceCollector(lambda: [status]))
+    lines = generate_latest(registry).decode().splitlines()
+    return {
+        line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line[0] != "#"
+    }
+
+
+def test_loads_and_alerts_have_samples_of_their_own():
+    found = samples(loads={0: 0.5}, alerts=(HOT, HOT))
+    labels = 'route="west.east",stream="default"'
+    assert found[f'sluice_balance_carrier_load{{carrier="0",{labels}}}'] == 0.5
+    assert found[f'sluice_balance_alerts{{alert="hot_partition",{labels}}}'] == 2
+    assert found[f'sluice_balance_alerts{{alert="frozen",{labels}}}'] == 0
+    assert found[f"sluice_balance_round_timestamp_seconds{{{labels}}}"] == 2
+
+
+def test_what_is_not_known_has_no_sample():
+    assert not any("sluice_balance_bound" in name for name in samples())
+    assert any("sluice_balance_bound" in name for name in samples(bound=0.1))
+
+
+# -- A round state is read back from the placement record that it was written to.
+
+STATE = RoundState(
+    where={TopicPartition("orders", 0): 0, TopicPartition("orders", 1): 2},
+    carriers=(0, 1, 2),
+    generation=7,
+    moved_at_ms=5,
+    drifting_rounds=3,
+)
+RECORD = placement_record(
+    STATE, route="west.east", stream="own", first_carrier=1000, at_ms=9, who="balancer"
+)
+
+
+def test_a_state_read_back_is_the_same():
+    assert round_state(RECORD, 1000) == STATE
+
+
+def test_a_record_numbers_carriers_from_the_streams_first_one():
+    assert RECORD.carriers == (1000, 1001, 1002)
+    assert set(RECORD.where.values()) == {1000, 1002}
+    assert not RECORD.state.keys() & {"where", "carriers", "generation"}
+
+
+def test_of_a_record_by_another_version_the_placement_stays():
+    strange = RECORD.model_copy(update={"state": {"version": 99, "spell": 1}})
+    assert round_state(strange, 1000) == replace(STATE, moved_at_ms=None, drifting_rounds=0)

@@ -1,11 +1,22 @@
-"""Any TrafficHistory fills a look-back: here one in memory; in Redis, RedisHistory."""
+"""Histories of traffic: in memory, in Redis, and the one that is chosen."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
 
 from balancer.demand.look_back import LookBack
 from balancer.demand.window import Rate, Window
 from balancer.demand.window_columns import WindowColumns, summed
 from balancer.topic_partition import TopicPartition
+from replicator.config.topology import Appliance
+from replicator.placement.traffic.chosen_history import chosen_history
+from replicator.placement.traffic.clickhouse_history import ClickHouseHistory
+from replicator.placement.traffic.log_snapshot import LogState
 from replicator.placement.traffic.redis_history import RedisHistory
 from replicator.placement.traffic.traffic_history import TrafficHistory
+
+# -- Any TrafficHistory fills a look-back: here one in memory; in Redis, RedisHistory.
 
 NOON = 1_700_000_000_000 // 3_600_000 * 3_600_000
 A = TopicPartition("t", 0)
@@ -49,3 +60,42 @@ def test_a_look_back_is_filled_from_any_history():
 def test_the_store_in_redis_is_one():
     history: TrafficHistory = RedisHistory("redis://localhost:1/0", "west")
     assert history
+
+
+# -- The history is the one that the configuration chooses.
+
+
+@pytest.mark.parametrize(
+    ("balance", "chosen"),
+    [
+        ({}, RedisHistory),
+        (
+            {"history": "clickhouse", "history_clickhouse": "clickhouse://localhost"},
+            ClickHouseHistory,
+        ),
+    ],
+)
+def test_it_is_in_redis_unless_configured_otherwise_and_does_not_connect_yet(
+    balance: dict[str, Any], chosen: type
+) -> None:
+    region = {
+        "regional": {"bootstrap": ["localhost:1"]},
+        "aggregate": {"bootstrap": ["localhost:2"]},
+        "redis": "redis://localhost:3",
+    }
+    appliance = Appliance.model_validate({"regions": {"west": region}, "balance": balance})
+    history: TrafficHistory = chosen_history(appliance, appliance.route("west>west"))
+    assert isinstance(history, chosen)
+
+
+ID = UUID(int=1)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "size_bytes", "density"),
+    [(10, 30, 4000, 200.0), (0, 30, None, None), (30, 30, 500, None), (0, 30, 0, None)],
+)
+def test_a_log_says_how_dense_it_is_where_it_has_both_records_and_a_size(
+    start, end, size_bytes, density
+):
+    assert LogState(ID, 1, start, end, size_bytes).density == density
