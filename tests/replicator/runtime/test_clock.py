@@ -1,4 +1,4 @@
-"""Clocks that are defaults tell the time of now, also where another one is put in place."""
+"""Clocks, and the pauses between attempts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from replicator.runtime import clock
+from replicator.runtime.backoff import Backoff
+
+# -- Clocks that are defaults tell the time of now, also where another one is put in place.
 
 PACKAGES = ("balancer", "replicator", "aggregator")
 CLOCKS = frozenset(["monotonic", "time", "time_ns", "sleep"])
@@ -49,3 +52,34 @@ def test_no_default_is_a_clock_of_the_time_module(package):
         and (each.value.id, each.attr in CLOCKS) == ("time", True)
     ]
     assert not found, f"take replicator.runtime.clock: {found}"
+
+
+# -- Claims about the pauses between attempts.
+
+
+def pauses(backoff, count):
+    found = []
+    for _ in range(count):
+        found.append(backoff.seconds)
+        backoff.grow()
+    return found
+
+
+def test_pauses_double_up_to_the_longest():
+    assert pauses(Backoff(1.0, 5.0), 5) == [1.0, 2.0, 4.0, 5.0, 5.0]
+
+
+def test_the_factor_decides_the_growth():
+    assert pauses(Backoff(1.0, 100.0, factor=3.0), 3) == [1.0, 3.0, 9.0]
+
+
+def test_a_reset_begins_with_the_shortest_pause_again():
+    backoff = Backoff(1.0, 5.0)
+    pauses(backoff, 3)
+    backoff.reset()
+    assert pauses(backoff, 2) == [1.0, 2.0]
+
+
+def test_a_jittered_pause_stays_between_its_bounds():
+    backoff = Backoff(10.0, 10.0)
+    assert all(5.0 <= backoff.jittered(0.5, 1.5) <= 15.0 for _ in range(100))

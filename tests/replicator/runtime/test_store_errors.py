@@ -1,6 +1,10 @@
+"""Errors: of stores, without a text, and those that decide how a daemon ends."""
+
 import pytest
 import redis
 
+from replicator.runtime.error_text import error_text
+from replicator.runtime.exit_codes import decisive, leaves
 from replicator.runtime.store_errors import StoreForbidden, StoreUnreachable, reached, redis_name
 
 
@@ -39,3 +43,27 @@ def test_a_right_that_is_missing_is_told_apart_from_a_redis_that_is_silent():
 def test_faults_that_are_not_of_the_redis_stay_what_they_are():
     with pytest.raises(KeyError), reached("Redis at x"):
         raise KeyError("runs")
+
+
+# -- An error without a text has the name of its class.
+
+
+def test_an_error_without_a_text_is_named_by_its_class():
+    assert error_text(TimeoutError()) == "TimeoutError"
+    assert error_text(OSError(111, "Connection refused")) == "[Errno 111] Connection refused"
+
+
+# -- Among several errors a fence decides how a daemon ends, and otherwise the first error.
+
+FENCE = KeyError("fence")
+GROUP = ExceptionGroup("", [ValueError("a"), ExceptionGroup("", [FENCE, ValueError("b")])])
+
+
+def test_the_errors_of_groups_within_groups_are_found():
+    assert [str(each) for each in leaves(GROUP)] == ["a", "'fence'", "b"]
+    assert list(leaves(FENCE)) == [FENCE]
+
+
+def test_a_fence_counts_before_all_else_and_otherwise_what_came_first():
+    assert decisive(GROUP, (KeyError,)) is FENCE
+    assert str(decisive(GROUP, (OSError,))) == "a"
