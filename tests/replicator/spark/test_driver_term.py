@@ -1,4 +1,4 @@
-"""A driver finds out that a newer one leads, and renews its command while none does."""
+"""Term of a driver: it finds out that a newer one leads, and which commands are older."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from replicator.config.names import PLAN_TOPIC
-from replicator.spark.driver_command import Term, TermSuperseded, read_command
+from replicator.spark.driver_command import DriverCommand, Term, TermSuperseded, read_command
 from replicator.spark.driver_term import DriverTerm, TermPauses
+from replicator.spark.reassignment_delta import ReassignmentDelta
 from tests.replicator.kafka.client.coordinator import Coordinator
+
+# -- A driver finds out that a newer one leads, and renews its command while none does.
 
 ID = "sluice.east.driver"
 OURS, OLDER, NEWER, OTHER = Term(7, 3), Term(7, 2), Term(7, 4), Term(8, 0)
@@ -71,3 +74,27 @@ async def test_the_last_command_is_renewed_as_it_was():
     assert renewed == published
     assert published is not None
     assert (published.term, published.plan_version, published.stop) == (OURS, 6, True)
+
+
+# -- Driver commands: which are older than a plan, whatever became of the driver before.
+
+OUR_TERM, VERSION = Term(7, 3), 18
+
+
+@pytest.mark.parametrize(
+    ("term", "version", "is_before"),
+    [
+        (OUR_TERM, 17, False),
+        (OUR_TERM, 18, False),
+        (Term(7, 2), 17, True),
+        (Term(7, 2), 30, True),
+        (Term(7, 4), 19, False),
+        # The coordinator had forgotten the id: each driver has another producer id.
+        (Term(5, 0), 17, True),
+        (Term(9, 0), 18, False),
+        (Term(9, 0), 19, False),
+    ],
+)
+def test_a_command_of_an_older_plan_of_another_driver_is_older(term, version, is_before):
+    command = DriverCommand(term, version, False, ReassignmentDelta(version))
+    assert command.is_before(OUR_TERM, VERSION) == is_before

@@ -1,7 +1,4 @@
-"""Claims about Spark's JVM: what it is launched with, how it ends, and its log lines.
-
-A process that sleeps stands in for the JVM.
-"""
+"""Spark's JVM: its launch, its archive of classes, its secret, its end, its session."""
 
 from __future__ import annotations
 
@@ -13,9 +10,23 @@ import threading
 from types import SimpleNamespace
 from unittest.mock import patch
 
+import pyspark
 import pytest
 
+from replicator.spark.archive_options import archive_options
+from replicator.spark.authentication import (
+    ENABLED,
+    SECRET,
+    SECRET_FILE,
+    NoSecret,
+    split_secret,
+)
 from replicator.spark.jvm import LOG4J, Jvm
+from replicator.spark.session import Session, SparkGone
+
+# -- Claims about Spark's JVM: what it is launched with, how it ends, and its log lines.
+#
+# A process that sleeps stands in for the JVM.
 
 PATIENCE_SECONDS = 10.0
 MASTER = "local-cluster[1,1,512]"
@@ -96,3 +107,106 @@ def test_spark_shows_a_space_for_a_character_that_moves_a_cursor_or_hides(charac
     found = re.search(r"%replace\{%m\}\{(.*?)\}\{ \}", LOG4J)
     assert found
     assert re.sub(found[1], " ", f"a{character}b") == "a b"
+
+
+# -- Claims about the archive of Spark's classes: it is used if it is there, and never needed.
+
+
+def test_without_an_archive_the_jvm_is_asked_for_nothing(tmp_path):
+    assert archive_options(str(tmp_path)) == ""
+
+
+def test_an_archive_is_used_unless_it_does_not_fit(tmp_path):
+    archive = tmp_path / "share" / "sluice" / f"spark-{pyspark.__version__}.jsa"
+    archive.parent.mkdir(parents=True)
+    archive.touch()
+    options = archive_options(str(tmp_path))
+    assert f"-XX:SharedArchiveFile={archive}" in options
+    # auto: an archive that does not fit is ignored. With on, the JVM would refuse to start.
+    assert "-Xshare:auto" in options
+
+
+# -- Claims about Spark's shared secret: where it comes from, and that no command line has it.
+
+CLUSTER = "spark://spark.east:7077"
+
+
+@pytest.mark.parametrize("master", ["local", "local[2,8]", "local[*]", "yarn", "k8s://api:443"])
+def test_where_spark_makes_a_secret_by_itself_none_is_given_to_it(master):
+    assert split_secret(master, {ENABLED: "true"}) == ({ENABLED: "true"}, {})
+
+
+def test_a_cluster_of_the_drivers_own_gets_a_new_secret_each_time():
+    _, first = split_secret("local-cluster[2,1,1024]", {})
+    _, second = split_secret("local-cluster[2,1,1024]", {})
+    assert len(first[SECRET]) >= 32
+    assert first != second
+
+
+def test_a_standalone_cluster_without_a_secret_is_refused_with_the_settings_that_mend_it():
+    with pytest.raises(NoSecret, match=f"{SECRET_FILE}.*{ENABLED}=false"):
+        split_secret(CLUSTER, {ENABLED: "true"})
+
+
+def test_a_standalone_cluster_without_authentication_needs_the_operators_word():
+    assert split_secret(CLUSTER, {ENABLED: "false"}) == ({ENABLED: "false"}, {})
+
+
+def test_a_secret_is_read_from_its_file_without_the_newline_of_an_editor(tmp_path):
+    file = tmp_path / "secret"
+    file.write_text("quiet\n")
+    assert split_secret(CLUSTER, {SECRET_FILE: str(file)}) == ({}, {SECRET: "quiet"})
+
+
+def test_a_secret_among_the_settings_is_kept_off_the_command_line():
+    shown, kept = split_secret(CLUSTER, {ENABLED: "true", SECRET: "quiet"})
+    assert (shown, kept) == ({ENABLED: "true"}, {SECRET: "quiet"})
+
+
+@pytest.mark.parametrize("content", ["", " \n"])
+def test_an_empty_file_is_no_secret(tmp_path, content):
+    file = tmp_path / "secret"
+    file.write_text(content)
+    with pytest.raises(NoSecret, match="is empty"):
+        split_secret(CLUSTER, {SECRET_FILE: str(file)})
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(NoSecret, match=r"secret\.file.*no-such-file"):
+        split_secret(CLUSTER, {SECRET_FILE: str(tmp_path / "no-such-file")})
+
+
+# -- Claims about when Spark has ended.
+
+
+def refuses():
+    raise ConnectionRefusedError("py4j")
+
+
+class Bare(Session):
+    """Session without Spark: its JVM has ended, or answers whether Spark has stopped."""
+
+    def __init__(self, *, exit_code=None, is_stopped=lambda: False):
+        self._jvm = SimpleNamespace(is_alive=exit_code is None)
+        self._slots_at_most = 0
+        spark = SimpleNamespace(isStopped=is_stopped, statusStore=refuses)
+        self.context = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: spark))
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [Bare(exit_code=137), Bare(is_stopped=lambda: True), Bare(is_stopped=refuses)],
+    ids=["no JVM", "the JVM outlives Spark", "the JVM answers nothing"],
+)
+def test_a_spark_that_runs_no_job_any_more_has_ended(ended):
+    """A cluster's master removes an application whose executors fail again and again: every epoch
+    would fail for ever, in a daemon that nobody starts again."""
+    assert ended.has_ended()
+    with pytest.raises(SparkGone, match="^Spark has ended by itself: .* Start again.$"):
+        ended.count_slots()
+
+
+def test_a_spark_that_answers_has_not_ended_whatever_fails():
+    assert not Bare().has_ended()
+    with pytest.raises(ConnectionRefusedError):
+        Bare().count_slots()

@@ -1,4 +1,4 @@
-"""Claims about the folder of receipts: every epoch is a file, found again by region and day."""
+"""Receipts of epochs are reported and kept, one file each, by region and day."""
 
 import os
 import stat
@@ -7,8 +7,11 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.dataset as dataset
 import pytest
+from pyarrow import parquet
 
-from replicator.spark.receipts_folder import ReceiptsFolder
+from replicator.spark.receipts_folder import EpochReceipts, ReceiptsFolder
+
+# -- Claims about the folder of receipts: every epoch is a file, found again by region and day.
 
 SCHEMA = pa.schema(
     [("part", pa.int32()), ("target_end", pa.int64()), ("ended_at", pa.timestamp("us", tz="UTC"))]
@@ -69,3 +72,50 @@ def test_a_folder_of_receipts_that_others_may_write_to_is_refused(tmp_path):
     (tmp_path / "receipts").chmod(0o777)
     with pytest.raises(OSError, match="chmod go-w"):
         ReceiptsFolder(tmp_path / "receipts", "east").add(receipts(0.0))
+
+
+# -- Receipts of an epoch are reported and kept; a folder that refuses them stops nothing.
+
+EPOCH_SCHEMA = pa.schema([("records", pa.int64()), ("ended_at", pa.timestamp("us", tz="UTC"))])
+ROWS = pa.table(
+    {
+        "records": pa.array([3, 4], pa.int32()),
+        "ended_at": pa.array([datetime(2026, 11, 21, tzinfo=UTC)] * 2, pa.timestamp("ns", "CET")),
+    }
+)
+
+
+@pytest.fixture
+def reported():
+    return []
+
+
+@pytest.fixture
+def keeping(tmp_path, reported):
+    def report(rows, epoch):
+        reported.append((rows["records"].to_pylist(), epoch))
+
+    return EpochReceipts(ReceiptsFolder(tmp_path, "east"), EPOCH_SCHEMA, report)
+
+
+def test_an_epoch_is_reported_and_kept_under_the_schema(tmp_path, keeping, reported):
+    keeping.keep(ROWS, 7)
+    assert reported == [([3, 4], 7)]
+    [file] = tmp_path.rglob("*.parquet")
+    assert file.name == "000000.000000.parquet"
+    found = parquet.ParquetFile(file).read()
+    assert found.schema == EPOCH_SCHEMA
+    assert found["records"].to_pylist() == [3, 4]
+
+
+def test_an_epoch_without_rows_is_passed_over(tmp_path, keeping, reported):
+    keeping.keep(ROWS.slice(0, 0), 7)
+    assert not reported
+    assert not list(tmp_path.iterdir())
+
+
+def test_receipts_that_cannot_be_kept_are_only_logged(tmp_path, keeping, reported, caplog):
+    tmp_path.chmod(0o777)
+    keeping.keep(ROWS, 7)
+    assert reported == [([3, 4], 7)]
+    assert caplog.messages == ["event=receipts-lost epoch=7 receipts=2"]
