@@ -66,7 +66,7 @@ def test_one_pattern_leaves_all_groups_out_of_lag_tools():
     assert all(re.fullmatch(r"sluice\..*", group) for group in groups)
 
 
-# -- Claims about the names of clusters.
+# -- Names of clusters.
 
 
 def test_a_name_is_the_text_of_region_and_role():
@@ -87,7 +87,7 @@ def test_another_text_is_refused(text):
         ClusterName(text)
 
 
-# -- Claims about addresses; those of Redis are tested with the whole file (test_topology.py).
+# -- Addresses; those of Redis are tested with the whole file (test_topology.py).
 
 
 @pytest.mark.parametrize("address", ["h", "h:", ":1", "h:0", "h:65536", "h:1/x", "a b:1", "h,i:1"])

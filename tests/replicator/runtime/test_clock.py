@@ -54,7 +54,7 @@ def test_no_default_is_a_clock_of_the_time_module(package):
     assert not found, f"take replicator.runtime.clock: {found}"
 
 
-# -- Claims about the pauses between attempts.
+# -- Pauses between attempts.
 
 
 def pauses(backoff, count):

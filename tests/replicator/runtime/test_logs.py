@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from replicator.runtime.logs import SPARED_SECONDS, Lines, Sparing, log_to_stderr
 from replicator.runtime.plain_text import one_line, several_lines
 
-# -- Claims about log lines: one per event, whatever is in it, and never twice.
+# -- Log lines: one per event, whatever is in it, and never twice.
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_the_lines_on_stderr_are_spared(untouched_root, capsys):
     assert capsys.readouterr().err.count("away") == 1
 
 
-# -- Claims about text from Kafka on a terminal: it is one line, and nothing in it is invisible.
+# -- Text from Kafka on a terminal: it is one line, and nothing in it is invisible.
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from replicator.runtime.gather import gather_or_cancel
 from replicator.runtime.run_in_thread import Panic, run_in_thread
 
-# -- Claims about work in threads: it returns, it raises, and it never keeps a process alive.
+# -- Work in threads: it returns, it raises, and it never keeps a process alive.
 
 
 async def test_what_the_function_gives_or_raises_arrives():

@@ -23,7 +23,7 @@ from replicator.spark.driver_daemon import exit_code_of
 from replicator.spark.driver_start import is_running, run_driver, run_folder
 from replicator.spark.slots import SlotsUnlimited
 
-# -- Claims about the order in which a driver starts, and about its end.
+# -- Order in which a driver starts, and its end.
 
 
 class Broken(Exception):
@@ -101,7 +101,7 @@ def test_no_jvm_is_launched_for_settings_that_are_wrong(appliance, master, conf,
     assert start.steps == []
 
 
-# -- Claims about the driver daemon that need no server: its exit codes.
+# -- Driver daemon: its exit codes.
 
 REFUSED, FENCED = Refused("east aggregate", "no"), Fenced("east aggregate", [90])
 
@@ -127,7 +127,7 @@ def test_a_fence_that_is_no_newer_drivers_is_a_failure_that_a_restart_mends():
     assert exit_code_of(FENCED, FORESEEN, has_successor=False) is Exit.FAILED
 
 
-# -- Claims about run folders: a killed run leaves nothing for good, a running one is left alone.
+# -- Run folders: a killed run leaves nothing for good, a running one is left alone.
 
 
 def test_a_folder_goes_with_its_run(tmp_path):

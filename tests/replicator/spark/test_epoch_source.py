@@ -25,7 +25,7 @@ from replicator.spark.posted_tasks import PostedTasks
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 from replicator.spark.slots import CORES, ENABLED, EXECUTORS_MAX, SlotsUnlimited, slots_at_most
 
-# -- Claims about a task of an epoch in its executor, and when an epoch outlasts its time.
+# -- A task of an epoch in its executor, and when an epoch outlasts its time.
 
 ROWS = pa.RecordBatch.from_pylist([{"records": 7}])
 

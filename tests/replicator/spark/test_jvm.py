@@ -24,7 +24,7 @@ from replicator.spark.authentication import (
 from replicator.spark.jvm import LOG4J, Jvm
 from replicator.spark.session import Session, SparkGone
 
-# -- Claims about Spark's JVM: what it is launched with, how it ends, and its log lines.
+# -- Spark's JVM: what it is launched with, how it ends, and its log lines.
 #
 # A process that sleeps stands in for the JVM.
 
@@ -109,7 +109,7 @@ def test_spark_shows_a_space_for_a_character_that_moves_a_cursor_or_hides(charac
     assert re.sub(found[1], " ", f"a{character}b") == "a b"
 
 
-# -- Claims about the archive of Spark's classes: it is used if it is there, and never needed.
+# -- Archive of Spark's classes: it is used if it is there, and never needed.
 
 
 def test_without_an_archive_the_jvm_is_asked_for_nothing(tmp_path):
@@ -126,7 +126,7 @@ def test_an_archive_is_used_unless_it_does_not_fit(tmp_path):
     assert "-Xshare:auto" in options
 
 
-# -- Claims about Spark's shared secret: where it comes from, and that no command line has it.
+# -- Spark's shared secret: where it comes from, and that no command line has it.
 
 CLUSTER = "spark://spark.east:7077"
 
@@ -176,7 +176,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         split_secret(CLUSTER, {SECRET_FILE: str(tmp_path / "no-such-file")})
 
 
-# -- Claims about when Spark has ended.
+# -- Session: it tells when Spark has ended.
 
 
 def refuses():

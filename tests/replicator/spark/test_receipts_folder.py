@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from replicator.spark.receipts_folder import EpochReceipts, ReceiptsFolder
 
-# -- Claims about the folder of receipts: every epoch is a file, found again by region and day.
+# -- Folder of receipts: every epoch is a file, found again by region and day.
 
 SCHEMA = pa.schema(
     [("part", pa.int32()), ("target_end", pa.int64()), ("ended_at", pa.timestamp("us", tz="UTC"))]

@@ -126,7 +126,7 @@ def test_a_carrier_whose_producer_is_lost_begins_again_after_a_pause():
     assert third - second >= 0.1
 
 
-# -- A carrier_counts only grows, over all sessions.
+# -- Counts of a carrier only grow, over all sessions.
 
 ONE = TopicPartition("orders", 1)
 

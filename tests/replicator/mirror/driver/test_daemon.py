@@ -18,7 +18,7 @@ from replicator.mirror.driver.start import run
 from replicator.spark.driver_daemon import Run
 from replicator.spark.posting import ApplianceFile
 
-# -- Claims about the daemon that need no server: its files.
+# -- Daemon: its files.
 
 
 def cluster(port):
@@ -34,7 +34,7 @@ def test_the_daemon_leaves_its_appliance_for_the_streams_reader(tmp_path):
     assert ApplianceFile(tmp_path / "appliance.pickle").read() == appliance
 
 
-# -- Claims about what `sluice replicate` does before Spark's JVM is launched.
+# -- Steps of `sluice replicate` before Spark's JVM is launched.
 
 CONFIG = """
 routes = ["east>west"]
@@ -101,7 +101,7 @@ def test_an_epoch_is_summed_up_and_parked_partitions_are_named(caplog):
     ]
 
 
-# -- Claims about the upkeep of offset maps: nothing that fails ends it.
+# -- Upkeep of offset maps: nothing that fails ends it.
 
 
 class Keeper:

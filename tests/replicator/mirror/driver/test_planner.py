@@ -15,7 +15,7 @@ from replicator.notices.condition import Subject
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import Order, Pause, Placed, Stream, by_carrier, key_of
 
-# -- Claims about the driver's plans: as the balancer placed it, else by count; nothing is lost.
+# -- Plans: as the balancer placed it, else by count; nothing is lost.
 
 NOW = 1_000_000
 ROUTE = "west.east"
