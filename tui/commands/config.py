@@ -47,8 +47,6 @@ def check(config: str, connect: bool, timeout: float, output: str) -> int:
         return ExitCode.USAGE
     connections = None
     if connect:
-        from tui.facts.watch.connection_probe import connections_of
-
         connections = connections_of(appliance, timeout)
     value = check_values(config, appliance, connections)
     emit(output, value, lambda: check_text(appliance, connections))
@@ -101,3 +99,25 @@ def check_values(
 def mistakes_values(error: ConfigMistakes) -> dict[str, Any]:
     """Returns the mistakes of a configuration as plain values for JSON and YAML."""
     return {"ok": False, "file": error.file, "mistakes": plain_values(error.mistakes)}
+
+
+def connections_of(appliance: Appliance, timeout_seconds: float) -> tuple[Connection, ...]:
+    """Contacts all clusters at the same time and returns their answers, after the timeout at the
+    latest."""
+    from replicator.kafka.admin.admin import Admin
+    from tui.facts.connections import Connection, with_shared_ids_named
+    from tui.facts.watch.inquiry import Inquiry
+
+    inquiry = Inquiry(timeout_seconds)
+    names = appliance.cluster_names
+    admins = [Admin(name, appliance.cluster(name), timeout_seconds) for name in names]
+    asked = {
+        name: inquiry.ask_cluster(name, admin.cluster, admin.cluster_id)
+        for name, admin in zip(names, admins, strict=True)
+    }
+    ids = {name: reply.answer() for name, reply in asked.items()}
+    problems = inquiry.problems
+    return with_shared_ids_named(
+        Connection(str(name), cluster_id, problems.get(name, ""))  # YAML takes no subclass of str
+        for name, cluster_id in ids.items()
+    )

@@ -39,7 +39,7 @@ EXIT_CODES = {
     "replicator.mirror.repair.rewind.PartlyRewound": ExitCode.PARTLY_DONE,
     "tui.recording.recording_file.NoRecording": ExitCode.USAGE,
     "tui.facts.streams.UnknownStream": ExitCode.USAGE,
-    "tui.facts.watch.table_columns.NoTable": ExitCode.USAGE,
+    "tui.commands.aggregate_proto.NoTable": ExitCode.USAGE,
     "tui.commands.balance_partitions.NotCarried": ExitCode.REFUSED,
     "tui.orders.streams.StreamExists": ExitCode.REFUSED,
     "replicator.orders.balance_log.Superseded": ExitCode.FENCED,

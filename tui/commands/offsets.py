@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,9 +25,8 @@ from tui.commands.progress import Progress
 from tui.commands.text import table
 
 if TYPE_CHECKING:
-    from replicator.config.topology import Region, Route
+    from replicator.config.topology import Appliance, Region, Route
     from replicator.mirror.offset_map.read_back import ReadBack
-    from tui.facts.copies import RegionCopy
 
 COPY_HEADS = ("REGION", "COPY OF", "AGE (S)", "GROUPS", "PARTITIONS", "RUNS")
 REBUILT_HEADS = ("ROUTE", "PARTITIONS", "RUNS", "RECORDS", "COMPLETE")
@@ -118,6 +118,26 @@ def rebuilt_values(found: Sequence[ReadBack]) -> list[dict[str, Any]]:
     return [{**plain_values(each), "complete": each.is_complete} for each in found]
 
 
+@dataclass(frozen=True, slots=True)
+class RegionCopy:
+    """Copy of one region's log.
+
+    Args:
+        region: region that the log belongs to.
+        of: content of the log: commits, runs of a route, or primary regions.
+        age_seconds: the copy has everything that the log held this long ago; None when not known.
+        groups, partitions, runs: numbers of each in the copy. None when such a copy has none of
+            the kind, or the number is not known.
+    """
+
+    region: str
+    of: str
+    age_seconds: float | None
+    groups: int | None = None
+    partitions: int | None = None
+    runs: int | None = None
+
+
 @offsets.command()
 @config_option
 @region_option
@@ -129,7 +149,6 @@ def show(config: str, region: str, output: str) -> int:
     being read for the first time or anew.
     """
     from replicator.config.topology import load
-    from tui.facts.watch.copies_probe import copies_in
 
     copies = copies_in(load(config), region)
     emit(output, copies, lambda: copies_text(copies))
@@ -150,3 +169,41 @@ def copies_text(copies: Sequence[RegionCopy]) -> str:
         for copy in copies
     ]
     return table(COPY_HEADS, rows)
+
+
+def copies_in(appliance: Appliance, region: str) -> list[RegionCopy]:
+    """Returns all copies in the region's Redis. Raises UnknownRegion or StoreUnreachable."""
+    from replicator.groups.copies.commit_store import CommitStore
+    from replicator.groups.membership.primary_store import PrimaryCopies
+
+    url = appliance.region(region).redis_url()
+    found: list[RegionCopy] = []
+    for source in sorted(appliance.regions):
+        if source != region:
+            with CommitStore(url, source) as commits:
+                count = len(commits.groups())
+                found.append(RegionCopy(source, "commits", _seconds(commits.age), count))
+            found += [_runs(url, route) for route in appliance.routes_into(source)]
+        with PrimaryCopies(url, source) as primaries:
+            found.append(RegionCopy(source, "primary regions", _seconds(primaries.age)))
+    return found
+
+
+def _runs(url: str, route: Route) -> RegionCopy:
+    from replicator.groups.copies.runs_copies import RunsCopies
+    from replicator.mirror.offset_map.offset_store import OffsetStore
+    from replicator.mirror.offset_map.run_columns import RunsContradict
+
+    with RunsCopies(url, route.key) as copies, OffsetStore(url, route.key) as store:
+        age_seconds, keys = _seconds(copies.age), store.keys()
+        runs: int | None = 0
+        try:
+            runs = sum(len(store.load(key)) for key in keys)
+        except RunsContradict:
+            runs = None
+    return RegionCopy(route.target, f"runs {route}", age_seconds, partitions=len(keys), runs=runs)
+
+
+def _seconds(age: Callable[[int], int | None]) -> float | None:
+    age_ms = age(time.time_ns() // 1_000_000)
+    return None if age_ms is None else max(0, age_ms) / 1000

@@ -4,8 +4,9 @@ import pytest
 
 from tests.aggregator.formats.slices import table
 from tests.tui.commands.test_aggregate import config, no_configuration
+from tui.commands import aggregate_proto
+from tui.commands.aggregate_proto import NoTable, common
 from tui.commands.exit_codes import ExitCode
-from tui.facts.watch import table_columns
 from tui.program import run
 
 __all__ = ["config", "no_configuration"]  # fixtures
@@ -27,7 +28,7 @@ def test_a_mistake_is_named_before_a_server_is_contacted(config, capsys, argumen
 
 
 def test_the_file_is_printed_as_it_is(config, capsys, monkeypatch):
-    monkeypatch.setattr(table_columns, "table_columns", lambda feed, name, seconds: SCHEMA)
+    monkeypatch.setattr(aggregate_proto, "table_columns", lambda feed, name, seconds: SCHEMA)
     arguments = ["--config", config, "--feed", "flights", "--table", "t"]
     assert run(["aggregate", "proto", *arguments]) == ExitCode.DONE
     text = capsys.readouterr().out
@@ -42,9 +43,30 @@ def test_the_file_is_printed_as_it_is(config, capsys, monkeypatch):
 
 def test_a_table_that_is_not_there_is_wrong_usage(config, capsys, monkeypatch):
     def missing(feed, name, seconds):
-        raise table_columns.NoTable(f"there is no table {name!r}")
+        raise aggregate_proto.NoTable(f"there is no table {name!r}")
 
-    monkeypatch.setattr(table_columns, "table_columns", missing)
+    monkeypatch.setattr(aggregate_proto, "table_columns", missing)
     arguments = ["--config", config, "--feed", "flights", "--table", "t"]
     assert run(["aggregate", "proto", *arguments]) == ExitCode.USAGE
     assert "there is no table 't'" in capsys.readouterr().err
+
+
+ONE, OTHER = table(a="UInt8"), table(a="UInt16")
+
+
+def test_shards_without_the_table_do_not_count():
+    assert common("t", {0: None, 1: ONE}) is ONE
+
+
+def test_shards_with_the_same_columns_agree():
+    assert common("t", {0: ONE, 1: table(a="UInt8")}) == ONE
+
+
+def test_a_table_that_no_shard_has_is_named():
+    with pytest.raises(NoTable, match="no table 't'"):
+        common("t", {0: None, 1: None})
+
+
+def test_shards_that_differ_are_named():
+    with pytest.raises(NoTable, match=r"shards\[2\] than in shards\[0\]"):
+        common("t", {0: ONE, 1: ONE, 2: OTHER})

@@ -9,7 +9,7 @@ import yaml
 from replicator.config.topology import load
 from tests.replicator.config.test_feed_contradictions import feed
 from tests.tui.commands.test_replicate import CONFIG
-from tui.commands.config import check_text, check_values
+from tui.commands.config import check_text, check_values, connections_of
 from tui.commands.exit_codes import ExitCode
 from tui.facts.connections import Connection
 from tui.program import run
@@ -85,3 +85,13 @@ def test_feeds_are_named(tmp_path):
     appliance = load(file)
     assert check_text(appliance).splitlines()[-1] == "feeds: flights"
     assert check_values("f", appliance)["feeds"] == ["flights"]
+
+
+def test_every_cluster_is_asked_and_those_without_an_answer_have_a_problem(tmp_path):
+    file = tmp_path / "appliance.toml"
+    file.write_text(CONFIG)
+    found = connections_of(load(file), timeout_seconds=0.2)
+    assert [each.cluster for each in found] == [
+        *("east regional", "east aggregate", "west regional", "west aggregate")
+    ]
+    assert all(each.cluster_id is None and each.problem for each in found)

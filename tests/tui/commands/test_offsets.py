@@ -7,9 +7,8 @@ import pytest
 from replicator.groups.offset_sync import daemon
 from replicator.mirror.offset_map.read_back import ReadBack
 from tui.commands.exit_codes import ExitCode
-from tui.commands.offsets import copies_text, rebuilt_text, rebuilt_values
+from tui.commands.offsets import RegionCopy, copies_text, rebuilt_text, rebuilt_values
 from tui.commands.output import plain_values
-from tui.facts.copies import RegionCopy
 from tui.program import run
 
 REFERENCE = str(Path(__file__).parents[3] / "deploy" / "appliance.toml")

@@ -32,8 +32,8 @@ from tests.tui.output.odd import ODD
 from tests.tui.pages.finding_snapshots import PARKED as PARKED_ALERT
 from tests.tui.pages.finding_snapshots import RESOLVED, SILENCED, busy_feed
 from tui.commands.accept_loss import LossReport
+from tui.commands.offsets import RegionCopy
 from tui.facts.connections import Connection
-from tui.facts.copies import RegionCopy
 from tui.facts.part import Part
 from tui.facts.region_view import RegionView
 from tui.facts.route_view import RouteView, SilentCarrier
