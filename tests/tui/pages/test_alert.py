@@ -11,7 +11,7 @@ from tests.tui.console.typed_actions import parsed_words
 from tests.tui.facts.test_anomaly import anomaly
 from tests.tui.facts.test_finding_causes import AUDIT, with_alerts
 from tests.tui.pages.finding_snapshots import PARKED, RESOLVED, SILENCED, findings
-from tui.facts.alert_rules import alerts_of
+from tui.facts.alert_rules import NO_LOOK, next_look
 from tui.facts.balancing import BalanceAlert
 from tui.pages.alert import AlertPage, cause_page
 from tui.pages.balance import BalancePage
@@ -95,7 +95,8 @@ def test_every_command_that_goes_deeper_is_one_that_the_program_takes():
         groups=tuple(replace(each, is_out_of_place=True) for each in found.groups or ()),
         feeds=(feed(),),
     )
-    paths = [parsed_words(alert.command)[0] for alert in alerts_of(bad, [], NOW) if alert.command]
+    alerts = next_look(NO_LOOK, bad, [], NOW).alerts
+    paths = [parsed_words(alert.command)[0] for alert in alerts if alert.command]
     assert set(paths) == {
         "aggregate accept-loss",
         "audit",
