@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from tests.tui.console.running import FakeSource
 from tests.tui.console.snapshots import NOW, healthy, many, region_gone
+from tests.tui.console.values.routes import with_partitions
 from tui.console.app import ConsoleApp
 from tui.console.run import run
 from tui.console.settings import ConsoleSettings
@@ -55,7 +56,7 @@ def _moved(routes: tuple[RouteView, ...], number: int) -> tuple[RouteView, ...]:
 
 
 def _moved_topic(topic: TopicView, number: int) -> TopicView:
-    return replace(topic, partitions=tuple(_carried(each, number) for each in topic.partitions))
+    return with_partitions(topic, (_carried(each, number) for each in topic.partitions))
 
 
 def _carried(partition: PartitionView, number: int) -> PartitionView:

@@ -99,7 +99,23 @@ def topic_view(
         partitions=tuple(partitions),
         state=state,
         why=why,
+        **topic_totals(partitions),
     )
+
+
+def topic_totals(partitions: Sequence[PartitionView]) -> dict[str, Any]:
+    """Returns the totals of a topic, by their fields of TopicView."""
+    return {
+        "lag_records": total(it.lag_records for it in partitions),
+        "lag_seconds": largest(it.lag_seconds for it in partitions),
+        "open_transaction_seconds": largest(it.open_transaction_seconds for it in partitions),
+        "records_per_second": total(it.records_per_second for it in partitions),
+        "bytes_per_second": total(it.bytes_per_second for it in partitions),
+        "lag_per_second": total(it.lag_per_second for it in partitions),
+        "drain_seconds": largest(it.drain_seconds for it in partitions),
+        "unknown_partitions": sum(it.lag_records is None for it in partitions),
+        "parked_partitions": total(it.parked_count for it in partitions),
+    }
 
 
 def _topic_health(

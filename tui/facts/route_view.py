@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import dataclass
 
 from tui.facts.health import Health
-from tui.facts.totals import largest, total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +88,8 @@ class PartitionView:
 class TopicView:
     """State of one topic of a route.
 
-    The fields below `why` are worked out from the partitions, whatever is passed for them. A total
-    is None when it is unknown for any partition.
+    The fields below `why` are totals of the partitions; one is None when it is unknown for any of
+    them.
 
     Args:
         states: of the topic in the topic plan; empty when the target did not list its topics.
@@ -113,22 +112,6 @@ class TopicView:
     unknown_partitions: int = 0
     """Number of partitions with unknown lag."""
     parked_partitions: int | None = None
-
-    def __post_init__(self) -> None:
-        some = self.partitions
-        totals = {
-            "lag_records": total([each.lag_records for each in some]),
-            "lag_seconds": largest([each.lag_seconds for each in some]),
-            "open_transaction_seconds": largest([each.open_transaction_seconds for each in some]),
-            "records_per_second": total([each.records_per_second for each in some]),
-            "bytes_per_second": total([each.bytes_per_second for each in some]),
-            "lag_per_second": total([each.lag_per_second for each in some]),
-            "drain_seconds": largest([each.drain_seconds for each in some]),
-            "unknown_partitions": [each.lag_records for each in some].count(None),
-            "parked_partitions": total([each.parked_count for each in some]),
-        }
-        for name, value in totals.items():
-            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from textual import events
 
 from tests.tui.console import snapshots
 from tests.tui.console.running import running
+from tests.tui.console.values.routes import with_partitions
 from tui.console.console_commands import perform
 from tui.console.line_table import LineTable
 from tui.console.list_page import ListPage
@@ -32,7 +33,7 @@ async def test_the_cursor_stays_on_its_row_when_the_order_changes():
             replace(each, state=Health.OK, lag_records=0) if each.partition == 18 else each
             for each in topic.partitions
         )
-        topics = (replace(topic, partitions=healed), *route.topics[1:])
+        topics = (with_partitions(topic, healed), *route.topics[1:])
         routes = (found.routes[0], replace(route, topics=topics), *found.routes[2:])
         await console.give(replace(found, routes=routes))
         assert console.cursor == "18"

@@ -1,5 +1,6 @@
 """Views of topics and routes: totals come from the partitions, and unknown stays unknown."""
 
+from tui.facts.route_summary import topic_totals
 from tui.facts.route_view import PartitionView, TopicView, custody_counts
 
 
@@ -10,7 +11,9 @@ def partition(number: int, **fields: object) -> PartitionView:
 
 
 def topic(*partitions: PartitionView) -> TopicView:
-    return TopicView(topic="orders", states=(), notes=(), partitions=partitions)
+    return TopicView(
+        topic="orders", states=(), notes=(), partitions=partitions, **topic_totals(partitions)
+    )
 
 
 def test_a_topic_without_partitions_known_has_no_totals() -> None:

@@ -25,7 +25,14 @@ from tests.tui.console.values.findings import alerts, audits, events
 from tests.tui.console.values.groups import group_detail, groups
 from tests.tui.console.values.plans import plan_summary
 from tests.tui.console.values.regions import daemons, region
-from tests.tui.console.values.routes import parked, partition, route, topic, unknown
+from tests.tui.console.values.routes import (
+    parked,
+    partition,
+    route,
+    topic,
+    unknown,
+    with_partitions,
+)
 from tests.tui.console.values.times import NOW, NOW_MS, REFUSED
 from tests.tui.facts.test_anomaly import anomaly
 from tests.tui.output.odd import ODD
@@ -54,7 +61,7 @@ def status() -> Snapshot:
     orders = topic("orders", (partition("orders", 0), waiting, short, unknown("orders", 3)))
     stuck = topic("clicks", (parked("clicks", 0), partition("clicks", 1)))
     paused = topic(ODD, (partition(ODD, 0),))
-    bare = replace(stuck, topic="fresh", states=(), partitions=())
+    bare = with_partitions(replace(stuck, topic="fresh", states=()), ())
     both = (
         replace(orders, notes=NOTES),
         stuck,

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tests.tui.console import snapshots
+from tests.tui.console.values.routes import with_partitions
 from tui.pages.page import Row
 from tui.pages.partitions import PartitionsPage
 from tui.pages.topics import COLUMNS, TopicsPage, topic_row
@@ -28,23 +29,21 @@ def test_a_topic_has_its_trend_and_the_time_of_its_slowest_partition():
         replace(each, lag_records=10, lag_per_second=-2.0, drain_seconds=5.0)
         for each in topic.partitions
     ]
-    drains = replace(
-        topic, partitions=(replace(partitions[0], drain_seconds=40.0), *partitions[1:])
-    )
+    drains = with_partitions(topic, (replace(partitions[0], drain_seconds=40.0), *partitions[1:]))
     shown = cells(topic_row(drains, "east>west"))
     assert (shown["DRAIN"], shown["TREND"]) == ("40 s", f"{-2 * len(partitions)}/s")
     grows = replace(partitions[0], lag_per_second=3.0, drain_seconds=None)
-    shown = cells(topic_row(replace(topic, partitions=(grows, *partitions[1:])), "east>west"))
+    shown = cells(topic_row(with_partitions(topic, (grows, *partitions[1:])), "east>west"))
     assert shown["DRAIN"] == "grows"
     unknown = replace(partitions[0], lag_per_second=None, drain_seconds=None)
-    shown = cells(topic_row(replace(topic, partitions=(unknown, *partitions[1:])), "east>west"))
+    shown = cells(topic_row(with_partitions(topic, (unknown, *partitions[1:])), "east>west"))
     assert (shown["DRAIN"], shown["TREND"]) == ("?", "?")
 
 
 def test_parked_partitions_that_are_not_known_are_a_question_mark():
     (topic, *_) = snapshots.healthy().routes[0].topics or ()
     silent = [replace(each, custody=None, carrier=None) for each in topic.partitions]
-    shown = cells(topic_row(replace(topic, partitions=tuple(silent)), "west>east"))
+    shown = cells(topic_row(with_partitions(topic, silent), "west>east"))
     assert shown["PARKED"] == "?"
 
 

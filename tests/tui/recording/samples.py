@@ -23,6 +23,7 @@ from tui.facts.health import Health
 from tui.facts.part import Part
 from tui.facts.plan_summary import PlanCheck, PlanPosition, PlanSummary
 from tui.facts.region_view import DaemonView, RegionEvent, RegionView
+from tui.facts.route_summary import topic_totals
 from tui.facts.route_view import PartitionView, RouteView, TopicView
 from tui.facts.snapshot import Snapshot
 
@@ -48,7 +49,13 @@ def partition(number: int, *, end: int | None = 100, lag: int | None = 5) -> Par
 
 
 def route(*partitions: PartitionView, state: Health = Health.OK, why: str = "") -> RouteView:
-    topic = TopicView(topic="orders", states=("mirrored",), notes=(), partitions=partitions)
+    topic = TopicView(
+        topic="orders",
+        states=("mirrored",),
+        notes=(),
+        partitions=partitions,
+        **topic_totals(partitions),
+    )
     return RouteView(
         route="west>east",
         source="west",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tests.tui.console.values.times import REFUSED
 from tui.facts.health import Health
+from tui.facts.route_summary import topic_totals
 from tui.facts.route_view import PartitionView, RouteView, TopicView
 from tui.facts.totals import largest, total
 
@@ -90,7 +92,14 @@ def topic(name: str, partitions: tuple[PartitionView, ...]) -> TopicView:
         partitions=partitions,
         state=worst.state,
         why=worst.why,
+        **topic_totals(partitions),
     )
+
+
+def with_partitions(topic: TopicView, partitions: Iterable[PartitionView]) -> TopicView:
+    """Returns a topic with other partitions, and their totals."""
+    found = tuple(partitions)
+    return replace(topic, partitions=found, **topic_totals(found))
 
 
 def route(source: str, target: str, topics: tuple[TopicView, ...]) -> RouteView:
