@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import assert_never
 
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Route
@@ -12,8 +14,44 @@ from tui.facts.health import Health, Judged
 from tui.facts.moments import since_text
 from tui.facts.route_facts import Place
 
-OF_NEW_PARTITIONS = frozenset({Kind.SOURCE_SILENT, Kind.TOPICS_UNKNOWN, Kind.TOPIC_REFUSED})
-"""Kinds that keep nothing from going on that is carried already."""
+
+class Effect(Enum):
+    """Effect of a condition on a route that it is about."""
+
+    WAITS = auto()
+    """The partition, topic or route that the condition names waits."""
+    NOTHING_NEW = auto()
+    """Nothing new of the topic or route is carried; what is carried already goes on."""
+    CARRIER = auto()
+    """The partitions of one carrier wait."""
+    NOT_ADOPTED = auto()
+    """The partitions of the topic from the named one on wait for their first entries."""
+    PAUSED = auto()
+    """An operator has paused the topic or partition."""
+    PARKED = auto()
+    """The partition is parked."""
+
+
+EFFECTS: Mapping[str, Effect] = {
+    Kind.SOURCE_SILENT: Effect.NOTHING_NEW,
+    Kind.TOPICS_UNKNOWN: Effect.NOTHING_NEW,
+    Kind.TOPIC_REFUSED: Effect.NOTHING_NEW,
+    Kind.NOT_ADOPTED: Effect.NOT_ADOPTED,
+    Kind.PAUSED: Effect.PAUSED,
+    Kind.CARRIER_WAITS: Effect.CARRIER,
+    Kind.CARRIER_FAILED: Effect.CARRIER,
+    Kind.WAITING: Effect.WAITS,
+    Kind.REFUSED: Effect.WAITS,
+    Kind.PARKED: Effect.PARKED,
+    # These name a feed, and are about no route.
+    Kind.LOADER_WAITS: Effect.WAITS,
+    Kind.LOADER_FAILED: Effect.WAITS,
+    Kind.FEED_REFUSED: Effect.WAITS,
+    Kind.STORE_UNCONDITIONAL: Effect.WAITS,
+    Kind.TABLE_REFUSED: Effect.WAITS,
+    Kind.COLUMNS_NOT_LOADED: Effect.WAITS,
+}
+"""Effect of each kind of condition. A kind of a later version waits."""
 
 
 @dataclass(slots=True)
@@ -96,27 +134,31 @@ def _add(found: RouteConditions, route: Route, each: Condition, now: float) -> N
         return
     text = condition_text(each, now)
     place = None if each.partition is None else (each.topic, each.partition)
-    if each.kind == Kind.PAUSED:
-        if place is None:
-            found.paused_topics[each.topic] = f"{text}, topic"
-        else:
+    effect = EFFECTS.get(each.kind, Effect.WAITS)
+    match effect:
+        case Effect.PAUSED if place is not None:
             found.paused_partitions[place] = text
-    elif each.kind == Kind.PARKED:
-        if place is not None:
-            found.parked[place] = each.text
-    elif each.kind == Kind.NOT_ADOPTED:
-        found.not_adopted[each.topic] = (each.partition or 0, text)
-    elif each.kind in (Kind.CARRIER_WAITS, Kind.CARRIER_FAILED):
-        verb = "waits" if each.kind == Kind.CARRIER_WAITS else "has failed"
-        found.carriers[each.carrier] = f"{each.who} {verb}: {text}"
-    elif place is not None:
-        found.partitions[place] = f"waits: {text}"
-    elif each.topic:
-        is_new = each.kind in OF_NEW_PARTITIONS
-        (found.new_topics if is_new else found.topics)[each.topic] = text
-    else:
-        found.whole.append(Judged(Health.WAITS, text))
-        found.new = found.new or text
+        case Effect.PAUSED:
+            found.paused_topics[each.topic] = f"{text}, topic"
+        case Effect.PARKED:
+            if place is not None:
+                found.parked[place] = each.text
+        case Effect.NOT_ADOPTED:
+            found.not_adopted[each.topic] = (each.partition or 0, text)
+        case Effect.CARRIER:
+            verb = "waits" if each.kind == Kind.CARRIER_WAITS else "has failed"
+            found.carriers[each.carrier] = f"{each.who} {verb}: {text}"
+        case Effect.WAITS | Effect.NOTHING_NEW if place is not None:
+            found.partitions[place] = f"waits: {text}"
+        case Effect.WAITS if each.topic:
+            found.topics[each.topic] = text
+        case Effect.NOTHING_NEW if each.topic:
+            found.new_topics[each.topic] = text
+        case Effect.WAITS | Effect.NOTHING_NEW:
+            found.whole.append(Judged(Health.WAITS, text))
+            found.new = found.new or text
+        case _:
+            assert_never(effect)
 
 
 def condition_text(condition: Condition, now: float) -> str:

@@ -1,9 +1,9 @@
 """Conditions of a route: what each says about partitions, topics and the whole."""
 
-from replicator.notices.condition import Condition
+from replicator.notices.condition import Condition, Kind
 from tests.tui.facts.route_records import NOW, ROUTE, condition
 from tui.facts.health import Health
-from tui.facts.route_conditions import RouteConditions, route_conditions
+from tui.facts.route_conditions import EFFECTS, RouteConditions, route_conditions
 
 PLACE = ("orders", 3)
 
@@ -19,6 +19,16 @@ def waits(
     is_begun: bool = True,
 ) -> str | None:
     return conditions.waits(PLACE, carrier=carrier, is_known=is_known, is_begun=is_begun)
+
+
+def test_each_kind_says_what_it_does_to_a_route() -> None:
+    assert set(EFFECTS) == set(Kind)
+
+
+def test_a_kind_of_a_later_version_makes_wait_what_its_subject_names() -> None:
+    assert found(condition("solar-flare", "x")).whole
+    assert found(condition("solar-flare", "x", topic="orders")).topics.keys() == {"orders"}
+    assert found(condition("solar-flare", "x", topic="orders", partition=3)).partitions
 
 
 def test_no_condition_is_no_reason() -> None:
