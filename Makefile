@@ -10,7 +10,7 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
 
 .PHONY: setup
-setup: ## Install what is missing: system packages, .venv, Kafka, versitygw (part of every target below)
+setup: ## Install what is missing: system packages, .venv, Kafka, versitygw (part of each target that needs it)
 	@deploy/setup.sh
 
 .PHONY: demo

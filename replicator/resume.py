@@ -1,4 +1,4 @@
-"""Former path of `replicator.groups.resume`; it stays for one release."""
+"""Former path of `replicator.groups.resume`; it stays for version 0.1."""
 
 from replicator.groups.resume import ResumingConsumer, RunsUntold
 

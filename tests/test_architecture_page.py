@@ -42,6 +42,21 @@ def wrong_paths(page: str) -> dict[str, list[str]]:
     return {name: found for name in sorted(named) if len(found := files_of(name)) != 1}
 
 
+def unclear_folders(page: str) -> dict[str, list[str]]:
+    """Returns the folders of a page that are those of none of the product's, or of several.
+
+    A name with a "/" behind it, or within it, is a folder's; one that begins at the checkout is
+    clear.
+    """
+    rooms = {str(Path(path).parent) for path in files() if not path.startswith("tests/")}
+    found = {}
+    for name in sorted(set(re.findall(r"`([a-z_]+(?:/[a-z_]+)+|[a-z_]+/)`", page))):
+        of_name = [each for each in sorted(rooms) if f"/{each}/".endswith(f"/{name.rstrip('/')}/")]
+        if not (CHECKOUT / name).is_dir() and len(of_name) != 1:
+            found[name] = of_name
+    return found
+
+
 def names_in_files(page: str) -> Iterator[tuple[str, str]]:
     """Yields (name, path) of each name that a page says is in a file."""
     for names, path in NAMES_IN_FILES.findall(page):
@@ -65,6 +80,11 @@ def defined_in(source: str) -> set[str]:
 @pytest.mark.parametrize("page", [ARCHITECTURE, INVARIANTS], ids=["ARCHITECTURE", "invariants"])
 def test_each_path_is_that_of_one_file(page: str) -> None:
     assert not wrong_paths(page)
+
+
+def test_each_path_of_the_guide_has_its_folder_and_each_folder_is_there() -> None:
+    assert not re.findall(r"`(\w+\.py)`", ARCHITECTURE), "without a folder"
+    assert not unclear_folders(ARCHITECTURE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[path.name for path in PAGES])
@@ -100,6 +120,11 @@ def test_the_guide_names_each_room_whose_modules_have_to_be_listed() -> None:
 def test_a_path_of_several_files_is_found_and_so_is_a_name_that_is_in_none() -> None:
     assert wrong_paths("`ledger/takeover.py`, `no_such.py`").keys() == {"no_such.py"}
     assert len(wrong_paths("`daemon.py`")["daemon.py"]) > 1
+    assert wrong_paths("`loader/json_documents.py`") == {"loader/json_documents.py": []}
+    assert unclear_folders("`mirror/driver`, `aggregator/` and `mirror/loader`") == {
+        "mirror/loader": []
+    }
+    assert len(unclear_folders("`driver/`")["driver/"]) > 1
     assert list(names_in_files("`a`, `b` or `c` in `d/e.py`")) == [
         ("a", "d/e.py"),
         ("b", "d/e.py"),
