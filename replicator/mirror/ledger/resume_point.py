@@ -121,7 +121,7 @@ def _covers(parked: Loss | None, changed: Loss | None) -> bool:
     )
 
 
-def resumed(
+def successor_entry(
     evidence: Evidence, point: ResumePoint, source: SourceFindings, successor: Successor
 ) -> Taken | Loss:
     """Returns the partition with its new entry; the source's loss, if no operator accepted it.

@@ -27,7 +27,7 @@ from replicator.mirror.ledger.inspection import TargetFindings
 from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.ledger.published_runs import published_since
 from replicator.mirror.ledger.readiness import NOT_SHOWN, ParkedEntries, Readiness
-from replicator.mirror.ledger.resume_point import Evidence, Successor, resume_point, resumed
+from replicator.mirror.ledger.resume_point import Evidence, Successor, resume_point, successor_entry
 from replicator.mirror.ledger.stale_entry import PublishedRun
 from replicator.mirror.ledger.tail import Tail, runs_before
 from replicator.mirror.offset_map.run_segment import RunSegment
@@ -310,7 +310,7 @@ class Takeover:
             source_topic=source.id if source else None,
             target_topic=examined or (target.id if target else None),
         )
-        return resumed(evidence, point, source_found, successor)
+        return successor_entry(evidence, point, source_found, successor)
 
     async def _first_offset(self, partition: TopicPartition, entry: Entry) -> int:
         if entry.begin:

@@ -13,7 +13,7 @@ from replicator.kafka.client.source_inspection import SourceFindings
 from replicator.mirror.ledger.acquired import Taken
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.inspection import TargetFindings
-from replicator.mirror.ledger.resume_point import Evidence, Successor, resume_point, resumed
+from replicator.mirror.ledger.resume_point import Evidence, Successor, resume_point, successor_entry
 from replicator.mirror.ledger.stale_entry import PublishedRun
 from replicator.mirror.ledger.tail import Tail
 from replicator.mirror.offset_map.runs_tail import LastRun
@@ -54,7 +54,7 @@ def evidence(entry: Entry = ENTRY, **changes: Any) -> Evidence:
 def outcome(facts: Evidence, source: SourceFindings = WHOLE) -> Taken | Loss:
     """Returns the decision for a source inspection that does not depend on the position."""
     point = resume_point(facts)
-    return point if isinstance(point, Loss) else resumed(facts, point, source, SUCCESSOR)
+    return point if isinstance(point, Loss) else successor_entry(facts, point, source, SUCCESSOR)
 
 
 def taken(facts: Evidence, source: SourceFindings = WHOLE) -> Taken:
