@@ -32,7 +32,7 @@ class Verdict(StrEnum):
     POSSIBLE = "possible"
 
 
-class Kind(StrEnum):
+class DiagnosisKind(StrEnum):
     """Kind of a diagnosis: the cause of lost or doubled records."""
 
     EXPIRED = "expired entries"
@@ -55,7 +55,7 @@ class Diagnosis:
     """
 
     verdict: Verdict
-    kind: Kind
+    kind: DiagnosisKind
     where: str
     text: str
     repair: str
@@ -155,7 +155,7 @@ def expiry(facts: OwnerFacts, now_ms: int) -> Iterator[Diagnosis]:
             if facts.is_feed
             else "sluice audit, then sluice accept-loss"
         )
-        yield Diagnosis(Verdict.HAPPENED, Kind.EXPIRED, facts.where, text, repair)
+        yield Diagnosis(Verdict.HAPPENED, DiagnosisKind.EXPIRED, facts.where, text, repair)
     old = [
         each
         for each in facts.entries
@@ -171,7 +171,7 @@ def expiry(facts: OwnerFacts, now_ms: int) -> Iterator[Diagnosis]:
         )
         daemon = "sluice aggregate" if facts.is_feed else "sluice replicate"
         repair = f"start {daemon}, which renews it; or raise offsets.retention.minutes"
-        yield Diagnosis(Verdict.POSSIBLE, Kind.EXPIRED, facts.where, text, repair)
+        yield Diagnosis(Verdict.POSSIBLE, DiagnosisKind.EXPIRED, facts.where, text, repair)
 
 
 def recreated(facts: OwnerFacts) -> Iterator[Diagnosis]:
@@ -185,7 +185,7 @@ def recreated(facts: OwnerFacts) -> Iterator[Diagnosis]:
     if other:
         text = f"{_some(other)}: the topic was created anew since; its partitions are not read"
         accept = "sluice aggregate accept-loss" if facts.is_feed else "sluice accept-loss"
-        yield Diagnosis(Verdict.POSSIBLE, Kind.RECREATED, facts.where, text, accept)
+        yield Diagnosis(Verdict.POSSIBLE, DiagnosisKind.RECREATED, facts.where, text, accept)
     unnamed = [each for each in facts.entries if each.losses and not each.incarnation]
     lossy = unnamed if facts.is_feed else []
     if lossy:
@@ -193,7 +193,7 @@ def recreated(facts: OwnerFacts) -> Iterator[Diagnosis]:
             f"{_some(lossy)}: losses were accepted; if that was for a topic that was created anew, "
             "a version that knew rows by offset alone took new records for stored ones after a kill"
         )
-        yield Diagnosis(Verdict.POSSIBLE, Kind.RECREATED, facts.where, text, COMPARE)
+        yield Diagnosis(Verdict.POSSIBLE, DiagnosisKind.RECREATED, facts.where, text, COMPARE)
 
 
 def letters(facts: OwnerFacts, held: Mapping[tuple[str, int], int]) -> Iterator[Diagnosis]:
@@ -215,7 +215,7 @@ def letters(facts: OwnerFacts, held: Mapping[tuple[str, int], int]) -> Iterator[
             "in their topic"
         )
         repair = f"the records are in the source for as long as it keeps them; {COMPARE} names them"
-        yield Diagnosis(Verdict.HAPPENED, Kind.LETTERS, facts.where, text, repair)
+        yield Diagnosis(Verdict.HAPPENED, DiagnosisKind.LETTERS, facts.where, text, repair)
 
 
 def letter_limits(cluster: str, topic: Topic, bytes_wanted: int) -> Iterator[Diagnosis]:
@@ -236,7 +236,7 @@ def letter_limits(cluster: str, topic: Topic, bytes_wanted: int) -> Iterator[Dia
         flaws.append(("it is compacted", "set cleanup.policy to delete"))
     for text, repair in flaws:
         where = f"topic {topic.name} in {cluster}"
-        yield Diagnosis(Verdict.POSSIBLE, Kind.LETTER_LIMITS, where, text, repair)
+        yield Diagnosis(Verdict.POSSIBLE, DiagnosisKind.LETTER_LIMITS, where, text, repair)
 
 
 def clock(server: str, ahead_seconds: float) -> Iterator[Diagnosis]:
@@ -251,7 +251,9 @@ def clock(server: str, ahead_seconds: float) -> Iterator[Diagnosis]:
             f"its clock is {abs(ahead_seconds):.0f} s {side} this host's; a version that compared "
             "them may have stored a block again after a kill"
         )
-        yield Diagnosis(Verdict.POSSIBLE, Kind.CLOCK, server, text, "synchronise the clocks")
+        yield Diagnosis(
+            Verdict.POSSIBLE, DiagnosisKind.CLOCK, server, text, "synchronise the clocks"
+        )
 
 
 def loader_clocks(facts: OwnerFacts) -> Iterator[Diagnosis]:
@@ -265,7 +267,7 @@ def loader_clocks(facts: OwnerFacts) -> Iterator[Diagnosis]:
             "again after a kill"
         )
         repair = f"synchronise the clocks; {COMPARE}"
-        yield Diagnosis(Verdict.POSSIBLE, Kind.CLOCK, facts.where, text, repair)
+        yield Diagnosis(Verdict.POSSIBLE, DiagnosisKind.CLOCK, facts.where, text, repair)
 
 
 def may_stand_still(facts: OwnerFacts, now_ms: int, stale_seconds: float) -> list[EntryFacts]:
@@ -305,14 +307,14 @@ def standing_still(
             "start sluice aggregate of this version, which goes on there; if it does not, "
             "sluice aggregate status names the reason"
         )
-        yield Diagnosis(Verdict.POSSIBLE, Kind.STILL, facts.where, text, repair)
+        yield Diagnosis(Verdict.POSSIBLE, DiagnosisKind.STILL, facts.where, text, repair)
 
 
 def engine(where: str, kind: TableEngine) -> Iterator[Diagnosis]:
     """Yields the diagnosis of a table whose engine takes rows away."""
     if refusal := kind.refusal:
         text, _, repair = refusal.rpartition("; ")
-        yield Diagnosis(Verdict.POSSIBLE, Kind.ENGINE, where, text, f"{repair}; {COMPARE}")
+        yield Diagnosis(Verdict.POSSIBLE, DiagnosisKind.ENGINE, where, text, f"{repair}; {COMPARE}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +348,7 @@ def doubled(where: str, found: Iterable[DoubledRows]) -> Iterator[Diagnosis]:
             "copy the rows of these offsets into a new table once each (SELECT DISTINCT), or "
             "delete the offsets and load them again"
         )
-        yield Diagnosis(Verdict.HAPPENED, Kind.DOUBLED, where, text, repair)
+        yield Diagnosis(Verdict.HAPPENED, DiagnosisKind.DOUBLED, where, text, repair)
 
 
 def overlapping(where: str, told: Iterable[ToldObject]) -> Iterator[Diagnosis]:
@@ -362,7 +364,7 @@ def overlapping(where: str, told: Iterable[ToldObject]) -> Iterator[Diagnosis]:
             if other.begin < one.end and one.layout == other.layout:
                 text = f"{one.key} and {other.key} share offsets from {other.begin} on"
                 repair = "sluice verify check --rows; then delete the object that was written last"
-                yield Diagnosis(Verdict.HAPPENED, Kind.DOUBLED, where, text, repair)
+                yield Diagnosis(Verdict.HAPPENED, DiagnosisKind.DOUBLED, where, text, repair)
 
 
 def _some(entries: Sequence[EntryFacts]) -> str:

@@ -6,14 +6,20 @@ import pytest
 
 from tui.commands.doctor import exactness_text, exactness_values
 from tui.commands.exit_codes import ExitCode
-from tui.facts.exactness import Diagnosis, Exactness, Kind, Verdict
+from tui.facts.exactness import Diagnosis, DiagnosisKind, Exactness, Verdict
 from tui.program import run
 
 REFERENCE = str(Path(__file__).parents[3] / "deploy" / "appliance.toml")
 DOUBLED = Diagnosis(
-    Verdict.HAPPENED, Kind.DOUBLED, "air.t on one:9000", "t-0: 2 rows too many", "keep one of each"
+    Verdict.HAPPENED,
+    DiagnosisKind.DOUBLED,
+    "air.t on one:9000",
+    "t-0: 2 rows too many",
+    "keep one of each",
 )
-CLOCK = Diagnosis(Verdict.POSSIBLE, Kind.CLOCK, "one:9000", "15 s ahead", "synchronise the clocks")
+CLOCK = Diagnosis(
+    Verdict.POSSIBLE, DiagnosisKind.CLOCK, "one:9000", "15 s ahead", "synchronise the clocks"
+)
 FOUND = Exactness("east", (DOUBLED, CLOCK), ("east aggregate: away",))
 
 

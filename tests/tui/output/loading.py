@@ -45,8 +45,7 @@ from tests.tui.facts.test_feed_status import (
 )
 from tests.tui.output.odd import ODD
 from tui.commands.restore import RestoreResult
-from tui.facts.exactness import Diagnosis, Verdict
-from tui.facts.exactness import Kind as Cause
+from tui.facts.exactness import Diagnosis, DiagnosisKind, Verdict
 from tui.facts.feed_findings import FeedCheck, Finding
 from tui.facts.feed_losses import ContinuedPartition, FeedLosses
 from tui.facts.feed_objects import (
@@ -306,9 +305,15 @@ FOUND = Exactness(
     "east",
     (
         Diagnosis(
-            Verdict.HAPPENED, Cause.DOUBLED, "air.t on one:9000", "2 rows too many", "keep one"
+            Verdict.HAPPENED,
+            DiagnosisKind.DOUBLED,
+            "air.t on one:9000",
+            "2 rows too many",
+            "keep one",
         ),
-        Diagnosis(Verdict.POSSIBLE, Cause.CLOCK, ODD, "15 s ahead", "synchronise the clocks"),
+        Diagnosis(
+            Verdict.POSSIBLE, DiagnosisKind.CLOCK, ODD, "15 s ahead", "synchronise the clocks"
+        ),
     ),
     ("east aggregate: away", ODD),
 )

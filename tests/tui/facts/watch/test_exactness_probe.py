@@ -9,10 +9,12 @@ import pytest
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import TableRange
 from replicator.kafka.client.custody import Custody
-from tui.facts.exactness import Diagnosis, Kind, Verdict
+from tui.facts.exactness import Diagnosis, DiagnosisKind, Verdict
 from tui.facts.watch.exactness_probe import answered, coordinates, loader_ahead_seconds
 
-DIAGNOSIS = Diagnosis(Verdict.POSSIBLE, Kind.CLOCK, "one", "15 s ahead", "synchronise the clocks")
+DIAGNOSIS = Diagnosis(
+    Verdict.POSSIBLE, DiagnosisKind.CLOCK, "one", "15 s ahead", "synchronise the clocks"
+)
 
 
 def test_a_dead_letter_names_its_record_among_other_headers():
