@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from aggregator.formats.byte_columns import taken
 from aggregator.formats.json_documents import decode
-from aggregator.formats.json_lines import json_lines
+from aggregator.formats.json_lines import read_json_lines
 from aggregator.formats.record_fields import split
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.formats.routing import by_table
@@ -52,7 +52,7 @@ def native_block(records: RecordSlice) -> bytes:
 
 def checked_documents(records: RecordSlice) -> bytes:
     """Returns documents with their coordinates; raises ValueError if they are not one each."""
-    documents, reasons = json_lines([records])
+    documents, reasons = read_json_lines([records])
     text = documents.text()
     text.decode()
     if reasons or len(_CHECK.decode_lines(text)) != len(documents):

@@ -67,7 +67,7 @@ def separated(records: RecordSlice, separator: bytes) -> bytes:
     return _octets(_joined(records.value_column.drop_null(), separator)).tobytes()
 
 
-def json_lines(records: RecordSlice) -> bytes:
+def write_json_lines(records: RecordSlice) -> bytes:
     """Returns JSON documents, each on a line; a null value is the document `null`.
 
     Line breaks inside documents become spaces: readers take them for the end of a line.

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from aggregator.formats.column_values import column_values, reason
 from aggregator.formats.decoded_rows import decoded_rows, loaded_types
-from aggregator.formats.json_lines import json_lines
+from aggregator.formats.json_lines import read_json_lines
 from aggregator.formats.json_nested import tuple_columns
 from aggregator.formats.json_nulls import null_fields
 from aggregator.formats.json_numbers import exact_numbers
@@ -35,7 +35,7 @@ def decode(slices: Sequence[RecordSlice], schema: TableSchema) -> Decoded:
     nested_values tells.
     """
     plain, nested = _types(schema)
-    documents, dead = json_lines(slices)
+    documents, dead = read_json_lines(slices)
     read = _reader(schema).read(documents)
     dead.update(read.refused)
     lines, record = read.documents.lines, read.documents.record

@@ -70,7 +70,7 @@ class JsonLines:
         )
 
 
-def json_lines(slices: Sequence[RecordSlice]) -> tuple[JsonLines, dict[int, str]]:
+def read_json_lines(slices: Sequence[RecordSlice]) -> tuple[JsonLines, dict[int, str]]:
     """Returns the documents of all records, and why records have none, by index.
 
     Records with null values are left out of both.

@@ -13,7 +13,7 @@ from aggregator.files.compression import STREAMS, SUFFIXES
 from aggregator.files.datum_columns import DatumColumns
 from aggregator.files.document_columns import DocumentColumns
 from aggregator.files.file_writer import FileWriter
-from aggregator.files.line_file import LineFile, json_lines, separated
+from aggregator.files.line_file import LineFile, separated, write_json_lines
 from aggregator.files.parquet_file import ParquetFile
 from aggregator.files.record_columns import REPEATING, record_table, schema_of
 from aggregator.files.typed_parquet import Decoder, TypedParquet
@@ -123,7 +123,7 @@ class JsonLines(FileKind):
         return f"json{SUFFIXES[self.feed.codec]}"
 
     def writer(self, place: TopicPartition, key: str) -> FileWriter:
-        return LineFile(json_lines, STREAMS[self.feed.codec]())
+        return LineFile(write_json_lines, STREAMS[self.feed.codec]())
 
 
 class SeparatedValues(FileKind):

@@ -19,7 +19,7 @@ from aggregator.files.decoded_slice import DecodedSlice
 from aggregator.files.decoding import decoded
 from aggregator.files.even_chunks import FORM_RECORD_BYTES, FORMS, EvenChunks
 from aggregator.files.file_writer import unwritable
-from aggregator.files.line_file import LineFile, json_lines
+from aggregator.files.line_file import LineFile, write_json_lines
 from aggregator.files.parquet_file import ParquetFile
 from aggregator.files.record_columns import record_table, schema_of
 from aggregator.files.typed_parquet import TypedParquet
@@ -90,20 +90,20 @@ class Panic(BaseException):
 def test_a_record_at_which_a_native_library_panics_is_found():
     class Panicking(LineFile):
         def scratch(self):
-            return Panicking(json_lines, STREAMS["none"]())
+            return Panicking(write_json_lines, STREAMS["none"]())
 
         def write(self, slices):
             if any(set(BAD) & {*each.offset.tolist()} for each in slices):
                 raise Panic("index out of bounds")
             return super().write(slices)
 
-    found = unwritable(Panicking(json_lines, STREAMS["gzip"]()), slice_of([b"{}"] * 8))
+    found = unwritable(Panicking(write_json_lines, STREAMS["gzip"]()), slice_of([b"{}"] * 8))
     assert found == dict.fromkeys(BAD, "cannot be written: Panic: index out of bounds")
 
 
 WRITERS = {
     "avro": lambda: AvroFile(KNOWN, "t", 0, columns=["key"], codec="deflate", key="k"),
-    "lines": lambda: LineFile(json_lines, STREAMS["gzip"]()),
+    "lines": lambda: LineFile(write_json_lines, STREAMS["gzip"]()),
     "parquet": plain_parquet,
 }
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.files.compression import STREAMS, SUFFIXES
-from aggregator.files.line_file import LineFile, json_lines, separated
+from aggregator.files.line_file import LineFile, separated, write_json_lines
 from tests.aggregator.files.written_files import CUTS, RECORDS, slices, written
 from tests.aggregator.formats.slices import slice_of
 
@@ -54,7 +54,9 @@ def test_the_same_records_are_the_same_bytes_however_they_come_in(codec, records
 @given(st.lists(st.none() | DOCUMENTS, min_size=1, max_size=10))
 def test_each_document_is_a_line_and_only_line_breaks_become_spaces(documents):
     values = [None if each is None else each.encode() for each in documents]
-    lines = written(LineFile(json_lines, STREAMS["none"](), chunk_bytes=40), [slice_of(values)])
+    lines = written(
+        LineFile(write_json_lines, STREAMS["none"](), chunk_bytes=40), [slice_of(values)]
+    )
     assert lines == b"".join(
         (b"null" if each is None else each.translate(bytes.maketrans(b"\n\r", b"  "))) + b"\n"
         for each in values
@@ -65,7 +67,7 @@ def test_each_document_is_a_line_and_only_line_breaks_become_spaces(documents):
 
 
 def test_a_file_without_records_is_empty():
-    assert written(LineFile(json_lines, STREAMS["none"](), chunk_bytes=40), []) == b""
+    assert written(LineFile(write_json_lines, STREAMS["none"](), chunk_bytes=40), []) == b""
 
 
 # -- Compression: one stream that any reader of its codec reads, the same for the same chunks.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aggregator.formats import json_reader
 from aggregator.formats.json_check import JsonCheck
 from aggregator.formats.json_depth import DEPTH_MAX
-from aggregator.formats.json_lines import json_lines
+from aggregator.formats.json_lines import read_json_lines
 from aggregator.formats.json_nulls import TOO_DEEP, null_fields
 from aggregator.formats.json_reader import JsonReader
 from aggregator.tables.column_type import column_type
@@ -28,7 +28,7 @@ READER = JsonReader(
 
 
 def read(*values):
-    documents, reasons = json_lines([slice_of(values)])
+    documents, reasons = read_json_lines([slice_of(values)])
     assert not reasons
     return READER.read(documents)
 
@@ -70,13 +70,13 @@ def test_parts_of_any_size_give_the_same(values):
 
 
 def test_no_documents_are_no_columns():
-    documents, _ = json_lines([])
+    documents, _ = read_json_lines([])
     found = READER.read(documents)
     assert (len(found.documents), dict(found.columns)) == (0, {})
 
 
 def test_documents_of_a_table_without_columns_are_checked_too():
-    documents, _ = json_lines([slice_of([b'{"x":1}', b'{"x"1}'])])
+    documents, _ = read_json_lines([slice_of([b'{"x":1}', b'{"x"1}'])])
     found = JsonReader({}).read(documents)
     assert found.documents.record.tolist() == [0]
     assert list(found.refused) == [1]
