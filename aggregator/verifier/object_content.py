@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, assert_never
 
 import cramjam
 import fastavro
@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aggregator.store.recognition import Identities
+from replicator.config.object_feed import ObjectFile
 
 OFFSET = "offset"
 """Column of a file with the record's offset."""
-AVRO = "avro"
 _DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gz": lambda data: bytes(cramjam.gzip.decompress(data)),
     "zst": lambda data: bytes(cramjam.zstd.decompress(data)),
@@ -37,11 +37,15 @@ def is_same(one: bytes, other: bytes, extension: str) -> bool:
     """
     if one == other:
         return True
-    if _is_parquet(extension):
-        return _is_same_table(_table(one), _table(other))
-    if extension == AVRO:
-        return _datums(one) == _datums(other)
-    return _plain(one, extension) == _plain(other, extension)
+    file = file_of(extension)
+    match file:
+        case "parquet":
+            return _is_same_table(_table(one), _table(other))
+        case "avro":
+            return _datums(one) == _datums(other)
+        case "json_lines" | "bytes":
+            return _plain(one, extension) == _plain(other, extension)
+    assert_never(file)
 
 
 def rows_of(data: bytes, extension: str) -> Identities | None:
@@ -49,16 +53,35 @@ def rows_of(data: bytes, extension: str) -> Identities | None:
 
     Raises UnreadableFile.
     """
-    offsets: npt.NDArray[np.int64] | None = None
-    if extension == AVRO:
-        offsets = _avro_offsets(data)
-    elif _is_parquet(extension):
-        offsets = _parquet_offsets(data)
+    file = file_of(extension)
+    match file:
+        case "parquet":
+            offsets = _parquet_offsets(data)
+        case "avro":
+            offsets = _avro_offsets(data)
+        case "json_lines" | "bytes":
+            return None
+        case _:
+            assert_never(file)
     return None if offsets is None else Identities(offsets, np.zeros_like(offsets))
 
 
-def _is_parquet(extension: str) -> bool:
-    return extension.rpartition(".")[2] == "parquet"
+def file_of(extension: str) -> ObjectFile:
+    """Returns the kind of file that has an extension.
+
+    Raises UnreadableFile for one that no kind of file has.
+    """
+    match extension.split("."):
+        case [*_, "parquet"]:
+            return "parquet"
+        case ["avro"]:
+            return "avro"
+        case ["json"] | ["json", _]:
+            return "json_lines"
+        case ["bin"] | ["bin", _]:
+            return "bytes"
+        case _:
+            raise UnreadableFile(f"no kind of file has the extension .{extension}")
 
 
 def _table(data: bytes) -> pa.Table:
@@ -120,9 +143,12 @@ def _reading_avro() -> Iterator[None]:
 
 
 def _plain(data: bytes, extension: str) -> bytes:
-    decompress = _DECOMPRESS.get(extension.rpartition(".")[2])
-    if decompress is None:
+    suffix = extension.partition(".")[2]
+    if not suffix:
         return data
+    decompress = _DECOMPRESS.get(suffix)
+    if decompress is None:
+        raise UnreadableFile(f"no codec has the suffix .{suffix}")
     try:
         return decompress(data)
     except (cramjam.DecompressionError, OSError) as error:

@@ -25,6 +25,8 @@ SAFE = re.compile(r"[A-Za-z0-9!_.*'()=-]")
 """Characters of folders: those that S3 calls safe in keys, and that of name=value."""
 DIRECTIVES = "YmdHM"
 """Directives of strftime that folders may have."""
+ObjectFile = Literal["parquet", "avro", "json_lines", "bytes"]
+"""Kind of file that objects are."""
 CODECS = {
     "parquet": ("none", "gzip", "snappy", "zstd", "lz4"),
     "json_lines": ("none", "gzip", "zstd", "lz4"),
@@ -185,7 +187,7 @@ class ObjectFeed(Feed):
     """Encryption by the store; without it as the bucket says."""
     encryption_key: Text | None = None
     """Key of KMS that encrypts; without it the account's own for S3."""
-    file: Literal["parquet", "avro", "json_lines", "bytes"] = "parquet"
+    file: ObjectFile = "parquet"
     """Format of the objects. json_lines and bytes hold values only."""
     codec: Literal["none", "gzip", "deflate", "snappy", "zstd", "lz4"] = "zstd"
     format: Literal["bytes", "json", "avro"] = "bytes"

@@ -20,11 +20,13 @@ from hypothesis import strategies as st
 
 from aggregator.files.admission import Admission
 from aggregator.objects.told_object import ToldObject
-from aggregator.verifier.object_content import UnreadableFile, is_same, rows_of
+from aggregator.verifier.object_content import UnreadableFile, file_of, is_same, rows_of
 from aggregator.verifier.rebuilt_object import RebuiltObject, RebuiltObjects
 from aggregator.verifier.topic_records import TopicRecords
+from replicator.config.object_feed import CODECS
 from replicator.kafka.client.cluster import Cluster
 from tests.aggregator.formats.slices import slice_of
+from tests.aggregator.loader.test_object_layout import layout, schema_layout
 from tests.replicator.batches.source_batches import encoded, one_record
 
 # -- Objects that are formed again take the records of their ranges, and no others.
@@ -230,6 +232,22 @@ def test_columns_with_values_that_equal_nothing_are_the_same_once_their_bits_are
     )
     assert is_same(one, other, "parquet")
     assert not is_same(one, parquet([1], x=[math.nan], y=[[{"z": 1.0}]]), "parquet")
+
+
+@pytest.mark.parametrize(("file", "codec"), [(f, c) for f in CODECS for c in CODECS[f]])
+def test_the_kind_of_each_file_that_a_feed_makes_is_known_by_its_extension(file, codec):
+    make = schema_layout if file == "avro" else layout
+    extension = make(file=file, codec=codec).extension
+    assert file_of(extension) == file
+    if codec != "none":
+        with pytest.raises(UnreadableFile, match=r"no (file of|Parquet|Avro)"):
+            is_same(b"no file", b"nor this", extension)
+
+
+@pytest.mark.parametrize("extension", ["orc", "json.br", "bin.gz.gz", ""])
+def test_a_file_of_no_known_kind_is_not_compared_as_plain_bytes(extension):
+    with pytest.raises(UnreadableFile, match=r"no (kind of file|codec) has"):
+        is_same(b"one", b"other", extension)
 
 
 @pytest.mark.parametrize("extension", ["parquet", "avro", "json.gz", "json.zst", "json.lz4"])
