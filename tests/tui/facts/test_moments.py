@@ -1,10 +1,12 @@
-"""Moments as text: whatever number others have written, there is a text."""
+"""Moments and counts: how long ago something was, and how many there are."""
 
 import math
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tui.facts.watch.told import appliance
+from tui.facts.counted import counted
 from tui.facts.moments import (
     UNKNOWN,
     clock_text,
@@ -14,6 +16,10 @@ from tui.facts.moments import (
     since_text,
     utc_text,
 )
+from tui.facts.route_facts import NO_PAST
+from tui.facts.watch.group_questions import logs_of
+
+# --- Moments as text: whatever number others have written, there is a text.
 
 NOON = 1_795_262_400.0
 
@@ -44,3 +50,31 @@ def test_milliseconds_of_any_size_are_told():
     assert utc_text(950_000) == "1970-01-01 00:15:50Z"
     for at_ms in (2**60, -(2**60), 10**400):
         assert {iso_text(at_ms), iso_zulu_text(at_ms), utc_text(at_ms)} == {UNKNOWN}
+
+
+# --- Past of a route: nothing is known of it at first.
+
+
+def test_without_earlier_snapshots_no_earlier_lag_is_known() -> None:
+    assert NO_PAST.lag_at is None
+    assert (NO_PAST.lags, NO_PAST.still, NO_PAST.heard) == ({}, {}, {})
+
+
+# --- Logs whose copies a failover needs. Their ages are tested live (test_group_questions.py).
+
+
+def test_a_failover_needs_the_commits_of_a_region_and_the_runs_of_the_routes_into_it():
+    assert logs_of(appliance("east", "west"), "west") == (
+        "commits:west",
+        "runs:east.west",
+        "runs:west.west",
+    )
+
+
+# --- Number with its noun.
+
+
+def test_one_is_singular_and_all_others_are_plural():
+    assert counted(1, "group") == "1 group"
+    assert counted(0, "group") == "0 groups"
+    assert counted(1200, "group") == "1,200 groups"

@@ -1,4 +1,4 @@
-"""Replay: shows the frames of a recording by time, by steps, and by what got worse."""
+"""Replay: moves through a recording, at its pace, from mark to mark."""
 
 import queue
 import sqlite3
@@ -10,10 +10,15 @@ from pathlib import Path
 import pytest
 
 from tests.tui.recording.recordings import recorded
-from tests.tui.recording.samples import BEGAN, alert, full
+from tests.tui.recording.samples import BEGAN, alert, full, route
+from tui.facts.alert import AlertState
+from tui.facts.health import Health
 from tui.facts.snapshot import Snapshot
 from tui.recording.reader import Reader
-from tui.recording.replay import Replay
+from tui.recording.recorder import Marker
+from tui.recording.replay import Playback, Replay
+
+# --- Replay: shows the frames of a recording by time, by steps, and by what got worse.
 
 COUNT = 10
 
@@ -239,3 +244,79 @@ def test_after_a_backward_step_of_the_recorders_clock_frames_keep_their_pace(
 
 def test_a_replay_that_never_began_can_be_closed(path: Path) -> None:
     Replay(Reader(path)).close()
+
+
+# --- Playback: the time of a recording by the clock.
+
+STILL = Playback(at=1000.0, since=50.0, speed=0.0)
+PLAYING = Playback(at=1000.0, since=50.0, speed=4.0)
+
+
+def test_time_goes_by_the_speed() -> None:
+    assert PLAYING.time(53.0) == 1012.0
+    assert STILL.time(53.0) == 1000.0
+
+
+def test_another_speed_changes_nothing_of_the_time_before() -> None:
+    slower = PLAYING.with_speed(1.0, 53.0)
+    assert (slower.time(53.0), slower.time(55.0)) == (1012.0, 1014.0)
+
+
+def test_a_frame_is_waited_for_as_long_as_its_time_takes_at_this_speed() -> None:
+    assert PLAYING.wait_seconds(1008.0, 51.0) == 1.0
+    assert PLAYING.wait_seconds(1001.0, 51.0) == 0.0
+    assert STILL.wait_seconds(1008.0, 51.0) is None
+
+
+def test_a_long_time_without_frames_is_passed_over() -> None:
+    skipped = PLAYING.without_gap(1000.0, 9000.0, 51.0)
+    assert skipped.wait_seconds(9000.0, 51.0) == 1.0
+    assert skipped.without_gap(1000.0, 9000.0, 51.5) == skipped
+
+
+def test_a_short_time_without_frames_is_played() -> None:
+    assert PLAYING.without_gap(1000.0, 1060.0, 51.0) == PLAYING
+
+
+def test_moving_keeps_the_speed() -> None:
+    assert PLAYING.moved(2000.0, 60.0).time(61.0) == 2004.0
+
+
+# --- Marks: what got worse from one snapshot to the next.
+
+EMPTY = Snapshot(taken_at=1.0, alerts=())
+
+
+def marks(*snapshots: Snapshot) -> list[str | None]:
+    marker = Marker()
+    return [marker.mark(each) for each in snapshots]
+
+
+def test_an_alert_that_opens_is_marked_once() -> None:
+    opened = replace(EMPTY, alerts=(alert("a"),))
+    assert marks(EMPTY, opened, opened) == [None, "PAGE text of a", None]
+
+
+def test_an_alert_that_opens_again_is_marked_again() -> None:
+    opened = replace(EMPTY, alerts=(alert("a"),))
+    resolved = replace(EMPTY, alerts=(alert("a", AlertState.RESOLVED),))
+    assert marks(EMPTY, opened, resolved, opened)[2:] == [None, "PAGE text of a"]
+
+
+def test_alerts_that_are_unknown_for_a_while_are_not_new_afterwards() -> None:
+    opened = replace(EMPTY, alerts=(alert("a"),))
+    assert marks(opened, replace(EMPTY, alerts=None), opened) == [None, None, None]
+
+
+def test_a_route_is_marked_when_its_state_gets_worse_and_not_when_it_gets_better() -> None:
+    good = replace(EMPTY, routes=(route(),))
+    behind = replace(EMPTY, routes=(route(state=Health.BEHIND),))
+    parked = replace(EMPTY, routes=(route(state=Health.PARKED),))
+    found = marks(good, behind, parked, behind, good)
+    assert found == [None, "west>east is BEHIND", "west>east is PARKED", None, None]
+
+
+def test_a_route_that_is_missing_for_a_while_is_compared_with_its_last_state() -> None:
+    good = replace(EMPTY, routes=(route(),))
+    behind = replace(EMPTY, routes=(route(state=Health.BEHIND),))
+    assert marks(good, EMPTY, behind) == [None, None, "west>east is BEHIND"]

@@ -1,13 +1,15 @@
-"""Folder of jobs: old ones go, running ones never do, and foreign files do no harm."""
+"""Jobs on disk: their files, output, states and folder."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tui.steering.job import JobState
+from tui.orders.exit_code import MEANINGS, ExitCode
+from tui.steering.job import LOST_TEXT, Job, JobState
 from tui.steering.job_files import Command, JobFiles
 from tui.steering.job_folder import (
     BROKEN,
@@ -18,6 +20,141 @@ from tui.steering.job_folder import (
     JobFolder,
     new_id,
 )
+from tui.steering.job_output import OutputLine, last_lines, output_line, read_lines, result_lines
+
+# --- Job: its state in words, and the way out where its result is not known.
+
+APPLY = ("failover", "apply", "--config", "/a.toml", "p1", "--confirm", "west:east")
+LOOK = ("failover", "verify", "p1", "--config", "/a.toml")
+
+
+def job(exit_code: int | None, state: JobState = JobState.ENDED) -> Job:
+    return Job(job_id="a", words=APPLY, started_at=0.0, state=state, exit_code=exit_code)
+
+
+@pytest.mark.parametrize("code", ExitCode)
+def test_an_exit_code_has_the_meaning_that_the_help_says(code) -> None:
+    assert job(code).meaning == MEANINGS[code]
+    assert job(code).is_known is (code is not ExitCode.RESULT_UNKNOWN)
+
+
+def test_an_unknown_result_has_a_way_out() -> None:
+    assert job(7).way_out == LOOK
+    assert job(5).way_out == ()
+
+
+def test_a_command_that_failed_half_way_has_a_way_out() -> None:
+    failed = job(ExitCode.FAILED)
+    assert failed.is_known and failed.way_out == LOOK
+    look = replace(failed, words=("failover", "verify", "p1"))
+    assert look.way_out == ()
+
+
+def test_a_running_job_is_not_known_and_needs_no_way_out_yet() -> None:
+    running = job(None, JobState.RUNNING)
+    assert (running.meaning, running.is_known, running.way_out) == ("running", False, ())
+
+
+def test_a_lost_job_has_a_way_out() -> None:
+    lost = job(None, JobState.LOST)
+    assert (lost.meaning, lost.is_known, lost.way_out) == (LOST_TEXT, False, LOOK)
+
+
+def test_a_signal_leaves_the_result_unknown() -> None:
+    killed = job(128 + 9)
+    assert killed.meaning.startswith("not known: SIGKILL ended it")
+    assert killed.way_out == LOOK
+    assert "signal 99" in job(128 + 99).meaning
+
+
+def test_a_code_without_a_meaning_is_named() -> None:
+    assert "42" in job(42).meaning
+
+
+# --- Files of one job: written whole, read carefully, and locked as long as a process lives.
+
+COMMAND = Command(("python", "-m", "tui.program"), ("audit", "--topic", "a\x1b[1m"), 1.5, "ann")
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    files = JobFiles(tmp_path)
+    assert (files.command(), files.pid(), files.end()) == (None, None, None)
+    files.write_command(COMMAND)
+    files.write_pid(17)
+    files.write_end(7)
+    assert (files.command(), files.pid()) == (COMMAND, 17)
+    end = files.end()
+    assert end is not None
+    assert end.exit_code == 7
+
+
+def test_the_lock_is_held_until_its_last_descriptor_is_closed(tmp_path: Path) -> None:
+    files = JobFiles(tmp_path)
+    assert not files.is_locked()
+    lock = files.locked()
+    other = os.dup(lock)
+    os.close(lock)
+    assert files.is_locked()
+    assert files.is_locked()
+    os.close(other)
+    assert not files.is_locked()
+
+
+def test_reading_begins_at_an_offset_or_from_the_end(tmp_path: Path) -> None:
+    files = JobFiles(tmp_path)
+    files.stdout.write_bytes(b"0123456789")
+    assert files.read(files.stdout, 3, 4) == b"3456"
+    assert files.read(files.stdout, -4, 100) == b"6789"
+    assert files.read(files.stdout, -400, 100) == b"0123456789"
+    assert files.read(files.stderr, 0, 100) == b""
+    assert files.read(tmp_path, 0, 100) == b""
+
+
+# --- Output of a job: steps, other lines, and lines that are not complete.
+
+STEP = '{"at_ms": 1700000000000, "stage": "apply", "left": 2, "text": "wrote \\u001b[1m"}'
+
+
+def test_a_step_is_read_and_any_other_line_is_text() -> None:
+    step = output_line(STEP)
+    assert step == OutputLine(text="wrote \x1b[1m", at_ms=1700000000000, stage="apply", left=2)
+    for line in ("sluice: west does not answer", "{", "[]", '{"at_ms": "x"}', "{" * 100_000):
+        assert output_line(line) == OutputLine(text=line)
+    assert output_line(STEP.replace("2,", "null,")).left is None
+
+
+def test_an_incomplete_line_waits_for_its_end() -> None:
+    first = read_lines(b"one\ntw", 10, is_whole=False)
+    assert [line.text for line in first.lines] == ["one"]
+    assert first.offset == 14
+    second = read_lines(b"two", 14, is_whole=True)
+    assert ([line.text for line in second.lines], second.offset) == (["two"], 17)
+
+
+def test_the_last_lines_are_read_without_steps_being_json() -> None:
+    content = f"a\nb\n\n{STEP}\n\xff".encode("latin-1")
+    assert last_lines(content, 3) == ["b", "wrote \x1b[1m", "\ufffd"]
+
+
+def test_a_result_is_a_line_for_each_value_and_row() -> None:
+    text = """{"plan_id": "p1", "done": null, "checks": [],
+               "groups": [{"group": "billing", "state": "written", "positions": [1, 2]}]}"""
+    assert result_lines(text, 9) == [
+        "plan_id: p1",
+        "done: ?",
+        "checks: none",
+        "groups: group billing, state written, positions 2 rows",
+    ]
+    assert result_lines("[1, 2, 3]", 2) == ["1", "... 2 lines more"]
+
+
+def test_a_result_that_is_no_json_is_shown_as_it_is() -> None:
+    assert result_lines("done\n\nindeed\n", 9) == ["done", "indeed"]
+    assert result_lines("{" * 100_000, 9) == ["{" * 100_000]
+    assert result_lines("", 9) == []
+
+
+# --- Folder of jobs: old ones go, running ones never do, and foreign files do no harm.
 
 NOW = 1_800_000_000.0
 

@@ -25,8 +25,10 @@ from tests.tui.steering.started_jobs import (
 from tui.steering.job import JobState
 from tui.steering.job_files import JobFiles
 from tui.steering.job_folder import JobFolder
-from tui.steering.job_start import JobNotStarted, start_job, start_program
+from tui.steering.job_start import RUNNER, JobNotStarted, start_job, start_program
 from tui.steering.steered_command import NotSteered
+
+# --- Jobs with real processes: they outlive who started them, and their end is never guessed.
 
 CHECKOUT = Path(__file__).parents[3]
 REFERENCE = CHECKOUT / "deploy" / "appliance.toml"
@@ -193,3 +195,20 @@ def test_the_files_are_private_and_hold_no_environment(
     command = json.loads((inside / "command.json").read_text())
     assert set(command) == {"program", "words", "started_at", "who"}
     assert JobFiles(inside).pid() is not None
+
+
+# --- Runner of a job: light, and without a command it does nothing.
+
+HEAVY = {"pydantic", "aiokafka", "redis", "click", "textual", "numpy"}
+
+
+def test_a_folder_without_a_command_is_refused(tmp_path: Path) -> None:
+    found = subprocess.run([*RUNNER, str(tmp_path), "0"], capture_output=True, text=True)
+    assert found.returncode == 1
+    assert "no command in" in found.stderr
+
+
+def test_the_runner_imports_no_library() -> None:
+    script = "import json, sys, tui.steering.job_runner; print(json.dumps([*sys.modules]))"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert not HEAVY & set(json.loads(found.stdout))

@@ -1,4 +1,4 @@
-"""Feeds from answers of clusters, Redis and ClickHouse that may be missing."""
+"""Questions about feeds: status, tables, intents."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from uuid import UUID
 
 import pytest
 
 from aggregator.loader.reports import FeedPartition
+from replicator.config.cluster_name import ClusterName
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.topology import Appliance
+from replicator.kafka.admin.topic import Configs, Topic
 from replicator.notices.condition import Condition
 from replicator.orders.order_log import OrderLog
 from replicator.runtime.store_errors import StoreUnreachable
+from tests.addresses import refusing
+from tests.replicator.config.any_feed import ANY_FEED
 from tests.replicator.config.test_feed_contradictions import feed, loaded
 from tests.tui.commands.test_replicate import CONFIG
 from tests.tui.facts.test_anomaly import anomaly
@@ -22,12 +28,14 @@ from tests.tui.facts.watch.told import NOW, NOW_MS, answered
 from tui.facts.watch.admins import Admins
 from tui.facts.watch.audit_questions import anomalies_key
 from tui.facts.watch.balance_questions import orders_key
-from tui.facts.watch.feed_intents import FeedProgress
+from tui.facts.watch.feed_intents import FeedProgress, loaded_partitions
 from tui.facts.watch.feed_questions import (
     FINDINGS_MAX,
     feed_fields,
+    feed_look_questions,
     feed_questions,
     feed_topics_key,
+    feeds_now,
     feeds_of,
     first_answer,
     loader_reports_key,
@@ -38,6 +46,8 @@ from tui.facts.watch.feed_questions import (
 )
 from tui.facts.watch.notice_questions import Notices, notices_key
 from tui.facts.watch.question import Answer, Answers
+
+# --- Feeds from answers of clusters, Redis and ClickHouse that may be missing.
 
 PLACE = FeedPartition("west regional", "flights", 0)
 ROUTES_BOTH_WAYS = CONFIG.replace('["west>east"]', '["west>east", "east>west"]')
@@ -197,3 +207,64 @@ def test_only_the_last_findings_about_the_feed_are_shown(appliance):
     many = [anomaly(partition=n) for n in range(FINDINGS_MAX + 5)]
     assert with_findings(found, None).findings is None
     assert with_findings(found, many).findings == tuple(many[:FINDINGS_MAX])
+
+
+# --- Look at feeds: their servers are asked once, and no others.
+
+
+def test_only_the_servers_of_the_feeds_are_asked_each_once(appliance: Appliance) -> None:
+    flights = appliance.feed("flights")
+    (cluster,) = flights.clusters
+    keys = [each.key for each in feed_look_questions(appliance, [flights], 1.0)]
+    assert len(keys) == len(set(keys))
+    assert set(keys) == {
+        feed_topics_key(cluster),
+        progress_key(flights, cluster),
+        loader_reports_key(flights),
+        tables_key(flights, 0),
+        orders_key("west"),
+        notices_key("west"),
+    }
+
+
+def test_servers_that_refuse_are_problems_and_nothing_is_raised(appliance: Appliance) -> None:
+    flights = appliance.feed("flights")
+    nobody = {"bootstrap": (refusing(),)}
+    region = appliance.region("west")
+    away = region.model_copy(
+        update={
+            "redis": f"redis://{refusing()}",
+            "regional": region.regional.model_copy(update=nobody),
+            "aggregate": region.aggregate.model_copy(update=nobody),
+        }
+    )
+    there = appliance.model_copy(update={"regions": {**appliance.regions, "west": away}})
+    (found,) = feeds_now(there, [flights], 3.0).feeds
+    assert (found.unknown_clusters, found.partitions) == (("west regional",), ())
+    assert any("west regional" in text for text in found.problems)
+
+
+# --- Partitions that a feed loads of the topics of a cluster.
+
+WEST = ClusterName.regional("west")
+
+
+def topic(name: str, partitions: int = 1, *, is_internal: bool = False) -> Topic:
+    return Topic(name, UUID(int=1), partitions, Configs({}), is_internal)
+
+
+def test_clusters_are_named_by_plain_texts_for_yaml():
+    feed = ClickHouseFeed.model_validate(ANY_FEED)
+    ((cluster, *_),) = loaded_partitions(feed, WEST, [topic("a")])
+    assert type(cluster) is str
+
+
+def test_only_partitions_of_topics_that_a_shard_has_are_loaded():
+    shards = [{"topics": ["a.*"], "replicas": ["clickhouse://h"]}]
+    feed = ClickHouseFeed.model_validate({**ANY_FEED, "shards": shards})
+    topics = [topic("a", 2), topic("b"), topic("abc"), topic("a.x", is_internal=True)]
+    assert loaded_partitions(feed, WEST, topics) == (
+        FeedPartition(WEST, "a", 0),
+        FeedPartition(WEST, "a", 1),
+        FeedPartition(WEST, "abc", 0),
+    )

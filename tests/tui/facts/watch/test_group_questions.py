@@ -1,14 +1,19 @@
-"""Groups of two regions, from answers of Redis servers and clusters that may be missing."""
+"""Questions about groups, and the lag that their answers give."""
+
+from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
 
+from balancer.topic_partition import TopicPartition
 from replicator.groups.membership.primary_region import decided
 from replicator.kafka.protocol.group_list import ListedGroup
 from tests.tui.facts.watch.told import NOW, NOW_MS, answered, appliance
+from tui.facts.group_view import GroupList
 from tui.facts.watch.admins import Admins
-from tui.facts.watch.group_lags import GroupLag
+from tui.facts.watch.group_lags import GroupLag, lag_of
+from tui.facts.watch.group_probe import probed_groups
 from tui.facts.watch.group_questions import (
     StoredGroups,
     active_by_region,
@@ -22,7 +27,9 @@ from tui.facts.watch.group_questions import (
     members_key,
     stored_key,
 )
-from tui.facts.watch.question import NO_ANSWER, Answer, Answers
+from tui.facts.watch.question import NO_ANSWER, Answer, Answers, Question
+
+# --- Groups of two regions, from answers of Redis servers and clusters that may be missing.
 
 BOTH = appliance("east", "west")
 RECORD = decided(None, "billing", "west", at_ms=NOW_MS - 60_000, who="ann@ops", why="the bank")
@@ -196,3 +203,59 @@ def test_every_region_is_asked_by_redis_often_and_by_kafka_rarely():
     assert by_key[members_key("west")].cadence_seconds == 10.0
     assert by_key[lags_key("west")].needs == (members_key("west"),)
     assert by_key[lags_key("west")].cluster == BOTH.region("west").aggregate
+
+
+# --- Lag of a group, by its commits and the ends of the logs.
+
+ENDS = {TopicPartition("orders", 0): 10, TopicPartition("orders", 1): 20}
+
+
+def test_the_lag_is_the_sum_of_all_partitions_with_a_commit():
+    assert lag_of({"orders": [(0, 7), (1, 20)]}, ENDS) == GroupLag(3, 2, ("orders",))
+    assert lag_of({}, ENDS) == GroupLag(0, 0)
+
+
+def test_a_commit_beyond_the_end_does_not_make_up_for_another_partition():
+    assert lag_of({"orders": [(0, 15), (1, 18)]}, ENDS) == GroupLag(2, 2, ("orders",))
+
+
+def test_one_unknown_end_makes_the_lag_unknown():
+    assert lag_of({"orders": [(0, 7), (2, 5)]}, ENDS) == GroupLag(None, 2, ("orders",))
+
+
+# --- Probe of groups in one region: servers are asked only for what its Redis has not told.
+
+DECISION = decided(None, "billing", "west", at_ms=1, who="ann@ops", why="the bank")
+TOLD = StoredGroups(
+    records={"billing": DECISION},
+    active={"east": frozenset({"billing"}), "west": frozenset({"orders"})},
+    copied_up_to_ms={},
+    decided=frozenset({"east"}),
+    types={"shared": "share"},
+)
+
+
+def probed(told: StoredGroups, *names: str) -> GroupList:
+    """Returns the groups of west when no cluster accepts connections."""
+    redis = Question(key=stored_key("west"), cadence_seconds=1.0, ask=lambda: told)
+    return probed_groups(BOTH, "west", 5.0, names, redis)
+
+
+def test_another_region_whose_members_and_decisions_redis_has_is_not_asked():
+    found = probed(TOLD)
+    assert [it.split(":")[0] for it in found.problems] == ["west aggregate"]
+    billing, shared = found.groups
+    assert (billing.group, billing.members, billing.is_out_of_place) == ("billing", ("east",), True)
+    assert (shared.group, shared.type) == ("shared", "share")
+
+
+def test_another_region_is_asked_for_what_redis_lacks():
+    asked = [f"{region} aggregate" for region in ("east", "west")]
+    for lacking in (replace(TOLD, active={}), replace(TOLD, decided=frozenset())):
+        assert [it.split(":")[0] for it in probed(lacking).problems] == asked
+
+
+def test_of_its_own_region_members_in_redis_count_for_nothing():
+    found = probed(TOLD, "orders")
+    assert found.silent_regions == ("west",)
+    assert found.groups[0].members == ()

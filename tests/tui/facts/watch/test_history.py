@@ -6,7 +6,7 @@ import pytest
 
 from balancer.topic_partition import TopicPartition
 from tests.tui.facts.route_records import PARTITION, REPORT
-from tests.tui.facts.test_route_view import partition, topic
+from tests.tui.facts.test_routes import partition, topic
 from tui.facts.route_view import RouteView
 from tui.facts.watch.history import HEARD_SECONDS, MINUTES, History, RouteHistory
 

@@ -1,17 +1,30 @@
-"""Saved plans of this machine, read again only once they have changed."""
+"""Questions about saved plans."""
 
 import os
 from dataclasses import replace
 
 import pytest
 
+from replicator.config.topology import load
+from replicator.groups.failover.fresh_plans import NoWay
 from replicator.groups.failover.plan_files import PlanFiles
 from replicator.runtime.store_errors import StoreUnreachable
+from tests.replicator.groups.planning.empty_plan import EMPTY
+from tests.tui.commands.test_replicate import CONFIG
 from tests.tui.facts.test_plan_summary import PLAN
 from tests.tui.facts.watch.told import appliance
 from tui.facts.plan_summary import plan_summary
-from tui.facts.watch.plan_questions import PLANS_KEY, PlanWatch, plan_fields, plan_questions
+from tui.facts.watch.plan_questions import (
+    PLANS_KEY,
+    PlanWatch,
+    load_plan,
+    plan_fields,
+    plan_files,
+    plan_questions,
+)
 from tui.facts.watch.question import Answer, Answers
+
+# --- Saved plans of this machine, read again only once they have changed.
 
 
 @pytest.fixture
@@ -85,3 +98,20 @@ def test_plans_are_asked_for_every_two_seconds():
     summary = plan_summary(PLAN, 10)
     assert plan_fields(Answers({PLANS_KEY: Answer((summary,), 1.0)}), 2.0) == {"plans": (summary,)}
     assert plan_fields(Answers({}), 2.0) == {"plans": None}
+
+
+# --- Saved plans, loaded for an appliance whose routes may have changed since.
+
+
+def test_a_plan_between_regions_that_routes_no_longer_connect_is_refused(tmp_path):
+    file = tmp_path / "appliance.toml"
+    file.write_text(CONFIG.replace('["west>east"]', '["west>east", "west>west"]'))
+    both = load(file)
+    plan_files(both).save(EMPTY)
+    plan_files(both).save(replace(EMPTY, id="p2", target="west"))
+    assert load_plan(both, "p1") == EMPTY
+    with pytest.raises(NoWay, match="the same region"):
+        load_plan(both, "p2")
+    file.write_text(CONFIG)
+    with pytest.raises(NoWay, match="no route leads into west"):
+        load_plan(load(file), "p1")

@@ -1,6 +1,10 @@
-"""View from order log, Redis and driver, some of which may be unavailable."""
+"""Balancing: streams, what was read of them, and the result of a placement by hand."""
 
-from replicator.orders.order_records import Hold
+import pytest
+
+from balancer.decision.placement import Scope
+from balancer.topic_partition import TopicPartition
+from replicator.orders.order_records import ByHand, Hold
 from tests.tui.balance_records import (
     FIELDS,
     NOW_MS,
@@ -14,6 +18,53 @@ from tests.tui.balance_records import (
 from tests.tui.balance_records import stream as stream_of
 from tui.facts.balance_readings import BalanceReadings, is_acting
 from tui.facts.balancing import Cost, reasons
+from tui.facts.manual_placement_result import CarrierChange, ManualPlacement, Result
+from tui.facts.streams import (
+    UnknownStream,
+    carriers_of,
+    find_stream,
+    matching_topics,
+    topics_not_carried,
+)
+
+# --- Streams of a route, with the carriers and partitions that they have now.
+
+ORDER_LOG = log_of(placed(), stream_of())
+
+
+def test_an_unknown_stream_is_refused_with_the_names_there_are():
+    assert find_stream(ORDER_LOG, ROUTE.key, "default", NOW_MS) is None
+    assert find_stream(ORDER_LOG, ROUTE.key, "money", NOW_MS) == stream_of()
+    with pytest.raises(UnknownStream, match="no stream 'gold' on route west>east.*default, money"):
+        find_stream(ORDER_LOG, ROUTE.key, "gold", NOW_MS)
+
+
+def test_without_a_placement_the_carriers_are_those_of_the_driver():
+    assert carriers_of(log_of(), active_plan(), ROUTE.key, "default", NOW_MS) == (0, 1)
+    assert carriers_of(log_of(), None, ROUTE.key, "default", NOW_MS) == ()
+    assert carriers_of(ORDER_LOG, active_plan(), ROUTE.key, "money", NOW_MS) == ()
+
+
+def test_a_stream_that_has_expired_is_unknown_even_while_its_placement_is_there():
+    order_log = log_of(stream_of(until_ms=NOW_MS), placed(1, "money", 1000))
+    assert carriers_of(order_log, active_plan(), ROUTE.key, "money", NOW_MS - 1) == (1000, 1001)
+    for there in (order_log, log_of(stream_of(until_ms=NOW_MS))):
+        with pytest.raises(UnknownStream):
+            carriers_of(there, active_plan(), ROUTE.key, "money", NOW_MS)
+
+
+def test_topics_that_are_not_carried_are_found_if_there_is_an_active_plan():
+    assert topics_not_carried(["orders", "gold"], active_plan(), ROUTE.key) == ["gold"]
+    assert topics_not_carried(["orders", "gold"], None, ROUTE.key) == []
+
+
+def test_topics_are_counted_by_the_stream_that_they_match_paused_ones_too():
+    plan = active_plan(TopicPartition("pay", 7))
+    found = matching_topics(ORDER_LOG, plan, ROUTE.key, NOW_MS)
+    assert found == {"default": {"orders": 3}, "money": {"pay": 2}}
+
+
+# --- View from order log, Redis and driver, some of which may be unavailable.
 
 
 def read(order_log=None, rounds=None, driver=None) -> BalanceReadings:
@@ -121,3 +172,25 @@ def test_unknown_loads_are_named_once():
         "nothing moves that need not: paused",
         f"loads are not known: {why}",
     ]
+
+
+# --- Result of a manual placement order, with the moves that it made.
+
+ORDER = ByHand(**FIELDS, id="one", scope=Scope.STICKY, generation=3)
+MOVED = placed(4).model_copy(
+    update={"topics": {0: (("orders", (0, 1)),), 1: (("orders", (2,)),)}},
+)
+
+
+def test_moves_are_the_partitions_that_have_another_carrier_than_before():
+    found = ManualPlacement(ORDER, None, placed(3), MOVED, None, NOW_MS)
+    assert found.moves == [CarrierChange(TopicPartition("orders", 1), 1, 0)]
+    first = ManualPlacement(ORDER, None, None, placed(1), None, NOW_MS)
+    assert [each.source for each in first.moves] == [None] * 3
+
+
+def test_without_an_answer_an_order_that_was_written_is_unknown_and_another_stale():
+    written = ManualPlacement(ORDER, None, placed(3), None, None, NOW_MS)
+    assert (written.result, written.newest_generation) == (Result.UNKNOWN, 3)
+    stale = ManualPlacement(ORDER, None, None, None, None, NOW_MS, is_written=False)
+    assert (stale.result, stale.newest_generation) == (Result.STALE, 0)
