@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -81,10 +81,8 @@ def daemon_of(appliance: Appliance, region: str) -> Daemon:
                 finding_log=finding_log,
             )
         )
-    registry = CollectorRegistry()
-    registry.register(VerifierCollector(readers, finding_log))
     port, address = settings.verifier_metrics_port, appliance.metrics.address
-    return Daemon(region, readers, finding_log, lambda: serve(port, address, registry))
+    return Daemon(region, readers, finding_log, port, address)
 
 
 class Part(Protocol):
@@ -103,7 +101,7 @@ class Daemon(Work):
 
     Args:
         readers: of all clusters that are judged; each runs in a thread of its own.
-        serve_metrics: begins to serve metrics; returns the function that ends it.
+        metrics_port, metrics_address: where metrics are served; port 0: nowhere.
     """
 
     def __init__(
@@ -111,12 +109,13 @@ class Daemon(Work):
         region: str,
         readers: Sequence[CommitReader],
         finding_log: FindingLog,
-        serve_metrics: Callable[[], Callable[[], None]],
+        metrics_port: int,
+        metrics_address: str,
     ) -> None:
         self._region = region
         self._readers = readers
         self._finding_log = finding_log
-        self._serve_metrics = serve_metrics
+        self._metrics_port, self._metrics_address = metrics_port, metrics_address
         self._stop_metrics = not_served
         self._threads: list[threading.Thread] = []
 
@@ -125,7 +124,9 @@ class Daemon(Work):
         for reader in self._readers:
             reader.restore()
         logger.info("event=starting region=%s clusters=%d", self._region, len(self._readers))
-        self._stop_metrics = self._serve_metrics()
+        registry = CollectorRegistry()
+        registry.register(VerifierCollector(self._readers, self._finding_log))
+        self._stop_metrics = serve(self._metrics_port, self._metrics_address, registry)
         # The log of findings ends last: what the readers find until then still goes out.
         parts: list[Part] = [*self._readers, self._finding_log]
         for part in parts:
