@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tui.commands.command_context import ContextCommand, OrderContext, with_context
 from tui.commands.options import config_option
-from tui.commands.order_context import ContextCommand, OrderContext, with_context
 
 if TYPE_CHECKING:
     from replicator.config.feed_settings import Feed

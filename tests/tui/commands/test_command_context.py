@@ -11,11 +11,10 @@ from tests.tui.balance_records import FIELDS
 from tests.tui.commands.test_aggregate import config as feed_config
 from tests.tui.commands.test_replicate import CONFIG
 from tests.tui.recording_client import RecordingClient
-from tui.commands.command_context import CommandContext, on_one_route, on_routes
+from tui.commands.command_context import CommandContext, OrderContext, on_one_route, on_routes
 from tui.commands.exit_codes import ExitCode
 from tui.commands.feed_context import on_feed, on_partitions, table_option
 from tui.commands.options import answer_options, reason_options
-from tui.commands.order_context import OrderContext
 from tui.facts.feed_scope import Scope
 from tui.orders.region_orders import OrderChange, Terms
 
