@@ -265,20 +265,8 @@ def _with_round(view: StreamView, status: RoundStatus) -> StreamView:
         at_ms=status.at_ms,
         placed_at_ms=status.placed_at_ms,
         triggers=status.triggers,
-        alerts=tuple(
-            BalanceAlert(name=each.name, text=each.text, evidence=each.evidence)
-            for each in status.alerts
-        ),
-        moves=tuple(
-            MoveView(
-                topic=each.topic,
-                partition=each.partition,
-                source=each.source,
-                target=each.target,
-                reason=each.reason,
-            )
-            for each in status.moves
-        ),
+        alerts=tuple(BalanceAlert(**each.model_dump()) for each in status.alerts),
+        moves=tuple(MoveView(**each.model_dump()) for each in status.moves),
         moves_count=status.moves_count,
         held=status.held,
         degraded=status.degraded,

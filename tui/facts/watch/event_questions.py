@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from heapq import merge
 
 from replicator.config.topology import Appliance
-from replicator.notices.event import Event
 from replicator.notices.notice_store import NEWEST, NoticeStore
 from tui.facts.region_view import RegionEvent
 from tui.facts.watch.kept_client import kept_question
@@ -38,21 +38,12 @@ class FollowedEvents:
             found = store.events(EVENTS_MAX)
             self._known = ()
         if found:
-            new = tuple(self._event(event_id, event) for event_id, event in found)
+            new = tuple(
+                RegionEvent(region=self._region, event_id=event_id, **asdict(event))
+                for event_id, event in found
+            )
             self._known = (self._known + new)[-EVENTS_MAX:]
         return self._known
-
-    def _event(self, event_id: str, event: Event) -> RegionEvent:
-        return RegionEvent(
-            region=self._region,
-            event_id=event_id,
-            at_ms=event.at_ms,
-            kind=event.kind,
-            level=event.level,
-            who=event.who,
-            text=event.text,
-            result=event.result,
-        )
 
 
 def event_questions(appliance: Appliance, timeout_seconds: float) -> list[Question]:
