@@ -4,43 +4,52 @@
 
 Plays the first seeds of each family with each of its mutations, and takes down which seeds find
 them. A mutation is searched until one seed has found all of its family, or all seeds are played.
-Then it chooses histories greedily, by mutations found per CPU second, measures what the chosen
-ones take, and writes them into tests/world/seeds.json. What it found goes into
-bench/results/seeds.json, from which docs/simulation.md has its figures (`bench.simulation_page`).
+Each history is then as short as finds the same mutations: what a seed plays up to a moment does not
+depend on when its load and faults end. Then it chooses histories greedily, by mutations found per
+CPU second, measures what the chosen ones take, and writes them into tests/world/seeds.json. What
+it found goes into bench/results/seeds.json, from which docs/simulation.md has its figures
+(`bench.simulation_page`).
 
-The search begins no history after --minutes, and measuring takes about three minutes more on two
+The search begins no history after --minutes, and measuring takes about two minutes more on two
 cores. --resume goes on from the results of the last run, whose code has to be the same.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from bench.machine import described, load_average
 from bench.mutations import Mutation, mutations
-from tests.world.families import HistoryRequest
-from tests.world.played_seeds import CheckedSeeds, MissingRule, write_checked_seeds
+from tests.world.families import FAMILIES, HistoryRequest
+from tests.world.played_seeds import (
+    CheckedHistory,
+    CheckedSeeds,
+    MissingRule,
+    write_checked_seeds,
+)
 from tests.world.pool import Played, Pool
 
 FILE = Path(__file__).parent / "results" / "seeds.json"
-BUDGET_SECONDS = 400.0
-"""CPU seconds of the histories of `make check`, as measured beside other work at loads of 5 to 14
-on two cores, where they take up to 1.23 times as many as alone. Before there was a choice, 29
-processes took 260 s for 33 histories of fewer families, with less load. A third was their start."""
+BUDGET_SECONDS = 220.0
+"""CPU seconds of the histories of `make check`, as measured beside other work on two cores, where
+they take up to 1.5 times as many as alone."""
+LEAST_SHARE = 0.25
+"""Least share of a course that is played, however soon its mutations are found."""
 MISSING_SECONDS = 8.0
 """CPU seconds of its histories in which a rule is missing."""
 ALWAYS = ("objects", "compaction")
-"""Families without a mutation of their own whose first seed is played all the same."""
+"""Families without a mutation of their own whose first seed is played all the same, as a whole."""
 
 History = tuple[str, int]
 """Family and seed."""
@@ -48,36 +57,60 @@ Rule = tuple[str, str]
 """Family and name of a mutation."""
 
 
+class Found(NamedTuple):
+    """History that was wrong.
+
+    Args:
+        cpu_seconds: that it took.
+        seconds: virtual time at which it was wrong.
+    """
+
+    cpu_seconds: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Cost of a history in which no rule is missing.
+
+    Args:
+        load_seconds: virtual time with load and faults.
+        virtual_seconds: virtual time with what came after these.
+    """
+
+    load_seconds: float
+    cpu_seconds: float
+    virtual_seconds: float
+
+
 @dataclass(slots=True)
 class Search:
     """Results of a search, as they are in the file.
 
     Args:
-        found: CPU seconds of each history that was wrong, by seed, for each mutation.
+        found: histories that were wrong, by seed, for each mutation.
         missed: seeds that did not find the mutation.
-        cpu_seconds: of each history in which no rule is missing.
-        virtual_seconds: of the same.
+        costs: of histories in which no rule is missing.
     """
 
-    found: dict[Rule, dict[int, float]] = field(default_factory=dict)
+    found: dict[Rule, dict[int, Found]] = field(default_factory=dict)
     missed: dict[Rule, list[int]] = field(default_factory=dict)
-    cpu_seconds: dict[History, float] = field(default_factory=dict)
-    virtual_seconds: dict[History, float] = field(default_factory=dict)
+    costs: dict[History, Cost] = field(default_factory=dict)
 
     def take(self, played: Played) -> None:
         """Takes the result of a history down."""
         asked = played.asked
         if asked.mutation is None:
-            key = asked.family, asked.seed
-            self.cpu_seconds[key] = round(played.cpu_seconds, 2)
-            self.virtual_seconds[key] = round(played.seconds, 1)
+            assert asked.seconds is not None
+            cost = Cost(asked.seconds, round(played.cpu_seconds, 2), round(played.seconds, 1))
+            self.costs[asked.family, asked.seed] = cost
             return
         rule = asked.family, asked.mutation
         found, missed = self.found.setdefault(rule, {}), self.missed.setdefault(rule, [])
         if played.wrong is None:
             missed.append(asked.seed)
         else:
-            found[asked.seed] = round(played.cpu_seconds, 2)
+            found[asked.seed] = Found(round(played.cpu_seconds, 2), round(played.seconds, 1))
 
     def has_played(self, rule: Rule, seed: int) -> bool:
         """Returns True if a seed was played with a mutation."""
@@ -99,13 +132,8 @@ class Search:
                 for rule, found in sorted(self.found.items())
             ],
             "histories": [
-                {
-                    "family": key[0],
-                    "seed": key[1],
-                    "cpu_seconds": seconds,
-                    "virtual_seconds": self.virtual_seconds[key],
-                }
-                for key, seconds in sorted(self.cpu_seconds.items())
+                {"family": family, "seed": seed, **asdict(cost)}
+                for (family, seed), cost in sorted(self.costs.items())
             ],
         }
 
@@ -115,12 +143,11 @@ class Search:
         search = cls()
         for each in stored["mutations"]:
             rule = each["family"], each["name"]
-            search.found[rule] = {int(seed): taken for seed, taken in each["found"].items()}
+            search.found[rule] = {int(seed): Found(*it) for seed, it in each["found"].items()}
             search.missed[rule] = each["missed"]
         for each in stored["histories"]:
-            key = each["family"], each["seed"]
-            search.cpu_seconds[key] = each["cpu_seconds"]
-            search.virtual_seconds[key] = each["virtual_seconds"]
+            history = each.pop("family"), each.pop("seed")
+            search.costs[history] = Cost(**each)
         return search
 
 
@@ -175,12 +202,31 @@ def chosen(
         left, spent = left - rules[best], spent + cost[best]
 
 
+def load_seconds(histories: Iterable[History], search: Search) -> dict[History, float]:
+    """Returns the virtual time with load and faults that each history needs.
+
+    Each mutation is left to the history that finds it first. What is found only once all is mended
+    needs the whole course.
+    """
+    whole = {history: FAMILIES[history[0]].seconds for history in histories}
+    needed = {
+        history: seconds * (1.0 if history[0] in ALWAYS else LEAST_SHARE)
+        for history, seconds in whole.items()
+    }
+    for (family, _), seeds in search.found.items():
+        moments = [(it.seconds, seed) for seed, it in seeds.items() if (family, seed) in whole]
+        if moments:
+            seconds, seed = min(moments)
+            needed[family, seed] = max(needed[family, seed], seconds)
+    return {each: min(whole[each], float(math.ceil(it))) for each, it in needed.items()}
+
+
 def missing_rules(search: Search, budget_seconds: float) -> list[MissingRule]:
     """Returns the cheapest mutation of each family with a seed that finds it, for a budget."""
     cheapest: dict[str, tuple[float, MissingRule]] = {}
     for (family, name), seeds in search.found.items():
-        for seed, seconds in seeds.items():
-            here = seconds, MissingRule(family, name, seed)
+        for seed, wrong in seeds.items():
+            here = wrong.cpu_seconds, MissingRule(family, name, seed)
             if family not in cheapest or here < cheapest[family]:
                 cheapest[family] = here
     found, spent = [], 0.0
@@ -191,15 +237,10 @@ def missing_rules(search: Search, budget_seconds: float) -> list[MissingRule]:
     return sorted(found)
 
 
-def found_by(histories: Mapping[str, Sequence[int]], search: Search) -> set[Rule]:
-    """Returns the mutations that some histories find, by family."""
+def found_by(histories: Iterable[History], search: Search) -> set[Rule]:
+    """Returns the mutations that some histories find together."""
     rules = search.rules_by_history()
-    return {
-        rule
-        for family, seeds in histories.items()
-        for seed in seeds
-        for rule in rules.get((family, seed), ())
-    }
+    return {rule for history in histories for rule in rules.get(history, ())}
 
 
 def measured(search: Search, pool: Pool, budget_seconds: float) -> list[History]:
@@ -209,20 +250,24 @@ def measured(search: Search, pool: Pool, budget_seconds: float) -> list[History]
     """
     rules = search.rules_by_history()
     always = [(family, 1) for family in ALWAYS]
-    _measure(search, pool, {*always, *((family, 1) for family, _ in rules)})
+    _measure(search, pool, {*always, *((family, 1) for family, _ in rules)} - search.costs.keys())
     while True:
-        cost = {key: search.cpu_seconds.get(key, search.cpu_seconds[key[0], 1]) for key in rules}
-        left = budget_seconds - sum(search.cpu_seconds[key] for key in always)
-        found = chosen(rules, cost, left)
-        if unknown := {*found} - search.cpu_seconds.keys():
-            _measure(search, pool, unknown)
-        else:
-            return sorted([*always, *found])
+        known = {key: search.costs.get(key, search.costs[key[0], 1]) for key in rules}
+        costs = {key: it.cpu_seconds for key, it in known.items()}
+        left = budget_seconds - sum(search.costs[key].cpu_seconds for key in always)
+        found = [*always, *chosen(rules, costs, left)]
+        if not (unknown := {*found} - search.costs.keys()):
+            break
+        _measure(search, pool, unknown)
+    seconds = load_seconds(found, search)
+    _measure(search, pool, {it for it in found if search.costs[it].load_seconds != seconds[it]})
+    return sorted(found)
 
 
 def _measure(search: Search, pool: Pool, histories: Set[History]) -> None:
-    wanted = sorted(histories - search.cpu_seconds.keys())
-    for played in pool.play(HistoryRequest(*each) for each in wanted):
+    seconds = load_seconds(histories, search)
+    wanted = (HistoryRequest(*each, seconds=seconds[each]) for each in sorted(histories))
+    for played in pool.play(wanted):
         if played.wrong:
             click.echo(f"{played.asked.family} is wrong without a mutation: {played.wrong}")
             sys.exit(1)
@@ -244,12 +289,10 @@ def main(seeds: int, minutes: float, jobs: int, resume: bool) -> None:
             _write(search, seeds, load)
         taken = measured(search, pool, BUDGET_SECONDS)
     _write(search, seeds, load)
-    by_family: dict[str, list[int]] = defaultdict(list)
-    for family, seed in taken:
-        by_family[family].append(seed)
-    write_checked_seeds(CheckedSeeds(by_family, missing_rules(search, MISSING_SECONDS)))
-    found = found_by(by_family, search)
-    seconds = sum(search.cpu_seconds[each] for each in taken)
+    histories = [CheckedHistory(*each, search.costs[each].load_seconds) for each in taken]
+    write_checked_seeds(CheckedSeeds(histories, missing_rules(search, MISSING_SECONDS)))
+    found = found_by(taken, search)
+    seconds = sum(search.costs[each].cpu_seconds for each in taken)
     click.echo(
         f"{len(taken)} histories of {seconds:.0f} CPU s find {len(found)} of {len(known)} "
         f"mutations; some seed finds {sum(map(bool, search.found.values()))}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bench.mutations import SEEDS_MAX, Mutation, mutations
-from bench.seeds import Search, found_by, read_search
+from bench.seeds import History, Search, found_by, read_search
 from bench.simulation_results import Results, read_results
 from tests.world.played_seeds import read_checked_seeds
 
@@ -52,28 +52,26 @@ def unmeasured(rows: Iterable[Results], known: Sequence[Mutation]) -> str:
     return "\nMutations without twenty starts so far:\n\n" + "".join(f"{line}\n" for line in lines)
 
 
-def budgets(
-    search: Search, histories: Mapping[str, Sequence[int]], known: Sequence[Mutation]
-) -> str:
+def budgets(search: Search, seeds: Sequence[History], known: Sequence[Mutation]) -> str:
     """Returns what `make check` finds, and what needs more seeds.
 
     Args:
         search: by `python -m bench.seeds`.
-        histories: seeds that `make check` plays, by family.
+        seeds: that `make check` plays.
     """
     table = {(each.family, each.name) for each in known}
-    found = found_by(histories, search) & table
-    some = {rule for rule, seeds in search.found.items() if seeds} & table
-    keys = [(family, seed) for family, seeds in histories.items() for seed in seeds]
-    seconds = sum(search.cpu_seconds[key] for key in keys)
-    minutes = sum(search.virtual_seconds[key] for key in keys) / 60
+    found = found_by(seeds, search) & table
+    some = {rule for rule, wrong in search.found.items() if wrong} & table
+    seconds = sum(search.costs[each].cpu_seconds for each in seeds)
+    minutes = sum(search.costs[each].virtual_seconds for each in seeds) / 60
+    families = {family for family, _ in seeds}
     lists = (
         ("Found by further seeds of `python -m bench.seeds` alone", some - found),
         ("Found by none of its seeds", search.found.keys() & table - some),
         ("Not searched", table - search.found.keys()),
     )
     return (
-        f"`make check` plays {len(keys)} histories of {len(histories)} families, {minutes:.0f} "
+        f"`make check` plays {len(seeds)} histories of {len(families)} families, {minutes:.0f} "
         f"virtual minutes in {seconds:.0f} CPU seconds.\nThey find {len(found)} of the "
         f"{len(table)} mutations below ({100 * len(found) / len(table):.0f} %).\n"
         + "".join(_listed(title, rules) for title, rules in lists if rules)
@@ -100,7 +98,7 @@ def runs_played(results: Results) -> str:
 def with_results(page: str, results: Results, known: Sequence[Mutation]) -> str:
     """Returns a page with the results in their places."""
     rows = results["mutations"]
-    checked = read_checked_seeds().histories
+    checked = read_checked_seeds().seeds
     page = _with(page, "budgets", budgets(read_search(), checked, known))
     page = _with(page, "runs", runs_played(results))
     return _with(page, "mutations", f"{legend()}\n{table(rows)}{unmeasured(rows, known)}")

@@ -5,10 +5,13 @@ from __future__ import annotations
 from bench.mutations import mutations
 from bench.seeds import (
     BUDGET_SECONDS,
+    LEAST_SHARE,
+    Found,
     Search,
     candidates,
     chosen,
     found_by,
+    load_seconds,
     missing_rules,
     read_search,
 )
@@ -26,13 +29,18 @@ def result(family: str, seed: int, name: str, wrong: str | None = "lost") -> Pla
 
 
 def test_nine_in_ten_mutations_are_found_by_what_make_check_plays():
-    found = found_by(CHECKED.histories, SEARCH)
+    found = found_by(CHECKED.seeds, SEARCH)
     assert len(found) >= FOUND_SHARE * len(SEARCH.found)
 
 
 def test_it_takes_no_longer_than_its_budget():
-    seeds = [(family, seed) for family, seeds in CHECKED.histories.items() for seed in seeds]
-    assert sum(SEARCH.cpu_seconds[each] for each in seeds) <= BUDGET_SECONDS
+    assert sum(SEARCH.costs[each].cpu_seconds for each in CHECKED.seeds) <= BUDGET_SECONDS
+
+
+def test_each_history_is_as_long_as_it_takes_to_find_its_mutations():
+    seconds = load_seconds(CHECKED.seeds, SEARCH)
+    assert {(it.family, it.seed): it.seconds for it in CHECKED.histories} == seconds
+    assert {each: SEARCH.costs[each].load_seconds for each in CHECKED.seeds} == seconds
 
 
 def test_what_was_searched_is_a_mutation():
@@ -45,7 +53,7 @@ def test_the_histories_without_a_rule_are_among_those_that_were_found_wrong():
 
 
 def test_families_of_the_list_exist():
-    assert CHECKED.histories.keys() <= FAMILIES.keys()
+    assert {family for family, _ in CHECKED.seeds} <= FAMILIES.keys()
 
 
 def test_results_are_read_as_they_were_written():
@@ -81,6 +89,22 @@ def test_a_family_is_searched_until_one_seed_has_found_all_of_its_mutations():
 
 
 def test_each_family_shows_its_cheapest_missing_rule_as_far_as_the_budget_goes():
-    search = Search({("a", "x"): {2: 3.0, 4: 1.0}, ("a", "y"): {1: 2.0}, ("b", "x"): {1: 5.0}})
+    search = Search(
+        {
+            ("a", "x"): {2: Found(3.0, 1.0), 4: Found(1.0, 1.0)},
+            ("a", "y"): {1: Found(2.0, 1.0)},
+            ("b", "x"): {1: Found(5.0, 1.0)},
+        }
+    )
     assert missing_rules(search, 5.0) == [MissingRule("a", "x", 4)]
     assert missing_rules(search, 6.0) == [MissingRule("a", "x", 4), MissingRule("b", "x", 1)]
+
+
+def test_each_mutation_is_left_to_the_history_that_finds_it_first():
+    whole, seeds = FAMILIES["tails"].seconds, [("tails", 1), ("tails", 2)]
+    found = {1: Found(1.0, 20.3), 2: Found(1.0, 30.0)}
+    least = LEAST_SHARE * whole
+    assert load_seconds(seeds, Search({("tails", "x"): found})) == {seeds[0]: 21, seeds[1]: least}
+    assert load_seconds(seeds[1:], Search({("tails", "x"): found})) == {seeds[1]: 30}
+    late = Search({("tails", "x"): {1: Found(1.0, 9 * whole)}})
+    assert load_seconds(seeds[:1], late) == {seeds[0]: whole}

@@ -1,4 +1,4 @@
-"""Histories by seed: `python -m tests.world FAMILY FIRST [COUNT] [--mutation NAME]`.
+"""Histories by seed: `python -m tests.world FAMILY FIRST [COUNT] [--mutation NAME] [--seconds S]`.
 
 Families: see docs/simulation.md. Prints a line for each seed: records, virtual seconds and
 turns of the loop. Ends with 1 at the first history that is wrong, after its log.
@@ -25,10 +25,17 @@ from tests.world.shrinking import shrunk
 @click.argument("first", type=int)
 @click.argument("count", type=int, default=1)
 @click.option("--mutation", metavar="NAME", help="Play with a rule taken out.")
+@click.option("--seconds", type=float, help="End load and faults so early, as make check does.")
 @click.option("--logs", is_flag=True, help="Print the log, with the lines of all processes.")
 @click.option("--shrink", is_flag=True, help="Of a wrong history, find the deals that matter.")
 def main(
-    family: str, first: int, count: int, mutation: str | None, logs: bool, shrink: bool
+    family: str,
+    first: int,
+    count: int,
+    mutation: str | None,
+    seconds: float | None,
+    logs: bool,
+    shrink: bool,
 ) -> None:
     """Play COUNT histories of a FAMILY from seed FIRST on."""
     found = FAMILIES[family]
@@ -40,7 +47,7 @@ def main(
         os.execve(sys.executable, sys.orig_argv, {**os.environ, "PYTHONHASHSEED": "0"})
     logging.disable(logging.CRITICAL)
     for seed in range(first, first + count):
-        asked = HistoryRequest(family, seed, mutation, Replay(logs=logs))
+        asked = HistoryRequest(family, seed, mutation, Replay(logs=logs), seconds)
         try:
             result = found.play(asked)
         except Wrong as wrong:

@@ -4,7 +4,7 @@ and of objects."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -78,7 +78,7 @@ class Result(Protocol):
     def log(self) -> list[str]: ...
 
 
-C = TypeVar("C")
+C = TypeVar("C", Course, GroupCourse, SinkCourse, ObjectCourse, ClaimCourse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,19 @@ class HistoryRequest:
 
     Args:
         mutation: name of a mutation; None: all rules hold.
+        seconds: virtual time with load and faults, after which all is mended; None: the course's.
+            Up to then it is the same history as a longer one.
     """
 
     family: str
     seed: int
     mutation: str | None = None
     replay: Replay = WHOLE
+    seconds: float | None = None
+
+    def shortened(self, course: C) -> C:
+        """Returns a course that ends after this request's time."""
+        return course if self.seconds is None else replace(course, seconds=self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +109,12 @@ class Family:
     Args:
         play: plays a history; raises Wrong.
         mutations: by name, the number of the rule that each takes out.
+        seconds: virtual time with load and faults.
     """
 
     play: Callable[[HistoryRequest], Result]
     mutations: Mapping[str, int]
+    seconds: float
 
 
 def _mirror(name: str, course: Course) -> Family:
@@ -113,9 +122,10 @@ def _mirror(name: str, course: Course) -> Family:
 
     def play(asked: HistoryRequest) -> Result:
         found = mutations.get(asked.mutation or "", RULES_HOLD)
-        return history.play(asked.seed, course, found.makers, found.parts, asked.replay)
+        played = asked.shortened(course)
+        return history.play(asked.seed, played, found.makers, found.parts, asked.replay)
 
-    return Family(play, {it.name: it.rule for it in mutations.values()})
+    return Family(play, {it.name: it.rule for it in mutations.values()}, course.seconds)
 
 
 def _groups(name: str, course: GroupCourse) -> Family:
@@ -126,9 +136,9 @@ def _groups(name: str, course: GroupCourse) -> Family:
         if asked.mutation and asked.mutation not in _taken_out:
             mutations[asked.mutation].take_out()
             _taken_out.add(asked.mutation)
-        return group_history.play_groups(asked.seed, course, asked.replay)
+        return group_history.play_groups(asked.seed, asked.shortened(course), asked.replay)
 
-    return Family(play, {it.name: it.rule for it in mutations.values()})
+    return Family(play, {it.name: it.rule for it in mutations.values()}, course.seconds)
 
 
 def _claims(course: ClaimCourse) -> Family:
@@ -139,9 +149,9 @@ def _claims(course: ClaimCourse) -> Family:
         if asked.mutation:
             mutations[asked.mutation].take_out()
             parts = mutations[asked.mutation].parts
-        return claim_history.play(asked.seed, course, parts, asked.replay)
+        return claim_history.play(asked.seed, asked.shortened(course), parts, asked.replay)
 
-    return Family(play, dict.fromkeys(mutations, of_claims.RULE))
+    return Family(play, dict.fromkeys(mutations, of_claims.RULE), course.seconds)
 
 
 def _feed(
@@ -151,11 +161,11 @@ def _feed(
 
     def play(asked: HistoryRequest) -> Result:
         if asked.mutation is None:
-            return play_feed(asked.seed, course, replay=asked.replay)
+            return play_feed(asked.seed, asked.shortened(course), replay=asked.replay)
         it = mutations[asked.mutation]
-        return play_feed(asked.seed, it.course, it.makers, asked.replay)
+        return play_feed(asked.seed, asked.shortened(it.course), it.makers, asked.replay)
 
-    return Family(play, {it.name: it.rule for it in mutations.values()})
+    return Family(play, {it.name: it.rule for it in mutations.values()}, course.seconds)
 
 
 _sinks = partial(_feed, sink_history.play)

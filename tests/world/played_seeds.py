@@ -8,10 +8,10 @@ property of its report.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -35,28 +35,52 @@ class MissingRule:
         return f"{self.family}-{self.mutation}-{self.seed}"
 
 
+class CheckedHistory(NamedTuple):
+    """History in which no rule is missing.
+
+    Args:
+        seconds: virtual time with load and faults.
+    """
+
+    family: str
+    seed: int
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True)
 class CheckedSeeds:
     """Seeds that `make check` plays.
 
     Args:
-        histories: seeds of each family, in which no rule is missing.
         missing: histories in which a rule is missing, and which have to be wrong.
     """
 
-    histories: Mapping[str, Sequence[int]]
+    histories: Sequence[CheckedHistory]
     missing: Sequence[MissingRule]
+
+    @property
+    def seeds(self) -> list[tuple[str, int]]:
+        """Families and seeds of the histories in which no rule is missing."""
+        return [(it.family, it.seed) for it in self.histories]
 
 
 def read_checked_seeds() -> CheckedSeeds:
     """Returns the seeds that `make check` plays."""
     stored = json.loads(FILE.read_text())
-    return CheckedSeeds(stored["histories"], [MissingRule(**each) for each in stored["missing"]])
+    histories = [
+        CheckedHistory(family, int(seed), seconds)
+        for family, seeds in stored["histories"].items()
+        for seed, seconds in seeds.items()
+    ]
+    return CheckedSeeds(histories, [MissingRule(**each) for each in stored["missing"]])
 
 
 def write_checked_seeds(seeds: CheckedSeeds) -> None:
     """Stores the seeds that `make check` plays."""
-    lists = [f'    "{family}": {[*of_family]}' for family, of_family in seeds.histories.items()]
+    by_family: dict[str, dict[int, float]] = {}
+    for family, seed, seconds in seeds.histories:
+        by_family.setdefault(family, {})[seed] = seconds
+    lists = [f'    "{family}": {json.dumps(it)}' for family, it in by_family.items()]
     missing = [f"    {json.dumps(asdict(each))}" for each in seeds.missing]
     FILE.write_text(
         '{\n  "histories": {\n' + ",\n".join(lists) + "\n  },\n"

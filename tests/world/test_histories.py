@@ -11,14 +11,16 @@ import pytest
 
 from tests.world.families import FAMILIES, HistoryRequest
 from tests.world.played import played
-from tests.world.played_seeds import MissingRule, read_checked_seeds, record_seed
+from tests.world.played_seeds import (
+    CheckedHistory,
+    MissingRule,
+    read_checked_seeds,
+    record_seed,
+)
 from tests.world.pool import Played, Pool
-from tests.world.sinks.courses import COMMITS, MANY, MANY_RETURNS
-from tests.world.sinks.history import play as play_sinks
-from tests.world.sinks.scene import Course
 
 SEEDS = read_checked_seeds()
-MUTATION = "gaps are not awaited"
+MUTATION = "the entry is not read again"
 
 
 @pytest.fixture(scope="session")
@@ -34,14 +36,15 @@ def _played(pool: Pool, asked: HistoryRequest) -> Played:
 
 
 @pytest.mark.parametrize(
-    ("family", "seed"),
-    [(family, seed) for family, seeds in SEEDS.histories.items() for seed in seeds],
+    "history", SEEDS.histories, ids=[f"{family}-{seed}" for family, seed in SEEDS.seeds]
 )
 def test_whatever_fails_nothing_is_lost_repeated_or_wrongly_told(
-    family: str, seed: int, pool: Pool, record_property: Callable[[str, object], None]
+    history: CheckedHistory, pool: Pool, record_property: Callable[[str, object], None]
 ) -> None:
-    found = _played(pool, HistoryRequest(family, seed))
-    assert found.wrong is None, "\n".join([found.wrong or "", *found.log])
+    family, seed, seconds = history
+    found = _played(pool, HistoryRequest(family, seed, seconds=seconds))
+    words = f"python -m tests.world {family} {seed} --seconds {seconds}"
+    assert found.wrong is None, "\n".join([words, found.wrong or "", *found.log])
     record_seed(record_property, family, seed, found.seconds)
 
 
@@ -61,14 +64,5 @@ def test_a_rule_that_is_taken_out_is_missed(missing: MissingRule, pool: Pool) ->
 
 
 def test_families_and_mutations_are_known_by_their_names() -> None:
-    assert SEEDS.histories.keys() <= FAMILIES.keys()
+    assert {it.family for it in SEEDS.histories} <= FAMILIES.keys()
     assert all(each.mutation in FAMILIES[each.family].mutations for each in SEEDS.missing)
-
-
-def test_without_a_quorum_rows_that_only_a_disk_has_are_not_taken_for_stored() -> None:
-    assert play_sinks(1, COMMITS).records
-
-
-@pytest.mark.parametrize("course", [MANY, MANY_RETURNS], ids=["for good", "for a while"])
-def test_tables_that_fill_their_partitions_and_stand_still_stop_no_other(course: Course) -> None:
-    assert play_sinks(1, course).records

@@ -27,10 +27,11 @@ def test_histories(family, seed, record_property):
 def test_a_run_ends_with_the_seeds_that_its_workers_have_played(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_one.py").write_text(TESTS)
+    environment = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider", tmp_path],
+        [sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "xdist", tmp_path],
         cwd=CHECKOUT,
-        env={name: value for name, value in os.environ.items() if "PYTEST" not in name},
+        env=environment | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,
