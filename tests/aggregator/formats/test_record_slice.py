@@ -112,7 +112,7 @@ def assert_counted(parts, size):
     assert counted <= WITHIN * size + SLICE_BYTES * len(parts)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=settings.default.max_examples // 3)
 @given(SHAPES, st.integers(1, 300), st.integers(1, 9), st.data())
 def test_the_memory_of_records_is_counted_whatever_they_hold(records, times, step, data):
     whole = sliced(records * times)

@@ -127,7 +127,7 @@ def test_dead_letters_are_counted_from_loader_to_loader():
 
 
 def test_a_thousand_tables_are_loaded_without_an_intent_that_is_too_long():
-    tables = [f"table_with_a_long_name_{number % 1000:04}" for number in range(5000)]
+    tables = [f"table_with_a_long_name_{number % 1000:04}" for number in range(2000)]
     life = Life(Log(tables))
     life.begin()
     for _ in range(100):

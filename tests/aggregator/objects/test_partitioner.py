@@ -68,7 +68,7 @@ def test_folders_of_fields_are_read_back_as_the_records_values(values):
     ]
 
 
-@given(st.lists(VALUES, min_size=2, max_size=12))
+@given(st.lists(VALUES, min_size=2, max_size=6))
 def test_a_record_alone_decides_its_folders(values):
     for partitioner in (
         ByField(["from.city", "carrier"]),

@@ -17,7 +17,7 @@ from clickhouse_driver.bufferedwriter import BufferedSocketWriter
 from clickhouse_driver.connection import ServerInfo
 from clickhouse_driver.context import Context
 from clickhouse_driver.streams.native import BlockInputStream, BlockOutputStream
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.tables import native_block
@@ -35,6 +35,8 @@ from aggregator.tables.value_limits import limits_of
 
 # -- Native blocks against clickhouse-driver, which writes and reads them cell by cell.
 
+few = settings(max_examples=settings.default.max_examples // 3)
+"""For a test of which each type of a column is a case."""
 REVISIONS = (0, 54_412, defines.CLIENT_REVISION)
 IDENTITY = {"cluster": "west regional", "topic": "flights", "partition": 3}
 
@@ -135,6 +137,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("kind", CASES)
+@few
 @given(data=st.data())
 def test_columns_have_the_bytes_that_the_driver_writes(kind, data):
     values, of_driver = CASES[kind]
@@ -146,6 +149,7 @@ def test_columns_have_the_bytes_that_the_driver_writes(kind, data):
 
 
 @pytest.mark.parametrize("kind", CASES)
+@few
 @given(data=st.data())
 def test_a_null_is_a_zero_with_a_mark(kind, data):
     values, of_driver = CASES[kind]

@@ -10,7 +10,7 @@ from aggregator.tables.table_schema import Column, TableSchema
 from aggregator.verifier.table_rows import LogRange, RowsFrom, TopicInTable
 from tests.aggregator.tables.engine import engine, texts_of
 
-PARTITIONS = 6000
+PARTITIONS = 4000
 DATABASE = "of_table_rows"
 
 

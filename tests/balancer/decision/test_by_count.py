@@ -49,13 +49,13 @@ def test_placing_without_a_carrier_is_refused():
         place_by_count([at(0)], [], {})
 
 
-@pytest.mark.parametrize("topics", [1, 300, 100_000])
-def test_placing_a_hundred_thousand_on_a_thousand_carriers_takes_at_most_seconds(topics):
-    places = [TopicPartition(f"t{n % topics}", n // topics) for n in range(100_000)]
+@pytest.mark.parametrize("topics", [1, 300, 30_000])
+def test_placing_tens_of_thousands_on_a_thousand_carriers_takes_at_most_seconds(topics):
+    places = [TopicPartition(f"t{n % topics}", n // topics) for n in range(30_000)]
     begun = time.process_time()
     found = place_by_count(places, range(1000), {})
     again = place_by_count(places, range(1001), found)
-    assert time.process_time() - begun < 5
+    assert time.process_time() - begun < 2
     assert again == found
 
 

@@ -102,6 +102,10 @@ _timestamps = st.one_of(
     # Not -1: aiokafka's builder treats it as not set.
     st.sampled_from([0, 1, 2**41, 2**53]),
 )
+# Made once: a strategy that is made for each draw takes longer than the draw.
+_AHEAD, _BEHIND = st.sampled_from([0, 0, 0, 5]), st.sampled_from([0, 0, 4])
+_STEP, _FIRST_STEP = st.sampled_from([1, 1, 1, 1, 3, 200]), st.sampled_from([0, 0, 2])
+_CODEC = st.sampled_from(CODECS)
 records = st.builds(Record, st.just(0), _timestamps, _octets, _octets, _headers)
 
 
@@ -112,20 +116,14 @@ def batches(draw: st.DrawFn) -> tuple[list[bytes], list[Record]]:
     data: list[bytes] = []
     everything: list[Record] = []
     for _ in range(draw(st.integers(min_value=1, max_value=8))):
-        base = offset + draw(st.sampled_from([0, 0, 0, 5]))
+        base = offset + draw(_AHEAD)
         contents = draw(st.lists(records, min_size=1, max_size=6))
-        steps = draw(
-            st.lists(
-                st.sampled_from([1, 1, 1, 1, 3, 200]),
-                min_size=len(contents),
-                max_size=len(contents),
-            )
-        )
-        steps[0] = draw(st.sampled_from([0, 0, 2]))
+        steps = draw(st.lists(_STEP, min_size=len(contents), max_size=len(contents)))
+        steps[0] = draw(_FIRST_STEP)
         offsets = [base + ahead for ahead in accumulate(steps)]
-        offset = offsets[-1] + 1 + draw(st.sampled_from([0, 0, 4]))
+        offset = offsets[-1] + 1 + draw(_BEHIND)
         placed = at_offsets(contents, offsets)
-        codec = draw(st.sampled_from(CODECS))
+        codec = draw(_CODEC)
         data.append(encoded(placed, codec=codec, base_offset=base, next_offset=offset))
         everything += placed
     return data, everything

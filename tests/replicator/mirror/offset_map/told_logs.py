@@ -15,12 +15,13 @@ Log = list[tuple[int, int]]
 ASKED = range(-1, 90)
 
 
-@st.composite
-def logs(draw) -> Log:
-    steps = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 4))
+STEPS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 4)), max_size=8)
+
+
+def log_of(draw) -> Log:
     source = target = 0
     log = []
-    for source_gap, target_gap, records in draw(st.lists(steps, max_size=8)):
+    for source_gap, target_gap, records in draw(STEPS):
         source, target = source + source_gap, target + target_gap
         log += [(source + at, target + at) for at in range(records)]
         source, target = source + records, target + records
@@ -30,7 +31,7 @@ def logs(draw) -> Log:
 @st.composite
 def told_logs(draw) -> tuple[Log, list[RunSegment]]:
     """Draws a log and the run segments that consecutive carriers published of it."""
-    log = draw(logs())
+    log = log_of(draw)
     buffer, segments = RunBuffer(0), []
     for source, target in log:
         buffer.land(source, target, 1)

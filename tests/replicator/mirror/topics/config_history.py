@@ -219,17 +219,18 @@ Step = tuple[str, str, str, str, bool]
 
 def steps(names: Sequence[str]) -> st.SearchStrategy[list[Step]]:
     """Returns steps that change these configs."""
-    step = st.sampled_from(names).flatmap(
-        lambda name: st.tuples(
-            st.sampled_from(KINDS),
-            st.sampled_from(["west", "east", "all"]),
-            st.just(name),
-            st.sampled_from(VALUES[name]),
-            st.sampled_from([True, True, False]),
-        )
+    return st.lists(st.one_of(*(STEPS[name] for name in names)), min_size=3, max_size=40)
+
+
+STEPS = {
+    name: st.tuples(
+        st.sampled_from(KINDS),
+        st.sampled_from(["west", "east", "all"]),
+        st.just(name),
+        st.sampled_from(values),
+        st.sampled_from([True, True, False]),
     )
-    return st.lists(step, min_size=3, max_size=40)
-
-
+    for name, values in VALUES.items()
+}
 NAMES = (("retention.ms",), ("max.message.bytes",), ("cleanup.policy", "retention.ms"), (*VALUES,))
-HISTORIES = st.sampled_from(NAMES).flatmap(steps)
+HISTORIES = st.one_of(*map(steps, NAMES))
