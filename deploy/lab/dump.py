@@ -177,7 +177,7 @@ def _messages(
         heard_at = time.monotonic()
         while left:
             # consume() returns before its timeout only with this many messages.
-            messages = consumer.consume(10_000, timeout=0.1)
+            messages = consumer.consume(10_000, timeout=0.02)
             if messages:
                 heard_at = time.monotonic()
             elif time.monotonic() - heard_at > SILENCE_SECONDS_MAX:
