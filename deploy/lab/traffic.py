@@ -4,10 +4,11 @@ import itertools
 import random
 import uuid
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from deploy.lab.kafka import KafkaCluster
 
@@ -130,8 +131,16 @@ def _send_transactions(
     cluster: KafkaCluster, topic: str, traffic: Iterable[TrafficRecord], shape: Shape
 ) -> int:
     options = {"transactional.id": f"{topic}.{uuid.uuid4()}", "transaction.timeout.ms": 60_000}
-    producer = Producer({**_producer_options(cluster, shape), **options})
-    producer.init_transactions(30)
+
+    def initialized() -> Producer:
+        producer = Producer({**_producer_options(cluster, shape), **options})
+        # A producer that has no connection yet asks for its coordinator again after half a second.
+        with suppress(KafkaException):
+            producer.list_topics(topic, timeout=30)
+        producer.init_transactions(60)
+        return producer
+
+    producer = initialized()
     committed = 0
     left = iter(traffic)
     for number in itertools.count(1):
@@ -139,7 +148,7 @@ def _send_transactions(
         if not part:
             # A commit is answered before its markers are written. InitProducerId for the same id
             # returns only after them.
-            Producer({**_producer_options(cluster, shape), **options}).init_transactions(60)
+            initialized()
             return committed
         producer.begin_transaction()
         _put(producer, topic, part)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 import uuid
 
 from deploy.lab.kafka import KafkaCluster
@@ -11,6 +12,8 @@ from deploy.lab.traffic import PLAIN, Shape, records, send
 from deploy.lab.wait import until
 
 PATIENCE_SECONDS = 120.0
+CHUNK_SECONDS = 0.5
+"""Least time from chunk to chunk: the carriers share the cores."""
 
 
 class Sending:
@@ -47,7 +50,9 @@ class Sending:
             for number in itertools.count():
                 if self._is_over.is_set():
                     return
+                began = time.monotonic()
                 portion = records(200, partitions=partitions, origin=f"{mark}.{number}.")
                 self.sent += send(cluster, topic, portion, shape)
+                self._is_over.wait(max(0.0, began + CHUNK_SECONDS - time.monotonic()))
         except BaseException as error:
             self._failure = error
