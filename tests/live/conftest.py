@@ -311,7 +311,7 @@ def make_stage(
             )
             stack.enter_context(carrying)
             carrying.adopt(topic, partitions)
-            stage = Stage(source, target, carrying, topic)
+            stage = Stage(source, target, carrying, topic, source_dies=source is not regional)
             stack.callback(stage.close)
             return stage
 

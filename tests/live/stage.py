@@ -104,10 +104,20 @@ class Stage:
     Args:
         carrying: has one route, from `source` to `target`.
         topic: exists on both clusters and is adopted.
+        source_dies: True if the source's brokers may die.
     """
 
-    def __init__(self, source: KafkaCluster, target: KafkaCluster, carrying: Carrying, topic: str):
+    def __init__(
+        self,
+        source: KafkaCluster,
+        target: KafkaCluster,
+        carrying: Carrying,
+        topic: str,
+        *,
+        source_dies: bool = True,
+    ) -> None:
         self.source, self.target, self.carrying, self.topic = source, target, carrying, topic
+        self._source_dies = source_dies
         self.place = TopicPartition(topic, 0)
         self._sent = 0
         self.hands: list[Hand] = []
@@ -135,7 +145,7 @@ class Stage:
                 replace(record, key=b"%d" % (number % keys), value=b"%d" % number)
                 for number, record in enumerate(traffic, begin)
             )
-        self._sent += send(self.source, self.topic, traffic, shape)
+        self._sent += send(self.source, self.topic, traffic, shape, is_idempotent=self._source_dies)
         return self._sent
 
     # -- carriers
