@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tui.facts.moments import clock_text, date_text
 from tui.pages.figures import text_cell
 from tui.pages.page import Cell, Column, Page, Row, Section
-from tui.pages.rows import LazyRows
+from tui.pages.rows import Field, LazyRows, field_of, sorts_by
 
 if TYPE_CHECKING:
     from tui.facts.region_view import RegionEvent
@@ -58,15 +58,7 @@ class EventsPage(Page):
             items=self._events(snapshot),
             make=event_row,
             key=event_key,
-            sorts={
-                "TIME": lambda each: each.at_ms,
-                "REGION": lambda each: each.region,
-                "LEVEL": lambda each: LEVELS.get(each.level, INFO),
-                "KIND": lambda each: each.kind,
-                "WHO": lambda each: each.who,
-                "TEXT": lambda each: each.text,
-                "RESULT": lambda each: each.result,
-            },
+            sorts=sorts_by(FIELDS),
             is_fault=is_fault,
             text=lambda each: f"{each.region} {each.kind} {each.who} {each.text} {each.result}",
         )
@@ -112,19 +104,31 @@ def is_fault(event: RegionEvent) -> bool:
 
 def event_row(event: RegionEvent) -> Row:
     """Returns the row of an event."""
-    level = LEVELS.get(event.level, INFO)
     return Row(
         key=event_key(event),
-        cells=(
-            Cell(clock_text(event.at_ms / 1000), sort=float(event.at_ms)),
-            text_cell(event.region),
-            Cell(event.level, TONES.get(level, ""), level),
-            text_cell(event.kind),
-            text_cell(event.who),
-            text_cell(event.text),
-            text_cell(event.result),
-        ),
+        cells=tuple(FIELDS[column.title].cell(event) for column in COLUMNS),
         is_fault=is_fault(event),
         why=event.text,
         region=event.region,
     )
+
+
+def level_of(event: RegionEvent) -> int:
+    """Returns the place of an event's level, the worst first."""
+    return LEVELS.get(event.level, INFO)
+
+
+FIELDS: dict[str, Field[RegionEvent]] = {
+    "TIME": field_of(
+        lambda each: float(each.at_ms), lambda ms: Cell(clock_text(ms / 1000), sort=ms)
+    ),
+    "REGION": field_of(lambda each: each.region, text_cell),
+    "LEVEL": Field(
+        level_of, lambda each: Cell(each.level, TONES.get(level_of(each), ""), level_of(each))
+    ),
+    "KIND": field_of(lambda each: each.kind, text_cell),
+    "WHO": field_of(lambda each: each.who, text_cell),
+    "TEXT": field_of(lambda each: each.text, text_cell),
+    "RESULT": field_of(lambda each: each.result, text_cell),
+}
+"""Field of each column, by its title."""

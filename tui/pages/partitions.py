@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from tui.pages.figures import (
     whole_cell,
 )
 from tui.pages.page import Action, Cell, Column, Focus, Page, Row, Section
-from tui.pages.rows import LazyRows
+from tui.pages.rows import Field, LazyRows, field_of, sorts_by
 from tui.pages.states import ROUTE, STATE, TOPIC, is_fault, state_cell
 from tui.pages.stream_orders import topic_actions
 
@@ -196,23 +196,7 @@ def rows_of(found: Sequence[PartitionView], route: str, measure: str) -> LazyRow
         items=found,
         make=lambda each: partition_row(each, route, measure),
         key=lambda each: str(each.partition),
-        sorts={
-            "STATE": lambda each: ORDER[each.state],
-            "PART": lambda each: each.partition,
-            "SOURCE END": lambda each: each.source_end,
-            "MIRRORED TO": lambda each: each.mirrored_to,
-            "LAG": lambda each: lag_in(each, measure),
-            "LAG S": lambda each: each.lag_seconds,
-            "DRAIN": drain_sort,
-            "CARRIER": lambda each: each.carrier,
-            "TREND": lambda each: each.lag_per_second,
-            "REC/S": lambda each: each.records_per_second,
-            "MB/S": lambda each: each.bytes_per_second,
-            "CUSTODY": lambda each: each.custody,
-            "OPEN TX": lambda each: each.open_transaction_seconds,
-            "UNSTABLE": lambda each: each.written_lag_records,
-            "WHY": lambda each: each.why,
-        },
+        sorts=sorts_by(FIELDS | {"LAG": LAGS[measure]}),
         is_fault=lambda each: is_fault(each.state),
         text=lambda each: (
             f"{each.topic}-{each.partition} {each.state} {each.host or ''} {each.why}"
@@ -222,38 +206,15 @@ def rows_of(found: Sequence[PartitionView], route: str, measure: str) -> LazyRow
 
 def partition_row(each: PartitionView, route: str, measure: str) -> Row:
     """Returns the row of a partition."""
-    lag = lag_in(each, measure)
+    fields = FIELDS | {"LAG": LAGS[measure]}
     return Row(
         key=str(each.partition),
-        cells=(
-            state_cell(each.state),
-            digits_cell(each.partition),
-            whole_cell(each.source_end),
-            whole_cell(each.mirrored_to),
-            LAG_CELLS[measure](lag),
-            seconds_cell(each.lag_seconds),
-            Cell(drain_text(each), sort=drain_sort(each)),
-            Cell(carrier_cell(each), sort=each.carrier),
-            number_cell(per_second(each.lag_per_second), each.lag_per_second),
-            count_cell(each.records_per_second),
-            megabytes_cell(each.bytes_per_second),
-            text_cell(each.custody or "?"),
-            seconds_cell(each.open_transaction_seconds),
-            count_cell(each.written_lag_records),
-            text_cell(each.why),
-        ),
+        cells=tuple(fields[column.title].cell(each) for column in COLUMNS),
         is_fault=is_fault(each.state),
         why=each.why,
         route=route,
         topic=each.topic,
     )
-
-
-LAG_CELLS: Mapping[str, Callable[[float | None], Cell]] = {
-    RECORDS: count_cell,
-    SECONDS: seconds_cell,
-    BYTES: megabytes_cell,
-}
 
 
 def lag_in(each: PartitionView, measure: str) -> float | None:
@@ -300,3 +261,33 @@ def carrier_text(each: PartitionView) -> str:
     if each.carrier is None:
         return "no carrier reports it"
     return f"carrier {each.carrier} on {each.host or 'a host not known'}"
+
+
+LAGS: Mapping[str, Field[PartitionView]] = {
+    RECORDS: field_of(lambda each: lag_in(each, RECORDS), count_cell),
+    SECONDS: field_of(lambda each: lag_in(each, SECONDS), seconds_cell),
+    BYTES: field_of(lambda each: lag_in(each, BYTES), megabytes_cell),
+}
+"""Field of LAG, by its measure."""
+FIELDS: dict[str, Field[PartitionView]] = {
+    "STATE": Field(lambda each: ORDER[each.state], lambda each: state_cell(each.state)),
+    "PART": field_of(lambda each: each.partition, digits_cell),
+    "SOURCE END": field_of(lambda each: each.source_end, whole_cell),
+    "MIRRORED TO": field_of(lambda each: each.mirrored_to, whole_cell),
+    "LAG": LAGS[RECORDS],
+    "LAG S": field_of(lambda each: each.lag_seconds, seconds_cell),
+    "DRAIN": Field(drain_sort, lambda each: Cell(drain_text(each), sort=drain_sort(each))),
+    "CARRIER": Field(
+        lambda each: each.carrier, lambda each: Cell(carrier_cell(each), sort=each.carrier)
+    ),
+    "TREND": field_of(
+        lambda each: each.lag_per_second, lambda trend: number_cell(per_second(trend), trend)
+    ),
+    "REC/S": field_of(lambda each: each.records_per_second, count_cell),
+    "MB/S": field_of(lambda each: each.bytes_per_second, megabytes_cell),
+    "CUSTODY": Field(lambda each: each.custody, lambda each: text_cell(each.custody or "?")),
+    "OPEN TX": field_of(lambda each: each.open_transaction_seconds, seconds_cell),
+    "UNSTABLE": field_of(lambda each: each.written_lag_records, count_cell),
+    "WHY": field_of(lambda each: each.why, text_cell),
+}
+"""Field of each column, by its title."""

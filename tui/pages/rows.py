@@ -10,9 +10,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
-from tui.pages.page import Column, Row, Sort
+from tui.pages.page import Cell, Column, Row, Sort
 
 Item = TypeVar("Item")
+Value = TypeVar("Value", bound=Sort)
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Generic[Item]):
+    """Field of the items of a table: what its column shows of one.
+
+    Args:
+        value: as Cell.sort, without the cell: all items are sorted, and few are drawn.
+    """
+
+    value: Callable[[Item], Sort]
+    cell: Callable[[Item], Cell]
+
+
+def field_of(value: Callable[[Item], Value], cell: Callable[[Value], Cell]) -> Field[Item]:
+    """Returns a field whose cell is made of the value that it sorts by."""
+    return Field(value, lambda item: cell(value(item)))
+
+
+def sorts_by(fields: Mapping[str, Field[Item]]) -> dict[str, Callable[[Item], Sort]]:
+    """Returns the value that a column sorts by, by its title as the fields are."""
+    return {title: each.value for title, each in fields.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from tui.pages.ages import age_text
 from tui.pages.balance_actions import stream_actions, stream_label
 from tui.pages.figures import UNKNOWN, digits_cell, number_cell, text_cell
 from tui.pages.page import Action, Cell, Column, Page, Row, Section
-from tui.pages.rows import LazyRows
+from tui.pages.rows import Field, LazyRows, field_of, sorts_by
 from tui.steering.steered_command import as_typed
 
 if TYPE_CHECKING:
@@ -189,14 +189,7 @@ def carriers_section(streams: Sequence[StreamView], carriers: Sequence[Placed]) 
         items=carriers,
         make=carrier_row,
         key=lambda each: carrier_key(each[1]),
-        sorts={
-            "CARRIER": lambda each: each[1].number,
-            "HOST": lambda each: each[1].host or "",
-            "PARTS": lambda each: each[1].partitions,
-            "LOAD": lambda each: each[1].load,
-            "BAR": lambda each: each[1].load,
-            "STREAM": lambda each: label_of(each[0]),
-        },
+        sorts=sorts_by(CARRIER_FIELDS),
         is_fault=lambda each: is_overloaded(each[1]),
         text=lambda each: f"carrier {each[1].number} {each[1].host or ''}",
     )
@@ -217,19 +210,10 @@ def carrier_key(carrier: CarrierLoad) -> str:
 
 def carrier_row(placed: Placed) -> Row:
     """Returns the row of a carrier of a stream."""
-    stream, carrier = placed
-    load = carrier.load
-    tone = "bad" if is_overloaded(carrier) else ""
+    _, carrier = placed
     return Row(
         key=carrier_key(carrier),
-        cells=(
-            digits_cell(carrier.number),
-            text_cell(carrier.host or UNKNOWN),
-            digits_cell(carrier.partitions),
-            load_cell(load, tone),
-            Cell(bar(load), tone, load),
-            text_cell(label_of(stream)),
-        ),
+        cells=tuple(CARRIER_FIELDS[column.title].cell(placed) for column in CARRIER_COLUMNS),
         is_fault=is_overloaded(carrier),
         why="more than all of its time" if is_overloaded(carrier) else "",
     )
@@ -351,3 +335,20 @@ def moves_heading(stream: StreamView, now: float) -> str:
     when = f"{date_text(stream.placed_at_ms / 1000)}Z, {age} ago"
     triggers = f"   because {', '.join(stream.triggers)}" if stream.triggers else ""
     return f"MOVES {stream.moves_count} at {when}{triggers}"
+
+
+def _tone(placed: Placed) -> str:
+    return "bad" if is_overloaded(placed[1]) else ""
+
+
+CARRIER_FIELDS: dict[str, Field[Placed]] = {
+    "CARRIER": field_of(lambda each: each[1].number, digits_cell),
+    "HOST": Field(lambda each: each[1].host or "", lambda each: text_cell(each[1].host or UNKNOWN)),
+    "PARTS": field_of(lambda each: each[1].partitions, digits_cell),
+    "LOAD": Field(lambda each: each[1].load, lambda each: load_cell(each[1].load, _tone(each))),
+    "BAR": Field(
+        lambda each: each[1].load, lambda each: Cell(bar(each[1].load), _tone(each), each[1].load)
+    ),
+    "STREAM": field_of(lambda each: label_of(each[0]), text_cell),
+}
+"""Field of each column of carriers, by its title."""
