@@ -20,7 +20,9 @@ os.environ.pop("NO_COLOR", None)
 
 from tests.tui.console.snapshots import NOW
 from tui.console.app import ConsoleApp
+from tui.console.keys import SCREENS
 from tui.console.navigation import first_view
+from tui.console.registry import first_page
 from tui.console.settings import ConsoleSettings
 from tui.console.source import Opened
 from tui.facts.snapshot import Snapshot
@@ -203,6 +205,22 @@ class Running:
         navigation = self.app.state.navigation
         navigation.go_to(page.name)
         navigation.current = first_view(page)
+        self.app.main.page_changed()
+        await self.settled()
+
+    async def begin_again(self, snapshot: Snapshot) -> None:
+        """Shows the overview of a snapshot, as a console that was just started."""
+        while self.app.screen is not self.app.main:
+            await self.app.pop_screen()
+        navigation = self.app.state.navigation
+        for name in SCREENS:
+            navigation.go_to(name)
+            navigation.current = first_view(first_page(name))
+        navigation.go_to(SCREENS[0])
+        self.app.main.end_filter("")
+        self.app.main.notice("")
+        self.source.problem, self.source.asked = "", 0
+        self.source.give(snapshot)
         self.app.main.page_changed()
         await self.settled()
 

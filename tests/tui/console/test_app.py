@@ -41,32 +41,30 @@ async def test_a_configuration_that_cannot_be_loaded_ends_the_console_with_its_e
     assert app.return_value == 1
 
 
-async def test_an_error_of_a_page_is_a_line_on_screen_and_the_console_goes_on():
+async def test_an_error_of_a_page_is_a_line_on_screen_and_the_console_goes_on(console):
     odd = replace(snapshots.events()[0], at_ms="an hour ago")
-    async with running(snapshots.lagging()) as console:
-        await console.press("8", "down")
-        cursor = console.cursor
-        await console.give(replace(snapshots.lagging(), alerts=(odd,)))
-        await console.press("6")
-        frame = console.frame()
-        assert "alerts   cannot be shown" in frame
-        assert "cannot be shown, please report it: AttributeError: " in frame
-        await console.press("8")
-        assert console.cursor == cursor
-        await console.press("6")
-        await console.give(snapshots.lagging())
-        assert "cannot be shown" not in console.frame()
+    await console.press("8", "down")
+    cursor = console.cursor
+    await console.give(replace(snapshots.lagging(), alerts=(odd,)))
+    await console.press("6")
+    frame = console.frame()
+    assert "alerts   cannot be shown" in frame
+    assert "cannot be shown, please report it: AttributeError: " in frame
+    await console.press("8")
+    assert console.cursor == cursor
+    await console.press("6")
+    await console.give(snapshots.lagging())
+    assert "cannot be shown" not in console.frame()
 
 
-async def test_an_odd_row_is_marked_and_the_others_are_shown():
+async def test_an_odd_row_is_marked_and_the_others_are_shown(console):
     odd = replace(snapshots.events()[0], event_id="1-0", at_ms=None, level=["x"], text=None)
-    async with running(snapshots.lagging()) as console:
-        await console.press("8")
-        await console.give(replace(snapshots.lagging(), events=(odd, *snapshots.events())))
-        await console.press("s", "home", "end", "home")
-        assert "pause-topic clicks" in console.frame() or "cannot be shown" in console.frame()
-        await console.press("1")
-        assert console.app.failure is None
+    await console.press("8")
+    await console.give(replace(snapshots.lagging(), events=(odd, *snapshots.events())))
+    await console.press("s", "home", "end", "home")
+    assert "pause-topic clicks" in console.frame() or "cannot be shown" in console.frame()
+    await console.press("1")
+    assert console.app.failure is None
 
 
 async def test_the_top_line_shows_why_no_newer_snapshot_can_be_made():
@@ -110,13 +108,12 @@ async def test_every_snapshot_is_recorded_even_while_the_view_is_frozen():
     assert recorder.is_closed
 
 
-async def test_the_source_is_told_what_is_on_screen():
-    async with running(snapshots.lagging()) as console:
-        assert console.source.focus == NO_FOCUS
-        await console.show(PartitionsPage("east>west", "orders"))
-        assert console.source.focus == Focus(topic=("east>west", "orders"))
-        await console.press("1")
-        assert console.source.focus == NO_FOCUS
+async def test_the_source_is_told_what_is_on_screen(console):
+    assert console.source.focus == NO_FOCUS
+    await console.show(PartitionsPage("east>west", "orders"))
+    assert console.source.focus == Focus(topic=("east>west", "orders"))
+    await console.press("1")
+    assert console.source.focus == NO_FOCUS
 
 
 class Undrawn(ConsoleApp):

@@ -1,19 +1,101 @@
-"""Built pages: order, filter, faults only, cursor by key."""
+"""Built pages: order, filter, faults only, cursor by key, errors."""
 
+import threading
+import time
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tui.console import snapshots
-from tui.console.built_page import built, built_or_failed, next_sort, ordered
+from tui.console.built_page import (
+    BuiltPage,
+    built,
+    built_or_failed,
+    failed_page,
+    failed_row,
+    next_sort,
+    ordered,
+)
 from tui.console.list_page import ListPage
+from tui.console.page_builder import PageBuilder, PageRequest
+from tui.console.row_filter import BadFilter, escaped, matcher_of, words_matcher
 from tui.console.view_state import ViewState
 from tui.pages.events import EventsPage
 from tui.pages.overview import OverviewPage
-from tui.pages.page import Cell, Column, Row, Section
+from tui.pages.page import NO_FOCUS, Cell, Column, Row, Section
 from tui.pages.partitions import PartitionsPage
+from tui.pages.routes import RoutesPage
 from tui.pages.rows import LazyRows
+
+# --- State of a view: sort and order of its own.
+
+
+def test_sections_are_sorted_and_turned_round_apart():
+    view = ViewState(page=RoutesPage()).sorted_by("routes", ("-LAG",)).turned_round("routes")
+    assert view.sorts == {"routes": ("-LAG",)}
+    assert view.reversed == {"routes"}
+    assert view.turned_round("routes").reversed == frozenset()
+
+
+# --- Filter of rows: expressions of operators, and words.
+
+ANY = st.text(st.characters(exclude_categories=()), min_size=1, max_size=30)
+
+
+def test_an_exclamation_mark_inverts_a_filter():
+    matches = matcher_of("!orders-[0-9]+")
+    assert matches is not None
+    assert not matches("ORDERS-17") and matches("trades")
+
+
+@pytest.mark.parametrize("text", ["", "!"])
+def test_an_empty_filter_keeps_all(text):
+    assert matcher_of(text) is None
+    assert words_matcher([]) is None
+
+
+@pytest.mark.parametrize("text", ["orders[", r"(a)\1", "(?=a)", "\udc80["])
+def test_a_filter_that_is_no_regular_expression_is_told(text):
+    with pytest.raises(BadFilter, match="no regular expression: "):
+        matcher_of(text)
+
+
+def test_no_expression_holds_the_console_up():
+    matches = matcher_of(r"^(\w+\s?)*\$")
+    assert matches is not None
+    began = time.perf_counter()
+    assert not matches("orders " * 1000 + "!")
+    assert time.perf_counter() - began < 1.0
+
+
+def test_all_words_have_to_be_there_in_any_order():
+    matches = words_matcher(["East", "orders"])
+    assert matches is not None
+    assert matches("topic Orders east>west") and not matches("topic orders west>west")
+
+
+@given(ANY, ANY)
+def test_an_escaped_text_finds_itself_whatever_is_in_it(text, around):
+    matches = matcher_of(escaped(text))
+    assert matches is not None and matches(around + text)
+
+
+# --- Page of a list.
+
+
+def test_a_list_has_its_sections_and_nothing_else():
+    section = Section("s", (), [])
+    page, empty = ListPage("heading", (section,)), snapshots.empty()
+    assert (page.name, page.title(empty)) == ("list", "heading")
+    assert page.sections(empty, 0.0) == (section,)
+    assert page.opened(empty, Row("a", ())) is None
+    assert (page.actions(empty, None, 0.0), page.notes(empty, None, 0.0)) == ((), ())
+    assert page.focus() is NO_FOCUS
+
+
+# --- Built pages: order, filter, faults only, cursor by key.
 
 COLUMNS = (Column("NAME", 6), Column("LAG", 6, is_right=True))
 LAGS = {"a": 3, "b": None, "c": 9, "d": 3}
@@ -147,3 +229,70 @@ def test_a_page_begins_on_the_first_of_its_sections_that_has_rows():
     assert calm.cursor(calm.start_at()) == ("routes", "east>east")
     empty = built(ViewState(page=OverviewPage()), snapshots.empty(), snapshots.NOW)
     assert empty.start_at() == 0
+
+
+# --- Page in place of one that failed.
+
+BROKEN = failed_page("alerts", ValueError("year 29402 is out of range"))
+
+
+def test_it_says_the_error_and_nothing_else():
+    (section,) = BROKEN.sections(EMPTY, 0.0)
+    assert section.rows == ()
+    assert section.empty == (
+        "cannot be shown, please report it: ValueError: year 29402 is out of range"
+    )
+    assert BROKEN.name == "alerts"
+    assert BROKEN.title(EMPTY) == "alerts   cannot be shown"
+    assert BROKEN.opened(EMPTY, Row("x", ())) is None
+    assert (
+        BROKEN.actions(EMPTY, None, 0.0),
+        BROKEN.notes(EMPTY, None, 0.0),
+    ) == ((), ())
+    assert BROKEN.focus() == NO_FOCUS
+
+
+def test_a_row_that_cannot_be_made_has_its_error_below_the_table():
+    row = failed_row("key", 3, KeyError("level"))
+    assert [cell.text for cell in row.cells] == ["!", "!", "!"]
+    assert row.is_fault and "KeyError: 'level'" in row.why
+
+
+# --- Builder of pages: the last request counts, and a page that fails becomes one with its error.
+
+
+def test_a_request_that_was_not_begun_is_dropped_for_a_newer_one():
+    made: list[int] = []
+    done = threading.Event()
+
+    def on_built(request: PageRequest, page: object) -> None:
+        assert isinstance(page, BuiltPage)
+        made.append(request.number)
+        done.set()
+
+    builder = PageBuilder(on_built)
+    for number in (1, 2, 3):
+        builder.request(
+            PageRequest(number, ViewState(page=RoutesPage()), snapshots.healthy(), snapshots.NOW)
+        )
+    builder.start()
+    assert done.wait(10)
+    builder.close()
+    assert made == [3]
+
+
+def test_a_page_that_fails_is_replaced_by_its_error():
+    found: list[BuiltPage] = []
+    done = threading.Event()
+
+    def on_built(_: PageRequest, page: BuiltPage) -> None:
+        found.append(page)
+        done.set()
+
+    builder = PageBuilder(on_built)
+    builder.start()
+    broken = ViewState(page=ListPage("broken", None))
+    builder.request(PageRequest(1, broken, snapshots.empty(), 0.0))
+    assert done.wait(10)
+    builder.close()
+    assert found[0].title == "list   cannot be shown"

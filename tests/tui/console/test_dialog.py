@@ -1,15 +1,187 @@
-"""Dialog of an action: typed confirmation, exact command, no buttons."""
+"""Dialogs: choosers, prompts, and the typed confirmation of an action."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest_asyncio
+import pytest
+from textual import events
 
 from tests.tui.console import snapshots
 from tests.tui.console.running import Running, running
-from tui.console.command_line import JobRefused, command_text
+from tui.console.chooser import Chooser
+from tui.console.command_line import JobRefused, command_text, filled, missing
 from tui.console.dialog import ActionDialog, help_of, window
-from tui.pages.page import Action, Field
+from tui.console.list_page import ListPage
+from tui.console.overlay import Overlay
+from tui.console.prompt import BadTime, TimePrompt, time_of
+from tui.pages.page import Action, Cell, Column, Field, Row, Section
+
+# --- Overlay: keys that were typed ahead never end the screen below it.
+
+
+async def test_a_second_end_leaves_the_main_screen_where_it_is(console) -> None:
+    await console.press("?")
+    help_screen = console.app.screen
+    assert isinstance(help_screen, Overlay)
+    help_screen.dismiss(None)
+    help_screen.dismiss(None)
+    await console.settled()
+    assert console.app.screen is console.app.main
+    assert "1 overview" in console.frame()
+
+
+# --- Input: what is pasted is escaped.
+
+
+async def test_pasted_control_characters_are_shown_as_text(console):
+    await console.press("slash")
+    console.app.main.filter_input.post_message(events.Paste("a\x1b[31mb\u202e"))
+    await console.settled()
+    assert console.app.main.filter_input.value == "a\\x1b[31mb\\u202e"
+
+
+# --- Chooser: typing narrows, arrows move, enter chooses, a click too.
+
+ROWS = [Row(f"key {at}", (Cell(f"name {at}"),)) for at in range(40)]
+PAGE = ListPage("names", (Section("s", (Column("NAME", 20, grows=True),), ROWS),))
+
+
+async def chosen(console: Running, *keys: str) -> object:
+    found = []
+    console.app.push_screen(Chooser(PAGE, "hint"), found.append)
+    await console.settled()
+    await console.press(*keys)
+    return found[0] if found else "nothing"
+
+
+async def test_enter_chooses_the_first_row(console):
+    assert await chosen(console, "enter") == "key 0"
+
+
+async def test_arrows_and_pages_move(console):
+    assert await chosen(console, "down", "down", "up", "enter") == "key 1"
+    assert await chosen(console, "pagedown", "pageup", "enter") == "key 0"
+
+
+async def test_all_typed_words_have_to_be_in_a_row_in_any_order(console):
+    assert await chosen(console, "3", "9", "space", "n", "a", "enter") == "key 39"
+
+
+async def test_nothing_fits_and_nothing_is_chosen(console):
+    assert await chosen(console, "x", "enter") is None
+
+
+async def test_esc_chooses_nothing(console):
+    assert await chosen(console, "down", "escape") is None
+
+
+async def test_a_second_click_chooses(console):
+    found = []
+    console.app.push_screen(Chooser(PAGE, "hint"), found.append)
+    await console.settled()
+    await console.pilot.click("#choices", offset=(3, 3))
+    await console.settled()
+    await console.pilot.click("#choices", offset=(3, 3))
+    await console.settled()
+    assert found == ["key 2"]
+
+
+async def test_it_fits_another_size():
+    async with running(snapshots.healthy()) as console:
+        console.app.push_screen(Chooser(PAGE, "hint"))
+        await console.settled()
+        await console.pilot.resize_terminal(60, 12)
+        await console.settled()
+        await console.pilot.pause()
+        assert "hint" in console.frame()
+
+
+# --- Prompt for a time.
+
+NOW = snapshots.NOW
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("14:02:31", 0),
+        ("14:03", 29),
+        ("2026-11-21 14:02", -31),
+        ("2026-11-21T14:02:30Z", -1),
+        ("2026-11-20 14:02:31", -86400),
+    ],
+)
+def test_a_time_of_day_belongs_to_the_day_that_is_shown(text, seconds):
+    assert time_of(text, NOW) == NOW + seconds
+
+
+def test_a_text_that_is_no_time_is_told():
+    with pytest.raises(BadTime, match="no time: noon"):
+        time_of("noon", NOW)
+
+
+async def test_the_prompt_asks_again_after_a_mistake_and_esc_leaves(console):
+    found = []
+    console.app.push_screen(TimePrompt(NOW), found.append)
+    await console.settled()
+    await console.press(*"noon", "enter")
+    assert "no time: noon" in console.frame()
+    await console.press("escape")
+    console.app.push_screen(TimePrompt(NOW), found.append)
+    await console.settled()
+    await console.press(*"14", "colon", *"05", "enter")
+    console.app.push_screen(TimePrompt(NOW), found.append)
+    await console.settled()
+    await console.press("enter")
+    assert found == [None, NOW + 149, None]
+
+
+# --- Command line of an action, as it is shown and copied.
+
+ACTION = Action(
+    "H",
+    "pause",
+    ("stream", "pause-topic"),
+    (
+        Field("topic", "", "orders"),
+        Field("route", "--route", "west>east"),
+        Field("why", "--reason"),
+    ),
+    confirmation="orders",
+)
+
+
+def test_options_come_before_arguments_and_are_quoted_for_a_shell():
+    text = command_text(ACTION, {"topic": "orders", "route": "west>east", "why": "a b"}, "a.toml")
+    assert text == (
+        "sluice stream pause-topic --config a.toml --route 'west>east' --reason 'a b' orders"
+    )
+
+
+def test_presets_hold_where_nothing_was_typed():
+    assert filled(ACTION, {"topic": "trades"}) == [
+        ("", "trades"),
+        ("--route", "west>east"),
+        ("--reason", ""),
+    ]
+    assert command_text(ACTION, {}) == "sluice stream pause-topic --route 'west>east' orders"
+
+
+def test_what_is_fixed_in_the_words_comes_after_the_configuration():
+    loss = Action("L", "loss", ("accept-loss", "--route", "a>b", "--", "-x"), is_copied=True)
+    assert command_text(loss, {}, "a.toml") == (
+        "sluice accept-loss --config a.toml --route 'a>b' -- -x"
+    )
+
+
+def test_what_is_missing_or_not_a_choice_is_named():
+    assert missing(ACTION, {"topic": "a", "route": "b", "why": " "}) == "why is missing"
+    assert missing(ACTION, {"topic": "a", "route": "b", "why": "c"}) is None
+    choice = Action("x", "x", (), (Field("depth", "--by", choices=("count", "bytes")),))
+    assert missing(choice, {"depth": "all"}) == "depth: one of count, bytes"
+
+
+# --- Dialog of an action: typed confirmation, exact command, no buttons.
 
 PAUSE = Action(
     "H",
@@ -27,13 +199,6 @@ HOLD = Action(
     "H", "hold", ("balance", "pause"), (Field("reason", "--reason"),), confirmation="east"
 )
 PLAN = Action("P", "plan", ("balance", "plan"), (Field("route", "--route", "west>east"),))
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def console() -> AsyncIterator[Running]:
-    """Yields a console that shows one dialog after another."""
-    async with running(snapshots.healthy()) as found:
-        yield found
 
 
 @asynccontextmanager

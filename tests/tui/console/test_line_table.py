@@ -59,26 +59,24 @@ async def test_the_overview_begins_on_the_worst_alert_of_the_first_answers():
         assert console.cursor in {each.key for each in snapshots.alerts()}
 
 
-async def test_a_page_that_comes_just_after_a_key_does_not_undo_it():
-    async with running(snapshots.lagging()) as console:
-        await console.show(PAGE)
-        screen = console.app.main
-        page = screen.table.page
-        assert page is not None
-        # Nothing is awaited in between: no message of the table has been handled yet.
-        perform(screen, "down")
-        screen.show_page(page, console.app.state.navigation.current)
-        assert screen.table.position[0] == 2
+async def test_a_page_that_comes_just_after_a_key_does_not_undo_it(console):
+    await console.show(PAGE)
+    screen = console.app.main
+    page = screen.table.page
+    assert page is not None
+    # Nothing is awaited in between: no message of the table has been handled yet.
+    perform(screen, "down")
+    screen.show_page(page, console.app.state.navigation.current)
+    assert screen.table.position[0] == 2
 
 
-async def test_a_key_that_leads_on_just_after_another_is_not_undone():
-    async with running(snapshots.lagging()) as console:
-        await console.show(TopicsPage("east>west"))
-        screen = console.app.main
-        perform(screen, "down")
-        perform(screen, "open")
-        await console.settled()
-        assert isinstance(console.app.state.navigation.current.page, PartitionsPage)
+async def test_a_key_that_leads_on_just_after_another_is_not_undone(console):
+    await console.show(TopicsPage("east>west"))
+    screen = console.app.main
+    perform(screen, "down")
+    perform(screen, "open")
+    await console.settled()
+    assert isinstance(console.app.state.navigation.current.page, PartitionsPage)
 
 
 async def test_keys_move_by_row_by_window_and_to_both_ends():
@@ -133,23 +131,21 @@ async def test_the_newest_event_stays_in_view_until_the_cursor_is_moved():
         assert console.app.main.table.position == (3, 3)
 
 
-async def test_a_click_moves_the_cursor_and_a_second_one_opens_the_row():
-    async with running(snapshots.lagging()) as console:
-        await console.show(TopicsPage("east>west"))
-        assert await console.pilot.click("#table", offset=(5, 2))
-        await console.settled()
-        assert console.cursor == "clicks"
-        assert await console.pilot.click("#table", offset=(5, 2))
-        await console.settled()
-        assert console.app.state.navigation.current.page == PartitionsPage("east>west", "clicks")
+async def test_a_click_moves_the_cursor_and_a_second_one_opens_the_row(console):
+    await console.show(TopicsPage("east>west"))
+    assert await console.pilot.click("#table", offset=(5, 2))
+    await console.settled()
+    assert console.cursor == "clicks"
+    assert await console.pilot.click("#table", offset=(5, 2))
+    await console.settled()
+    assert console.app.state.navigation.current.page == PartitionsPage("east>west", "clicks")
 
 
-async def test_a_click_beside_the_rows_does_nothing():
-    async with running(snapshots.lagging()) as console:
-        await console.show(TopicsPage("east>west"))
-        await console.pilot.click("#table", offset=(5, 0))
-        await console.settled()
-        assert console.cursor == "orders"
+async def test_a_click_beside_the_rows_does_nothing(console):
+    await console.show(TopicsPage("east>west"))
+    await console.pilot.click("#table", offset=(5, 0))
+    await console.settled()
+    assert console.cursor == "orders"
 
 
 async def test_the_wheel_moves_the_cursor():

@@ -1,4 +1,4 @@
-"""Opening of a source: of servers that are not asked yet, and of a recording."""
+"""Opening: settings, parts of a console, and what servers or a recording give."""
 
 from pathlib import Path
 
@@ -6,8 +6,30 @@ import pytest
 
 from replicator.config.mistakes import ConfigMistakes
 from tests.tui.console import snapshots
+from tests.tui.console.running import FakeSource
 from tui.console.opening import LiveOptions, opened_live, opened_replay
+from tui.console.settings import ConsoleSettings
+from tui.console.source import Opened
 from tui.recording.recorder import Recorder
+
+# --- Settings of the console.
+
+
+def test_the_mode_is_reading_unless_asked_for():
+    assert ConsoleSettings(file="a").mode == "READING"
+    assert ConsoleSettings(file="a", is_steering=True).mode == "STEERING"
+    assert ConsoleSettings(file="a", is_replay=True, is_steering=True).mode == "REPLAY"
+
+
+# --- Parts that a console is opened with.
+
+
+def test_nothing_is_recorded_unless_asked_for():
+    opened = Opened(source=FakeSource(None))
+    assert (opened.recorder, opened.jobs, opened.replay) == (None, None, None)
+
+
+# --- Opening of a source: of servers that are not asked yet, and of a recording.
 
 REFERENCE = Path(__file__).parents[3] / "deploy" / "appliance.toml"
 

@@ -19,20 +19,18 @@ PAGE = PartitionsPage("east>west", "orders")
 
 
 @pytest.mark.parametrize("key", ["colon", "ctrl+p"])
-async def test_the_palette_lists_every_action_and_does_the_chosen_one(key):
-    async with running(snapshots.lagging()) as console:
-        await console.show(TopicsPage("east>west"))
-        await console.press(key)
-        assert "off: start the console with --steer" in console.frame()
-        await console.press(*"faults", "enter")
-        assert "faults only" in console.frame()
+async def test_the_palette_lists_every_action_and_does_the_chosen_one(console, key):
+    await console.show(TopicsPage("east>west"))
+    await console.press(key)
+    assert "off: start the console with --steer" in console.frame()
+    await console.press(*"faults", "enter")
+    assert "faults only" in console.frame()
 
 
-async def test_an_action_that_is_off_says_why_when_it_is_chosen():
-    async with running(snapshots.lagging()) as console:
-        await console.show(TopicsPage("east>west"))
-        await console.press("colon", *"pause", "enter")
-        assert "H pause: start the console with --steer" in console.frame()
+async def test_an_action_that_is_off_says_why_when_it_is_chosen(console):
+    await console.show(TopicsPage("east>west"))
+    await console.press("colon", *"pause", "enter")
+    assert "H pause: start the console with --steer" in console.frame()
 
 
 async def test_the_palette_says_where_the_actions_of_other_screens_are():
@@ -42,11 +40,10 @@ async def test_the_palette_says_where_the_actions_of_other_screens_are():
         assert console.app.state.navigation.screen == "overview"
 
 
-async def test_esc_leaves_the_palette_and_nothing_is_done():
-    async with running(snapshots.lagging()) as console:
-        await console.press("colon", "escape")
-        assert len(console.app.screen_stack) == 2
-        assert console.app.state.navigation.screen == "overview"
+async def test_esc_leaves_the_palette_and_nothing_is_done(console):
+    await console.press("colon", "escape")
+    assert len(console.app.screen_stack) == 2
+    assert console.app.state.navigation.screen == "overview"
 
 
 async def test_help_names_the_columns_of_the_screen():
@@ -58,19 +55,17 @@ async def test_help_names_the_columns_of_the_screen():
         assert console.page == PAGE
 
 
-async def test_search_jumps_to_a_topic():
-    async with running(snapshots.lagging()) as console:
-        await console.press("ctrl+f", *"east>west", "space", *"orders", "enter")
-        assert console.page == PAGE
-        await console.press("escape")
-        assert console.page == TopicsPage("east>west")
+async def test_search_jumps_to_a_topic(console):
+    await console.press("ctrl+f", *"east>west", "space", *"orders", "enter")
+    assert console.page == PAGE
+    await console.press("escape")
+    assert console.page == TopicsPage("east>west")
 
 
-async def test_search_jumps_to_a_group_with_the_cursor_on_it():
-    async with running(snapshots.lagging()) as console:
-        await console.press("ctrl+f", *"fraud", "enter")
-        assert console.app.state.navigation.screen == "groups"
-        assert console.cursor == "fraud"
+async def test_search_jumps_to_a_group_with_the_cursor_on_it(console):
+    await console.press("ctrl+f", *"fraud", "enter")
+    assert console.app.state.navigation.screen == "groups"
+    assert console.cursor == "fraud"
 
 
 async def test_search_has_nothing_before_the_first_snapshot():
@@ -79,11 +74,10 @@ async def test_search_has_nothing_before_the_first_snapshot():
         assert "nothing is shown yet" in console.frame()
 
 
-async def test_y_copies_the_row():
-    async with running(snapshots.lagging()) as console:
-        await console.show(PAGE)
-        await console.press("y")
-        assert console.app.clipboard.startswith("PARKED  41  1,201,917")
+async def test_y_copies_the_row(console):
+    await console.show(PAGE)
+    await console.press("y")
+    assert console.app.clipboard.startswith("PARKED  41  1,201,917")
 
 
 async def test_m_shows_lag_in_seconds_then_bytes_then_records():
@@ -98,10 +92,9 @@ async def test_m_shows_lag_in_seconds_then_bytes_then_records():
         assert lags == ["26.5", "2.5", "21.2k"]
 
 
-async def test_m_says_where_there_is_no_other_measure():
-    async with running(snapshots.lagging()) as console:
-        await console.press("m")
-        assert "only the partitions of a topic have measures" in console.frame()
+async def test_m_says_where_there_is_no_other_measure(console):
+    await console.press("m")
+    assert "only the partitions of a topic have measures" in console.frame()
 
 
 @pytest.mark.parametrize(("typed", "suffix"), [("csv", "csv"), ("json", "json"), ("svg", "svg")])
@@ -131,24 +124,22 @@ async def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path):
         await console.until(lambda: "not written: " in console.frame())
 
 
-async def test_g_and_l_show_groups_and_events_of_the_row():
-    async with running(snapshots.lagging()) as console:
-        await console.show(PAGE)
-        await console.press("l")
-        assert console.app.state.navigation.screen == "events"
-        await console.press("1", "home", "g")
-        assert "this row has no group and no topic" in console.frame()
+async def test_g_and_l_show_groups_and_events_of_the_row(console):
+    await console.show(PAGE)
+    await console.press("l")
+    assert console.app.state.navigation.screen == "events"
+    await console.press("1", "home", "g")
+    assert "this row has no group and no topic" in console.frame()
 
 
-async def test_g_on_a_row_of_a_group_shows_this_group_only():
-    async with running(snapshots.lagging()) as console:
-        await console.show(PlanPage(snapshots.plan_summary().plan_id))
-        while console.app.main.table.cursor_row.group is None:
-            await console.press("down")
-        await console.press("g")
-        assert console.page == GroupsPage(group="billing")
-        assert "groups > billing   1 group" in console.frame()
-        assert console.cursor == "billing"
+async def test_g_on_a_row_of_a_group_shows_this_group_only(console):
+    await console.show(PlanPage(snapshots.plan_summary().plan_id))
+    while console.app.main.table.cursor_row.group is None:
+        await console.press("down")
+    await console.press("g")
+    assert console.page == GroupsPage(group="billing")
+    assert "groups > billing   1 group" in console.frame()
+    assert console.cursor == "billing"
 
 
 async def test_a_name_with_a_newline_is_found_and_jumped_to():

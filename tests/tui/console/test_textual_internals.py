@@ -9,11 +9,26 @@ from rich.style import Style
 from textual._compositor import ChopsUpdate
 from textual.strip import Strip
 
-from tests.tui.console.drawn_cells import cells
-from tui.console.textual_internals import TightUpdate
+from tui.console.textual_internals import TightUpdate, tight
 
 CONSOLE = Console(force_terminal=True, color_system="truecolor")
 FOLDER = Path(__file__).parents[3] / "tui" / "console"
+
+
+def cells(text: str) -> dict[tuple[int, int], tuple[str, str]]:
+    """Returns (character, style) by place, as a terminal would show it."""
+    found, style, x, y = {}, "", 0, 0
+    for token in re.split(r"(\x1b\[[0-9;]*[mH])", text):
+        if move := re.fullmatch(r"\x1b\[(\d+);(\d+)H", token):
+            y, x = int(move[1]) - 1, int(move[2]) - 1
+        elif token.endswith("m") and token.startswith("\x1b"):
+            codes = token[2:-1].split(";")
+            style = "" if codes == ["0"] else ";".join(codes[1:] if codes[0] == "0" else codes)
+        else:
+            for character in token:
+                found[x, y] = character, style
+                x += 1
+    return found
 
 
 def test_only_the_cells_of_a_span_are_written():
@@ -35,3 +50,15 @@ def test_no_other_module_imports_private_parts_of_textual():
     private = re.compile(r"^\s*(from|import) (textual|rich)\S*\._", re.MULTILINE)
     found = {path.stem for path in FOLDER.rglob("*.py") if private.search(path.read_text())}
     assert found == {"textual_internals"}
+
+
+# --- Updates in few bytes draw what Textual's own would.
+
+RED, BOLD = "\x1b[31m", "\x1b[1m"
+RESET = "\x1b[0m"
+
+
+def test_a_style_in_force_is_not_repeated():
+    text = f"{RED}a{RESET}{RED}b{RESET}\x1b[2;1H{RED}c{RESET}{BOLD}d{RESET}e"
+    assert tight(text) == f"{RED}ab\x1b[2;1Hc\x1b[0;1md{RESET}e"
+    assert cells(tight(text)) == cells(text)

@@ -28,8 +28,6 @@ from tui.steering.job_folder import JobFolder
 from tui.steering.job_start import RUNNER, JobNotStarted, start_job, start_program
 from tui.steering.steered_command import NotSteered
 
-# --- Jobs with real processes: they outlive who started them, and their end is never guessed.
-
 CHECKOUT = Path(__file__).parents[3]
 REFERENCE = CHECKOUT / "deploy" / "appliance.toml"
 STARTER = textwrap.dedent("""
