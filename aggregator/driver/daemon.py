@@ -82,7 +82,7 @@ class Daemon(DriverDaemon[FeedLeadership]):
     async def _serve_metrics(self) -> None:
         """Serves metrics; a failure is only logged, since loading does not need them."""
         try:
-            self._stop_metrics = await run_in_thread(serve, self._run.appliance, self._run.region)
+            self._metrics = await run_in_thread(serve, self._run.appliance, self._run.region)
         except Exception:
             log.exception("event=no-metrics")
 

@@ -21,8 +21,8 @@ from aggregator.loader.loader_counts import Labels, LoaderTotals
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reports import LoaderReport
 from replicator.config.topology import Appliance
-from replicator.runtime import metrics_server
 from replicator.runtime.growing_sums import GrowingSums
+from replicator.runtime.metrics_server import MetricsServer
 
 log = logging.getLogger(__name__)
 
@@ -160,8 +160,8 @@ def _partitions(reports: Iterable[LoaderReport]) -> Metric:
     return family
 
 
-def serve(appliance: Appliance, region: str) -> Callable[[], None]:
-    """Serves the metrics if the configuration has a port; returns a function that ends it.
+def serve(appliance: Appliance, region: str) -> MetricsServer:
+    """Serves the metrics if the configuration has a port; returns the server, to be stopped.
 
     What loaders counted before is left out.
     """
@@ -172,7 +172,9 @@ def serve(appliance: Appliance, region: str) -> Callable[[], None]:
     registry = CollectorRegistry()
     registry.register(FeedCollector(lambda: reports_of(appliance, region)))
     registry.register(counts)
-    return metrics_server.serve(port, appliance.metrics.address, registry)
+    server = MetricsServer(port, appliance.metrics.address, registry)
+    server.start()
+    return server
 
 
 def reports_of(appliance: Appliance, region: str) -> list[LoaderReport]:

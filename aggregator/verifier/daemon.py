@@ -33,7 +33,7 @@ from replicator.notices.own_card import own_card
 from replicator.runtime.daemon import Work, failure, run_until_stopped
 from replicator.runtime.exit_codes import Exit
 from replicator.runtime.logs import log_to_stderr
-from replicator.runtime.metrics_server import not_served, serve
+from replicator.runtime.metrics_server import MetricsServer
 from replicator.runtime.private_files import FolderShared
 
 logger = logging.getLogger(__name__)
@@ -81,8 +81,10 @@ def daemon_of(appliance: Appliance, region: str) -> Daemon:
                 finding_log=finding_log,
             )
         )
+    registry = CollectorRegistry()
+    registry.register(VerifierCollector(readers, finding_log))
     port, address = settings.verifier_metrics_port, appliance.metrics.address
-    return Daemon(region, readers, finding_log, port, address)
+    return Daemon(region, readers, finding_log, MetricsServer(port, address, registry))
 
 
 class Part(Protocol):
@@ -101,7 +103,7 @@ class Daemon(Work):
 
     Args:
         readers: of all clusters that are judged; each runs in a thread of its own.
-        metrics_port, metrics_address: where metrics are served; port 0: nowhere.
+        metrics: served while the daemon runs.
     """
 
     def __init__(
@@ -109,14 +111,12 @@ class Daemon(Work):
         region: str,
         readers: Sequence[CommitReader],
         finding_log: FindingLog,
-        metrics_port: int,
-        metrics_address: str,
+        metrics: MetricsServer,
     ) -> None:
         self._region = region
         self._readers = readers
         self._finding_log = finding_log
-        self._metrics_port, self._metrics_address = metrics_port, metrics_address
-        self._stop_metrics = not_served
+        self._metrics = metrics
         self._threads: list[threading.Thread] = []
 
     @override
@@ -124,9 +124,7 @@ class Daemon(Work):
         for reader in self._readers:
             reader.restore()
         logger.info("event=starting region=%s clusters=%d", self._region, len(self._readers))
-        registry = CollectorRegistry()
-        registry.register(VerifierCollector(self._readers, self._finding_log))
-        self._stop_metrics = serve(self._metrics_port, self._metrics_address, registry)
+        self._metrics.start()
         # The log of findings ends last: what the readers find until then still goes out.
         parts: list[Part] = [*self._readers, self._finding_log]
         for part in parts:
@@ -148,7 +146,7 @@ class Daemon(Work):
         self._finding_log.stop()
         for thread in self._threads[-1:]:
             thread.join(max(0.0, end_at - time.monotonic()))
-        self._stop_metrics()
+        self._metrics.stop()
         if left := [thread.name for thread in self._threads if thread.is_alive()]:
             logger.warning("event=cut-off %s", ", ".join(left))
 

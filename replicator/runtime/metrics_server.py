@@ -3,34 +3,50 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from threading import Thread
+from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import CollectorRegistry, start_http_server
 
 log = logging.getLogger(__name__)
 
 
-def not_served() -> None:
-    """Stands for the stop function of a server that does not run."""
+class MetricsServer:
+    """Server of one daemon's metrics.
 
+    Collectors are called from threads of the server, once for each scrape.
 
-def serve(port: int, address: str, registry: CollectorRegistry) -> Callable[[], None]:
-    """Serves metrics until the returned function is called; does nothing when the port is 0.
-
-    A port that is taken is only logged: a daemon works without metrics too. Collectors are called
-    from threads of the server, once for each scrape.
+    Args:
+        port: 0: nothing is served.
     """
-    if not port:
-        return not_served
-    try:
-        server, thread = start_http_server(port, address, registry)
-    except OSError as error:
-        log.error("event=no-metrics metrics on %s:%d: %s", address, port, error.strerror)
-        return not_served
 
-    def stop() -> None:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    def __init__(self, port: int, address: str, registry: CollectorRegistry) -> None:
+        self._port, self._address, self._registry = port, address, registry
+        self._running: tuple[WSGIServer, Thread] | None = None
 
-    return stop
+    @property
+    def is_serving(self) -> bool:
+        return self._running is not None
+
+    def start(self) -> None:
+        """Serves metrics until `stop`, if there is a port.
+
+        A port that is taken is only logged: a daemon works without metrics too.
+        """
+        if not self._port:
+            return
+        try:
+            self._running = start_http_server(self._port, self._address, self._registry)
+        except OSError as error:
+            log.error(
+                "event=no-metrics metrics on %s:%d: %s", self._address, self._port, error.strerror
+            )
+
+    def stop(self) -> None:
+        """Ends serving, if it has begun."""
+        if self._running is not None:
+            server, thread = self._running
+            self._running = None
+            server.shutdown()
+            server.server_close()
+            thread.join()

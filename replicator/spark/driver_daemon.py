@@ -22,7 +22,7 @@ from replicator.notices.conditions import Conditions
 from replicator.runtime.daemon import Work, failure
 from replicator.runtime.error_text import error_text
 from replicator.runtime.exit_codes import Exit, decisive
-from replicator.runtime.metrics_server import not_served
+from replicator.runtime.metrics_server import MetricsServer
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.driver_command import TermSuperseded
 from replicator.spark.epoch_runner import EpochRunner
@@ -130,7 +130,7 @@ class DriverDaemon(Work, Generic[Led]):
         self._foreseen = foreseen
         self._appliance_file = ApplianceFile(run.folder / "appliance.pickle")
         self._appliance_file.write(run.appliance)
-        self._stop_metrics: Callable[[], None] = not_served
+        self._metrics: MetricsServer | None = None
         self._session: Session | None = None
         self._epochs: KeptEpochs | None = None
 
@@ -201,7 +201,8 @@ class DriverDaemon(Work, Generic[Led]):
         with suppress(Exception):
             async with asyncio.timeout(STREAM_STOP_SECONDS):
                 await self._leadership.close()
-                await run_in_thread(self._stop_metrics)
+                if self._metrics:
+                    await run_in_thread(self._metrics.stop)
 
     async def _end_tasks(self, *, publishes: bool) -> None:
         """Ends the tasks, then waits for their receipts.

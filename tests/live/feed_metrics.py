@@ -45,8 +45,8 @@ def scraped(ground: FeedGround) -> Iterator[Scraped]:
     """Serves the metrics of a feed as `sluice aggregate` does."""
     settings = ground.appliance.aggregator.model_copy(update={"metrics_port": free_port()})
     appliance = ground.appliance.model_copy(update={"aggregator": settings})
-    stop = metrics.serve(appliance, "east")
+    server = metrics.serve(appliance, "east")
     try:
         yield Scraped(ground.feed, settings.metrics_port)
     finally:
-        stop()
+        server.stop()

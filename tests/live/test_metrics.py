@@ -26,11 +26,11 @@ def test_what_carriers_report_is_served_until_redis_is_away(redis: RedisServer) 
     with Redis.from_url(redis.url) as client:
         expiring_values.put(client, reports_index("east.east"), "3", packed([report]), 60_000)
     settings = MetricsSettings(port=free_port())
-    stop = serve(settings, reports_into(appliance, "east"))
+    server = serve(settings, reports_into(appliance, "east"))
     try:
         with urlopen(f"http://127.0.0.1:{settings.port}/metrics") as answer:
             text = answer.read().decode()
     finally:
-        stop()
+        server.stop()
     assert 'sluice_lag_records{partition="0",route="east>east",topic="orders"} 3.0' in text
     assert "sluice_reports_up 1.0" in text

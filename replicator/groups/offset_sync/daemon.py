@@ -17,7 +17,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Protocol
@@ -45,7 +45,7 @@ from replicator.notices.own_card import own_card
 from replicator.runtime.daemon import Work, failure, run_until_stopped
 from replicator.runtime.exit_codes import Exit
 from replicator.runtime.logs import log_to_stderr
-from replicator.runtime.metrics_server import not_served, serve
+from replicator.runtime.metrics_server import MetricsServer
 
 logger = logging.getLogger(__name__)
 
@@ -125,7 +125,7 @@ def daemon_of(appliance: Appliance, region: str) -> Daemon:
         region,
         [*(copy.copier for copy in copies), *loops, *looks],
         ClusterIds(appliance),
-        lambda: serve(port, address, registry),
+        MetricsServer(port, address, registry),
     )
 
 
@@ -135,7 +135,7 @@ class Daemon(Work):
     Args:
         parts: each runs in a thread of its own.
         cluster_ids: ends the daemon when two clusters of the configuration are one.
-        serve_metrics: begins to serve metrics; returns the function that ends it.
+        metrics: served while the daemon runs.
     """
 
     def __init__(
@@ -143,13 +143,12 @@ class Daemon(Work):
         region: str,
         parts: Sequence[Part],
         cluster_ids: ClusterIds,
-        serve_metrics: Callable[[], Callable[[], None]],
+        metrics: MetricsServer,
     ) -> None:
         self._region = region
         self._parts = parts
         self._cluster_ids = cluster_ids
-        self._serve_metrics = serve_metrics
-        self._stop_metrics = not_served
+        self._metrics = metrics
         self._threads: list[threading.Thread] = []
 
     @override
@@ -173,7 +172,7 @@ class Daemon(Work):
             each.stop()
         for thread in self._threads:
             thread.join(max(0.0, end_at - time.monotonic()))
-        self._stop_metrics()
+        self._metrics.stop()
         if left := [thread.name for thread in self._threads if thread.is_alive()]:
             logger.warning("event=cut-off %s", ", ".join(left))
 
@@ -184,7 +183,7 @@ class Daemon(Work):
 
     def _start(self) -> None:
         logger.info("event=starting region=%s parts=%d", self._region, len(self._parts))
-        self._stop_metrics = self._serve_metrics()
+        self._metrics.start()
         for each in self._parts:
             thread = threading.Thread(target=each.run, name=each.name, daemon=True)
             thread.start()

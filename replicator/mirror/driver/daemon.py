@@ -119,7 +119,7 @@ class Daemon(DriverDaemon[DriverLeadership]):
             await run_in_thread(totals.begin)
             notices = NoticeStore(region.redis_url(), region.name, timeout_seconds=SCRAPE_SECONDS)
             conditions = ConditionCollector(notices)
-            self._stop_metrics = serve(self._run.appliance.metrics, reports, totals, conditions)
+            self._metrics = serve(self._run.appliance.metrics, reports, totals, conditions)
         except Exception:
             log.exception("event=no-metrics")
         await keep_maps(lambda: OffsetKeeper(region, routes))

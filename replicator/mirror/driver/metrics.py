@@ -29,8 +29,8 @@ from replicator.mirror.offset_map.carrier_reports import CarrierReports
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.offset_map.totals import LATENCY_BOUNDS, NO_LATENCIES, CarrierTotals
 from replicator.notices.notice_store import NoticeStore
-from replicator.runtime import metrics_server
 from replicator.runtime.growing_sums import GrowingSums
+from replicator.runtime.metrics_server import MetricsServer
 
 logger = logging.getLogger(__name__)
 
@@ -263,8 +263,8 @@ def _reports_of(appliance: Appliance, region: str) -> CarrierReports:
     return CarrierReports(appliance.region(region).redis_url(), timeout_seconds=SCRAPE_SECONDS)
 
 
-def serve(settings: MetricsSettings, reports: Reports, *others: Collector) -> Callable[[], None]:
-    """Serves metrics until the returned function is called; does nothing when the port is 0.
+def serve(settings: MetricsSettings, reports: Reports, *others: Collector) -> MetricsServer:
+    """Serves metrics until the returned server is stopped; does nothing when the port is 0.
 
     Args:
         reports: called from threads of the server, once for each scrape.
@@ -274,7 +274,9 @@ def serve(settings: MetricsSettings, reports: Reports, *others: Collector) -> Ca
     registry.register(ReportCollector(reports))
     for collector in others:
         registry.register(collector)
-    return metrics_server.serve(settings.port, settings.address, registry)
+    server = MetricsServer(settings.port, settings.address, registry)
+    server.start()
+    return server
 
 
 class _Count(NamedTuple):

@@ -37,7 +37,7 @@ from replicator.placement.rounds.rounds import Rounds
 from replicator.runtime.daemon import Work, failure, run_until_stopped
 from replicator.runtime.exit_codes import Exit, decisive
 from replicator.runtime.logs import log_to_stderr
-from replicator.runtime.metrics_server import not_served, serve
+from replicator.runtime.metrics_server import MetricsServer
 from replicator.runtime.run_in_thread import run_in_thread
 
 log = logging.getLogger(__name__)
@@ -108,12 +108,15 @@ class Daemon(Work):
         self._rounds = makers.rounds(appliance, region, who)
         self._make_follower = makers.follower
         self._cluster_ids = ClusterIds(appliance)
-        self._stop_metrics = not_served
+        registry = CollectorRegistry()
+        registry.register(BalanceCollector(lambda: self._rounds.statuses))
+        port, address = appliance.balance.metrics_port, appliance.metrics.address
+        self._metrics = MetricsServer(port, address, registry)
 
     @override
     async def run(self) -> None:
         log.info("event=starting region=%s", self._region)
-        self._serve_metrics()
+        self._metrics.start()
         await self._cluster_ids.compare_routes_into(self._region)
         await self._leadership.acquire()
         follower = self._follow_orders()
@@ -137,13 +140,7 @@ class Daemon(Work):
     @override
     async def wind_down(self, exit_code: Exit) -> None:
         await self._rounds.close()
-        await run_in_thread(self._stop_metrics)
-
-    def _serve_metrics(self) -> None:
-        registry = CollectorRegistry()
-        registry.register(BalanceCollector(lambda: self._rounds.statuses))
-        port = self._appliance.balance.metrics_port
-        self._stop_metrics = serve(port, self._appliance.metrics.address, registry)
+        await run_in_thread(self._metrics.stop)
 
     def _follow_orders(self) -> Follower:
         loop = asyncio.get_running_loop()

@@ -49,9 +49,12 @@ class Metrics:
     def __init__(self) -> None:
         self.served: list[bool] = []
 
-    def serve(self):
+    def start(self):
         self.served.append(True)
-        return lambda: self.served.append(False)
+
+    def stop(self):
+        if self.served:
+            self.served.append(False)
 
 
 @pytest.fixture
@@ -63,7 +66,7 @@ def part():
 
 async def test_clusters_that_are_one_at_the_start_keep_the_parts_from_starting(part, caplog):
     metrics = Metrics()
-    daemon = Daemon("east", [part], Ids(at_start=SAME), metrics.serve)
+    daemon = Daemon("east", [part], Ids(at_start=SAME), metrics)
     assert await run_until_stopped(daemon, "east") is Exit.MISCONFIGURED
     assert f"event=failed {SAME}" in caplog.text
     assert not part.began.is_set()
@@ -72,7 +75,7 @@ async def test_clusters_that_are_one_at_the_start_keep_the_parts_from_starting(p
 
 async def test_clusters_that_show_as_one_later_end_the_daemon_and_its_parts(part):
     metrics = Metrics()
-    daemon = Daemon("east", [part], Ids(later=SAME), metrics.serve)
+    daemon = Daemon("east", [part], Ids(later=SAME), metrics)
     assert await run_until_stopped(daemon, "east") is Exit.MISCONFIGURED
     assert part.began.is_set()
     assert part.over.is_set()
@@ -81,7 +84,7 @@ async def test_clusters_that_show_as_one_later_end_the_daemon_and_its_parts(part
 
 
 async def test_parts_run_until_the_daemon_is_cancelled(part):
-    daemon = Daemon("east", [part], Ids(), Metrics().serve)
+    daemon = Daemon("east", [part], Ids(), Metrics())
     running = asyncio.ensure_future(daemon.run())
     assert await asyncio.to_thread(part.began.wait, 5.0)
     assert not running.done()

@@ -21,7 +21,6 @@ from replicator.mirror.driver.metrics import (
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.offset_map.totals import NO_LATENCIES, CarrierTotals
 from replicator.notices.condition import Condition
-from replicator.runtime.metrics_server import not_served
 from replicator.runtime.store_errors import StoreUnreachable
 
 # -- Metrics: known values are served, unknown ones have no sample.
@@ -83,18 +82,18 @@ def test_reports_that_cannot_be_read_are_said_and_harm_nothing() -> None:
 
 def test_it_serves_on_its_port_until_stopped() -> None:
     settings = MetricsSettings(port=free_port())
-    stop = serve(settings, lambda: [REPORT])
+    server = serve(settings, lambda: [REPORT])
     url = f"http://127.0.0.1:{settings.port}/metrics"
     with urlopen(url) as answer:
         assert b"sluice_lag_records" in answer.read()
-    assert serve(settings, lambda: []) is not_served
-    stop()
+    assert not serve(settings, lambda: []).is_serving
+    server.stop()
     with pytest.raises(OSError):
         urlopen(url)
 
 
 def test_nothing_is_served_unless_asked_for() -> None:
-    serve(MetricsSettings(), lambda: pytest.fail("nobody asked"))()
+    assert not serve(MetricsSettings(), lambda: pytest.fail("nobody asked")).is_serving
 
 
 def begun(totals: Totals) -> TotalsCollector:
