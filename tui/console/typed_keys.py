@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from textual import events
+from textual.app import ScreenStackError
 from textual.message_pump import MessagePump
 
 from tui.console.page_screen import PageScreen
@@ -54,10 +55,12 @@ class TypedKeys:
             self._task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
-        await self._settled()
-        while self._waiting:
-            await self._route_next()
+        # Keys that are left when the console ends have no screen to go to.
+        with suppress(ScreenStackError):
             await self._settled()
+            while self._waiting:
+                await self._route_next()
+                await self._settled()
 
     async def _route_next(self) -> None:
         # Only now is it known what has the focus.
