@@ -33,7 +33,7 @@ FRAMES = Path(__file__).parent / "frames"
 SIZES = ((80, 24), (100, 30), (140, 45))
 PAUSE_SECONDS = 0.002
 PAUSES_MAX = 15_000
-QUIET_ROUNDS = 3
+QUIET_ROUNDS = 2
 """Rounds without any message, and with the newest page shown, after which a screen is complete: a
 message may lead to a layout, a layout to a call after the refresh, and that to messages."""
 

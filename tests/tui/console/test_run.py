@@ -160,18 +160,15 @@ def console(consoles: list[InPty], ask: str = "pass", close: str = "pass") -> In
 
 
 def test_q_ends_with_0_and_leaves_the_terminal_as_it_was(consoles):
-    found = console(consoles)
+    code = CODE.format(ask="pass", close="pass")
+    found = started(["-c", code], size=(100, 30), COLUMNS="80", LINES="24")
+    consoles.append(found)
+    # The terminal tells its size, and not the environment.
+    assert found.shows(b"\x1b[30;1H"), found.output
     os.write(found.fileno, b"q")
     assert found.ended(5)
     assert found.exit_code == 0
     assert LEFT_SCREEN in found.output and found.output.rstrip().endswith(b"left")
-
-
-def test_the_terminal_tells_its_size_and_not_the_environment(consoles):
-    code = CODE.format(ask="pass", close="pass")
-    found = started(["-c", code], size=(100, 30), COLUMNS="80", LINES="24")
-    consoles.append(found)
-    assert found.shows(b"\x1b[30;1H"), found.output
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
