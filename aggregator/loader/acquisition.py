@@ -70,13 +70,13 @@ class Acquisition:
     def __init__(
         self,
         *,
-        store: IntentStore,
+        intent_store: IntentStore,
         source: Cluster,
         fenced_committer: FencedCommitter,
         committer_of: Callable[[str], FencedCommitter],
         loader_counts: LoaderCounts,
     ):
-        self._store = store
+        self._intent_store = intent_store
         self._source = source
         self._fenced_committer = fenced_committer
         self._committer_of = committer_of
@@ -90,7 +90,7 @@ class Acquisition:
             Fenced, ProducerStateLost: this loader itself is superseded.
         """
         acquired = Acquired()
-        intents = await self._store.read(partitions)
+        intents = await self._intent_store.read(partitions)
         await self._sort_missing([p for p in partitions if p not in intents], acquired)
         by_id: dict[str, list[TopicPartition]] = {}
         for partition, intent in intents.items():
@@ -119,7 +119,7 @@ class Acquisition:
         for partition in missing:
             by_topic.setdefault(partition.topic, []).append(partition)
         for topic, some in by_topic.items():
-            witnessed = await self._store.witnessed(topic)
+            witnessed = await self._intent_store.witnessed(topic)
             for partition in some:
                 if partition.partition < witnessed:
                     acquired.parked[partition] = ParkedAt(GONE, None)
@@ -132,7 +132,7 @@ class Acquisition:
         holder = self._fenced_committer
         if transactional_id != holder.transactional_id:
             holder = await self._committer_of(transactional_id).open()
-        found = await self._store.read_as_holder(holder, partitions)
+        found = await self._intent_store.read_as_holder(holder, partitions)
         before = {
             partition: intent
             for partition, intent in found.items()
@@ -147,7 +147,7 @@ class Acquisition:
             new[partition] = intent.park(loss) if loss else self._own(_with_epoch(intent, source))
         if not new:
             return
-        await self._store.replace(holder, before, new)
+        await self._intent_store.replace(holder, before, new)
         for partition, intent in new.items():
             if intent.parked:
                 acquired.parked[partition] = ParkedAt(str(intent.parked), intent.offset)

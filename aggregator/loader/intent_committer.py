@@ -43,7 +43,7 @@ class IntentCommitter:
             are looked for.
     """
 
-    store: IntentStore
+    intent_store: IntentStore
     fenced_committer: FencedCommitter
     producer: EffectProducer
     loader_counts: LoaderCounts = field(default_factory=LoaderCounts)
@@ -117,7 +117,7 @@ class IntentCommitter:
             for place, each in partitions.items()
         }
         if intents:
-            await self.store.release(self.fenced_committer, intents)
+            await self.intent_store.release(self.fenced_committer, intents)
 
     async def close(self) -> None:
         """Ends a running commit."""
@@ -198,7 +198,7 @@ class IntentCommitter:
             intents = {
                 place: replace(each.intent, letters_at=sight.end) for place, each in begun.items()
             }
-            await self.store.commit(self.fenced_committer, intents)
+            await self.intent_store.commit(self.fenced_committer, intents)
             for place, each in begun.items():
                 each.intent = intents[place]
 
@@ -257,7 +257,7 @@ class IntentCommitter:
             effects = self.producer.effects(self.fenced_committer, unsent)
         began = time.monotonic()
         try:
-            await self.store.commit(self.fenced_committer, intents, effects=effects)
+            await self.intent_store.commit(self.fenced_committer, intents, effects=effects)
         except Exception as error:
             self.loader_counts.add(
                 COMMIT_FAILURES, "fenced" if isinstance(error, Fenced) else "other"

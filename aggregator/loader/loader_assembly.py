@@ -98,11 +98,11 @@ def assemble(
         return makers.fenced_committer(source, transactional_id, timeout_ms)
 
     fenced_committer = committer_of(loader_id(feed.name, assignment.number))
-    store = IntentStore(source, feed.name)
+    intent_store = IntentStore(source, feed.name)
     partitions = makers.partitions()
     effects = makers.effects(source)
     sent = makers.sent_letters(source)
-    intents = makers.intent_committer(store, fenced_committer, effects, loader_counts, sent)
+    intents = makers.intent_committer(intent_store, fenced_committer, effects, loader_counts, sent)
     sink = _sink(appliance, assignment, partitions, intents, receipts, loader_counts, makers)
     memory_bytes = settings.memory_mib * MIB
     intake = FetchIntake(
@@ -133,7 +133,7 @@ def assemble(
         fenced_committer=fenced_committer,
         partitions=partitions,
         acquisition=makers.acquisition(
-            store=store,
+            intent_store=intent_store,
             source=source,
             fenced_committer=fenced_committer,
             committer_of=committer_of,

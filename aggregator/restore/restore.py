@@ -199,16 +199,16 @@ class Restore:
         self, state: RestoreState, topic: Topic, entries: RestoreEntries, progress: Progress
     ) -> RestoreState:
         """Writes what is left, and returns how the job stands then."""
-        committer = await FencedCommitter(
+        fenced_committer = await FencedCommitter(
             self._target,
             restore_id(topic.topic_id.hex),
             self._appliance.replicator.transaction_timeout_ms,
         ).open()
-        found = await self._claimed(state.plans, topic, entries, committer)
+        found = await self._claimed(state.plans, topic, entries, fenced_committer)
         with TemporaryDirectory(prefix=FOLDER_PREFIX, ignore_cleanup_errors=True) as folder:
             session = self._makers.session(
                 topic_id=topic.topic_id.hex,
-                committer=committer,
+                fenced_committer=fenced_committer,
                 entries=entries,
                 producer=EffectProducer(self._target),
                 partitions=self._restored(state.plans, topic, found, Path(folder)),
@@ -334,15 +334,15 @@ class Restore:
         plans: Sequence[PartitionPlan],
         topic: Topic,
         entries: RestoreEntries,
-        committer: FencedCommitter,
+        fenced_committer: FencedCommitter,
     ) -> dict[int, RestoreEntry]:
         """Returns the entries from which the job goes on. New ones are committed before any record:
         a session that is killed later leaves a topic that is known to be ours."""
-        held = by_number(await entries.read_as_holder(committer, self._places(topic)))
+        held = by_number(await entries.read_as_holder(fenced_committer, self._places(topic)))
         found = await self._standing(plans, topic, held)
         if not held:
             new = {TopicPartition(topic.name, number): each for number, each in found.items()}
-            await entries.commit(committer, new)
+            await entries.commit(fenced_committer, new)
         return found
 
     async def _ends(self, topic: Topic) -> list[int]:

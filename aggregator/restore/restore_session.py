@@ -90,7 +90,7 @@ class RestoreSession:
     """Restore of some partitions.
 
     Args:
-        committer: opened.
+        fenced_committer: opened.
         entries: of the target topic.
         producer: of the target's cluster.
         partitions: that are not done, with their sources.
@@ -101,7 +101,7 @@ class RestoreSession:
     """
 
     topic_id: str
-    committer: FencedCommitter
+    fenced_committer: FencedCommitter
     entries: RestoreEntries
     producer: EffectProducer
     partitions: Sequence[RestoredPartition]
@@ -145,7 +145,7 @@ class RestoreSession:
             resting, self._renewed_at = self.known, self.clock()
         self.known = {**self.known, **committed}
         entries = {**resting, **committed}
-        await self.entries.commit(self.committer, entries, effects=self._effects(taken))
+        await self.entries.commit(self.fenced_committer, entries, effects=self._effects(taken))
         for each, batches in taken:
             each.entry = committed[each.place]
             each.sequence += sum(it.count for it in batches)
@@ -163,7 +163,7 @@ class RestoreSession:
             filled = [each.place for each, batches in taken if batches]
             if filled:
                 numbers = [place.partition for place in filled]
-                await self.committer.add_partitions(filled[0].topic, numbers)
+                await self.fenced_committer.add_partitions(filled[0].topic, numbers)
             segments = await gather_or_cancel(
                 *(self._send(identity, each, batches) for each, batches in taken)
             )
@@ -172,7 +172,7 @@ class RestoreSession:
                     runs_record(each.entry.job, self.topic_id, each.place, segment)
                     for (each, _), segment in zip(taken, segments, strict=True)
                 ]
-                tell = self.producer.effects(self.committer, records)
+                tell = self.producer.effects(self.fenced_committer, records)
             await tell(identity)
 
         return send

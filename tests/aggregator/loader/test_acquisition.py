@@ -94,7 +94,7 @@ async def test_a_log_that_was_cut_below_a_block_or_marker_parks_its_partition(
     intent, epoch_end, cut
 ):
     acquisition = Acquisition(
-        store=Store({PLACE: intent}),
+        intent_store=Store({PLACE: intent}),
         source=Source(epoch_end),
         fenced_committer=Committer(),
         committer_of=lambda id_: pytest.fail(id_),
@@ -111,7 +111,7 @@ async def test_what_a_former_version_has_read_counts_as_of_todays_epoch():
     """A former version noted an older epoch than that of its blocks while it read again."""
     store = Store({PLACE: replace(INTENT, tables=BLOCK, committed_ms=0)})
     acquisition = Acquisition(
-        store=store,
+        intent_store=store,
         source=Source(50),
         fenced_committer=Committer(),
         committer_of=lambda id_: pytest.fail(id_),
@@ -128,7 +128,7 @@ async def test_records_keep_their_age_whatever_clock_their_loader_had(ahead_seco
     read = ReadTime(40, committed_ms - 8000)
     store = Store({PLACE: replace(INTENT, read_times=(read,), committed_ms=committed_ms)})
     acquisition = Acquisition(
-        store=store,
+        intent_store=store,
         source=Source(40),
         fenced_committer=Committer(),
         committer_of=lambda id_: pytest.fail(id_),

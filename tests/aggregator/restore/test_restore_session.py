@@ -96,7 +96,7 @@ async def test_entries_of_partitions_that_are_done_or_wait_do_not_expire_beside_
     done = known[TopicPartition("t", 1)] = known[TopicPartition("t", 1)].passed(100, 5)
     session = RestoreSession(
         topic_id="",
-        committer=None,
+        fenced_committer=None,
         entries=entries,
         producer=SimpleNamespace(cluster=SimpleNamespace(topic=lambda _: None)),
         partitions=[

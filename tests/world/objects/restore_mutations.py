@@ -32,8 +32,8 @@ class RecordsBefore(RestoreSession):
 
     async def _commit(self, taken: Taken) -> None:
         before, passed = {each.place: each.entry for each, _ in taken}, _passed(taken)
-        await self.entries.commit(self.committer, before, effects=self._effects(taken))
-        await self.entries.commit(self.committer, passed)
+        await self.entries.commit(self.fenced_committer, before, effects=self._effects(taken))
+        await self.entries.commit(self.fenced_committer, passed)
         for each, batches in taken:
             each.entry = passed[each.place]
             each.sequence += sum(it.count for it in batches)
@@ -44,7 +44,7 @@ class EntriesBefore(RestoreSession):
     """Commits entries in a transaction of their own, before that of their records."""
 
     async def _commit(self, taken: Taken) -> None:
-        await self.entries.commit(self.committer, _passed(taken))
+        await self.entries.commit(self.fenced_committer, _passed(taken))
         await super()._commit(taken)
 
 

@@ -85,7 +85,7 @@ class LettersApart(IntentCommitter):
             # The renewed intents of before go with the letters.
             before = {place: each.intent for place, each in wanted.items()}
             effects = self.producer.effects(self.fenced_committer, produced)
-            await self.store.commit(self.fenced_committer, before, effects=effects)
+            await self.intent_store.commit(self.fenced_committer, before, effects=effects)
         await super()._commit(wanted, ())
 
     def _intent(self, partition: HeldPartition) -> Intent:
@@ -102,7 +102,7 @@ class LettersAfter(IntentCommitter):
         if produced:
             effects = self.producer.effects(self.fenced_committer, produced)
             now = {place: each.intent for place, each in wanted.items()}
-            await self.store.commit(self.fenced_committer, now, effects=effects)
+            await self.intent_store.commit(self.fenced_committer, now, effects=effects)
 
 
 class PassesBlocks(IntentCommitter):
