@@ -24,6 +24,15 @@ from replicator.kafka.admin.admin_error import (
 
 Result = TypeVar("Result")
 
+SOCKET_TIMEOUT_MS = (10, 300_000)
+"""Least and largest socket.timeout.ms that librdkafka takes."""
+
+
+def socket_timeout_ms(timeout_seconds: float) -> int:
+    """Returns the socket.timeout.ms of a client whose requests may take so long."""
+    least, largest = SOCKET_TIMEOUT_MS
+    return min(max(round(timeout_seconds * 1000), least), largest)
+
 
 class AdminConnection:
     """Connection to one cluster, made when first asked.
@@ -81,7 +90,7 @@ class AdminConnection:
             "error_cb": self._complain,
             # librdkafka's messages come through error_cb, and are shown once, in our words.
             "log_level": 0,
-            "socket.timeout.ms": round(self.timeout_seconds * 1000),
+            "socket.timeout.ms": socket_timeout_ms(self.timeout_seconds),
             "reconnect.backoff.max.ms": 1000,
             **self.cluster.security.librdkafka_options(),
         }

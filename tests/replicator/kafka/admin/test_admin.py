@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import trustme
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from replicator.config.security import Security
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.admin.admin_connection import AdminConnection
+from replicator.kafka.admin.admin_connection import AdminConnection, socket_timeout_ms
 from replicator.kafka.admin.admin_error import (
     AdminError,
     AdminUnreachable,
@@ -129,3 +130,12 @@ def test_an_address_that_neither_accepts_nor_refuses_is_left_to_the_client():
         began = time.monotonic()
         check_listening("west", KafkaCluster(bootstrap=(address, refusing())))
         assert time.monotonic() - began >= REFUSAL_SECONDS
+
+
+# -- Timeouts that operators give are larger or smaller than those that librdkafka takes.
+
+
+@pytest.mark.parametrize(("seconds", "socket_ms"), [(0.001, 10), (15.0, 15_000), (600.0, 300_000)])
+def test_a_client_is_made_with_whichever_timeout(seconds, socket_ms):
+    assert socket_timeout_ms(seconds) == socket_ms
+    AdminClient({"socket.timeout.ms": socket_timeout_ms(seconds)})
