@@ -52,7 +52,8 @@ class Regions:
             {
                 "regions": tables,
                 "routes": [route.name for route in self.routes.values()],
-                "topics": {"start": start},
+                # Of no driver here. Carriers reckon from it how long a limit may still be raised.
+                "topics": {"start": start, "refresh_seconds": 1.0},
                 "replicator": dict(replicator),
             }
         )
