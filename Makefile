@@ -41,11 +41,11 @@ unit: # Part of check
 	$(BIN)/pytest -q -n 3 --dist worksteal --ignore=tests/live
 
 .PHONY: core
-core: setup ## Each rule and record shape, and the commands, once against real Kafka, Redis and Spark
+core: setup ## Each rule and record shape, and the commands, once against real servers
 	$(LIVE) -n 4 -m 'core and not soak' tests/live
 
 .PHONY: live
-live: setup ## All tests against real Kafka, Redis and Spark, those of the core included
+live: setup ## All tests against real servers, those of the core included
 	$(LIVE) -n 4 -m 'not soak and not drill' tests/live
 
 .PHONY: rest

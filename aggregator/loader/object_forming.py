@@ -8,8 +8,8 @@ For each object, in this order:
 4. Told and passed: in one transaction the topic of objects gets its manifest, and the next intent
    its end.
 
-Of an object that a predecessor sealed HEAD is asked first. If it is not there, the same range is
-read again, and goes through 1, 3 and 4.
+Of an object that a predecessor sealed HEAD is asked first. If it is not there, the uploads that are
+left under its name are aborted, and the same range is read again and goes through 1 to 4.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Object values: the rows of a stored object against its records, by second readers. Pure.
 
-Nothing but the look-up of schemas is shared with the writers of files (decision 0068).
+Nothing but the opening of fetched records and the look-up of schemas is shared with the writers of
+files (decision 0068).
 """
 
 from __future__ import annotations
