@@ -102,7 +102,8 @@ async def shown(frame: int) -> AsyncIterator[tuple[ConsoleApp, Pilot[int]]]:
     moment = moment_of(reader, frame)
     replay = Replay(reader, speed=0.0)
     app = ConsoleApp(
-        ConsoleSettings(file=RECORDING.name, is_replay=True), lambda: Opened(source=replay)
+        ConsoleSettings(file=RECORDING.name, is_replay=True),
+        lambda: Opened(source=replay, replay=replay),
     )
     async with app.run_test(size=SIZE) as pilot:
         try:

@@ -24,6 +24,7 @@ from replicator.config.feed_settings import ClickHouseFeed, Feed
 from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance, sources_by
 from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.listening import check_listening
 from replicator.kafka.admin.topic import Topic
 from replicator.runtime.store_errors import StoreUnreachable
 from tui.facts.feed_findings import (
@@ -212,6 +213,7 @@ def ask_stores(
 
 def _findings(feed: ObjectFeed, name: ClusterName, admin: Admin) -> list[Finding]:
     """Raises StoreProblem, AdminError."""
+    check_listening(admin.name, admin.cluster)
     claim, where = PrefixClaim(feed.name, str(name), admin.cluster_id()), _place(feed, name)
     try:
         condition = tried(trial_store(feed), feed.prefix_of(name), claim, is_claiming=False)
