@@ -104,7 +104,7 @@ class Forgotten:
 
     def within(self, begin: int, end: int) -> tuple[ForgottenRange, ...]:
         """Returns the ranges that have any of the offsets begin..end-1."""
-        return tuple(each for each in self.ranges if each.begin < end and each.end > begin)
+        return tuple(each for each in self.ranges if max(each.begin, begin) < min(each.end, end))
 
     def has(self, offset: int) -> bool:
         """Returns True if the record of an offset may have been in an object that is forgotten."""

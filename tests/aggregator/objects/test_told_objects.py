@@ -253,6 +253,12 @@ def test_few_ranges_have_no_offset_that_is_not_forgotten():
     assert str(found.ranges[0]) == "20 records of 2 objects, offsets 0 to 19"
 
 
+@pytest.mark.parametrize(("begin", "end"), [(15, 15), (15, 0), (20, 30), (40, 41)])
+def test_no_forgotten_range_has_an_offset_of_a_range_that_is_empty_or_beside_it(begin, end):
+    found = Forgotten(LATER_LOG).with_objects([told(0, 20), told(30, 40)], 1)
+    assert found.within(begin, end) == ()
+
+
 def test_a_range_without_a_record_in_an_object_counts_as_none():
     found = Forgotten(LATER_LOG).with_objects([told(0, 10, left_out=10)], 1)
     assert (found.objects, found.records, found.end) == (0, 0, 10)
