@@ -129,7 +129,7 @@ def test_the_same_once_more_changes_nothing(lab, capsys):
         assert lab.set_primary("--to", "west", "-o", "yaml") == ExitCode.DONE
     first, again = (
         yaml.safe_load(text)["groups"][0]
-        for text in capsys.readouterr().out.split("schema_version: 1\n")[1:]
+        for text in capsys.readouterr().out.split("schema_version: 2\n")[1:]
     )
     assert (first.pop("is_new"), again.pop("is_new")) == (True, False)
     assert first == again
