@@ -54,7 +54,7 @@ rest: setup ## Live tests that are not in the core (CI runs them behind `make te
 
 .PHONY: drills
 drills: setup ## Lose whole regions under load, fail over and back, and account for every record
-	$(LIVE) -n 2 -m drill tests/live
+	$(BIN)/pytest -q --reruns 1 -rR -m drill tests/live
 
 .PHONY: soak
 soak: setup ## Kill and pause everything for hours, and count the records afterwards
