@@ -132,7 +132,7 @@ def written(case: str, programs: Programs, rounds: int) -> Compared:
                     window, _ = object_throughput.measured(bucket, writer, order)
                 finally:
                     writer.stop()
-            assert window, "objects are shown in several bursts"
+            assert window, "all objects were shown at once: there is no steady window"
             return {
                 "records_per_second": window.records_per_second,
                 "cpu_seconds_per_million": window.per_million(window.cpu_seconds),

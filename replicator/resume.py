@@ -1,4 +1,4 @@
-"""Former path of `replicator.groups.resume`; it stays for version 0.1."""
+"""Former path of `replicator.groups.resume`; kept in version 0.1, and removed after it."""
 
 from replicator.groups.resume import ResumingConsumer, RunsUntold
 

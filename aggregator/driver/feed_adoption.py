@@ -78,7 +78,7 @@ class FeedAdoption:
     """Topics that are older than the feed, or came under it by another setting, as far as this
     driver can tell; None before its first look. Records of all others are loaded from their first
     one on."""
-    _store: IntentStore = field(init=False)
+    _intent_store: IntentStore = field(init=False)
     _effects: EffectProducer = field(init=False)
     _seen: dict[TopicPartition, tuple[Intent, float]] = field(init=False, default_factory=dict)
     _first_names: frozenset[str] | None = field(init=False, default=None)
@@ -86,7 +86,7 @@ class FeedAdoption:
     """Time at which all intents are looked at next."""
 
     def __post_init__(self) -> None:
-        self._store = IntentStore(self.cluster, self.feed.name)
+        self._intent_store = IntentStore(self.cluster, self.feed.name)
         self._effects = EffectProducer(self.cluster)
 
     @property
@@ -113,13 +113,13 @@ class FeedAdoption:
         is_whole = monotonic() >= self._whole_at
         if is_whole:
             self.expiry = await read_expiry(self.cluster)
-        counts = {topic.name: await self._store.witnessed(topic.name) for topic in topics}
+        counts = {topic.name: await self._intent_store.witnessed(topic.name) for topic in topics}
         asked = {
             TopicPartition(topic.name, number): topic
             for topic in topics
             for number in range(0 if is_whole else counts[topic.name], topic.partitions)
         }
-        known = await self._store.read(asked)
+        known = await self._intent_store.read(asked)
         missing = {place: topic for place, topic in asked.items() if place not in known}
         waits: list[str] = []
         found = dict(known)
@@ -142,10 +142,10 @@ class FeedAdoption:
         """Notes how far all partitions are loaded, before a long rest. Raises Fenced."""
         if not self.memory.is_there:
             return
-        known = await self._store.read(self.memory.places)
+        known = await self._intent_store.read(self.memory.places)
         notes = self.memory.due(known, time.time_ns() // 1_000_000, pause_seconds=0.0)
         if notes:
-            witness = self._store.witness(adopted_topic(self.feed.name), 1)
+            witness = self._intent_store.witness(adopted_topic(self.feed.name), 1)
             await self._commit(witness, self.memory.records(notes))
             self.memory.wrote(notes)
 
@@ -226,10 +226,10 @@ class FeedAdoption:
             wanted = dict(some)
             try:
                 holder = await self._opened(unloaded_id(self.feed.name))
-                found = await self._store.read_as_holder(holder, wanted)
+                found = await self._intent_store.read_as_holder(holder, wanted)
                 wanted = {place: each for place, each in wanted.items() if place not in found}
                 if wanted:
-                    await self._store.replace(holder, {}, wanted)
+                    await self._intent_store.replace(holder, {}, wanted)
             except (Fenced, ProducerStateLost):
                 continue  # an operator, or a loader, was quicker: the next round looks again
             for place, each in wanted.items():
@@ -267,7 +267,7 @@ class FeedAdoption:
                 )
                 for place in own
             }
-            await self.driver.commit(self._store.offsets(intents))
+            await self.driver.commit(self._intent_store.offsets(intents))
             begun |= intents
             log.info(
                 "event=adopted feed=%s cluster=%s topic=%s partitions=%d",
@@ -314,14 +314,16 @@ class FeedAdoption:
             witnesses: dict[str, OffsetRows] = {}
             for topic in some:
                 count = max(topic.partitions, counts[topic.name])
-                witnesses |= self._store.witness(topic.name, count)
+                witnesses |= self._intent_store.witness(topic.name, count)
             own = {place: each for place, each in found.items() if place.topic in names}
             notes = self.memory.due(own, now_ms) if self.can_remember else {}
             records = self.memory.records(notes) + self._unnoted(chosen)
             await self._commit(witnesses, records)
             self.memory.wrote(notes, chosen if self.can_remember else None)
         if unnoted := self._unnoted(chosen):
-            await self._commit(self._store.witness(adopted_topic(self.feed.name), 1), unnoted)
+            await self._commit(
+                self._intent_store.witness(adopted_topic(self.feed.name), 1), unnoted
+            )
             self.memory.wrote({}, chosen)
         if self.is_new or (is_whole and len(complete) == len(topics)):
             await self._complete_memory()
@@ -334,7 +336,7 @@ class FeedAdoption:
     async def _complete_memory(self) -> None:
         """Notes that no adopted partition is missing in the memory."""
         if self.can_remember and not self.memory.is_whole:
-            witness = self._store.witness(adopted_topic(self.feed.name), 1)
+            witness = self._intent_store.witness(adopted_topic(self.feed.name), 1)
             await self._commit(witness, [self.memory.whole_record()])
             self.memory.is_whole = True
 
@@ -371,7 +373,7 @@ class FeedAdoption:
         free_id = unloaded_id(self.feed.name)
         try:
             holder = await self._opened(transactional_id)
-            found = await self._store.read_as_holder(holder, due)
+            found = await self._intent_store.read_as_holder(holder, due)
             same = {place: it for place, it in due.items() if found.get(place) == it}
             if same:
                 now_ms = time.time_ns() // 1_000_000
@@ -379,7 +381,7 @@ class FeedAdoption:
                     place: as_renewed(it.by_our_clock(now_ms), free_id)
                     for place, it in same.items()
                 }
-                await self._store.replace(holder, same, renewed)
+                await self._intent_store.replace(holder, same, renewed)
         except Answered as error:
             # A loader was quicker, and renews them itself; or a topic was deleted just now.
             log.info(

@@ -44,16 +44,16 @@ class IntentStore(CommittedEntries[Intent]):
         self._feed = feed
 
     @override
-    def group_of(self, partition: TopicPartition) -> str:
+    def group_for(self, partition: TopicPartition) -> str:
         return group_of(self._feed, partition)
 
     @override
-    def encode(self, entry: Intent) -> tuple[int, str]:
+    def to_commit(self, entry: Intent) -> tuple[int, str]:
         """Returns an intent as an offset to commit now, with the time."""
         return encode(replace(entry, committed_ms=time.time_ns() // 1_000_000))
 
     @override
-    def decode(self, commit: OffsetAndMetadata) -> Intent:
+    def from_commit(self, commit: OffsetAndMetadata) -> Intent:
         """Returns the intent; one that cannot be read is returned as parked."""
         try:
             return decode(commit.offset, commit.metadata)

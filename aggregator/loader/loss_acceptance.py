@@ -91,9 +91,9 @@ async def accept(
     Raises:
         Fenced: a loader was faster; ask again.
     """
-    store = IntentStore(cluster, feed)
+    intent_store = IntentStore(cluster, feed)
     result = AcceptedLosses()
-    found = await store.read(partitions)
+    found = await intent_store.read(partitions)
     parked = {p: intent for p, intent in found.items() if intent.parked}
     missing = [p for p in partitions if p not in found]
     for partition in found.keys() - parked.keys():
@@ -105,7 +105,7 @@ async def accept(
         by_id.setdefault(unloaded_id(feed), []).extend(missing)
     step = _Acceptance(
         cluster,
-        store,
+        intent_store,
         feed,
         restart_at,
         changed,
@@ -124,7 +124,7 @@ class _Acceptance:
     """Acceptance of the partitions of one feed, a transactional id after the other."""
 
     cluster: Cluster
-    store: IntentStore
+    intent_store: IntentStore
     feed: str
     restart_at: int | None
     changed: Change
@@ -136,7 +136,7 @@ class _Acceptance:
     async def accept(self, transactional_id: str, partitions: Collection[TopicPartition]) -> None:
         """Lets the partitions go on whose intents the id may replace."""
         holder = await FencedCommitter(self.cluster, transactional_id, TRANSACTION_MS).open()
-        before = await self.store.read_as_holder(holder, partitions)
+        before = await self.intent_store.read_as_holder(holder, partitions)
         new: dict[TopicPartition, Intent] = {}
         for partition in partitions:
             try:
@@ -148,7 +148,7 @@ class _Acceptance:
         if new:
             notes = self.memory.noting(new, time.time_ns() // 1_000_000)
             effects = self.producer.effects(holder, notes) if notes else None
-            await self.store.replace(holder, before, new, effects=effects)
+            await self.intent_store.replace(holder, before, new, effects=effects)
             self.result.continued |= new
 
     async def _accepted(self, partition: TopicPartition, intent: Intent | None) -> Intent:

@@ -76,13 +76,15 @@ class ObjectForgetting:
             async with asyncio.timeout(self.timeout_seconds):
                 await cluster.open([objects_topic(self.feed)])
                 # Whoever forgets meanwhile is fenced before the topic is read.
-                committer = FencedCommitter(cluster, forget_id(self.feed), TRANSACTION_MS)
-                committer = await committer.open() if is_confirmed else committer
+                fenced_committer = FencedCommitter(cluster, forget_id(self.feed), TRANSACTION_MS)
+                fenced_committer = (
+                    await fenced_committer.open() if is_confirmed else fenced_committer
+                )
             told = await run_in_thread(self._told)
             intents = await self._intents(cluster, told.by_key.values())
             gone = await run_in_thread(self._gone, told, intents)
             if is_confirmed:
-                gone = await self.forget(cluster, committer, told, gone)
+                gone = await self.forget(cluster, fenced_committer, told, gone)
             return gone
         finally:
             await cluster.close()
@@ -115,12 +117,12 @@ class ObjectForgetting:
             return await IntentStore(cluster, self.feed).read(sorted(places))
 
     async def forget(
-        self, cluster: Cluster, committer: FencedCommitter, told: ToldObjects, gone: Gone
+        self, cluster: Cluster, fenced_committer: FencedCommitter, told: ToldObjects, gone: Gone
     ) -> Gone:
         """Removes the manifests of objects that are still passed; returns these objects.
 
         Args:
-            told: what was read behind the fence of the committer.
+            told: what was read behind its fence.
             gone: objects that the bucket does not have.
         """
         producer = EffectProducer(cluster)
@@ -137,7 +139,7 @@ class ObjectForgetting:
                 told.forgotten[log] = before.with_objects(same, now_ms)
                 records = _records(self.feed, told.forgotten[log], same)
                 async with asyncio.timeout(self.timeout_seconds):
-                    await committer.write(producer.effects(committer, records))
+                    await fenced_committer.write(producer.effects(fenced_committer, records))
                 done.setdefault(log, []).extend(same)
         return done
 

@@ -157,15 +157,15 @@ class RestoreEntries(CommittedEntries[RestoreEntry]):
         self._topic_id = topic_id
 
     @override
-    def group_of(self, partition: TopicPartition) -> str:
+    def group_for(self, partition: TopicPartition) -> str:
         return restore_id(self._topic_id)
 
     @override
-    def encode(self, entry: RestoreEntry) -> tuple[int, str]:
+    def to_commit(self, entry: RestoreEntry) -> tuple[int, str]:
         return encode(entry)
 
     @override
-    def decode(self, commit: OffsetAndMetadata) -> RestoreEntry:
+    def from_commit(self, commit: OffsetAndMetadata) -> RestoreEntry:
         return decode(commit.offset, commit.metadata)
 
 

@@ -54,7 +54,8 @@ def told_objects(
 
     Args:
         name: of the cluster, for people.
-        timeout_seconds: until the topic is read to its end; TIMEOUT_SECONDS at most for a broker.
+        timeout_seconds: for reading the topic to its end. One answer of a broker is awaited for
+            TIMEOUT_SECONDS at most.
         are_all_needed: refuses to go on without a record that cannot be read.
 
     Raises:

@@ -201,7 +201,8 @@ class ReplicatorSettings(Table):
     window: Int = Field(default=5, ge=1, le=5)
     """Produce requests in flight per target broker; the broker remembers five batches."""
     word_poll_seconds: Float = Field(default=0.2, ge=0.01, le=10)
-    """Interval at which a carrier looks for a driver command (formerly word): newer plan, stop."""
+    """Interval at which a carrier looks for a driver command: a newer plan, or stop. Commands were
+    called words when the setting was named."""
     producer_epoch_max: Int = Field(default=PRODUCER_EPOCH_MAX, ge=10, le=32700)
     """Producer epoch before which a transactional id is rotated."""
     transaction_timeout_ms: Int = Field(default=30000, ge=1000, le=900000)

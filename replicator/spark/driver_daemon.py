@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 POSTING_FILE = "posting.json"
 EPOCH_BEGIN_SECONDS = 0.3
-STREAM_STOP_SECONDS = 3.0
+PART_STOP_SECONDS = 3.0
 
 
 class Leadership(Protocol):
@@ -190,16 +190,16 @@ class DriverDaemon(Work, Generic[Led]):
             await self._end_tasks(publishes=exit_code is not Exit.FENCED)
         if self._epochs:
             with suppress(Exception):
-                async with asyncio.timeout(STREAM_STOP_SECONDS):
+                async with asyncio.timeout(PART_STOP_SECONDS):
                     await self._epochs.stop()
         if self._session:
             try:
-                async with asyncio.timeout(STREAM_STOP_SECONDS):
+                async with asyncio.timeout(PART_STOP_SECONDS):
                     await run_in_thread(self._session.stop)
             except Exception:
                 self._run.jvm.kill()
         with suppress(Exception):
-            async with asyncio.timeout(STREAM_STOP_SECONDS):
+            async with asyncio.timeout(PART_STOP_SECONDS):
                 await self._leadership.close()
                 if self._metrics:
                     await run_in_thread(self._metrics.stop)

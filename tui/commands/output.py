@@ -1,12 +1,18 @@
 """Output of commands: a table for people, JSON or YAML for programs. Unknown is ? or null."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from replicator.runtime.plain_text import one_line, several_lines
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 FORMATS = ("table", "json", "yaml")
 
@@ -39,9 +45,16 @@ def plain_values(value: Any) -> Any:
         return [plain_values(each) for each in value]
     if not is_dataclass(value):
         return value
+    kind: type = type(value)
+    return _adapter(kind).dump_python(value, mode="json")
+
+
+@cache
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    """Returns the adapter of a kind of facts; making one takes milliseconds."""
     from pydantic import TypeAdapter
 
-    return TypeAdapter(type(value)).dump_python(value, mode="json")
+    return TypeAdapter(kind)
 
 
 def say(*texts: str) -> None:

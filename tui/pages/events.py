@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tui.facts.moments import clock_text, date_text
 from tui.pages.figures import text_cell
 from tui.pages.page import Cell, Column, Page, Row, Section
-from tui.pages.rows import Field, LazyRows, field_of, sorts_by
+from tui.pages.rows import LazyRows, Shown, shown_by, sorts_by
 
 if TYPE_CHECKING:
     from tui.facts.region_view import RegionEvent
@@ -58,7 +58,7 @@ class EventsPage(Page):
             items=self._events(snapshot),
             make=event_row,
             key=event_key,
-            sorts=sorts_by(FIELDS),
+            sorts=sorts_by(SHOWN),
             is_fault=is_fault,
             text=lambda each: f"{each.region} {each.kind} {each.who} {each.text} {each.result}",
         )
@@ -106,7 +106,7 @@ def event_row(event: RegionEvent) -> Row:
     """Returns the row of an event."""
     return Row(
         key=event_key(event),
-        cells=tuple(FIELDS[column.title].cell(event) for column in COLUMNS),
+        cells=tuple(SHOWN[column.title].cell(event) for column in COLUMNS),
         is_fault=is_fault(event),
         why=event.text,
         region=event.region,
@@ -118,17 +118,17 @@ def level_of(event: RegionEvent) -> int:
     return LEVELS.get(event.level, INFO)
 
 
-FIELDS: dict[str, Field[RegionEvent]] = {
-    "TIME": field_of(
+SHOWN: dict[str, Shown[RegionEvent]] = {
+    "TIME": shown_by(
         lambda each: float(each.at_ms), lambda ms: Cell(clock_text(ms / 1000), sort=ms)
     ),
-    "REGION": field_of(lambda each: each.region, text_cell),
-    "LEVEL": Field(
+    "REGION": shown_by(lambda each: each.region, text_cell),
+    "LEVEL": Shown(
         level_of, lambda each: Cell(each.level, TONES.get(level_of(each), ""), level_of(each))
     ),
-    "KIND": field_of(lambda each: each.kind, text_cell),
-    "WHO": field_of(lambda each: each.who, text_cell),
-    "TEXT": field_of(lambda each: each.text, text_cell),
-    "RESULT": field_of(lambda each: each.result, text_cell),
+    "KIND": shown_by(lambda each: each.kind, text_cell),
+    "WHO": shown_by(lambda each: each.who, text_cell),
+    "TEXT": shown_by(lambda each: each.text, text_cell),
+    "RESULT": shown_by(lambda each: each.result, text_cell),
 }
-"""Field of each column, by its title."""
+"""Value and cell of each column, by its title."""

@@ -183,8 +183,8 @@ NO_FOCUS = Focus()
 class Page(Protocol):
     """Page of a snapshot. Its parts are pure functions of the snapshot and of Unix seconds.
 
-    A page that says nothing else opens no other page, has no actions and no notes, and asks for
-    nothing more than is asked anyway.
+    By default a page opens no other page, has no actions and no notes, and asks for nothing more
+    than is asked anyway.
     """
 
     @property

@@ -23,7 +23,7 @@ from tui.pages.figures import (
     whole_cell,
 )
 from tui.pages.page import Action, Cell, Column, Focus, Page, Row, Section
-from tui.pages.rows import Field, LazyRows, field_of, sorts_by
+from tui.pages.rows import LazyRows, Shown, shown_by, sorts_by
 from tui.pages.states import ROUTE, STATE, TOPIC, is_fault, state_cell
 from tui.pages.stream_orders import topic_actions
 
@@ -171,13 +171,13 @@ def partitions_section(routes: Iterable[RouteView]) -> Section:
 
 
 def _route_rows(route: RouteView) -> Iterator[Row]:
-    first = text_cell(route.route)
+    first, shown = text_cell(route.route), shown_in(RECORDS)
     if route.topics is None:
         unknown = [Cell(UNKNOWN)] * (1 + len(COLUMNS))
         yield Row(route.route, (first, *unknown), route=route.route)
     for topic in route.topics or ():
         for each in topic.partitions:
-            row = partition_row(each, route.route, RECORDS)
+            row = partition_row(each, route.route, shown)
             yield replace(row, cells=(first, text_cell(topic.topic), *row.cells))
 
 
@@ -192,11 +192,12 @@ def columns_of(measure: str) -> tuple[Column, ...]:
 
 def rows_of(found: Sequence[PartitionView], route: str, measure: str) -> LazyRows[PartitionView]:
     """Returns the rows of partitions, each made when it is looked at."""
+    shown = shown_in(measure)
     return LazyRows(
         items=found,
-        make=lambda each: partition_row(each, route, measure),
+        make=lambda each: partition_row(each, route, shown),
         key=lambda each: str(each.partition),
-        sorts=sorts_by(FIELDS | {"LAG": LAGS[measure]}),
+        sorts=sorts_by(shown),
         is_fault=lambda each: is_fault(each.state),
         text=lambda each: (
             f"{each.topic}-{each.partition} {each.state} {each.host or ''} {each.why}"
@@ -204,12 +205,22 @@ def rows_of(found: Sequence[PartitionView], route: str, measure: str) -> LazyRow
     )
 
 
-def partition_row(each: PartitionView, route: str, measure: str) -> Row:
-    """Returns the row of a partition."""
-    fields = FIELDS | {"LAG": LAGS[measure]}
+def shown_in(measure: str) -> Mapping[str, Shown[PartitionView]]:
+    """Returns what each column shows, by its title, with the lag in a measure."""
+    return SHOWN | {"LAG": LAGS[measure]}
+
+
+def partition_row(
+    each: PartitionView, route: str, shown: Mapping[str, Shown[PartitionView]]
+) -> Row:
+    """Returns the row of a partition.
+
+    Args:
+        shown: what each column shows, by its title.
+    """
     return Row(
         key=str(each.partition),
-        cells=tuple(fields[column.title].cell(each) for column in COLUMNS),
+        cells=tuple(shown[column.title].cell(each) for column in COLUMNS),
         is_fault=is_fault(each.state),
         why=each.why,
         route=route,
@@ -263,31 +274,31 @@ def carrier_text(each: PartitionView) -> str:
     return f"carrier {each.carrier} on {each.host or 'a host not known'}"
 
 
-LAGS: Mapping[str, Field[PartitionView]] = {
-    RECORDS: field_of(lambda each: lag_in(each, RECORDS), count_cell),
-    SECONDS: field_of(lambda each: lag_in(each, SECONDS), seconds_cell),
-    BYTES: field_of(lambda each: lag_in(each, BYTES), megabytes_cell),
+LAGS: Mapping[str, Shown[PartitionView]] = {
+    RECORDS: shown_by(lambda each: lag_in(each, RECORDS), count_cell),
+    SECONDS: shown_by(lambda each: lag_in(each, SECONDS), seconds_cell),
+    BYTES: shown_by(lambda each: lag_in(each, BYTES), megabytes_cell),
 }
-"""Field of LAG, by its measure."""
-FIELDS: dict[str, Field[PartitionView]] = {
-    "STATE": Field(lambda each: ORDER[each.state], lambda each: state_cell(each.state)),
-    "PART": field_of(lambda each: each.partition, digits_cell),
-    "SOURCE END": field_of(lambda each: each.source_end, whole_cell),
-    "MIRRORED TO": field_of(lambda each: each.mirrored_to, whole_cell),
+"""Value and cell of LAG, by its measure."""
+SHOWN: dict[str, Shown[PartitionView]] = {
+    "STATE": Shown(lambda each: ORDER[each.state], lambda each: state_cell(each.state)),
+    "PART": shown_by(lambda each: each.partition, digits_cell),
+    "SOURCE END": shown_by(lambda each: each.source_end, whole_cell),
+    "MIRRORED TO": shown_by(lambda each: each.mirrored_to, whole_cell),
     "LAG": LAGS[RECORDS],
-    "LAG S": field_of(lambda each: each.lag_seconds, seconds_cell),
-    "DRAIN": Field(drain_sort, lambda each: Cell(drain_text(each), sort=drain_sort(each))),
-    "CARRIER": Field(
+    "LAG S": shown_by(lambda each: each.lag_seconds, seconds_cell),
+    "DRAIN": Shown(drain_sort, lambda each: Cell(drain_text(each), sort=drain_sort(each))),
+    "CARRIER": Shown(
         lambda each: each.carrier, lambda each: Cell(carrier_cell(each), sort=each.carrier)
     ),
-    "TREND": field_of(
+    "TREND": shown_by(
         lambda each: each.lag_per_second, lambda trend: number_cell(per_second(trend), trend)
     ),
-    "REC/S": field_of(lambda each: each.records_per_second, count_cell),
-    "MB/S": field_of(lambda each: each.bytes_per_second, megabytes_cell),
-    "CUSTODY": Field(lambda each: each.custody, lambda each: text_cell(each.custody or "?")),
-    "OPEN TX": field_of(lambda each: each.open_transaction_seconds, seconds_cell),
-    "UNSTABLE": field_of(lambda each: each.written_lag_records, count_cell),
-    "WHY": field_of(lambda each: each.why, text_cell),
+    "REC/S": shown_by(lambda each: each.records_per_second, count_cell),
+    "MB/S": shown_by(lambda each: each.bytes_per_second, megabytes_cell),
+    "CUSTODY": Shown(lambda each: each.custody, lambda each: text_cell(each.custody or "?")),
+    "OPEN TX": shown_by(lambda each: each.open_transaction_seconds, seconds_cell),
+    "UNSTABLE": shown_by(lambda each: each.written_lag_records, count_cell),
+    "WHY": shown_by(lambda each: each.why, text_cell),
 }
-"""Field of each column, by its title."""
+"""Value and cell of each column, by its title."""

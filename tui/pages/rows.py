@@ -17,8 +17,8 @@ Value = TypeVar("Value", bound=Sort)
 
 
 @dataclass(frozen=True, slots=True)
-class Field(Generic[Item]):
-    """Field of the items of a table: what its column shows of one.
+class Shown(Generic[Item]):
+    """Value and cell that a column shows of an item.
 
     Args:
         value: as Cell.sort, without the cell: all items are sorted, and few are drawn.
@@ -28,14 +28,14 @@ class Field(Generic[Item]):
     cell: Callable[[Item], Cell]
 
 
-def field_of(value: Callable[[Item], Value], cell: Callable[[Value], Cell]) -> Field[Item]:
-    """Returns a field whose cell is made of the value that it sorts by."""
-    return Field(value, lambda item: cell(value(item)))
+def shown_by(value: Callable[[Item], Value], cell: Callable[[Value], Cell]) -> Shown[Item]:
+    """Returns what a column shows whose cell is made of the value that it sorts by."""
+    return Shown(value, lambda item: cell(value(item)))
 
 
-def sorts_by(fields: Mapping[str, Field[Item]]) -> dict[str, Callable[[Item], Sort]]:
-    """Returns the value that a column sorts by, by its title as the fields are."""
-    return {title: each.value for title, each in fields.items()}
+def sorts_by(shown: Mapping[str, Shown[Item]]) -> dict[str, Callable[[Item], Sort]]:
+    """Returns the value that each column sorts by, by its title."""
+    return {title: each.value for title, each in shown.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,10 @@ def faults_of(rows: Sequence[Row]) -> list[bool]:
 
 
 def texts_of(rows: Sequence[Row], columns: Sequence[Column]) -> list[str]:
-    """Returns the text of each row that a filter looks through: what the screen has of it."""
+    """Returns the text of each row that a filter looks through.
+
+    It is the cells of the columns on the screen, and the reason; of LazyRows their own text.
+    """
     if isinstance(rows, LazyRows):
         return [rows.text(item) for item in rows.items]
     drawn = [at for at, column in enumerate(columns) if not column.is_printed_only]

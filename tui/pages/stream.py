@@ -14,7 +14,7 @@ from tui.pages.ages import age_text
 from tui.pages.balance_actions import stream_actions, stream_label
 from tui.pages.figures import UNKNOWN, digits_cell, number_cell, text_cell
 from tui.pages.page import Action, Cell, Column, Page, Row, Section
-from tui.pages.rows import Field, LazyRows, field_of, sorts_by
+from tui.pages.rows import LazyRows, Shown, shown_by, sorts_by
 from tui.steering.steered_command import as_typed
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def carriers_section(streams: Sequence[StreamView], carriers: Sequence[Placed]) 
         items=carriers,
         make=carrier_row,
         key=lambda each: carrier_key(each[1]),
-        sorts=sorts_by(CARRIER_FIELDS),
+        sorts=sorts_by(CARRIERS_SHOWN),
         is_fault=lambda each: is_overloaded(each[1]),
         text=lambda each: f"carrier {each[1].number} {each[1].host or ''}",
     )
@@ -213,7 +213,7 @@ def carrier_row(placed: Placed) -> Row:
     _, carrier = placed
     return Row(
         key=carrier_key(carrier),
-        cells=tuple(CARRIER_FIELDS[column.title].cell(placed) for column in CARRIER_COLUMNS),
+        cells=tuple(CARRIERS_SHOWN[column.title].cell(placed) for column in CARRIER_COLUMNS),
         is_fault=is_overloaded(carrier),
         why="more than all of its time" if is_overloaded(carrier) else "",
     )
@@ -341,14 +341,14 @@ def _tone(placed: Placed) -> str:
     return "bad" if is_overloaded(placed[1]) else ""
 
 
-CARRIER_FIELDS: dict[str, Field[Placed]] = {
-    "CARRIER": field_of(lambda each: each[1].number, digits_cell),
-    "HOST": Field(lambda each: each[1].host or "", lambda each: text_cell(each[1].host or UNKNOWN)),
-    "PARTS": field_of(lambda each: each[1].partitions, digits_cell),
-    "LOAD": Field(lambda each: each[1].load, lambda each: load_cell(each[1].load, _tone(each))),
-    "BAR": Field(
+CARRIERS_SHOWN: dict[str, Shown[Placed]] = {
+    "CARRIER": shown_by(lambda each: each[1].number, digits_cell),
+    "HOST": Shown(lambda each: each[1].host or "", lambda each: text_cell(each[1].host or UNKNOWN)),
+    "PARTS": shown_by(lambda each: each[1].partitions, digits_cell),
+    "LOAD": Shown(lambda each: each[1].load, lambda each: load_cell(each[1].load, _tone(each))),
+    "BAR": Shown(
         lambda each: each[1].load, lambda each: Cell(bar(each[1].load), _tone(each), each[1].load)
     ),
-    "STREAM": field_of(lambda each: label_of(each[0]), text_cell),
+    "STREAM": shown_by(lambda each: label_of(each[0]), text_cell),
 }
-"""Field of each column of carriers, by its title."""
+"""Value and cell of each column of carriers, by its title."""

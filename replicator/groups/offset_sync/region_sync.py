@@ -93,11 +93,19 @@ class _Group:
     has_metadata: bool = False
 
 
+@dataclass(slots=True)
+class WrittenPositions:
+    """Count of the positions that an offset sync has written since it began."""
+
+    count: int = 0
+
+
 class RegionSync:
     """Offset sync of one other region's groups. Blocking.
 
     Args:
         limit: of vectors.
+        written: counts for all regions together.
         rest_share: REST_SHARE.
     """
 
@@ -106,14 +114,14 @@ class RegionSync:
         other: OtherRegion,
         here: Here,
         limit: VectorLimit,
+        written: WrittenPositions,
         *,
         rest_share: float = REST_SHARE,
     ) -> None:
         self._other = other
         self._here = here
         self._limit = limit
-        self.written = 0
-        """Positions that were written."""
+        self._written = written
         self._rest_share = rest_share
         self._groups: dict[str, _Group] = {}
         self._refusals = Refusals()
@@ -290,7 +298,7 @@ class RegionSync:
         self._refused_writes.found(group, refused)
         if renews and not refused:
             self._renewed_ms[group] = now_ms
-        self.written += len(wanted) - len(refused)
+        self._written.count += len(wanted) - len(refused)
         for move in moves:
             partition = move.topic_partition
             now = wanted.get(partition) or held.get(partition)

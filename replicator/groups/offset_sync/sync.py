@@ -13,7 +13,13 @@ from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_store import PrimaryCopies
 from replicator.groups.offset_sync.passes import PassFailed
 from replicator.groups.offset_sync.region_commits import ANSWER_SECONDS_MAX, RegionCommits
-from replicator.groups.offset_sync.region_sync import REST_SHARE, Here, OtherRegion, RegionSync
+from replicator.groups.offset_sync.region_sync import (
+    REST_SHARE,
+    Here,
+    OtherRegion,
+    RegionSync,
+    WrittenPositions,
+)
 from replicator.groups.offset_sync.vector_limit import VectorLimit
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError
@@ -73,7 +79,13 @@ class OffsetSync:
         self._rest_share = rest_share
         self._limit = VectorLimit()
         self._regions: dict[str, RegionSync] = {}
-        self.counts = SyncCounts()
+        self._counts = SyncCounts()
+        self._written = WrittenPositions()
+
+    @property
+    def counts(self) -> SyncCounts:
+        """Figures of the last pass, and the positions written so far."""
+        return replace(self._counts, written=self._written.count)
 
     def once(self, now_ms: int) -> None:
         """Plans the groups for which something has changed, and writes what differs.
@@ -95,23 +107,17 @@ class OffsetSync:
         for name in self._regions.keys() - living.keys():
             del self._regions[name]
         if not living:
-            self.counts = SyncCounts(written=self.counts.written)
+            self._counts = SyncCounts()
             return
         active = self._activity.active(now_ms).get(self._here.name, frozenset())
         errors = []
         for name, groups in sorted(living.items()):
-            region = self._region(name)
-            before = region.written
             try:
-                region.once(groups, active, now_ms)
+                self._region(name).once(groups, active, now_ms)
             except (AdminError, StoreUnreachable) as error:
                 errors.append(f"{name}: {error}")
-            finally:
-                written = self.counts.written + region.written - before
-                self.counts = replace(self.counts, written=written)
         everyone = set().union(*living.values())
-        self.counts = replace(
-            self.counts,
+        self._counts = SyncCounts(
             groups=len(everyone),
             active=len(everyone & active),
             unknown=sum(region.unknown for region in self._regions.values()),
@@ -134,6 +140,7 @@ class OffsetSync:
                 self._others(name),
                 self._here,
                 self._limit,
+                self._written,
                 rest_share=self._rest_share,
             )
         return self._regions[name]

@@ -17,7 +17,7 @@ class Pipelines(dict[TopicPartition, PartitionPipeline]):
         self.added = asyncio.Event()
         """Set when pipelines were added: their brokers may need senders at once."""
         self.uncovered = asyncio.Event()
-        """Set when a pipeline waits for an entry that covers a gap: one is committed at once."""
+        """Set when a pipeline waits for an entry that covers a gap. It is committed at once."""
         self._busy: dict[TopicPartition, PartitionPipeline] = {}
 
     def mark_busy(self, pipelines: Iterable[PartitionPipeline]) -> None:

@@ -61,15 +61,15 @@ class Ledger(CommittedEntries[Entry]):
         self._runs = runs
 
     @override
-    def group_of(self, partition: TopicPartition) -> str:
+    def group_for(self, partition: TopicPartition) -> str:
         return group_of(self.route, partition)
 
     @override
-    def encode(self, entry: Entry) -> tuple[int, str]:
+    def to_commit(self, entry: Entry) -> tuple[int, str]:
         return encode(self._with_runs_ends(entry))
 
     @override
-    def decode(self, commit: OffsetAndMetadata) -> Entry:
+    def from_commit(self, commit: OffsetAndMetadata) -> Entry:
         try:
             return decode(commit.offset, commit.metadata)
         except UnreadableEntry as error:
@@ -89,11 +89,11 @@ class Ledger(CommittedEntries[Entry]):
     async def needs(self, places: Iterable[TopicPartition]) -> dict[str, int]:
         """Returns, by topic, the limit of a batch that the next record of some partition needs."""
         found: dict[str, int] = {}
-        commits = await read_commits(self._cluster, self.group_of, places)
+        commits = await read_commits(self._cluster, self.group_for, places)
         for place, commit in commits.items():
             # Nearly all entries need nothing, and are not decoded.
             if '"needs":' in commit.metadata or LossKind.RECORD_TOO_LARGE.name in commit.metadata:
-                needs = self.decode(commit).needs
+                needs = self.from_commit(commit).needs
                 if needs:
                     found[place.topic] = max(needs.least_bytes, found.get(place.topic, 0))
         return found

@@ -15,6 +15,7 @@ from tui.pages.partitions import (
     drain_text,
     lag_in,
     partition_row,
+    shown_in,
 )
 
 PAGE, NOW = PartitionsPage("east>west", "orders"), snapshots.NOW
@@ -31,7 +32,7 @@ def test_every_column_has_a_cell_and_a_value_to_sort_by():
 
 
 def test_unknown_values_are_question_marks():
-    row = partition_row(snapshots.unknown("orders", 3), "west>east", "records")
+    row = partition_row(snapshots.unknown("orders", 3), "west>east", shown_in("records"))
     assert [cell.text for cell in row.cells[2:8]] == ["?", "1,196,301", "?", "?", "?", "?"]
     assert row.why.startswith("west regional does not answer")
 

@@ -21,8 +21,8 @@ class OrderWatch:
     Reading the whole topic anew for each look would make clients and parse megabytes each time.
     """
 
-    def __init__(self, topics: Admin, tailer: BalanceTailer, timeout_seconds: float) -> None:
-        self._topics = topics
+    def __init__(self, admin: Admin, tailer: BalanceTailer, timeout_seconds: float) -> None:
+        self._admin = admin
         self._tailer = tailer
         self._timeout_seconds = timeout_seconds
         self._order_log = OrderLog()
@@ -48,7 +48,7 @@ class OrderWatch:
         awaited = set(self._partitions)
         while True:
             if self._polls is None:
-                if not self._topics.topics([BALANCE_TOPIC]):
+                if not self._admin.topics([BALANCE_TOPIC]):
                     return OrderLog()
                 awaited = self._start()
             portions = next(self._polls, None) if self._polls else None

@@ -36,13 +36,13 @@ def group_of(partition: TopicPartition) -> str:
 class ProgressEntries(CommittedEntries[Progress]):
     """Entries with a group for each partition number."""
 
-    def group_of(self, partition: TopicPartition) -> str:
+    def group_for(self, partition: TopicPartition) -> str:
         return group_of(partition)
 
-    def encode(self, entry: Progress) -> tuple[int, str]:
+    def to_commit(self, entry: Progress) -> tuple[int, str]:
         return entry.position, json.dumps(entry.transactional_id)
 
-    def decode(self, commit: OffsetAndMetadata) -> Progress:
+    def from_commit(self, commit: OffsetAndMetadata) -> Progress:
         return Progress(commit.offset, json.loads(commit.metadata))
 
 
