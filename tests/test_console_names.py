@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tui.console import snapshots
@@ -87,6 +87,7 @@ def pages(name: str, number: int) -> list[Page]:
     ]
 
 
+@settings(max_examples=2 * settings.default.max_examples)
 @given(st.integers(0, 2), ANY, NUMBERS, REALS, st.floats(0.0, 1e12))
 def test_every_page_takes_any_value_and_its_lines_keep_their_width(place, name, number, real, now):
     snapshot = changed(whole()[place], name, number, real)

@@ -146,14 +146,15 @@ def test_small_changes_of_load_move_nothing(shares, seed):
     # partitions.
     assume(max(first.loads.values()) * 1.05 <= first.bound * 0.95 * (1 + limits.slack))
     assume(not any(0.7 / 1.06 < share < 0.7 / 0.94 for share in shares.values()))
-    for _ in range(12):
+    for _ in range(30):
         found = route.round({each: it * chance.uniform(0.95, 1.05) for each, it in shares.items()})
         grown = len(found.state.carriers) > len(route.decisions[0].state.carriers)
         assert grown or found.placement is None
 
 
-def test_a_thousand_rounds_of_jitter_move_nothing():
-    chance = random.Random(0)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_thousand_rounds_of_jitter_move_nothing(seed):
+    chance = random.Random(seed)
     shares = {at(n): chance.lognormvariate(-4, 1) for n in range(200)}
     route = Running(Limits(carriers_min=3, carriers_max=50))
     route.round(shares)
@@ -327,7 +328,7 @@ def test_a_round_of_a_hundred_thousand_partitions_takes_at_most_seconds():
     assert time.process_time() - begun < 5
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(3))
 def test_five_hundred_rounds_of_a_changing_route_keep_all_rules(seed):
     """Runs 200 partitions whose loads drift, while topics come and go, carriers are excluded, and
     metrics vanish. The claims about one round hold in each of them."""
