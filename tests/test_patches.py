@@ -37,7 +37,7 @@ TAKES_APART = {
 """Tests that put something else in place of a loader's inner parts. No further ones."""
 
 
-MAY_COUNT = re.compile(r"setattr|(?<!self)(?<!cls)(?<!super\(\))\s*\.\s*_(?!_)")
+MAY_COUNT = re.compile(r"setattr|(?<!\bself)(?<!\bcls)(?<!\bsuper\(\))\s*\.\s*_(?!_)")
 """Text of every file that patches or reaches anything, and of few others."""
 
 

@@ -20,7 +20,7 @@ def test_a_plan_is_read_as_it_was_written(plan):
 
 
 @given(plans, st.integers(1, 9))
-def test_bins_hold_every_busy_carrier_once_and_never_outnumber_the_slots(plan, slots):
+def test_tasks_hold_every_busy_carrier_once_and_never_outnumber_the_slots(plan, slots):
     found = carriers_by_task(plan, slots)
     busy = [carrier for carrier, load in plan.loads.items() if load]
     assert len(found) == min(slots, len(busy))
@@ -28,7 +28,7 @@ def test_bins_hold_every_busy_carrier_once_and_never_outnumber_the_slots(plan, s
 
 
 @given(plans, st.integers(1, 9))
-def test_bins_share_out_every_route_evenly(plan, slots):
+def test_tasks_share_out_every_route_evenly(plan, slots):
     found = carriers_by_task(plan, slots)
     sizes = [len(each) for each in found] or [0]
     assert max(sizes) - min(sizes) <= 1
@@ -44,6 +44,6 @@ def test_all_slots_are_shared_out_and_every_route_gets_a_carrier(some, slots):
     assert sum(shares.values()) == max(slots, len(some))
 
 
-def test_bins_without_a_slot_are_refused():
+def test_tasks_without_a_slot_are_refused():
     with pytest.raises(ValueError, match="no task slots"):
         carriers_by_task(Plan(), 0)

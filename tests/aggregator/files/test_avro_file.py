@@ -159,7 +159,7 @@ def test_key_and_timestamp_may_be_null():
     assert [each["timestamp"] is None for each in found] == [False, True]
 
 
-# -- Avro fields of records: their names and types; test_avro_file.py reads their bytes.
+# -- Avro fields of records: their names and types; the tests above read their bytes.
 
 
 def test_each_column_of_a_record_has_a_field():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from clickhouse_driver.errors import NetworkError, ServerException, SocketTimeoutError
+from clickhouse_driver.errors import ServerException
 
 from aggregator.store.block_name import BlockName
 from aggregator.store.identifier import quoted
@@ -13,6 +13,7 @@ from aggregator.store.insert_errors import RULES, ErrorClass, TooLate, classifie
 from aggregator.store.insertion import ColumnsDiffer, InsertOptions, insert_settings
 from aggregator.store.server_features import ASKED, TOKEN, ServerFeatures
 from replicator.clickhouse.errors import ClientSetup
+from tests.replicator.clickhouse.lost_connections import LOST_CONNECTIONS
 
 # -- An insert has the settings that make it one block, as far as the server knows them.
 
@@ -111,16 +112,7 @@ def test_a_quorum_that_is_taken_between_two_parts_leaves_the_first_one_stored():
     assert not problem(before, is_one_part=False).may_be_stored
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        NetworkError("Connection refused (localhost:1)"),
-        SocketTimeoutError("(localhost:1)"),
-        ConnectionResetError(104, "Connection reset by peer"),
-        EOFError("Unexpected EOF while reading bytes"),
-        TimeoutError(),
-    ],
-)
+@pytest.mark.parametrize("error", LOST_CONNECTIONS)
 def test_a_lost_connection_leaves_a_sent_block_unknown_and_one_not_made_leads_elsewhere(error):
     before, after = problem(error, was_sent=False), problem(error)
     assert (before.error_class, before.may_be_stored) == (ErrorClass.OTHER_REPLICA, False)

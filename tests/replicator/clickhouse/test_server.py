@@ -1,12 +1,13 @@
 """Errors of ClickHouse, and servers that do not answer: each is one line with a remedy."""
 
 import pytest
-from clickhouse_driver.errors import NetworkError, ServerException, SocketTimeoutError
+from clickhouse_driver.errors import ServerException
 
 from replicator.clickhouse.errors import ClientSetup, problem
 from replicator.clickhouse.server import ClickHouse
 from replicator.config.clickhouse_address import ClickHouseAddress
 from replicator.runtime.store_errors import StoreUnreachable
+from tests.replicator.clickhouse.lost_connections import LOST_CONNECTIONS
 
 # -- A server that does not answer is named with its address, a remedy, and the effect.
 
@@ -65,16 +66,7 @@ def test_an_error_of_a_server_is_shown_without_its_stack(code, text, reason, rem
     assert "\n" not in shown and "Stack" not in shown and "DB::" not in shown
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        NetworkError("Connection refused (localhost:1)"),
-        SocketTimeoutError("(localhost:1)"),
-        ConnectionResetError(104, "Connection reset by peer"),
-        EOFError("Unexpected EOF while reading bytes"),
-        TimeoutError(),
-    ],
-)
+@pytest.mark.parametrize("error", LOST_CONNECTIONS)
 def test_a_server_that_does_not_answer_is_to_be_checked(error):
     reason, _, remedy = problem(error, SETUP).rpartition("; ")
     assert reason

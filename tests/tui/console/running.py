@@ -210,6 +210,7 @@ class Running:
 
     async def begin_again(self, snapshot: Snapshot) -> None:
         """Shows the overview of a snapshot, as a console that was just started."""
+        assert self.app.failure is None, "an earlier test of this module broke the console"
         while self.app.screen is not self.app.main:
             await self.app.pop_screen()
         navigation = self.app.state.navigation
@@ -219,7 +220,12 @@ class Running:
         navigation.go_to(SCREENS[0])
         self.app.main.end_filter("")
         self.app.main.notice("")
+        self.app.state.set_frozen(False)
         self.source.problem, self.source.asked = "", 0
+        self.source.moves.clear()
+        self.jobs.started.clear()
+        self.jobs.found.clear()
+        self.jobs.error = None
         self.source.give(snapshot)
         self.app.main.page_changed()
         await self.settled()

@@ -1,4 +1,4 @@
-"""Run in a terminal: every end leaves it as it was, within two seconds."""
+"""Terminal of the console, settings of Python, and its ends, which leave the terminal as it was."""
 
 import gc
 import io
@@ -117,6 +117,8 @@ def test_what_was_imported_is_not_looked_at_again():
         gc.unfreeze()
 
 
+# --- Run in a terminal: every end leaves it as it was, within two seconds.
+
 CODE = """
 import sys
 from tui.console.app import ConsoleApp
@@ -159,7 +161,7 @@ def console(consoles: list[InPty], ask: str = "pass", close: str = "pass") -> In
     return found
 
 
-def test_q_ends_with_0_and_leaves_the_terminal_as_it_was(consoles):
+def test_q_ends_with_0_and_leaves_the_terminal_as_it_was_and_takes_its_size_from_it(consoles):
     code = CODE.format(ask="pass", close="pass")
     found = started(["-c", code], size=(100, 30), COLUMNS="80", LINES="24")
     consoles.append(found)

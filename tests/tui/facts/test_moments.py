@@ -5,7 +5,6 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tui.facts.watch.told import appliance
 from tui.facts.counted import counted
 from tui.facts.moments import (
     UNKNOWN,
@@ -16,8 +15,6 @@ from tui.facts.moments import (
     since_text,
     utc_text,
 )
-from tui.facts.route_facts import NO_PAST
-from tui.facts.watch.group_questions import logs_of
 
 # --- Moments as text: whatever number others have written, there is a text.
 
@@ -50,25 +47,6 @@ def test_milliseconds_of_any_size_are_told():
     assert utc_text(950_000) == "1970-01-01 00:15:50Z"
     for at_ms in (2**60, -(2**60), 10**400):
         assert {iso_text(at_ms), iso_zulu_text(at_ms), utc_text(at_ms)} == {UNKNOWN}
-
-
-# --- Past of a route: nothing is known of it at first.
-
-
-def test_without_earlier_snapshots_no_earlier_lag_is_known() -> None:
-    assert NO_PAST.lag_at is None
-    assert (NO_PAST.lags, NO_PAST.still, NO_PAST.heard) == ({}, {}, {})
-
-
-# --- Logs whose copies a failover needs. Their ages are tested live (test_group_questions.py).
-
-
-def test_a_failover_needs_the_commits_of_a_region_and_the_runs_of_the_routes_into_it():
-    assert logs_of(appliance("east", "west"), "west") == (
-        "commits:west",
-        "runs:east.west",
-        "runs:west.west",
-    )
 
 
 # --- Number with its noun.

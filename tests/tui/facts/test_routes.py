@@ -22,7 +22,7 @@ from tests.tui.facts.route_records import (
 )
 from tui.facts.health import Health
 from tui.facts.route_conditions import EFFECTS, RouteConditions, route_conditions
-from tui.facts.route_facts import Past, RouteFacts
+from tui.facts.route_facts import NO_PAST, Past, RouteFacts
 from tui.facts.route_summary import partition_view, route_view, topic_totals
 from tui.facts.route_view import PartitionView, TopicView, custody_counts
 
@@ -85,6 +85,14 @@ def test_partitions_of_source_and_ledger_are_listed_in_order() -> None:
 
 def test_nothing_known_is_no_partition() -> None:
     assert replace(FACTS, entries=None, source_ends=None).known_partitions() == {}
+
+
+# --- Past of a route: nothing is known of it at first.
+
+
+def test_without_earlier_snapshots_no_earlier_lag_is_known() -> None:
+    assert NO_PAST.lag_at is None
+    assert (NO_PAST.lags, NO_PAST.still, NO_PAST.heard) == ({}, {}, {})
 
 
 # --- Conditions of a route: what each says about partitions, topics and the whole.

@@ -1,4 +1,4 @@
-"""Checks and their levels; test_planner.py has those that a position decides."""
+"""Checks and their levels; test_offset_planner.py has those that a position decides."""
 
 from dataclasses import replace
 

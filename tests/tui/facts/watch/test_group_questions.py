@@ -24,6 +24,7 @@ from tui.facts.watch.group_questions import (
     group_questions,
     groups_of,
     lags_key,
+    logs_of,
     members_key,
     stored_key,
 )
@@ -203,6 +204,17 @@ def test_every_region_is_asked_by_redis_often_and_by_kafka_rarely():
     assert by_key[members_key("west")].cadence_seconds == 10.0
     assert by_key[lags_key("west")].needs == (members_key("west"),)
     assert by_key[lags_key("west")].cluster == BOTH.region("west").aggregate
+
+
+# --- Logs whose copies a failover needs; tests/live/test_group_questions.py has their ages.
+
+
+def test_a_failover_needs_the_commits_of_a_region_and_the_runs_of_the_routes_into_it():
+    assert logs_of(appliance("east", "west"), "west") == (
+        "commits:west",
+        "runs:east.west",
+        "runs:west.west",
+    )
 
 
 # --- Lag of a group, by its commits and the ends of the logs.
