@@ -123,7 +123,7 @@ install_kafka() {
 
 make_broker_archive() {
     if ! [[ .lab/kafka/broker.jsa -nt .lab/kafka/libs.stamp && -e .lab/kafka/bootstrap.checkpoint ]]; then
-        say "class data and first metadata, so that brokers start in a third of the time"
+        say "class data and first metadata, from which brokers start sooner"
         .venv/bin/python -m deploy.lab archive
     fi
 }

@@ -1,4 +1,4 @@
-"""Class data and first metadata of a broker that ran once; they spare all others half a start."""
+"""Class data and first metadata of a broker that ran once, for the starts of all others."""
 
 import shutil
 import tempfile

@@ -94,7 +94,9 @@ class Daemons:
         return time.monotonic() - began_at
 
     def lag_records(self) -> int | None:
-        """Returns the lag of all routes as `sluice status` tells it, or None if it is not known.
+        """Returns the lag of all routes together, as `sluice status --route` counts it for each.
+
+        None if it is not known. An error that is no problem of a server is raised.
 
         Callers ask until there is none: in this process, because each new one takes a second of a
         core before it asks.
