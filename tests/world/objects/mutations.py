@@ -13,6 +13,7 @@ from aggregator.formats.record_slice import RecordSlice
 from aggregator.intents.table_range import Manifest, TableRange
 from aggregator.loader.held_partition import HeldPartition
 from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.intent_effects import LetterRefused
 from aggregator.loader.loader_assembly import Makers
 from aggregator.loader.object_forming import ObjectForming
 from aggregator.loader.object_partition import ObjectPartition, held_for_objects
@@ -132,20 +133,14 @@ def _with(kind: type[ObjectProgress[RecordSlice]], **others: Any) -> Makers:
 class TellsSome(IntentCommitter):
     """Tells of a failed commit those who wait for it, and not those who came while it ran."""
 
-    _has_failed = False
-
     async def _commit(self, *wanted: Any) -> None:
         try:
             await super()._commit(*wanted)
-        except Exception:
-            self._has_failed = True
+        except LetterRefused:
             raise
-
-    def _take(self) -> Any:
-        if self._has_failed:
-            self._has_failed = False
-            return None
-        return super()._take()
+        except Exception:
+            self._next = None
+            raise
 
 
 class CommitsLater(IntentCommitter):
