@@ -5,13 +5,14 @@
 Plays the first seeds of each family with each of its mutations, and takes down which seeds find
 them. A mutation is searched until one seed has found all of its family, or all seeds are played.
 Each history is then as short as finds the same mutations: what a seed plays up to a moment does not
-depend on when its load and faults end. Then it chooses histories greedily, by mutations found per
-CPU second, measures what the chosen ones take, and writes them into tests/world/seeds.json. What
-it found goes into bench/results/seeds.json, from which docs/simulation.md has its figures
+depend on when its load and faults end. Histories are chosen greedily, by mutations found per CPU
+second. Each mutation of a shortened one is played again, and the history is whole if that is
+right. What the chosen ones take is measured, and they are written into tests/world/seeds.json. What
+was found goes into bench/results/seeds.json, from which docs/simulation.md has its figures
 (`bench.simulation_page`).
 
-The search begins no history after --minutes, and measuring takes about two minutes more on two
-cores. --resume goes on from the results of the last run, whose code has to be the same.
+The search begins no history after --minutes; playing again and measuring take about three minutes
+more on two cores. --resume goes on from the results of the last run, whose code has to be the same.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,6 +47,9 @@ BUDGET_SECONDS = 220.0
 they take up to 1.5 times as many as alone."""
 LEAST_SHARE = 0.25
 """Least share of a course that is played, however soon its mutations are found."""
+LEAST_WAITS = 2.0
+"""Least length of a history, in times that a record may wait while there is load: only records that
+are older than that are looked at."""
 MISSING_SECONDS = 8.0
 """CPU seconds of its histories in which a rule is missing."""
 ALWAYS = ("objects", "compaction")
@@ -62,7 +66,8 @@ class Found(NamedTuple):
 
     Args:
         cpu_seconds: that it took.
-        seconds: virtual time at which it was wrong.
+        seconds: virtual time at which it was wrong; the whole course's, if load and faults that
+            end right behind that moment do not make it wrong.
     """
 
     cpu_seconds: float
@@ -115,6 +120,10 @@ class Search:
     def has_played(self, rule: Rule, seed: int) -> bool:
         """Returns True if a seed was played with a mutation."""
         return seed in self.found.get(rule, {}) or seed in self.missed.get(rule, [])
+
+    def searched(self) -> set[Rule]:
+        """Returns the mutations with which a seed was played."""
+        return {rule for rule, found in self.found.items() if found or self.missed[rule]}
 
     def rules_by_history(self) -> dict[History, set[Rule]]:
         """Returns the mutations that each history finds."""
@@ -205,20 +214,33 @@ def chosen(
 def load_seconds(histories: Iterable[History], search: Search) -> dict[History, float]:
     """Returns the virtual time with load and faults that each history needs.
 
-    Each mutation is left to the history that finds it first. What is found only once all is mended
-    needs the whole course.
+    What is found only once all is mended needs the whole course.
     """
-    whole = {history: FAMILIES[history[0]].seconds for history in histories}
-    needed = {
-        history: seconds * (1.0 if history[0] in ALWAYS else LEAST_SHARE)
-        for history, seconds in whole.items()
+    needed = {history: _least_seconds(history[0]) for history in histories}
+    for (family, name), seed in first_finders(needed, search).items():
+        # A whole second behind the moment, which is rounded.
+        behind = math.floor(search.found[family, name][seed].seconds) + 1
+        needed[family, seed] = max(needed[family, seed], behind)
+    return {
+        each: min(FAMILIES[each[0]].seconds, float(math.ceil(it))) for each, it in needed.items()
     }
-    for (family, _), seeds in search.found.items():
-        moments = [(it.seconds, seed) for seed, it in seeds.items() if (family, seed) in whole]
+
+
+def _least_seconds(family: str) -> float:
+    """Returns the least virtual time with load and faults of a family's histories."""
+    whole = FAMILIES[family].seconds
+    share = whole if family in ALWAYS else LEAST_SHARE * whole
+    return max(share, LEAST_WAITS * FAMILIES[family].wait_seconds)
+
+
+def first_finders(histories: Collection[History], search: Search) -> dict[Rule, int]:
+    """Returns the seed that finds each mutation first: the others need not find it."""
+    found = {}
+    for (family, name), seeds in search.found.items():
+        moments = [(it.seconds, seed) for seed, it in seeds.items() if (family, seed) in histories]
         if moments:
-            seconds, seed = min(moments)
-            needed[family, seed] = max(needed[family, seed], seconds)
-    return {each: min(whole[each], float(math.ceil(it))) for each, it in needed.items()}
+            _, found[family, name] = min(moments)
+    return found
 
 
 def missing_rules(search: Search, budget_seconds: float) -> list[MissingRule]:
@@ -246,27 +268,63 @@ def found_by(histories: Iterable[History], search: Search) -> set[Rule]:
 def measured(search: Search, pool: Pool, budget_seconds: float) -> list[History]:
     """Returns the chosen histories once the cost of each of them was measured.
 
-    A history that was not measured yet counts as much as the first seed of its family.
+    A history that was not measured yet counts as much as the first seed of its family. Where the
+    chosen ones turn out to take more than the budget, as their lengths depend on each other, it is
+    chosen again.
     """
     rules = search.rules_by_history()
     always = [(family, 1) for family in ALWAYS]
-    _measure(search, pool, {*always, *((family, 1) for family, _ in rules)} - search.costs.keys())
+    first = {*always, *((family, 1) for family, _ in rules)} - search.costs.keys()
+    _measure(search, pool, load_seconds(first, search))
+    confirmed: set[HistoryRequest] = set()
+    allowed = budget_seconds
     while True:
         known = {key: search.costs.get(key, search.costs[key[0], 1]) for key in rules}
         costs = {key: it.cpu_seconds for key, it in known.items()}
-        left = budget_seconds - sum(search.costs[key].cpu_seconds for key in always)
+        left = allowed - sum(search.costs[key].cpu_seconds for key in always)
         found = [*always, *chosen(rules, costs, left)]
-        if not (unknown := {*found} - search.costs.keys()):
-            break
-        _measure(search, pool, unknown)
-    seconds = load_seconds(found, search)
-    _measure(search, pool, {it for it in found if search.costs[it].load_seconds != seconds[it]})
-    return sorted(found)
+        if unknown := {*found} - search.costs.keys():
+            _measure(search, pool, load_seconds(unknown, search))
+            continue
+        seconds = confirmed_seconds(found, search, pool, confirmed)
+        stale = {key for key in found if search.costs[key].load_seconds != seconds[key]}
+        _measure(search, pool, {key: seconds[key] for key in stale})
+        if sum(search.costs[key].cpu_seconds for key in found) <= budget_seconds:
+            return sorted(found)
+        allowed -= 0.1  # so that it ends, whatever the lengths are in turn
 
 
-def _measure(search: Search, pool: Pool, histories: Set[History]) -> None:
-    seconds = load_seconds(histories, search)
-    wanted = (HistoryRequest(*each, seconds=seconds[each]) for each in sorted(histories))
+def confirmed_seconds(
+    histories: Collection[History], search: Search, pool: Pool, confirmed: set[HistoryRequest]
+) -> dict[History, float]:
+    """Returns the virtual time with load and faults with which each history is wrong without the
+    rules that are left to it.
+
+    Args:
+        confirmed: histories that were played for that; more are added.
+    """
+    while True:
+        seconds = load_seconds(histories, search)
+        short = {
+            HistoryRequest(family, seed, name, seconds=seconds[family, seed])
+            for (family, name), seed in first_finders(histories, search).items()
+            if seconds[family, seed] < FAMILIES[family].seconds
+        }
+        if short <= confirmed:
+            return seconds
+        for played in pool.play(sorted(short - confirmed, key=str)):
+            asked = played.asked
+            if played.wrong is None:
+                click.echo(f"{asked.family} {asked.seed} is whole for: {asked.mutation}")
+                found = search.found[asked.family, asked.mutation or ""]
+                whole = FAMILIES[asked.family].seconds
+                found[asked.seed] = found[asked.seed]._replace(seconds=whole)
+            confirmed.add(asked)
+
+
+def _measure(search: Search, pool: Pool, seconds: Mapping[History, float]) -> None:
+    """Plays histories with load and faults for some time each, and takes down what they cost."""
+    wanted = (HistoryRequest(*each, seconds=seconds[each]) for each in sorted(seconds))
     for played in pool.play(wanted):
         if played.wrong:
             click.echo(f"{played.asked.family} is wrong without a mutation: {played.wrong}")

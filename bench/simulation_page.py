@@ -61,14 +61,15 @@ def budgets(search: Search, seeds: Sequence[History], known: Sequence[Mutation])
     """
     table = {(each.family, each.name) for each in known}
     found = found_by(seeds, search) & table
+    searched = search.searched() & table
     some = {rule for rule, wrong in search.found.items() if wrong} & table
     seconds = sum(search.costs[each].cpu_seconds for each in seeds)
     minutes = sum(search.costs[each].virtual_seconds for each in seeds) / 60
     families = {family for family, _ in seeds}
     lists = (
         ("Found by further seeds of `python -m bench.seeds` alone", some - found),
-        ("Found by none of its seeds", search.found.keys() & table - some),
-        ("Not searched", table - search.found.keys()),
+        ("Found by none of its seeds", searched - some),
+        ("Not searched", table - searched),
     )
     return (
         f"`make check` plays {len(seeds)} histories of {len(families)} families, {minutes:.0f} "

@@ -79,6 +79,7 @@ class Result(Protocol):
 
 
 C = TypeVar("C", Course, GroupCourse, SinkCourse, ObjectCourse, ClaimCourse)
+F = TypeVar("F", SinkCourse, ObjectCourse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +111,13 @@ class Family:
         play: plays a history; raises Wrong.
         mutations: by name, the number of the rule that each takes out.
         seconds: virtual time with load and faults.
+        wait_seconds: longest wait of a record that is allowed meanwhile; 0: that is not checked.
     """
 
     play: Callable[[HistoryRequest], Result]
     mutations: Mapping[str, int]
     seconds: float
+    wait_seconds: float = 0.0
 
 
 def _mirror(name: str, course: Course) -> Family:
@@ -155,7 +158,7 @@ def _claims(course: ClaimCourse) -> Family:
 
 
 def _feed(
-    play_feed: Callable[..., Result], course: C, of_course: Iterable[FeedMutation[C]] = ()
+    play_feed: Callable[..., Result], course: F, of_course: Iterable[FeedMutation[F]] = ()
 ) -> Family:
     mutations = {it.name: it for it in of_course}
 
@@ -165,7 +168,8 @@ def _feed(
         it = mutations[asked.mutation]
         return play_feed(asked.seed, asked.shortened(it.course), it.makers, asked.replay)
 
-    return Family(play, {it.name: it.rule for it in mutations.values()}, course.seconds)
+    rules = {it.name: it.rule for it in mutations.values()}
+    return Family(play, rules, course.seconds, course.wait_seconds)
 
 
 _sinks = partial(_feed, sink_history.play)

@@ -105,6 +105,11 @@ class Course:
     letters: bool = False
     accepting: Accepting | None = None
 
+    @property
+    def wait_seconds(self) -> float:
+        """Longest wait of a record that is allowed while there is load; 0: that is not checked."""
+        return 0.0 if self.late_seconds is None else self.late_seconds + (self.age_seconds or 0.0)
+
 
 SWEEPS = Course(
     partitions=2,

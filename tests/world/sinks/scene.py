@@ -25,7 +25,7 @@ from tests.world.sinks.poison import Defect, PoisonSender
 from tests.world.sinks.resting import KINDS as RESTING
 from tests.world.sinks.server import Server
 from tests.world.sinks.sink_loop import SinkLoop
-from tests.world.sinks.step_checks import StepChecks
+from tests.world.sinks.step_checks import PARKED_SECONDS, StepChecks
 
 SHARDS = ((3, 2), (3, 2), (2, 2), (2, 0))
 """Numbers of replicas, and quorums."""
@@ -82,6 +82,13 @@ class Course:
     clocks: bool = False
     accepting: Accepting | None = None
     fetch_bytes: int | None = None
+
+    @property
+    def wait_seconds(self) -> float:
+        """Longest wait of a record that is allowed while there is load; 0: that is not checked."""
+        if self.poison and not self.accepting:
+            return PARKED_SECONDS
+        return self.bound_seconds if self.stalls and self.bound_seconds < math.inf else 0.0
 
 
 KILLS = Course(
