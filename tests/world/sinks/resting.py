@@ -298,7 +298,7 @@ class RenewsUnread(FeedAdoption):
         try:
             holder = await FencedCommitter(self.cluster, transactional_id, TRANSACTION_MS).open()
             renewed = {place: as_renewed(it, free_id) for place, it in due.items()}
-            await self._store.replace(holder, due, renewed)
+            await self._intent_store.replace(holder, due, renewed)
         except Answered:
             pass
 
