@@ -132,3 +132,14 @@ def forget_id(feed: str) -> str:
 def objects_topic(feed: str) -> str:
     """Returns the topic that tells of the objects of a feed."""
     return f"sluice.objects.{feed}"
+
+
+def upsert_id(feed: str, table: str) -> str:
+    """Returns the transactional id of the ticks of an upsert table."""
+    return f"sluice.upsert.{feed}.{table}"
+
+
+def upsert_group(feed: str, table: str, part: int) -> str:
+    """Returns one of the consumer groups whose committed offsets hold the tick of an upsert
+    table."""
+    return f"sluice.upsert.{feed}.{table}.{part}"

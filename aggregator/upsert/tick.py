@@ -1,0 +1,89 @@
+"""Tick: a range of each input partition of an upsert table, fixed before anything is done with it.
+
+Ticks are numbered from 1. What a query sees at a tick depends on the records below its ends alone,
+so the number of a tick is a version number of the table. A row is identified by its tick and by its
+number within the tick, which follow from the tick and the record's coordinates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+ROW_BITS = 32
+"""Bits of a row id for the number of a row within its tick."""
+TICK_MAX = (1 << 31) - 1
+OPEN = (1 << 32) - 1
+"""Value of the column _until of a row that no newer row has ended."""
+
+
+class Lane(NamedTuple):
+    """Input partition. A table numbers its lanes from 0, and never gives a number again.
+
+    Args:
+        cluster: name of the cluster, such as "west aggregate".
+        topic_id: tells apart topics that were created one after the other under one name.
+    """
+
+    cluster: str
+    topic: str
+    topic_id: UUID
+    partition: int
+
+
+class LaneRange(NamedTuple):
+    """Offsets of a lane that a tick takes: from `begin` up to, and without, `end`."""
+
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Tick of an upsert table.
+
+    Args:
+        generation: number of the table's history; a rollback begins another one.
+        number: of the tick, from 1.
+        time_ms: Unix time of the tick, never less than that of the tick before.
+        lanes: all that the table ever had, by number.
+        ranges: of each lane; empty ones have begin = end, the first offset not taken yet.
+        rows_per_record: row numbers that each offset has; 1 for formats of a row per record.
+    """
+
+    generation: int
+    number: int
+    time_ms: int
+    lanes: tuple[Lane, ...] = ()
+    ranges: tuple[LaneRange, ...] = ()
+    rows_per_record: int = 1
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """First offset of each lane that the table does not have yet: the mark's vector."""
+        return tuple(each.end for each in self.ranges)
+
+    @property
+    def offsets(self) -> int:
+        """Number of offsets that the tick takes; some may hold no record."""
+        return sum(each.end - each.begin for each in self.ranges)
+
+    def first_row_id(self, lane: int) -> int:
+        """Returns the id of the first row of a lane's range."""
+        before = sum(each.end - each.begin for each in self.ranges[:lane])
+        return (self.number << ROW_BITS) + before * self.rows_per_record
+
+    def row_id(self, lane: int, offset: int, row: int = 0) -> int:
+        """Returns the id of a row.
+
+        Args:
+            row: number of the row in its record, from 0.
+        """
+        within = (offset - self.ranges[lane].begin) * self.rows_per_record + row
+        return self.first_row_id(lane) + within
+
+
+def tick_of(row_id: int) -> int:
+    """Returns the number of the tick of a row."""
+    return row_id >> ROW_BITS
