@@ -13,7 +13,11 @@ from uuid import UUID
 
 ROW_BITS = 32
 """Bits of a row id for the number of a row within its tick."""
+ROWS_MAX = 1 << ROW_BITS
+"""Rows of a tick."""
 TICK_MAX = (1 << 31) - 1
+BLOCK_ROWS = 65_536
+"""Rows of a block by default."""
 OPEN = (1 << 32) - 1
 """Value of the column _until of a row that no newer row has ended."""
 
@@ -50,6 +54,8 @@ class Tick:
         lanes: all that the table ever had, by number.
         ranges: of each lane; empty ones have begin = end, the first offset not taken yet.
         rows_per_record: row numbers that each offset has; 1 for formats of a row per record.
+        block_rows: row numbers of each block that is inserted at once: block j has those from
+            j * block_rows up to, and without, (j + 1) * block_rows.
     """
 
     generation: int
@@ -58,11 +64,22 @@ class Tick:
     lanes: tuple[Lane, ...] = ()
     ranges: tuple[LaneRange, ...] = ()
     rows_per_record: int = 1
+    block_rows: int = BLOCK_ROWS
 
     @property
     def ends(self) -> tuple[int, ...]:
         """First offset of each lane that the table does not have yet: the mark's vector."""
         return tuple(each.end for each in self.ranges)
+
+    @property
+    def row_numbers(self) -> int:
+        """Number of row numbers of the tick; some may have no row."""
+        return self.offsets * self.rows_per_record
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return -(-self.row_numbers // self.block_rows)
 
     @property
     def offsets(self) -> int:
@@ -82,6 +99,12 @@ class Tick:
         """
         within = (offset - self.ranges[lane].begin) * self.rows_per_record + row
         return self.first_row_id(lane) + within
+
+    def block_row_ids(self, block: int) -> range:
+        """Returns the row ids of a block."""
+        first = self.number << ROW_BITS
+        begin = block * self.block_rows
+        return range(first + begin, first + min(begin + self.block_rows, self.row_numbers))
 
 
 def tick_of(row_id: int) -> int:
