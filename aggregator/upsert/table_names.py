@@ -10,7 +10,19 @@ DELETED = "_deleted"
 """Column that is 1 for a record that deletes its key: UInt8."""
 KEY = "_key"
 """Column with the hash of the key: FixedString(16)."""
-UPSERT_COLUMNS = {ROW_ID: "UInt64", UNTIL: "UInt32", DELETED: "UInt8", KEY: "FixedString(16)"}
+ORDER = "_order"
+"""Column with the number that says which row of a key is the newest (Version.order): Int64. With
+it, a fact is read back from the table as it was, whatever the newest column's type is."""
+TIME = "_time"
+"""Column with the time by which retention goes, in seconds: DateTime."""
+UPSERT_COLUMNS = {
+    ROW_ID: "UInt64",
+    UNTIL: "UInt32",
+    DELETED: "UInt8",
+    KEY: "FixedString(16)",
+    ORDER: "Int64",
+    TIME: "DateTime",
+}
 """Columns that a table of rows has beside those of the user and the coordinates."""
 
 
