@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
+from replicator.kafka.client.loss import Loss
+
 ROW_BITS = 32
 """Bits of a row id for the number of a row within its tick."""
 ROWS_MAX = 1 << ROW_BITS
@@ -43,6 +45,20 @@ class LaneRange(NamedTuple):
     end: int
 
 
+class Stop(NamedTuple):
+    """Lane that takes nothing, as records of it are lost.
+
+    Args:
+        lane: number of the lane.
+        is_accepted: an operator accepted the loss, and the lane has nothing more, as its topic is
+            gone. Where a log goes on behind an accepted loss, the lane is not stopped any more.
+    """
+
+    lane: int
+    loss: Loss
+    is_accepted: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Tick:
     """Tick of an upsert table.
@@ -56,6 +72,8 @@ class Tick:
         rows_per_record: row numbers that each offset has; 1 for formats of a row per record.
         block_rows: row numbers of each block that is inserted at once: block j has those from
             j * block_rows up to, and without, (j + 1) * block_rows.
+        stops: of lanes, by number. Kept in the tick, as a log that was cut may have grown over the
+            place when it is looked at again.
     """
 
     generation: int
@@ -65,6 +83,7 @@ class Tick:
     ranges: tuple[LaneRange, ...] = ()
     rows_per_record: int = 1
     block_rows: int = BLOCK_ROWS
+    stops: tuple[Stop, ...] = ()
 
     @property
     def ends(self) -> tuple[int, ...]:

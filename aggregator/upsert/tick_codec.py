@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from aggregator.upsert.tick import ROWS_MAX, TICK_MAX, Lane, LaneRange, Tick
+from aggregator.upsert.tick import ROWS_MAX, TICK_MAX, Lane, LaneRange, Stop, Tick
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 VERSION = 1
 PART_BYTES_MAX = 3900
 """Limit of a part; the broker's offset.metadata.max.bytes is 4096 by default."""
-PARTS_MAX = 256
-"""Parts of a tick, enough for some 100 000 lanes."""
+PARTS_MAX = 64
+"""Most parts of a tick, enough for some 10 000 lanes."""
 TICK_BYTES_MAX = 64 << 20
 """Limit of the JSON, which protects a reader from what somebody else has committed."""
 _ENVELOPE_BYTES_MAX = 120
@@ -150,6 +151,10 @@ def _json(tick: Tick) -> bytes:
         "topics": [[cluster, topic, topic_id.hex] for cluster, topic, topic_id in topics],
         "lanes": lanes,
         "ranges": [[each.begin, each.end - each.begin] for each in tick.ranges],
+        "stops": [
+            [lane, loss.kind.name, loss.begin, loss.end, loss.detail, is_accepted]
+            for lane, loss, is_accepted in tick.stops
+        ],
     }
     return json.dumps(fields, separators=(",", ":")).encode()
 
@@ -183,14 +188,23 @@ def _tick(number: int, fields: Mapping[str, Any]) -> Tick:
         ranges=tuple(LaneRange(begin, begin + length) for begin, length in pairs),
         rows_per_record=_natural(fields["rows_per_record"]),
         block_rows=_natural(fields["block_rows"]),
+        stops=tuple(_stop(*each) for each in fields["stops"]),
     )
     if not 0 <= number <= TICK_MAX:
         raise ValueError(f"ticks are numbered up to {TICK_MAX}")
     if len(tick.lanes) != len(tick.ranges) or len(set(tick.lanes)) != len(tick.lanes):
         raise ValueError(f"{len(tick.ranges)} ranges of {len(set(tick.lanes))} different lanes")
+    if any(each.lane >= len(tick.lanes) for each in tick.stops):
+        raise ValueError("a lane is stopped that the tick does not have")
     if not tick.rows_per_record or not tick.block_rows or tick.row_numbers > ROWS_MAX:
         raise ValueError(f"{tick.row_numbers} rows, in blocks of {tick.block_rows}")
     return tick
+
+
+def _stop(lane: Any, kind: Any, begin: Any, end: Any, detail: Any, is_accepted: Any) -> Stop:
+    last = None if end is None else _natural(end)
+    loss = Loss(LossKind[_text(kind)], _natural(begin), last, _text(detail))
+    return Stop(_natural(lane), loss, bool(_natural(int(is_accepted))))
 
 
 def _int(value: Any) -> int:

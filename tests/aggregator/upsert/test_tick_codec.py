@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.upsert.tick import BLOCK_ROWS, Lane, LaneRange, Tick
+from aggregator.upsert.tick import BLOCK_ROWS, Lane, LaneRange, Stop, Tick
 from aggregator.upsert.tick_codec import (
     PART_BYTES_MAX,
     PARTS_MAX,
@@ -23,6 +23,7 @@ from aggregator.upsert.tick_codec import (
     id_of,
     parts_of,
 )
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 ID = "sluice.upsert.flights.flight_status"
@@ -37,7 +38,11 @@ def tick_of_lanes(count, number=7, seed=1):
     )
     begins = [drawn.randrange(1 << 50) for _ in range(count)]
     ranges = tuple(LaneRange(each, each + drawn.randrange(1000)) for each in begins)
-    return Tick(3, number, 1_800_000_000_000, lanes, ranges, 2, 1000)
+    stops = tuple(
+        Stop(each, Loss(LossKind.RETENTION_PASSED, 5, 9), bool(each % 2))
+        for each in range(0, count, 100)
+    )
+    return Tick(3, number, 1_800_000_000_000, lanes, ranges, 2, 1000, stops)
 
 
 def by_number(parts):
@@ -65,7 +70,7 @@ def test_a_thousand_lanes_take_a_few_parts():
 
 def test_a_tick_that_needs_too_many_parts_is_refused():
     with pytest.raises(ValueError, match=f"does not fit into {PARTS_MAX} parts"):
-        encode(tick_of_lanes(150_000), ID)
+        encode(tick_of_lanes(20_000), ID)
 
 
 names = st.text(max_size=8)
@@ -145,12 +150,14 @@ GOOD = {
     "topics": [["west", "orders", UUID(int=1).hex]],
     "lanes": [[0, 0], [0, 1]],
     "ranges": [[3, 2], [0, 0]],
+    "stops": [[1, "SOURCE_DELETED", 0, None, "gone", True]],
 }
 
 
 def test_the_stored_form_of_version_1_stays_readable():
     lanes = tuple(Lane("west", "orders", UUID(int=1), each) for each in range(2))
-    expected = Tick(1, 7, 5, lanes, (LaneRange(3, 5), LaneRange(0, 0)), 1, 10)
+    stop = Stop(1, Loss(LossKind.SOURCE_DELETED, 0, None, "gone"), True)
+    expected = Tick(1, 7, 5, lanes, (LaneRange(3, 5), LaneRange(0, 0)), 1, 10, (stop,))
     assert decode(written(GOOD)) == expected
 
 
@@ -164,6 +171,8 @@ def test_the_stored_form_of_version_1_stays_readable():
         ({"block_rows": 0}, "blocks of 0"),
         ({"lanes": [[1, 0], [0, 1]]}, "cannot be read"),
         ({"topics": [["west", "orders", "no id"]]}, "cannot be read"),
+        ({"stops": [[2, "SOURCE_DELETED", 0, None, "", False]]}, "does not have"),
+        ({"stops": [[1, "NEW_KIND", 0, None, "", False]]}, "NEW_KIND"),
         ({"generation": 1.5}, "1.5 is no integer"),
     ],
 )
