@@ -71,9 +71,9 @@ def parts_of(first: OffsetAndMetadata) -> int:
     return _part(first, 0).parts
 
 
-def id_of(part: OffsetAndMetadata, number: int) -> str:
+def id_of(part: OffsetAndMetadata) -> str:
     """Returns the transactional id that a part names. Raises UnreadableTick."""
-    return _part(part, number).transactional_id
+    return _part(part).transactional_id
 
 
 def decode(parts: Mapping[int, OffsetAndMetadata]) -> Tick:
@@ -112,7 +112,7 @@ def decode(parts: Mapping[int, OffsetAndMetadata]) -> Tick:
         raise UnreadableTick(f"tick {number} cannot be read ({error})") from error
 
 
-def _part(commit: OffsetAndMetadata, number: int) -> _Part:
+def _part(commit: OffsetAndMetadata, number: int | None = None) -> _Part:
     try:
         fields = json.loads(commit.metadata)
         if fields["v"] != VERSION:
@@ -124,13 +124,14 @@ def _part(commit: OffsetAndMetadata, number: int) -> _Part:
             _text(fields["id"]),
             _text(fields["data"]),
         )
-        if found.number != number:
+        if number is not None and found.number != number:
             raise ValueError(f"it says that it is part {found.number}")
-        if not number < found.parts <= PARTS_MAX:
+        if not 0 <= found.number < found.parts <= PARTS_MAX:
             raise ValueError(f"part of {found.parts}")
     except (ValueError, KeyError, TypeError) as error:
         raise UnreadableTick(
-            f"part {number} of tick {commit.offset} cannot be read ({error}): "
+            f"{'a part' if number is None else f'part {number}'} of tick {commit.offset} cannot be "
+            f"read ({error}): "
             f"{commit.metadata[:120]!r}; was it written by a newer version, or by something else "
             "under our group's name?"
         ) from error

@@ -61,7 +61,7 @@ def test_a_tick_is_read_as_it_was_written(lanes):
     assert parts_of(parts[0]) == len(parts)
     assert {each.offset for each in parts} == {7}
     assert all(len(each.metadata.encode()) <= PART_BYTES_MAX for each in parts)
-    assert [id_of(each, number) for number, each in enumerate(parts)] == [ID] * len(parts)
+    assert [id_of(each) for each in parts] == [ID] * len(parts)
 
 
 def test_a_thousand_lanes_take_a_few_parts():
