@@ -33,7 +33,7 @@ from aggregator.tables.decoded import Decoded, Mask
 from aggregator.tables.table_schema import INCARNATION, Column, TableSchema
 from aggregator.tables.value_limits import limits_of
 from replicator.batches import varints
-from replicator.config.feed_settings import BLOCK_ROWS_MAX
+from replicator.config.settings import BLOCK_ROWS_MAX
 
 ROWS_MAX = BLOCK_ROWS_MAX
 """Rows of one insert."""

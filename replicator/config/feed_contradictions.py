@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
-import re2
-
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import (
     FEED_NAME_CHARACTERS_MAX,
@@ -17,10 +15,9 @@ from replicator.config.feed_settings import (
     Feed,
 )
 from replicator.config.object_feed import OPEN_PART, ObjectFeed
-from replicator.config.settings import re2_options
+from replicator.config.topic_patterns import is_taken, topic_of
 
 FEED_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
-TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 REGION_OF_FEED_GROUPS = "feed"
 """Region whose ledger groups, sluice.feed.<target>.<n>, would be named like groups of a feed."""
 
@@ -31,7 +28,7 @@ Sources = Mapping[ClusterName, Collection[ClusterName]]
 @dataclass(frozen=True, slots=True)
 class _Shard:
     """Topics of a [[feeds.<name>.shards]] table and their places, or those of a feed into objects,
-    which is one shard."""
+    which is one shard. Topics of upsert tables are denied: they are in tables of other names."""
 
     where: str
     topics: tuple[str, ...]
@@ -65,6 +62,7 @@ def feed_contradictions(
         reason = _reason(feeds[one], feeds[other], sources)
         for before, shard in product(shards[one], shards[other]):
             yield from _loaded_by_both(before, shard, reason)
+        yield from _tables_of_both(feeds[one], feeds[other], shards)
 
 
 def name_flaw(name: str) -> str | None:
@@ -89,7 +87,7 @@ def _shards_of(where: str, feed: Feed) -> tuple[_Shard, ...]:
         _Shard(
             f"{where}.shards[{number}]",
             shard.topics,
-            frozenset(),
+            frozenset(pattern for table in feed.upsert_tables for pattern in table.patterns),
             frozenset((each.host, each.port, shard.database) for each in shard.replicas),
             is_bucket=False,
         )
@@ -132,7 +130,7 @@ def _topics(shards: Iterable[_Shard]) -> Iterator[tuple[str, str]]:
             where = f"{shard.where}.topics[{at}]"
             if pattern.replace("\\", "").startswith(OWN_TOPIC_PREFIXES):
                 yield where, f"{pattern!r} means topics of Kafka or Sluice, which no feed loads"
-            taken = [owner for owner, before in earlier if _is_taken(pattern, before)]
+            taken = [owner for owner, before in earlier if is_taken(pattern, before)]
             if taken:
                 yield where, f"shards[{taken[0]}] has the topics of {pattern!r} already"
         earlier += [(number, pattern) for pattern in shard.topics]
@@ -164,6 +162,34 @@ def _loaded_by_both(before: _Shard, shard: _Shard, reason: str | None) -> Iterat
             yield f"{shard.where}.topics[{at}]", text
 
 
+def _tables_of_both(
+    one: Feed, other: Feed, shards: Mapping[str, tuple[_Shard, ...]]
+) -> Iterator[tuple[str, str]]:
+    """Yields the upsert tables of two feeds that are one table of the store, and those of either
+    that a topic of the other one names."""
+    pairs = ((one, other), (other, one))
+    for feed, beside in pairs:
+        if not isinstance(feed, ClickHouseFeed) or not isinstance(beside, ClickHouseFeed):
+            return
+        for table in feed.upsert_tables:
+            own = shards[feed.name][feed.shard_number_of(table)]
+            where = f"feeds.{feed.name}.tables.{table.name}"
+            same = beside.tables.get(table.name)
+            if same is not None and same.is_upsert:
+                theirs = shards[beside.name][beside.shard_number_of(same)]
+                if feed is other and own.places & theirs.places:
+                    text = f"feeds.{beside.name} keeps a table of this name in the same database"
+                    yield where, f"{text}; name yours otherwise"
+                continue
+            for loaded in shards[beside.name]:
+                named = table.name in map(topic_of, loaded.topics)
+                if named and beside.takes(table.name) and own.places & loaded.places:
+                    text = (
+                        f"{loaded.where} loads the topic {table.name!r} into a table of this name"
+                    )
+                    yield where, f"{text} in the same database; name yours otherwise"
+
+
 def same_records(one: ClusterName, other: ClusterName, sources: Sources) -> str | None:
     """Returns how two clusters come to hold the same records; None if they do not."""
     if one == other:
@@ -186,29 +212,13 @@ def _have_in_common(pattern: str, one: _Shard, other: _Shard) -> bool:
     # Of two lists that differ, each may deny all that the other one leaves.
     is_nested = one.deny <= other.deny or other.deny <= one.deny
     for topics in one.topics:
-        if _is_taken(pattern, topics):
+        if is_taken(pattern, topics):
             shared = pattern
-        elif _is_taken(topics, pattern):
+        elif is_taken(topics, pattern):
             shared = topics
         else:
             continue
-        is_denied = any(_is_taken(shared, each) for each in denied)
-        if not is_denied and (is_nested or _topic_of(shared)):
+        is_denied = any(is_taken(shared, each) for each in denied)
+        if not is_denied and (is_nested or topic_of(shared)):
             return True
     return False
-
-
-def _is_taken(pattern: str, by: str) -> bool:
-    """Returns True if the other pattern matches each topic of the first one for certain."""
-    if pattern == by:
-        return True
-    topic = _topic_of(pattern)
-    if topic is None:
-        return False
-    return bool(re2.fullmatch(by, topic, re2_options()))
-
-
-def _topic_of(pattern: str) -> str | None:
-    """Returns the topic that a pattern names; None if it names none, or several."""
-    topic = re.sub(r"\\([._-])", r"\1", pattern)
-    return topic if TOPIC_NAME.fullmatch(topic) else None

@@ -1,6 +1,8 @@
 """Settings of the [aggregator] table and of the [feeds.<name>] tables: topics into ClickHouse."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations, product
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import re2
@@ -13,21 +15,23 @@ from replicator.config.names import OWN_PREFIX
 from replicator.config.schema_folder import SUFFIXES, SchemaFolder, read_schemas
 from replicator.config.security import ReadableFile, SecretFile
 from replicator.config.settings import (
+    BLOCK_ROWS_MAX,
     Float,
     Int,
     MetricsPort,
+    OwnedPath,
     Patterns,
     Table,
     re2_options,
     start_of,
 )
+from replicator.config.topic_patterns import is_below, is_taken, may_meet
+from replicator.config.upsert_table import UpsertTable
 
 OWN_TOPIC_PREFIXES = ("__", OWN_PREFIX)
 """Topics that begin so are Kafka's or Sluice's own; no feed loads them."""
 START_GROUP = "group:"
 """Beginning of a start that names a consumer group."""
-BLOCK_ROWS_MAX = 1_048_576
-"""Most rows of one insert: a ClickHouse server splits more into several blocks."""
 FEED_NAME_CHARACTERS_MAX = 60
 """Longest name of a feed: it is part of group names and transactional ids."""
 
@@ -62,6 +66,19 @@ def some(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
+def named_tables(value: Any) -> Any:
+    """Returns the tables of a feed with their names, which the file writes as keys."""
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        name: {"name": name, **table} if isinstance(table, Mapping) else table
+        for name, table in value.items()
+    }
+
+
+Tables = Annotated[dict[str, UpsertTable], BeforeValidator(named_tables)]
+
+
 class AggregatorSettings(Table):
     """Settings of the [aggregator] table: how `sluice aggregate` and `sluice verify` work."""
 
@@ -81,6 +98,9 @@ class AggregatorSettings(Table):
     """Metrics port of `sluice verify`, at metrics.address; 0 = off."""
     stale_seconds: Annotated[Float, Field(ge=1, le=604800)] = 600.0
     """Time without a renewed entry after which `sluice verify` reports a partition as stale."""
+    upsert_dir: OwnedPath = Field(default=Path("upsert"), validate_default=True)
+    """Directory of what Spark keeps of upsert tables: postings of ticks, states of keys. All hosts
+    of Spark see it. Relative to the configuration file."""
 
 
 class Shard(Table):
@@ -136,6 +156,8 @@ class Feed(Table):
     retry_seconds_max: Annotated[Float, Field(ge=0.1, le=600)] = 10.0
     shards: tuple[Shard, ...] = ()
     """Shards of a feed into tables, each with topics of its own."""
+    tables: Tables = Field(default_factory=dict)
+    """Tables with settings of their own, by name: those that keep one row per key."""
 
     @property
     def key(self) -> str:
@@ -151,16 +173,29 @@ class Feed(Table):
     @property
     def patterns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Patterns of the topics that belong to the feed, and of those that do not all the same."""
-        return tuple(pattern for shard in self.shards for pattern in shard.topics), ()
+        taken = tuple(pattern for shard in self.shards for pattern in shard.topics)
+        return taken, tuple(each for table in self.upsert_tables for each in table.patterns)
 
     def takes(self, topic: str) -> bool:
-        """Returns True if a topic belongs to the feed."""
+        """Returns True if the feed's loaders load a topic; those of upsert tables they do not."""
         return self.shard_number(topic) is not None
 
-    def shard_number(self, topic: str) -> int | None:
-        """Returns the number of the shard that a topic goes to; None if the feed does not load
-        it."""
+    @property
+    def upsert_tables(self) -> tuple[UpsertTable, ...]:
+        """Tables that keep one row per key."""
+        return tuple(table for table in self.tables.values() if table.is_upsert)
+
+    def upsert_table(self, topic: str) -> UpsertTable | None:
+        """Returns the upsert table that a topic goes to, the first that takes it; None if it goes
+        to none."""
         if topic.startswith(OWN_TOPIC_PREFIXES):
+            return None
+        return next((table for table in self.upsert_tables if table.takes(topic)), None)
+
+    def shard_number(self, topic: str) -> int | None:
+        """Returns the number of the shard that a topic goes to; None if no loader of the feed loads
+        it."""
+        if topic.startswith(OWN_TOPIC_PREFIXES) or self.upsert_table(topic) is not None:
             return None
         options = re2_options()
         for number, shard in enumerate(self.shards):
@@ -208,3 +243,83 @@ class ClickHouseFeed(Feed):
             yield "schemas", f"is missing; format {self.format!r} needs it"
         if self.format not in SUFFIXES and self.schemas is not None:
             yield "schemas", f"has no meaning with format {self.format!r}; remove it"
+        yield from self._table_contradictions()
+
+    def shard_number_of(self, table: UpsertTable) -> int:
+        """Returns the number of the shard that keeps an upsert table."""
+        return min(self._shards_that_may_have(table.patterns))
+
+    def shard_of_table(self, table: UpsertTable) -> Shard:
+        """Returns the shard that keeps an upsert table."""
+        return self.shards[self.shard_number_of(table)]
+
+    def home_of(self, table: UpsertTable) -> ClusterName:
+        """Returns the cluster that keeps the ticks of an upsert table."""
+        return self.clusters[0] if table.home is None else ClusterName(table.home)
+
+    def _shards_that_may_have(self, patterns: Iterable[str]) -> set[int]:
+        """Returns the shards to which topics of the patterns may go."""
+        found: set[int] = set()
+        for pattern in patterns:
+            for number, shard in enumerate(self.shards):
+                if any(may_meet(pattern, each) for each in shard.topics):
+                    found.add(number)
+                if any(is_below(pattern, each) for each in shard.topics):
+                    break
+        return found
+
+    def _table_contradictions(self) -> Iterator[tuple[str, str]]:
+        for key, table in self.tables.items():
+            where = f"tables.{key}"
+            if table.name != key:
+                yield where, f"the table's name is {table.name!r}"
+            for name, text in table.contradictions():
+                yield f"{where}.{name}" if name else where, text
+        for table in self.upsert_tables:
+            for name, text in (*self._in_feed(table), *self._in_shard(table)):
+                yield f"tables.{table.name}.{name}", text
+        for one, other in combinations(self.upsert_tables, 2):
+            for taken, pattern in product(one.patterns, other.patterns):
+                if is_taken(pattern, taken) or is_taken(taken, pattern):
+                    text = (
+                        f"tables.{one.name} has the topics of {taken!r}, and {pattern!r} meets it"
+                    )
+                    yield f"tables.{other.name}.topics", f"{text}: a topic is of one table"
+
+    def _in_feed(self, table: UpsertTable) -> Iterator[tuple[str, str]]:
+        """Yields what is wrong between an upsert table and the settings of its feed."""
+        if table.home is not None and table.home not in self.clusters:
+            known = ", ".join(self.clusters)
+            yield "home", f"{table.home!r} is no cluster of the feed; it reads {known}"
+        if self.table_from != "topic":
+            text = 'upsert tables take whole topics, and table_from = "header" shares them out: '
+            yield "semantic", text + "move the table to a feed of its own"
+        if self.dead_letters != "topic":
+            text = "a tick does not stop at a record: it needs dead_letters"
+            yield "semantic", f'{text} = "topic"; move the table to a feed of its own'
+        if table.empty_value_deletes and len(table.primary_key) > 1 and self.format != "json":
+            text = "a Kafka key names several columns only as a JSON object, so "
+            yield (
+                "empty_value_deletes",
+                text + 'it needs format = "json"; set delete_column instead',
+            )
+
+    def _in_shard(self, table: UpsertTable) -> Iterator[tuple[str, str]]:
+        """Yields what is wrong between an upsert table and the shards of its feed."""
+        for pattern in table.patterns:
+            if pattern.replace("\\", "").startswith(OWN_TOPIC_PREFIXES):
+                yield "topics", f"{pattern!r} means topics of Kafka or Sluice, which no feed loads"
+            elif not self._shards_that_may_have([pattern]):
+                text = f"no shard has the topic {pattern!r}; add it to the topics of one"
+                yield "topics", text
+        numbers = sorted(self._shards_that_may_have(table.patterns))
+        if len(numbers) > 1:
+            listed = " and ".join(f"shards[{number}]" for number in numbers)
+            yield "topics", f"may go to {listed}, and an upsert table is in one: name others"
+        for number in numbers:
+            shard = self.shards[number]
+            if len(shard.replicas) > 1 and shard.quorum < 2:
+                text = (
+                    f"shards[{number}] has several replicas, and quorum = {shard.quorum}: queries "
+                )
+                yield "semantic", text + "of an upsert table need quorum = 2 or more there"

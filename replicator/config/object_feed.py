@@ -291,6 +291,8 @@ class ObjectFeed(Feed):
         yield from super()._contradictions()
         if self.shards:
             yield "shards", 'has no meaning with kind = "s3"; remove it'
+        if self.tables:
+            yield "tables", 'has no meaning with kind = "s3"; remove it'
         if self.dead_letters == "stop":
             yield "dead_letters", '"stop" is for tables; with kind = "s3" it is "topic"'
         if self.codec not in CODECS[self.file]:

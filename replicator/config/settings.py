@@ -28,6 +28,8 @@ Float = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 PORT_MAX = 65535
 MetricsPort = Annotated[Int, Field(ge=0, le=PORT_MAX)]
 """Port of a daemon's metrics; 0 = off."""
+BLOCK_ROWS_MAX = 1_048_576
+"""Most rows of one insert: a ClickHouse server splits more into several blocks."""
 PRODUCER_EPOCH_MAX = 32_000
 """Producer epoch before which a transactional id is rotated. Kafka's own end is 32767: there the
 broker would give another producer id, which fences nobody."""

@@ -269,7 +269,11 @@ def load(path: str | Path) -> Appliance:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigMistakes(str(path), [Mistake("", f"not TOML: {error}")]) from None
-    mistakes = [*names_within("regions", raw), *names_within("feeds", raw)]
+    mistakes = [*names_within(("regions",), raw), *names_within(("feeds",), raw)]
+    feeds = raw.get("feeds")
+    for feed, table in feeds.items() if isinstance(feeds, Mapping) else ():
+        if isinstance(table, Mapping):
+            mistakes += names_within(("feeds", feed, "tables"), {"tables": table.get("tables")})
     try:
         appliance = Appliance.model_validate(raw, context={"directory": path.parent.absolute()})
     except ValidationError as error:
@@ -283,8 +287,8 @@ def load(path: str | Path) -> Appliance:
 def completed(data: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the file's tables with the implied values: names of regions and feeds, the default
     routes."""
-    # [replicator] is added where the file has none: its defaults depend on the file's directory.
-    whole: dict[str, Any] = {"replicator": {}, "regions": {}, **data}
+    # Tables whose defaults depend on the file's directory are added where the file has none.
+    whole: dict[str, Any] = {"replicator": {}, "aggregator": {}, "regions": {}, **data}
     for kind in ("regions", "feeds"):
         if isinstance(whole.get(kind), Mapping):
             whole[kind] = {
@@ -297,12 +301,16 @@ def completed(data: Mapping[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def names_within(kind: str, raw: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yields a mistake for a key "name" in a region or feed: its table alone names it."""
-    tables = raw.get(kind)
+def names_within(path: tuple[str, ...], above: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yields a mistake for a key "name" in a region, a feed or a table: its table names it.
+
+    Args:
+        path: of the tables, whose last step is a key of what is above them.
+    """
+    tables = above.get(path[-1])
     for name, table in tables.items() if isinstance(tables, Mapping) else ():
         if isinstance(table, Mapping) and "name" in table:
-            yield Mistake(dotted((kind, name, "name")), "unknown key; the table's name counts")
+            yield Mistake(dotted((*path, name, "name")), "unknown key; the table's name counts")
 
 
 def sources_by(routes: Iterable[Route]) -> dict[ClusterName, set[ClusterName]]:

@@ -20,11 +20,12 @@ from replicator.config.settings import (
     TopicSettings,
 )
 from replicator.config.topology import Appliance, KafkaCluster, Region, Route, load
+from replicator.config.upsert_table import UpsertTable
 
 REFERENCE = Path(__file__).parents[2] / "deploy" / "appliance.toml"
 
 
-OF_TABLES_ONLY = {"shards"}
+OF_TABLES_ONLY = {"shards", "tables"}
 """Keys of feeds that a feed into objects refuses."""
 
 
@@ -56,6 +57,7 @@ TABLES = [
     (AggregatorSettings, ("aggregator",)),
     (ClickHouseFeed, ("feeds", "flights")),
     (Shard, ("feeds", "flights", "shards", 0)),
+    (UpsertTable, ("feeds", "flights", "tables", "flight_status")),
     (ObjectFeed, ("feeds", "archive")),
 ]
 
