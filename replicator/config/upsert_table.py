@@ -42,6 +42,7 @@ OWN_COLUMNS = frozenset(
         "_until",
         "_deleted",
         "_key",
+        "_order",
         "_time",
     )
 )

@@ -119,7 +119,7 @@ def test_the_folder_of_states_is_beside_the_file(tmp_path: Path) -> None:
 
 
 def test_the_names_refused_are_those_of_sluices_own_columns_and_tables() -> None:
-    assert {*COORDINATES, *UPSERT_COLUMNS, "_time"} == OWN_COLUMNS
+    assert {*COORDINATES, *UPSERT_COLUMNS} == OWN_COLUMNS
     assert {name("") for name in (rows_table, updates_table, ticks_table)} == set(
         OWN_TABLE_SUFFIXES
     )
