@@ -77,14 +77,14 @@ def _table(name: str) -> "DataFrame":
     return read_csv(path)
 
 
-def _flights(region: str) -> "DataFrame":
+def flights_of(region: str) -> "DataFrame":
     flights = _table("flights")
     own = flights[flights["origin"].map(REGION_OF_AIRPORT) == region]
     return own.assign(moment=_milliseconds(own["time_hour"]) + own["minute"] * 60_000)
 
 
 def _cancelled(region: str) -> "DataFrame":
-    flights = _flights(region)
+    flights = flights_of(region)
     return flights[flights["dep_time"].isna()]
 
 
@@ -97,14 +97,14 @@ def _weather(region: str) -> "DataFrame":
 def _planes(region: str) -> "DataFrame":
     """Returns the planes that left from the region's airports, at the time of their first
     departure."""
-    first = _flights(region).groupby("tailnum")["moment"].min()
+    first = flights_of(region).groupby("tailnum")["moment"].min()
     own = _table("planes")
     own = own[own["tailnum"].isin(first.index)]
     return own.assign(moment=own["tailnum"].map(first))
 
 
 def _airlines(region: str) -> "DataFrame":
-    first = _flights(region).groupby("carrier")["moment"].min()
+    first = flights_of(region).groupby("carrier")["moment"].min()
     own = _table("airlines")
     own = own[own["carrier"].isin(first.index)]
     return own.assign(moment=own["carrier"].map(first))
@@ -117,7 +117,7 @@ def _milliseconds(times: "Series[str]") -> "Series[int]":
 
 
 TOPICS = (
-    FlightTopic("flights", 8, "lz4", "tailnum", _flights),
+    FlightTopic("flights", 8, "lz4", "tailnum", flights_of),
     FlightTopic("cancelled", 4, "zstd", "carrier", _cancelled),
     FlightTopic("weather", 3, "gzip", "origin", _weather),
     FlightTopic("planes", 2, "snappy", "tailnum", _planes),
