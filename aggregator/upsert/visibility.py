@@ -1,0 +1,134 @@
+"""Visibility: rows that a query sees at a mark, and how their ends are settled into the rows.
+
+A row begins with its tick, and ends with the tick of its end in the table of updates. Settling
+brings ends into the rows' column _until; a settle point S says that all ends up to tick S are there
+on every replica. A query at mark L starts from the newest settle point S <= L and reads the ends of
+the ticks behind S itself. The SQL of readers, of settling and of the bootstrap says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from aggregator.upsert.tick import ROW_BITS
+
+PARTITION_TICKS = 3600
+"""Ticks in each partition of the table of updates."""
+
+
+class MarkRefused(Exception):
+    """A mark at which the table cannot be shown. Name another one."""
+
+
+class SettlePoint(NamedTuple):
+    """Tick up to which all ends are in the rows.
+
+    Args:
+        time_ms: of the tick (Tick.time_ms).
+    """
+
+    tick: int
+    time_ms: int
+
+
+class ReplicaCount(NamedTuple):
+    """Count of rows on a replica that a settling had to end and did not.
+
+    Args:
+        level: newest tick of which the replica had all rows and updates when they were counted.
+            What comes later is not counted, and nothing would end it.
+        open_rows: rows whose _until is behind the settle point.
+    """
+
+    level: int
+    open_rows: int
+
+
+def check_mark(mark: int, horizon: int, newest: int) -> None:
+    """Raises MarkRefused for a mark that cannot be read.
+
+    Args:
+        horizon: the oldest mark that can be read: ends up to it may be deleted.
+        newest: the table's low-water mark.
+    """
+    if mark < horizon:
+        raise MarkRefused(f"tick {mark} is too old; the oldest that can be read is {horizon}")
+    if mark > newest:
+        raise MarkRefused(f"tick {mark} is not there yet; the newest that can be read is {newest}")
+
+
+def settled_at(mark: int, points: Iterable[int]) -> int:
+    """Returns the newest settle point that a query at a mark may use; 0 if there is none."""
+    return max((each for each in points if each <= mark), default=0)
+
+
+def row_id_end(mark: int) -> int:
+    """Returns the first row id that is not there at a mark: that of the tick behind it."""
+    return (mark + 1) << ROW_BITS
+
+
+def is_visible(row_id: int, until: int, mark: int, ended: Collection[int]) -> bool:
+    """Returns True if a query at a mark sees a row.
+
+    A delete's _until is its own tick, so that it is never seen.
+
+    Args:
+        until: the row's _until.
+        ended: ids of the rows with an end in a tick behind the settle point, up to the mark.
+    """
+    return row_id < row_id_end(mark) and until > mark and row_id not in ended
+
+
+def is_behind(tick: int, settled: int, mark: int) -> bool:
+    """Returns True for an end that a query has to read itself."""
+    return settled < tick <= mark
+
+
+def settled_until(until: int, point: int) -> int:
+    """Returns the _until of a row that ended behind the former settle point, up to the new one.
+
+    The new settle point does for all of these rows: queries at marks before it use a former settle
+    point and read the end itself. _until never rises, so it does no harm if two settlings run at
+    once, or one runs again.
+    """
+    return min(until, point)
+
+
+def may_publish(point: int, replicas: Collection[str], counts: Mapping[str, ReplicaCount]) -> bool:
+    """Returns True if a settle point may be published: every replica has ended all rows.
+
+    Each replica looks for the rows that ended by itself, in the updates that it has then.
+
+    Args:
+        replicas: all that the table has; one that does not answer holds settling up.
+        counts: by replica, made behind the mutation.
+    """
+    return all(
+        (count := counts.get(each)) is not None and count.level >= point and not count.open_rows
+        for each in replicas
+    )
+
+
+def next_horizon(
+    points: Iterable[SettlePoint], now_ms: int, history_seconds: float, *, before: int = 0
+) -> int:
+    """Returns the oldest mark that has to be readable: a settle point.
+
+    Args:
+        points: that were published.
+        now_ms: time of the newest claimed tick.
+        history_seconds: the setting.
+        before: the horizon published before, which never goes back.
+    """
+    old = [each.tick for each in points if now_ms - each.time_ms >= history_seconds * 1000]
+    return max([before, *old])
+
+
+def droppable_end(horizon: int) -> int:
+    """Returns the first partition of the table of updates that has to be kept.
+
+    All ends of the partitions below it are at the horizon or before: no query reads them, as a
+    query at the horizon or behind it uses the horizon's settle point or a newer one.
+    """
+    return (horizon + 1) // PARTITION_TICKS

@@ -1,0 +1,106 @@
+"""Tests of visibility: rows seen at a mark, settle points, the horizon."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.upsert.tick import OPEN, ROW_BITS
+from aggregator.upsert.visibility import (
+    PARTITION_TICKS,
+    MarkRefused,
+    ReplicaCount,
+    SettlePoint,
+    check_mark,
+    droppable_end,
+    is_behind,
+    is_visible,
+    may_publish,
+    next_horizon,
+    row_id_end,
+    settled_at,
+    settled_until,
+)
+
+
+def seen(begin, end, mark, *, settled=0, until=OPEN):
+    """Returns True if a row of tick `begin` that ended with tick `end` is seen at a mark."""
+    row_id = (begin << ROW_BITS) + 5
+    ended = {row_id} if end is not None and is_behind(end, settled, mark) else set()
+    return is_visible(row_id, until, mark, ended)
+
+
+@given(st.integers(1, 9), st.none() | st.integers(1, 9), st.lists(st.integers(1, 9)), st.data())
+def test_a_row_is_seen_from_its_tick_up_to_that_of_its_end_whatever_is_settled(
+    begin, end, points, data
+):
+    end = None if end is None else max(begin, end)
+    published = sorted(set(points))
+    until, former = OPEN, 0
+    for point in published:
+        if end is not None and is_behind(end, former, point):
+            until = settled_until(until, point)
+        former = point
+    for mark in range(published[0] if published else 0, 11):
+        is_there = begin <= mark and (end is None or mark < end)
+        assert seen(begin, end, mark, settled=settled_at(mark, published), until=until) == is_there
+
+
+def test_a_delete_is_never_seen():
+    assert not any(seen(3, None, mark, until=3) for mark in range(8))
+
+
+def test_a_row_of_the_tick_of_the_mark_is_seen_and_one_of_the_next_is_not():
+    assert seen(4, None, 4)
+    assert not seen(5, None, 4)
+    assert row_id_end(4) == 5 << ROW_BITS
+
+
+def test_settling_never_raises_an_end():
+    assert settled_until(OPEN, 7) == settled_until(9, 7) == 7
+    assert settled_until(5, 7) == 5
+
+
+@pytest.mark.parametrize(
+    ("counts", "published"),
+    [
+        ({"a": ReplicaCount(7, 0), "b": ReplicaCount(9, 0)}, True),
+        ({"a": ReplicaCount(7, 0), "b": ReplicaCount(7, 1)}, False),
+        ({"a": ReplicaCount(7, 0), "b": ReplicaCount(6, 0)}, False),
+        ({"a": ReplicaCount(7, 0)}, False),
+        ({}, False),
+    ],
+    ids=["all ended", "one has an open row", "one lags", "one does not answer", "none answers"],
+)
+def test_a_settle_point_needs_every_replica(counts, published):
+    assert may_publish(7, ("a", "b"), counts) is published
+
+
+def test_a_mark_outside_of_the_history_is_refused_naming_the_limit():
+    for mark in (5, 7, 9):
+        check_mark(mark, 5, 9)
+    with pytest.raises(MarkRefused, match="the oldest that can be read is 5"):
+        check_mark(4, 5, 9)
+    with pytest.raises(MarkRefused, match="the newest that can be read is 9"):
+        check_mark(10, 5, 9)
+
+
+def test_the_horizon_is_the_newest_settle_point_that_is_older_than_the_history():
+    points = [SettlePoint(3, 1_000), SettlePoint(7, 2_000), SettlePoint(9, 3_000)]
+    assert next_horizon(points, 62_500, 60) == 7
+    assert next_horizon(points, 60_999, 60) == 0
+    assert next_horizon(points, 62_500, 60, before=8) == 8
+    assert next_horizon([], 62_500, 60) == 0
+
+
+def test_only_ends_that_no_query_reads_are_dropped():
+    assert droppable_end(PARTITION_TICKS - 2) == 0
+    assert droppable_end(PARTITION_TICKS - 1) == 1
+    assert droppable_end(2 * PARTITION_TICKS) == 2
+
+
+@given(st.integers(0, 50_000))
+def test_ends_behind_the_horizon_are_kept(horizon):
+    last_dropped = droppable_end(horizon) * PARTITION_TICKS - 1
+    assert last_dropped <= horizon < last_dropped + PARTITION_TICKS
