@@ -1,0 +1,70 @@
+"""Creation of the store's tables of upsert tables, on real replicas."""
+
+from __future__ import annotations
+
+import pytest
+
+from aggregator.upsert.table_creation import create_tables
+from deploy.lab.credentials import USERNAME
+from replicator.config.upsert_table import UpsertTable
+from tests.live.stored import store_of
+
+pytestmark = pytest.mark.stores
+
+ACCOUNTS = UpsertTable(
+    name="accounts",
+    semantic="upsert",
+    columns={"id": "UInt64", "balance": "Decimal64(2)", "at": "DateTime"},
+    primary_key=("id",),
+    newest_column="at",
+)
+
+
+@pytest.fixture
+def store(replicated_database, tmp_path):
+    addresses = replicated_database.replicas.addresses()
+    store = store_of(addresses, replicated_database.name, tmp_path, quorum=2)
+    yield store
+    store.close()
+
+
+def made(creation) -> list[str]:
+    return [table for _, table in creation.made]
+
+
+def test_tables_and_view_are_made_on_each_replica_and_made_again_where_they_are_missing(
+    store, replicated_database
+):
+    creation = create_tables(store, ACCOUNTS)
+    assert creation.is_whole
+    assert len(creation.made) == 3 * 4
+    again = create_tables(store, ACCOUNTS)
+    assert again.is_whole and not again.made and len(again.present) == 3 * 4
+    replicated_database.order(1, "DROP TABLE accounts")
+    assert made(create_tables(store, ACCOUNTS)) == ["accounts"]
+    assert replicated_database.on_each("SELECT count() FROM accounts", "accounts__rows") == [0] * 3
+
+
+def test_all_differences_of_all_tables_are_named_and_nothing_is_made(store, replicated_database):
+    replicated_database.create_table("accounts__rows", "id UInt32, colour String", order_by="id")
+    replicated_database.create_table("accounts", "id UInt32", order_by="id")
+    creation = create_tables(store, ACCOUNTS)
+    assert not creation.made
+    for text in ("has id as UInt32", "has a column colour", "lacks the column _until"):
+        assert sum(text in each.text for each in creation.mistakes) == 3
+    assert {each.table for each in creation.mistakes} == {"accounts", "accounts__rows"}
+
+
+def test_a_server_without_zookeeper_keeps_a_table_by_itself(
+    shared_clickhouse, clickhouse_database, tmp_path
+):
+    store = store_of([shared_clickhouse.address(user=USERNAME)], clickhouse_database, tmp_path)
+    assert create_tables(store, ACCOUNTS).is_whole
+    assert not create_tables(store, ACCOUNTS).made
+    store.close()
+    with shared_clickhouse.client(clickhouse_database) as client:
+        [(engine,)] = client.execute(
+            "SELECT engine FROM system.tables WHERE name = 'accounts__updates' "
+            "AND database = currentDatabase()"
+        )
+    assert engine == "ReplacingMergeTree"
