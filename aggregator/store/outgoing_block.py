@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from aggregator.intents.table_range import KeeperMoment
-from aggregator.store.block_name import BlockName
+from aggregator.store.block_name import NamedBlock
 from aggregator.store.recognition import Identities, Mask
 from aggregator.tables.decoded import Decoded
 from aggregator.tables.native_block import NativeBlock, native
 from aggregator.tables.table_schema import TableSchema
 from replicator.runtime.clock import monotonic
+
+
+class EncodableRows(Protocol):
+    """Rows before they are encoded."""
+
+    def where(self, mask: Mask) -> EncodableRows:
+        """Returns some of the rows: True for each row to take."""
+
+    def native(self) -> NativeBlock:
+        """Encodes the rows. Raises TooManyRows, UnsupportedType."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +53,7 @@ class BlockRows:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OutgoingBlock:
-    """Block of one table, from one partition, or the part of a block that one insert takes.
+    """Block of one table, or the part of a block that one insert takes.
 
     Args:
         rows: before they are encoded.
@@ -57,8 +68,8 @@ class OutgoingBlock:
         moment: before which the block was not sent; None: not known.
     """
 
-    name: BlockName
-    rows: BlockRows
+    name: NamedBlock
+    rows: EncodableRows
     native: NativeBlock
     part: str = ""
     identities: Identities

@@ -16,7 +16,7 @@ from clickhouse_driver import Client
 
 from aggregator.intents.table_range import KeeperMoment
 from aggregator.store.block_memory import read_hash_list
-from aggregator.store.block_name import BlockName
+from aggregator.store.block_name import NamedBlock
 from aggregator.store.identifier import quoted
 
 Ints = npt.NDArray[np.int64]
@@ -30,13 +30,6 @@ WHERE database = %(database)s AND table = %(table)s AND active AND name IN (
     SELECT name FROM system.zookeeper WHERE path = %(path)s AND czxid <= %(zxid)s
 ) ORDER BY rows DESC LIMIT %(most)s
 """
-# Of a row that is not looked for, 12 bytes are read.
-ROWS = """
-SELECT _part, groupArray(toInt64(_offset)), groupArray(toInt64(_row)) FROM {table}
-PREWHERE _partition = %(partition)s AND _offset >= %(begin)s AND _offset < %(end)s
-WHERE _cluster = %(cluster)s AND _topic = %(topic)s
-"""
-OF_LOG = "AND _incarnation = %(incarnation)s "
 RUNNING = """
 SELECT count() FROM system.processes
 WHERE query_id = %(name)s OR startsWith(query_id, concat(%(name)s, '-rest-'))
@@ -181,7 +174,7 @@ def decide(block: Identities, sight: Sight, *, quorum: int, is_deduplicated: boo
 
 
 def replica_sight(
-    client: Client, database: str, name: BlockName, moment: KeeperMoment | None = None
+    client: Client, database: str, name: NamedBlock, moment: KeeperMoment | None = None
 ) -> ReplicaSight:
     """Returns the rows of a block's range that the server has. Raises the errors of the driver.
 
@@ -216,7 +209,7 @@ def _is_known(client: Client, path: str, moment: KeeperMoment) -> bool:
 
 
 def _rows_by_part(
-    client: Client, database: str, name: BlockName, path: str, since: KeeperMoment | None
+    client: Client, database: str, name: NamedBlock, path: str, since: KeeperMoment | None
 ) -> dict[str, Identities]:
     """Returns identities by part.
 
@@ -230,17 +223,9 @@ def _rows_by_part(
     if since is not None:
         asked = {"database": database, "table": name.table, "path": f"{path}/parts"}
         old = client.execute(OLD_PARTS, {**asked, "zxid": since.zxid, "most": PARTS_EXCLUDED_MAX})
-    query = ROWS.format(table=quoted(database, name.table).replace("%", "%%"))
-    parameters: dict[str, object] = {
-        "cluster": name.cluster,
-        "topic": name.topic,
-        "partition": name.partition,
-        "begin": name.begin,
-        "end": name.end,
-    }
-    if name.incarnation is not None:
-        query += OF_LOG
-        parameters["incarnation"] = name.incarnation
+    sought = name.sought()
+    query = sought.query.format(table=quoted(database, name.table).replace("%", "%%"))
+    parameters = dict(sought.parameters)
     if old:
         query += "AND _part NOT IN %(old)s "
         parameters["old"] = tuple(part for (part,) in old)
@@ -259,7 +244,7 @@ def _committed(client: Client, path: str, parts: Collection[str]) -> Collection[
     return {name for (name,) in known}
 
 
-def is_running(client: Client, name: BlockName) -> bool:
+def is_running(client: Client, name: NamedBlock) -> bool:
     """Returns True if the server executes an insert of the block, or of a part of it."""
     [(count,)] = client.execute(RUNNING, {"name": str(name)})
     return bool(count)

@@ -16,7 +16,7 @@ UUID     two numbers of 8 bytes each; an IPv6 has the bytes in their order.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -118,18 +118,35 @@ def native(
         TooManyRows: more than ROWS_MAX.
         UnsupportedType: no column of the table can be loaded.
     """
-    if len(decoded) > ROWS_MAX:
-        raise TooManyRows(
-            f"a block of {schema.table} has {len(decoded)} rows; one insert holds {ROWS_MAX}. "
-            "Load its records in several blocks"
-        )
     identity: dict[str, str | int] = {
         "_cluster": cluster,
         "_topic": topic,
         "_partition": partition,
         INCARNATION: incarnation,
     }
-    parts = _Parts(decoded, schema, identity)
+    return _native(_Parts(decoded, schema, identity))
+
+
+def native_of_rows(
+    decoded: Decoded, schema: TableSchema, own: Mapping[str, pa.Array]
+) -> NativeBlock:
+    """Returns rows of several partitions as a native block.
+
+    Args:
+        own: columns by name that no record fills, but for offset and row of the coordinates.
+
+    Raises: as native() does.
+    """
+    return _native(_Parts(decoded, schema, {INCARNATION: 0}, own))
+
+
+def _native(parts: _Parts) -> NativeBlock:
+    decoded, schema = parts.decoded, parts.schema
+    if len(decoded) > ROWS_MAX:
+        raise TooManyRows(
+            f"a block of {schema.table} has {len(decoded)} rows; one insert holds {ROWS_MAX}. "
+            "Load its records in several blocks"
+        )
     columns = [
         (column, data) for column in schema.inserted if (data := parts.of(column)) is not None
     ]
@@ -158,14 +175,23 @@ def rows_of_inserts(decoded: Decoded, schema: TableSchema) -> list[Mask]:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Encoder of a block's columns."""
+    """Encoder of a block's columns.
+
+    Args:
+        identity: what all rows have in their coordinates.
+        own: columns by name that no record fills, where rows differ in them.
+    """
 
     decoded: Decoded
     schema: TableSchema
     identity: Mapping[str, str | int]
+    own: Mapping[str, pa.Array] = field(default_factory=dict)
 
     def of(self, column: Column) -> Octets | None:
         """Returns a column's bytes; None if the server fills it."""
+        if column.name in self.own:
+            kind = column_type(column.type)
+            return _encoded(kind, self.own[column.name].cast(kind.arrow))
         is_own = column.name == INCARNATION and self.schema.has_incarnations
         if is_own or column.name in self.schema.coordinates:
             return self._coordinate(column)

@@ -24,9 +24,10 @@ from aggregator.loader.partition_progress import PartitionProgress
 from aggregator.loader.pause_watch import PauseWatch
 from aggregator.loader.produced import Produced
 from aggregator.loader.shard_tables import ShardTables
+from aggregator.store.block_name import ROWS, BlockName
 from aggregator.store.identifier import quoted
 from aggregator.store.outgoing_block import OutgoingBlock
-from aggregator.store.recognition import ROWS, Decision, Identities, ReplicaSight, Verdict
+from aggregator.store.recognition import Decision, Identities, ReplicaSight, Verdict
 from aggregator.store.replica import Connected
 from aggregator.store.schema_reader import TableFacts
 from aggregator.store.shard_store import ShardStore
@@ -302,6 +303,7 @@ class ComparesClocks(ShardStore):
     def _sight(self, it: Connected, block: OutgoingBlock) -> ReplicaSight:
         sight, name = super()._sight(it, block), block.name
         before_s = block.sealed_at_ms / 1000 - SKEW_SECONDS
+        assert isinstance(name, BlockName)
         asked = {"table": name.table, "before_s": before_s}
         old = [part for (part,) in it.client.execute(OLD_BY_CLOCK, asked)]
         query = ROWS.format(table=quoted(self.database, name.table))

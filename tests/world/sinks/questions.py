@@ -11,6 +11,7 @@ from clickhouse_driver.errors import ServerException
 from aggregator.loader import known_records
 from aggregator.store import (
     block_memory,
+    block_name,
     recognition,
     schema_reader,
     server_features,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 Answer = list[tuple[Any, ...]]
 Parameters = Mapping[str, Any]
 ENGINE = "ReplicatedMergeTree"
-ROWS = recognition.ROWS.partition("{table}")[0]
+ROWS = block_name.ROWS.partition("{table}")[0]
 ENDS = stored_offsets.ENDS.partition("{table}")[0]
 ENDS_BY_LOG = stored_offsets.ENDS_BY_LOG.partition("{table}")[0]
 ANY_ROW = known_records.ANY_ROW.partition("{table}")[0]
