@@ -43,6 +43,7 @@ def committed_records(
     position: int,
     aborted: Iterable[tuple[int, int]] | None,
     opened_bytes_max: int | None = None,
+    end: int | None = None,
 ) -> CommittedRecords:
     """Opens the records of a fetch from an offset on.
 
@@ -52,6 +53,7 @@ def committed_records(
         aborted: aborted transactions of the answer, as (producer id, first offset).
         opened_bytes_max: bytes to which compressed batches may open, roughly; the result ends
             before the batch that would exceed them. One batch is opened in any case.
+        end: batches that begin here or later are left out; None: none is.
     """
     view, found, trouble = laid_out(memoryview(fetched))
     committed = ReadCommittedFilter(aborted)
@@ -62,6 +64,9 @@ def committed_records(
         header = header_at(view, start)
         if header.next_offset <= position:
             continue
+        if end is not None and header.base_offset >= end:
+            trouble, next_offset = None, max(next_offset, end)
+            break
         batch = view[start : start + header.size]
         if committed.accepts(header, batch) and header.count:
             if not room.takes(header, start):

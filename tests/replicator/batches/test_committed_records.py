@@ -56,3 +56,22 @@ def test_batches_that_decompress_too_far_only_together_are_not_broken():
     fetched = b"".join(batch(at, LARGE, Codec.ZSTD, count=1) for at in range(6))
     found = list(steps(fetched, 6, None))
     assert [at for offsets, _ in found for at in offsets] == [*range(6)]
+
+
+def test_batches_behind_an_end_are_left_out_and_a_gap_before_it_is_passed():
+    first, second = (
+        encoded([Record(offset, 0, None, b"value")], base_offset=offset) for offset in (3, 9)
+    )
+    found = committed_records(first + second, position=3, aborted=None, end=7)
+    assert (found.next_offset, found.trouble) == (7, None)
+    assert found.records is not None
+    assert found.records.offset.tolist() == [3]
+
+
+def test_a_broken_batch_does_not_say_that_it_is_behind_an_end():
+    first, second = (
+        encoded([Record(offset, 0, None, b"value")], base_offset=offset) for offset in (3, 9)
+    )
+    found = committed_records(first + second[:-1] + b"?", position=3, aborted=None, end=7)
+    assert found.next_offset == 4
+    assert found.trouble

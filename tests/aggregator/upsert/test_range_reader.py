@@ -1,0 +1,278 @@
+"""Tests of reading ranges of several partitions, from brokers whose logs the tests set up."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from uuid import UUID
+
+import pytest
+
+from aggregator.upsert.range_reader import (
+    LaneSpan,
+    RangeAway,
+    RangeLost,
+    RangeReader,
+    spans_of,
+)
+from aggregator.upsert.tick import Lane
+from replicator.kafka.client.cluster_metadata import Leader, Topic
+from replicator.kafka.client.loss import LossKind
+from replicator.kafka.protocol.error_codes import Code
+from replicator.kafka.protocol.fetch import FetchRequest, FetchStruct
+from tests.aggregator.upsert.tick_records import tick_of
+from tests.replicator.batches.source_batches import Record, encoded, with_crc
+
+ORDERS, RETURNS = UUID(int=1), UUID(int=2)
+
+
+def batch(*offsets: int, base: int | None = None, end: int | None = None, bytes_each=10) -> bytes:
+    """Returns a batch; base and end are wider than its offsets after a compaction."""
+    records = [Record(at, 1000 + at, b"key", b"v" * bytes_each) for at in offsets]
+    return encoded(records, base_offset=base, next_offset=end)
+
+
+@dataclass
+class Log:
+    """Log of a partition: batches by their first offset."""
+
+    batches: list[tuple[int, int, bytes]]
+    start: int = 0
+    stable: int = 0
+    aborted: list[tuple[int, int]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, *batches: bytes, stable: int, **options) -> Log:
+        found = []
+        for each in batches:
+            base = struct.unpack_from(">q", each, 0)[0]
+            found.append((base, base + struct.unpack_from(">i", each, 23)[0] + 1, each))
+        return cls(found, stable=stable, **options)
+
+    def since(self, offset: int, bytes_max: int) -> bytes:
+        left = b"".join(data for _, end, data in self.batches if end > offset)
+        return left[: max(bytes_max, 61)]
+
+
+@dataclass(eq=False)
+class PlayedBrokers:
+    """Cluster of two brokers that answers fetches by topic id from logs of the test."""
+
+    name: str
+    logs: dict[tuple[UUID, int], Log]
+    names: dict[str, UUID]
+    nodes_away: set[int] = field(default_factory=set)
+    codes: dict[tuple[UUID, int], list[int]] = field(default_factory=dict)
+    fetches: list[list[tuple[UUID, int, int, int]]] = field(default_factory=list)
+    missing: float = 0.0
+    trouble: str = ""
+    response_bytes_max: int = 1 << 30
+
+    def watch(self, topics: Iterable[str]) -> None:
+        pass
+
+    async def try_refresh(self) -> None:
+        pass
+
+    def topic(self, name):
+        found = self.names.get(name)
+        return found and Topic(found, {})
+
+    def missing_seconds(self, name):
+        return self.missing
+
+    def leader(self, topic, partition):
+        return Leader(partition % 2, 1) if topic in self.names else None
+
+    async def log_start(self, topic, partition):
+        return self.logs[self.names[topic], partition].start
+
+    async def log_end(self, topic, partition):
+        return self.logs[self.names[topic], partition].stable
+
+    async def send(self, node, request: FetchRequest, purpose):
+        if node in self.nodes_away:
+            raise OSError("connection refused")
+        room, topics, asked = self.response_bytes_max, [], []
+        for topic, rows, _ in request.build(FetchStruct).topics:
+            answers = []
+            for partition, _, offset, _, _, bytes_max, _ in rows:
+                assert partition % 2 == node
+                asked.append((topic, partition, offset, bytes_max))
+                row, size = self._row(topic, partition, offset, min(bytes_max, room))
+                room -= size
+                answers.append(row)
+            topics.append((topic, answers, {}))
+        self.fetches.append(asked)
+        return SimpleNamespace(throttle_time_ms=0, error_code=0, topics=topics)
+
+    def _row(self, topic, partition, offset, bytes_max):
+        log = self.logs.get((topic, partition))
+        planned = self.codes.get((topic, partition), [])
+        code = planned.pop(0) if planned else 0
+        if log is None:
+            code = Code.UNKNOWN_TOPIC_ID
+        elif not log.start <= offset <= log.stable:
+            code = Code.OFFSET_OUT_OF_RANGE
+        if code:
+            return (partition, code, -1, -1, -1, None, -1, None, {}), 0
+        data = log.since(offset, bytes_max) if bytes_max > 0 else b""
+        view = memoryview(bytearray(data)) if data else None
+        return (partition, 0, log.stable, log.stable, log.start, log.aborted, -1, view, {}), len(
+            data
+        )
+
+
+def brokers(name="west regional", **logs: Log) -> PlayedBrokers:
+    """Returns a cluster with the logs orders0, orders1, returns0 ..."""
+    ids = {"orders": ORDERS, "returns": RETURNS}
+    by_place = {(ids[key[:-1]], int(key[-1])): log for key, log in logs.items()}
+    return PlayedBrokers(name, by_place, ids)
+
+
+def span(number, partition, begin, end, *, topic="orders", cluster="west regional") -> LaneSpan:
+    topic_id = ORDERS if topic == "orders" else RETURNS
+    return LaneSpan(number, Lane(cluster, topic, topic_id, partition), begin, end)
+
+
+async def read(spans, *clusters, patience_seconds=0.2, **options):
+    reader = RangeReader({each.name: each for each in clusters}, patience_seconds, **options)
+    return [(part.lane, part.records.offset.tolist()) async for part in reader.read(spans)]
+
+
+def offsets(found) -> list[tuple[int, int]]:
+    return [(lane, offset) for lane, some in found for offset in some]
+
+
+def test_some_records_of_a_tick_are_spans_of_its_lanes():
+    tick = tick_of((10, 15), (3, 3), (100, 104))
+    assert [(each.number, each.begin, each.end) for each in spans_of(tick, 0, 9)] == [
+        (0, 10, 15),
+        (2, 100, 104),
+    ]
+    assert [(each.number, each.begin, each.end) for each in spans_of(tick, 4, 6)] == [
+        (0, 14, 15),
+        (2, 100, 101),
+    ]
+    assert spans_of(tick, 9, 20) == []
+
+
+async def test_spans_of_several_clusters_come_in_their_order_and_no_offset_beside_them():
+    west = brokers(
+        orders0=Log.of(batch(0, 1, 2), batch(3, 4), stable=5),
+        orders1=Log.of(batch(7, 8), stable=9),
+    )
+    east = brokers("east regional", returns0=Log.of(batch(0, 1), batch(2), stable=3))
+    spans = [
+        span(0, 0, 1, 4),
+        span(1, 0, 0, 2, topic="returns", cluster="east regional"),
+        span(2, 1, 7, 9),
+    ]
+    found = await read(spans, west, east)
+    assert offsets(found) == [(0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (2, 7), (2, 8)]
+
+
+async def test_a_range_with_gaps_is_read_to_its_end():
+    log = Log.of(batch(2, 5, base=0, end=8), batch(20), batch(31, base=30, end=40), stable=50)
+    found = await read([span(0, 0, 0, 12)], brokers(orders0=log))
+    assert offsets(found) == [(0, 2), (0, 5)]
+    # The log has nothing behind offset 40.
+    found = await read([span(0, 0, 10, 50)], brokers(orders0=log))
+    assert offsets(found) == [(0, 20), (0, 31)]
+    assert await read([span(0, 0, 8, 20)], brokers(orders0=log)) == []
+
+
+async def test_a_batch_that_is_larger_than_the_fetch_is_read_all_the_same():
+    log = Log.of(batch(0, bytes_each=9_000_000), batch(1), stable=2)
+    assert offsets(await read([span(0, 0, 0, 2)], brokers(orders0=log))) == [(0, 0), (0, 1)]
+
+
+async def test_one_request_asks_a_broker_for_all_of_its_partitions():
+    logs = {f"orders{number}": Log.of(batch(0, 1), stable=2) for number in range(6)}
+    cluster = brokers(**logs)
+    await read([span(number, number, 0, 2) for number in range(6)], cluster)
+    assert [len(asked) for asked in cluster.fetches] == [3, 3]
+
+
+async def test_partitions_that_an_answer_has_no_room_for_are_asked_for_again():
+    logs = {f"orders{at}": Log.of(batch(0, 1, bytes_each=2000), stable=2) for at in (0, 2, 4)}
+    cluster = brokers(**logs)
+    cluster.response_bytes_max = 5000
+    found = await read([span(at, 2 * at, 0, 2) for at in range(3)], cluster)
+    assert offsets(found) == [(lane, offset) for lane in range(3) for offset in (0, 1)]
+
+
+async def test_a_fetch_takes_little_more_than_its_range():
+    log = Log.of(*(batch(at) for at in range(10_000)), stable=10_000)
+    cluster = brokers(orders0=log)
+    await read([span(0, 0, 100, 200)], cluster)
+    assert sum(size for asked in cluster.fetches for *_, size in asked) < 100_000
+
+
+async def test_records_that_wait_for_a_lane_before_them_are_bounded():
+    many = [batch(at, bytes_each=10_000) for at in range(40)]
+    cluster = brokers(orders0=Log.of(*many, stable=40), orders2=Log.of(*many, stable=40))
+    await read([span(0, 0, 0, 40), span(1, 2, 0, 40)], cluster, buffered_bytes_max=50_000)
+    both = [asked for asked in cluster.fetches if len(asked) == 2]
+    # Until the first lane is read, the other one waits with what two fetches have brought.
+    assert len(both) == 2
+
+
+async def test_an_election_is_waited_for():
+    cluster = brokers(orders0=Log.of(batch(0, 1), stable=2))
+    cluster.codes[ORDERS, 0] = [Code.NOT_LEADER_OR_FOLLOWER, Code.UNKNOWN_TOPIC_ID]
+    assert offsets(await read([span(0, 0, 0, 2)], cluster)) == [(0, 0), (0, 1)]
+
+
+async def test_a_broker_that_stays_away_is_given_up_by_name():
+    cluster = brokers(orders0=Log.of(batch(0), stable=1))
+    cluster.nodes_away = {0}
+    with pytest.raises(RangeAway, match="west regional.*connection refused"):
+        await read([span(0, 0, 0, 1)], cluster)
+
+
+async def test_records_behind_the_retention_are_lost_by_name():
+    cluster = brokers(orders0=Log.of(batch(5), stable=6, start=5))
+    with pytest.raises(RangeLost) as raised:
+        await read([span(0, 0, 2, 6)], cluster)
+    assert raised.value.loss.kind is LossKind.RETENTION_PASSED
+    assert (raised.value.loss.begin, raised.value.loss.end) == (2, 5)
+
+
+async def test_a_log_that_was_cut_is_a_loss_and_not_a_short_range():
+    cluster = brokers(orders0=Log.of(batch(0, 1), stable=2))
+    with pytest.raises(RangeLost) as raised:
+        await read([span(0, 0, 0, 4)], cluster)
+    loss = raised.value.loss
+    assert (loss.kind, loss.begin, loss.end) == (LossKind.SOURCE_TRUNCATED, 2, 4)
+
+
+async def test_a_topic_that_was_made_again_or_deleted_is_a_loss():
+    cluster = brokers()
+    cluster.names = {"orders": UUID(int=9)}
+    with pytest.raises(RangeLost, match="recreated"):
+        await read([span(0, 0, 0, 4)], cluster)
+    cluster.names, cluster.missing = {}, 1.0
+    with pytest.raises(RangeLost, match="deleted"):
+        await read([span(0, 0, 0, 4)], cluster)
+
+
+async def test_a_batch_that_cannot_be_read_is_a_loss_and_what_stands_before_it_is_not():
+    data = bytearray(batch(1, 2))
+    data[-1] ^= 0xFF
+    cluster = brokers(orders0=Log.of(batch(0), bytes(data), batch(3), stable=4))
+    with pytest.raises(RangeLost) as raised:
+        await read([span(0, 0, 0, 4)], cluster)
+    loss = raised.value.loss
+    assert (loss.kind, loss.begin, loss.end) == (LossKind.SOURCE_CORRUPT, 1, 3)
+    # A broken batch behind the range is none of its business.
+    assert offsets(await read([span(0, 0, 0, 1)], cluster)) == [(0, 0)]
+
+
+async def test_aborted_records_are_left_out():
+    aborted = bytearray(encoded([Record(1, 0, None, b"x")], producer_id=7, attributes=0x10))
+    marker = encoded([Record(2, 0, struct.pack(">hh", 0, 0), b"")], producer_id=7, attributes=0x30)
+    log = Log.of(batch(0), with_crc(aborted), marker, batch(3), stable=4, aborted=[(7, 1)])
+    assert offsets(await read([span(0, 0, 0, 4)], brokers(orders0=log))) == [(0, 0), (0, 3)]
