@@ -181,6 +181,11 @@ def _tables_of_both(
                     text = f"feeds.{beside.name} keeps a table of this name in the same database"
                     yield where, f"{text}; name yours otherwise"
                 continue
+            if beside.table_from == "header" and any(
+                own.places & each.places for each in shards[beside.name]
+            ):
+                text = f"records of feeds.{beside.name} name their tables in the same database, "
+                yield where, text + f"and could name {table.name}__rows; use another database"
             for loaded in shards[beside.name]:
                 named = table.name in map(topic_of, loaded.topics)
                 if named and beside.takes(table.name) and own.places & loaded.places:

@@ -65,6 +65,10 @@ KEYS = (
 )
 """Types of key columns: those whose equal values have one form."""
 FLOATS = frozenset(("Float32", "Float64"))
+OF_SEVERAL = frozenset(("Array", "Tuple", "Map"))
+"""Types of several values, which no table is sorted by."""
+LOADABLE = KEYS | FLOATS | OF_SEVERAL
+"""Types that can be loaded, as far as their elements can."""
 _TYPE = re.compile(r"\s*(?:LowCardinality\()?(Nullable\()?\s*([A-Za-z0-9]*)")
 
 COLUMN_KEYS = ("primary_key", "newest_column", "delete_column", "order_by")
@@ -168,9 +172,14 @@ class UpsertTable(Table):
                 yield f"columns.{name}", "is a column of Sluice's own; name yours otherwise"
             elif not NAME.fullmatch(name):
                 yield f"columns.{name}", "a column's name is letters, digits and _"
-            if _parts(kind)[1] == "Nested":
+            base = _parts(kind)[1]
+            if base == "Nested":
                 text = "a Nested column becomes several; make it Array(Tuple(...))"
                 yield f"columns.{name}", text
+            elif base not in LOADABLE:
+                near = get_close_matches(base, sorted(LOADABLE), n=1, cutoff=0.6)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                yield f"columns.{name}", f"columns of type {kind:.100} cannot be loaded{hint}"
 
     def _key(self) -> Iterator[tuple[str, str]]:
         if not self.primary_key:
@@ -181,7 +190,7 @@ class UpsertTable(Table):
             elif base in FLOATS:
                 text = f"{name} is {base}: equal numbers may differ in their last digits; "
                 yield "primary_key", text + "make it an integer, a Decimal or a String"
-            elif base not in KEYS:
+            elif base in OF_SEVERAL:
                 text = f"{name} is {base}; a key has numbers, texts, times, UUIDs and addresses"
                 yield "primary_key", text
 
@@ -189,7 +198,7 @@ class UpsertTable(Table):
         for name, is_nullable, base in self._known(self.newest_column):
             if is_nullable:
                 yield "newest_column", f"{name} is Nullable, and NULL is no order; make it {base}"
-            elif base not in INTEGERS | TIMES:
+            elif base in LOADABLE - INTEGERS - TIMES:
                 text = f"{name} is {base}; it must be an integer of up to 64 bits, a Date, "
                 yield "newest_column", text + "or a DateTime"
             if name in self.primary_key:
@@ -201,7 +210,7 @@ class UpsertTable(Table):
             text = "empty_value_deletes marks deletes as well: set one of the two"
             yield "delete_column", text
         for name, _, base in self._known(self.delete_column):
-            if base not in FLAGS:
+            if base in LOADABLE - FLAGS:
                 text = f"{name} is {base}; it must be a Bool, an integer or a String"
                 yield "delete_column", text
             if name in self.primary_key:
@@ -211,7 +220,7 @@ class UpsertTable(Table):
 
     def _sorting(self) -> Iterator[tuple[str, str]]:
         for name, is_nullable, base in self._known(*self.order_by):
-            if is_nullable or base in ("Array", "Tuple", "Map", "Nested"):
+            if is_nullable or base in OF_SEVERAL:
                 kind = "Nullable" if is_nullable else base
                 yield "order_by", f"{name} is {kind}: no ClickHouse table is sorted by that"
 

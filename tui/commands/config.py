@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +13,7 @@ from tui.commands.output import emit, plain_values
 from tui.commands.text import table
 
 if TYPE_CHECKING:
-    from replicator.config.mistakes import ConfigMistakes
+    from replicator.config.mistakes import ConfigMistakes, Mistake
     from replicator.config.topology import Appliance
     from tui.facts.connections import Connection
 
@@ -41,6 +41,8 @@ def check(config: str, connect: bool, timeout: float, output: str) -> int:
 
     try:
         appliance = load(config)
+        if mistakes := tuple(type_mistakes(appliance)):
+            raise ConfigMistakes(config, mistakes)
     except ConfigMistakes as error:
         text = str(error)
         emit(output, mistakes_values(error), lambda: text)
@@ -94,6 +96,19 @@ def check_values(
     if connections is not None:
         values["clusters"] = plain_values(connections)
     return values
+
+
+def type_mistakes(appliance: Appliance) -> Iterator[Mistake]:
+    """Yields the columns of upsert tables whose types cannot be loaded."""
+    from replicator.config.mistakes import Mistake
+
+    feeds = [feed for feed in appliance.feeds.values() if feed.upsert_tables]
+    if feeds:
+        from tui.facts.upsert_findings import type_findings  # Arrow takes its time
+
+        for feed in feeds:
+            for finding in type_findings(feed):
+                yield Mistake(finding.where, finding.text)
 
 
 def mistakes_values(error: ConfigMistakes) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from aggregator.tables.unrepeatable import unrepeatable
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ClickHouseFeed, Shard
 from replicator.config.schema_folder import SchemaFolder
+from replicator.config.upsert_table import UpsertTable
 
 VERSION_MIN = (18, 16, 0)
 
@@ -99,6 +100,15 @@ class ShardFacts:
         return self.feed.shards[self.number]
 
     @property
+    def upsert_tables(self) -> tuple[UpsertTable, ...]:
+        """Upsert tables that the shard keeps."""
+        return tuple(
+            table
+            for table in self.feed.upsert_tables
+            if self.feed.shard_number_of(table) == self.number
+        )
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """Tables that the feed loads into: those of its topics or, where records name them, those
         with coordinate columns."""
@@ -126,7 +136,7 @@ def findings(facts: ShardFacts, outage_seconds: float) -> Iterator[Finding]:
     Args:
         outage_seconds: time after which a repeated block should still be recognized.
     """
-    if facts.topics is not None and not facts.topics:
+    if facts.topics is not None and not facts.topics and not facts.upsert_tables:
         where = f"feeds.{facts.feed.name}.shards[{facts.number}]"
         yield Finding(where, "no cluster has a topic that its patterns match", is_mistake=False)
     for replica in facts.replicas:

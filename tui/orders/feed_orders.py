@@ -27,6 +27,12 @@ def check_scope(feed: Feed, scope: Scope) -> None:
         )
     if scope.partition is not None and scope.topic is None:
         raise OrderRefused("a partition is one of a topic: name the topic")
+    table = feed.upsert_table(scope.topic) if scope.topic is not None else None
+    if table is not None:
+        raise OrderRefused(
+            f"{scope.topic} is a topic of the upsert table {table.name}, which no loader loads: "
+            "see `sluice upsert`"
+        )
     if scope.topic is not None and not feed.takes(scope.topic):
         raise OrderRefused(f"no shard of feed {feed.name} has the topic {scope.topic}")
 

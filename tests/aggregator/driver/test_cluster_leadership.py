@@ -14,6 +14,7 @@ from replicator.config.cluster_name import ClusterName
 from replicator.kafka.admin.topic import Configs, Topic
 from replicator.kafka.client.cluster import Fenced, Forbidden
 from tests.aggregator.verifier.test_group_commit import appliance, feed
+from tests.replicator.config.any_feed import ANY_UPSERT_TABLE
 
 EAST = ClusterName.aggregate("east")
 
@@ -75,3 +76,34 @@ def test_a_feed_that_lacks_a_right_waits_and_leaves_the_others_flowing() -> None
             await led.partitions()
 
     asyncio.run(run())
+
+
+def test_topics_of_upsert_tables_are_adopted_by_no_loader_of_a_feed() -> None:
+    adopted: list[str] = []
+
+    class Adoption:
+        pause_seconds = 60.0
+
+        def __init__(self, **_: object) -> None:
+            """Adopts what it is given."""
+
+        async def round(self, topics: list[Topic], unreadable: object) -> None:
+            adopted.extend(topic.name for topic in topics)
+
+    class Admin:
+        def __init__(self, *_: object) -> None:
+            """Knows three topics."""
+
+        def topics(self) -> list[Topic]:
+            names = ("hits", "status", "status-2")
+            return [Topic(name, UUID(int=1), 1, Configs({})) for name in names]
+
+    table = {**ANY_UPSERT_TABLE, "topics": ["status.*"]}
+    feeds = appliance({"one": {**feed("east", EAST), "tables": {"status": table}}})
+    admin: Any = Admin
+    adoption: Any = Adoption
+    led = ClusterLeadership(
+        feeds, "east", EAST, feeds.feeds_of("east"), admin, make_adoption=adoption
+    )
+    assert asyncio.run(led.partitions()) == {"one": [TopicPartition("hits", 0)]}
+    assert adopted == ["hits"]

@@ -8,6 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from aggregator.tables.column_type import (
+    ADDRESSES,
+    DECIMAL_PRECISIONS,
+    ENUMS,
+    NUMBERS,
+    TIMES,
+    WIDE_INTEGERS,
+    column_type,
+)
 from aggregator.tables.table_schema import OWN_COLUMNS as COORDINATES
 from aggregator.upsert.table_names import (
     UPSERT_COLUMNS,
@@ -17,7 +26,13 @@ from aggregator.upsert.table_names import (
 )
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import AggregatorSettings, ClickHouseFeed
-from replicator.config.upsert_table import OWN_COLUMNS, OWN_TABLE_SUFFIXES, UpsertTable
+from replicator.config.upsert_table import (
+    LOADABLE,
+    OF_SEVERAL,
+    OWN_COLUMNS,
+    OWN_TABLE_SUFFIXES,
+    UpsertTable,
+)
 from tests.replicator.config.test_feed_contradictions import archive, feed, loaded, mistakes
 from tests.replicator.config.test_topology import SOUND
 
@@ -125,6 +140,12 @@ def test_the_names_refused_are_those_of_sluices_own_columns_and_tables() -> None
     )
 
 
+def test_the_types_known_by_name_are_those_that_can_be_loaded() -> None:
+    bases = {*NUMBERS, *TIMES, *ENUMS, *WIDE_INTEGERS, *ADDRESSES, *DECIMAL_PRECISIONS}
+    assert bases | {"Decimal", "String", "FixedString", "UUID"} == LOADABLE - OF_SEVERAL
+    assert column_type("Map(String, Tuple(a Array(UInt8)))")
+
+
 # -- contradictions
 
 COLUMNS = 'columns = { id = "UInt64", x = "%s" }'
@@ -147,6 +168,8 @@ COLUMNS = 'columns = { id = "UInt64", x = "%s" }'
         (COLUMNS % "Float32" + '\nprimary_key = ["x"]', "primary_key", "x is Float32: equal"),
         (COLUMNS % "LowCardinality(Nullable(String))" + '\nprimary_key = ["x"]', "primary_key", ""),
         (COLUMNS % "Array(String)" + '\nprimary_key = ["x"]', "primary_key", "x is Array; a key"),
+        (COLUMNS % "UInt46", "columns.x", "UInt46 cannot be loaded; did you mean 'UInt64'?"),
+        (COLUMNS % "Nullable(JSON)", "columns.x", "columns of type Nullable(JSON) cannot"),
         (COLUMNS % "Nested(a Int8)", "columns.x", "make it Array(Tuple(...))"),
         (COLUMNS % "Nullable(DateTime)" + '\nnewest_column = "x"', "newest_column", "Nullable"),
         (COLUMNS % "String" + '\nnewest_column = "x"', "newest_column", "x is String; it must be"),
@@ -317,3 +340,9 @@ def test_a_feed_does_not_append_to_the_upsert_table_of_another(tmp_path: Path) -
     text = ANY + table(more='topics = ["a"]') + feed("z", '"east regional"', topics='"status"')
     found = mistakes(tmp_path, text)
     assert "feeds.z.shards[0] loads the topic 'status'" in found["feeds.flights.tables.status"]
+
+
+def test_records_that_name_their_table_do_not_go_beside_an_upsert_table(tmp_path: Path) -> None:
+    headers = 'table_from = "header"'
+    found = mistakes(tmp_path, ANY + table() + feed("z", '"east regional"', more=headers))
+    assert "could name status__rows" in found["feeds.flights.tables.status"]

@@ -8,6 +8,8 @@ import yaml
 
 from replicator.config.topology import load
 from tests.replicator.config.test_feed_contradictions import feed
+from tests.replicator.config.test_topology import SOUND as TOPOLOGY
+from tests.replicator.config.test_upsert_table import table as upsert_table
 from tests.tui.commands.test_replicate import CONFIG
 from tui.commands.config import check_text, check_values, connections_of
 from tui.commands.exit_codes import ExitCode
@@ -36,6 +38,18 @@ def test_every_mistake_is_printed_with_its_path(
     assert "topic: unknown key; did you mean 'topics'?" in text
     assert "metrics.colour: unknown key" in text
     assert "2 mistakes" in text
+
+
+def test_a_type_of_an_upsert_table_that_cannot_be_loaded_is_a_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "appliance.toml"
+    columns = 'columns = { id = "UInt64", x = "Array(JSON)" }'
+    path.write_text(TOPOLOGY + feed(topics='".*"') + upsert_table(more=columns))
+    assert run(["config", "check", "--config", str(path)]) == ExitCode.USAGE
+    text = capsys.readouterr().out
+    assert "1 mistake" in text
+    assert "feeds.flights.tables.status.columns.x: columns of type JSON" in text
 
 
 @pytest.mark.parametrize(("output", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])

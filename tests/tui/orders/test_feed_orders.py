@@ -12,7 +12,7 @@ from replicator.config.object_feed import ObjectFeed
 from replicator.config.schema_folder import SchemaFolder
 from replicator.orders.flaws import flaw
 from replicator.orders.order_records import Freeze, RefreshSchema, SkipReplay, key_of
-from tests.replicator.config.any_feed import ANY_FEED
+from tests.replicator.config.any_feed import ANY_FEED, ANY_UPSERT_TABLE
 from tests.tui.balance_records import NOW_MS
 from tests.tui.recording_client import RecordingClient, orders_of
 from tui.facts.feed_scope import PendingBlock, Scope
@@ -26,7 +26,8 @@ FEED = ClickHouseFeed.model_validate(
         **ANY_FEED,
         "name": "flights",
         "clusters": [WEST, "east regional"],
-        "shards": [{"topics": ["flights", "clicks"], "replicas": ["clickhouse://h"]}],
+        "shards": [{"topics": ["flights", "clicks", "status"], "replicas": ["clickhouse://h"]}],
+        "tables": {"status": ANY_UPSERT_TABLE},
     }
 )
 TERMS = Terms("merge", "2h")
@@ -64,6 +65,7 @@ def test_a_freeze_is_written_with_what_it_names():
         (Scope(partition=1), "name the topic"),
         (Scope(topic="sales"), "no shard of feed flights has the topic sales"),
         (Scope(topic="sluice.balance"), "no shard"),
+        (Scope(topic="status"), "status is a topic of the upsert table status, which no loader"),
     ],
 )
 def test_a_scope_that_the_feed_does_not_have_is_refused(action, scope, text):

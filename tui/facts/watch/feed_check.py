@@ -37,7 +37,8 @@ from tui.facts.feed_findings import (
     schema_findings,
 )
 from tui.facts.feed_overlaps import Overlap, overlaps
-from tui.facts.watch.feed_intents import loaded_partitions
+from tui.facts.upsert_findings import resting_findings, topic_findings, type_findings
+from tui.facts.watch.feed_intents import loaded_partitions, read_intents, upsert_partitions
 from tui.facts.watch.inquiry import Inquiry, Reply
 from tui.facts.watch.shard_servers import ShardServers
 
@@ -91,11 +92,33 @@ def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: fl
         if _is_one_table(each, timeout_seconds)
     ]
     found += [finding for each in stores for finding in each.answer() or ()]
+    found += _of_upsert_tables(inquiry, appliance, feeds, topics)
     return FeedCheck(
         tuple(feed.name for feed in feeds),
         tuple(dict.fromkeys(found)),
         tuple(dict.fromkeys(inquiry.problems.values())),
     )
+
+
+def _of_upsert_tables(
+    inquiry: Inquiry, appliance: Appliance, feeds: Sequence[Feed], topics: Topics
+) -> Iterator[Finding]:
+    """Yields what is found about upsert tables; nothing is asked for feeds without any."""
+    resting = []
+    for feed in feeds:
+        for cluster in feed.clusters if feed.upsert_tables else ():
+            if partitions := upsert_partitions(feed, cluster, topics[cluster] or ()):
+                settings, seconds = appliance.cluster(cluster), inquiry.timeout_seconds
+                read = partial(read_intents, cluster, settings, feed, partitions, seconds)
+                resting.append((feed, inquiry.ask(cluster, read)))
+    for feed in feeds:
+        if feed.upsert_tables:
+            known = [topics[cluster] for cluster in feed.clusters]
+            names = {topic.name for some in known for topic in some or ()}
+            yield from type_findings(feed)
+            yield from topic_findings(feed, None if None in known else names)
+    for feed, reply in resting:
+        yield from resting_findings(feed, reply.answer() or {})
 
 
 def _topic_facts(feed: ClickHouseFeed, number: int, topics: Topics) -> ShardFacts:

@@ -4,7 +4,7 @@ loaders. Blocking."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from aggregator.intents.intent import Intent
@@ -25,11 +25,24 @@ def loaded_partitions(
     feed: Feed, cluster: ClusterName, topics: Iterable[Topic]
 ) -> tuple[FeedPartition, ...]:
     """Returns the partitions that a feed loads, of the topics of a cluster."""
+    return _partitions(cluster, topics, feed.takes)
+
+
+def upsert_partitions(
+    feed: Feed, cluster: ClusterName, topics: Iterable[Topic]
+) -> tuple[FeedPartition, ...]:
+    """Returns the partitions of a feed's upsert tables, of the topics of a cluster."""
+    return _partitions(cluster, topics, lambda topic: feed.upsert_table(topic) is not None)
+
+
+def _partitions(
+    cluster: ClusterName, topics: Iterable[Topic], is_wanted: Callable[[str], bool]
+) -> tuple[FeedPartition, ...]:
     # YAML takes no subclass of str.
     return tuple(
         FeedPartition(str(cluster), topic.name, number)
         for topic in topics
-        if not topic.is_internal and feed.takes(topic.name)
+        if not topic.is_internal and is_wanted(topic.name)
         for number in range(topic.partitions)
     )
 

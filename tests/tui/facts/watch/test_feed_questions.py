@@ -19,7 +19,7 @@ from replicator.notices.condition import Condition
 from replicator.orders.order_log import OrderLog
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.addresses import refusing
-from tests.replicator.config.any_feed import ANY_FEED
+from tests.replicator.config.any_feed import ANY_FEED, ANY_UPSERT_TABLE
 from tests.replicator.config.test_feed_contradictions import feed, loaded
 from tests.tui.commands.test_replicate import CONFIG
 from tests.tui.facts.test_anomaly import anomaly
@@ -28,7 +28,7 @@ from tests.tui.facts.watch.told import NOW, NOW_MS, answered
 from tui.facts.watch.admins import Admins
 from tui.facts.watch.audit_questions import anomalies_key
 from tui.facts.watch.balance_questions import orders_key
-from tui.facts.watch.feed_intents import FeedProgress, loaded_partitions
+from tui.facts.watch.feed_intents import FeedProgress, loaded_partitions, upsert_partitions
 from tui.facts.watch.feed_questions import (
     FINDINGS_MAX,
     feed_fields,
@@ -257,6 +257,15 @@ def test_clusters_are_named_by_plain_texts_for_yaml():
     feed = ClickHouseFeed.model_validate(ANY_FEED)
     ((cluster, *_),) = loaded_partitions(feed, WEST, [topic("a")])
     assert type(cluster) is str
+
+
+def test_topics_of_upsert_tables_are_no_ones_that_loaders_load():
+    feed = ClickHouseFeed.model_validate({**ANY_FEED, "tables": {"b": ANY_UPSERT_TABLE}})
+    topics = [topic("a"), topic("b", 2)]
+    assert loaded_partitions(feed, WEST, topics) == (FeedPartition(WEST, "a", 0),)
+    assert upsert_partitions(feed, WEST, topics) == tuple(
+        FeedPartition(WEST, "b", number) for number in (0, 1)
+    )
 
 
 def test_only_partitions_of_topics_that_a_shard_has_are_loaded():

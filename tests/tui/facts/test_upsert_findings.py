@@ -1,0 +1,84 @@
+"""Findings about upsert tables: their types and topics, and what was appended before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aggregator.intents.intent import Custody, Intent
+from aggregator.intents.table_range import TableRange
+from aggregator.loader.reports import FeedPartition
+from replicator.config.feed_settings import ClickHouseFeed
+from tests.replicator.config.any_feed import ANY_FEED, ANY_UPSERT_TABLE
+from tui.facts.feed_findings import Finding, ShardFacts, findings
+from tui.facts.upsert_findings import resting_findings, topic_findings, type_findings
+
+WHERE = "feeds.feed.tables"
+
+
+def feed(**tables: dict[str, Any]) -> ClickHouseFeed:
+    given = {name: {**ANY_UPSERT_TABLE, **keys} for name, keys in tables.items()}
+    return ClickHouseFeed.model_validate({**ANY_FEED, "tables": given})
+
+
+STATUS = feed(status={})
+
+
+def test_a_type_that_cannot_be_loaded_is_named_without_a_server() -> None:
+    columns = {
+        "id": "UInt64",
+        "a": "Tuple(x Variant(String))",
+        "b": "Array(JSON)",
+        "c": "FixedString(0)",
+    }
+    found = {each.where: each.text for each in type_findings(feed(status={"columns": columns}))}
+    assert list(found) == [f"{WHERE}.status.columns.{name}" for name in "abc"]
+    assert "x Variant(String)" in found[f"{WHERE}.status.columns.a"]
+    assert list(type_findings(STATUS)) == []
+
+
+def test_a_table_without_a_topic_is_remarked() -> None:
+    expected = [Finding(f"{WHERE}.status", "no cluster has a topic of it", is_mistake=False)]
+    assert list(topic_findings(STATUS, ["other"])) == expected
+    assert list(topic_findings(STATUS, ["other", "status"])) == []
+    assert list(topic_findings(STATUS, None)) == []
+
+
+def test_a_shard_of_upsert_tables_alone_does_not_lack_topics() -> None:
+    assert list(findings(ShardFacts(STATUS, 0, {}, ()), 1.0)) == []
+    (found,) = findings(ShardFacts(feed(), 0, {}, ()), 1.0)
+    assert "no cluster has a topic" in found.text
+
+
+def test_a_topic_that_two_tables_take_is_named() -> None:
+    both = feed(a={"topics": ["s.*1"]}, b={"topics": ["s[0-9]+"]})
+    (found,) = topic_findings(both, ["s1", "sx1", "s2"])
+    assert found.where == f"{WHERE}.a" and "the topic s1," in found.text
+    assert found.is_mistake
+
+
+def test_a_topic_that_would_be_appended_to_a_table_of_ours_is_named() -> None:
+    keeping = feed(now={"topics": ["status"]})
+    found = list(topic_findings(keeping, ["status", "now", "now__rows", "now__log"]))
+    assert [each.where for each in found] == [f"{WHERE}.now"] * 2
+    assert all(each.is_mistake for each in found)
+
+
+def test_a_topic_that_was_appended_before_is_remarked_with_what_becomes_of_it() -> None:
+    rests = Intent(custody=Custody.RELEASED, offset=7, reference=7, transactional_id="x")
+    (found,) = resting_findings(STATUS, {FeedPartition("c", "status", 0): rests})
+    assert not found.is_mistake
+    assert "1 intent of it rest, until they expire" in found.text
+
+
+def test_blocks_of_a_topic_that_nobody_sends_again_are_a_mistake() -> None:
+    under_way = Intent(
+        custody=Custody.HELD,
+        offset=7,
+        reference=7,
+        transactional_id="x",
+        tables={"status": TableRange(begin=7, end=9)},
+    )
+    intents = {FeedPartition("c", "status", number): under_way for number in (0, 1)}
+    (found,) = resting_findings(STATUS, intents)
+    assert found.is_mistake
+    assert "2 blocks may not be stored there" in found.text
