@@ -11,6 +11,7 @@ import pytest
 
 from aggregator.driver import metrics as feed_metrics
 from aggregator.loader.counters import COUNTERS
+from aggregator.upsert import upsert_metrics
 from replicator.mirror.driver import metrics
 from replicator.notices.condition import Kind
 
@@ -104,7 +105,7 @@ def metrics_on(page: str) -> set[str]:
 
 def test_metrics_are_the_ones_on_the_page() -> None:
     exported = {gauge.name for gauge in (*metrics.GAUGES, *feed_metrics.GAUGES)}
-    exported |= {f"{counter.name}_total" for counter in COUNTERS}
+    exported |= {f"{counter.name}_total" for counter in COUNTERS} | upsert_metrics.NAMES
     for path in (*SOURCES, VERIFIER):
         if path.name == "metrics.py":
             exported |= metrics_in(path.read_text())

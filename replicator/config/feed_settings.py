@@ -304,6 +304,11 @@ class ClickHouseFeed(Feed):
                 text + 'it needs format = "json"; set delete_column instead',
             )
 
+        is_bare = table.empty_value_deletes and self.format != "json"
+        if is_bare and table.newest_column is not None and not table.newest_is_time:
+            text = f"a record with an empty value has no {table.newest_column}, so that it is "
+            yield "empty_value_deletes", text + "never the newest; set delete_column instead"
+
     def _in_shard(self, table: UpsertTable) -> Iterator[tuple[str, str]]:
         """Yields what is wrong between an upsert table and the shards of its feed."""
         for pattern in table.patterns:

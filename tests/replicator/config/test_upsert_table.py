@@ -269,6 +269,11 @@ def test_an_append_table_has_no_other_settings(tmp_path: Path) -> None:
             'primary_key = ["id", "at"]\nempty_value_deletes = true',
             "empty_value_deletes",
         ),
+        (
+            'format = "row_batches"',
+            'newest_column = "gone"\nempty_value_deletes = true',
+            "empty_value_deletes",
+        ),
     ],
 )
 def test_a_table_that_its_feed_cannot_keep_is_refused(
