@@ -16,6 +16,7 @@ from tests.world.faults.fault import Fault
 from tests.world.faults.losses import any_partition, recreate_topic, unclean_election
 from tests.world.kafka import log_losses
 from tests.world.kafka.kafka_cluster import KafkaCluster
+from tests.world.kafka.log_batch import Batch
 from tests.world.kafka.log_losses import LossCause, LostRange
 from tests.world.kafka.partition import NOBODY
 from tests.world.objects.log_ranges import LogRanges
@@ -102,8 +103,30 @@ def of_place(cluster: KafkaCluster, place: TopicPartition) -> list[LostRange]:
 
 def intact_to(cluster: KafkaCluster, place: TopicPartition) -> int:
     """Returns the offset up to which the log has, or had, the records that were seen in it."""
-    cut = (it.begin for it in of_place(cluster, place) if it.cause is not LossCause.RETENTION)
-    return min(cut, default=EVERYTHING)
+    cut = (it for it in of_place(cluster, place) if it.cause is not LossCause.RETENTION)
+    return min(map(kept_to, cut), default=EVERYTHING)
+
+
+def kept_to(lost: LostRange) -> int:
+    """Returns the offset below which everything is committed that was committed before a cut.
+
+    Of a transaction whose commit marker is lost the records before the cut are left, and are those
+    of an aborted one: a reader who comes to them only now sees none of them.
+    """
+    begins: dict[int, int] = {}
+    ended: set[int] = set()
+    undone: list[int] = []
+    for batch in lost.log:
+        if batch.base_offset < lost.begin:
+            if batch.is_marker:
+                begins.pop(batch.producer_id, None)
+            elif batch.is_transactional:
+                begins.setdefault(batch.producer_id, batch.base_offset)
+        elif batch.is_marker and batch.producer_id not in ended:
+            ended.add(batch.producer_id)
+            if batch.is_commit and batch.producer_id in begins:
+                undone.append(begins[batch.producer_id])
+    return min(undone, default=lost.begin)
 
 
 def explain(cluster: KafkaCluster, place: TopicPartition, intent: Intent) -> bool:
@@ -140,36 +163,59 @@ def differences(
     if intent.parked or any(it.cause is LossCause.RECREATION for it in lost):
         # Kafka deletes committed offsets with their topic: there may be no intent to park.
         return []
-    log = [
-        (record.offset, feeding.settings.wanted(place, record))
-        for record in _present(feeding.cluster, place)
-    ]
-    ranges = LogRanges(feeding.settings)
+    settings = feeding.settings
+    present = committed_records(_today(feeding.cluster, place))
+    undone = undone_records(present, lost)
+    log = [(record.offset, settings.wanted(place, record)) for record in present]
+    ranges = LogRanges(settings)
     ranges.add(log)
-    wanted: Counter[Any] = Counter()
+    due: Counter[Any] = Counter()
+    allowed: Counter[Any] = Counter()
+    for record in (settings.wanted(place, each) for each in undone):
+        if record.fate is Destination.OBJECT:
+            allowed[record.folder, record.seen] += 1
     for offset, record in log:
-        is_due = not feeding.settings.by_log or ranges.has_ended(record.folder, offset)
-        if is_due and record.fate is Destination.OBJECT:
-            wanted[record.folder, record.seen] += 1
+        if record.fate is not Destination.OBJECT:
+            continue
+        has_ended = not settings.by_log or ranges.has_ended(record.folder, offset)
+        # Where a record is undone objects may have ended at others than those of today's log.
+        if not (undone and settings.by_log):
+            due[record.folder, record.seen] += has_ended
+        allowed[record.folder, record.seen] += has_ended or bool(undone)
     seen = Counter(
         (each.folder, record)
         for key, each in checks.seen.items()
         if each.place == place and key in feeding.server.objects  # empty ones are not written
-        for record in feeding.settings.read(feeding.server.objects[key].data)
+        for record in settings.read(feeding.server.objects[key].data)
     )
-    if wanted == seen:
+    missing, others = [*due - seen][:3], [*seen - allowed][:3]
+    if not (missing or others):
         return []
-    missing, others = [*wanted - seen][:3], [*seen - wanted][:3]
     return [f"{place}: not parked (43), missing {missing}, others {others}: {intent}"]
 
 
-def _present(cluster: KafkaCluster, place: TopicPartition) -> list[Record]:
-    """Returns the committed records that a log has, or had before retention."""
+def undone_records(present: Sequence[Record], lost: Sequence[LostRange]) -> list[Record]:
+    """Returns the records that are in no transaction that is committed now, and were in one before
+    a cut behind them: who read them before may have stored them."""
+    cuts = [it for it in lost if it.cause is LossCause.UNCLEAN_ELECTION]
+    end = min((it.begin for it in cuts), default=0)
+    known = {record.offset for record in present}
+    found = {it.offset: it for cut in cuts for it in committed_records(cut.log)}
+    return [it for at, it in found.items() if at < end and at not in known]
+
+
+def _today(cluster: KafkaCluster, place: TopicPartition) -> Sequence[Batch]:
+    """Returns the batches that a log has, or had before retention."""
     partition = cluster.partition(*place)
     assert partition is not None
+    return partition.logs[partition.decided.leader].everything
+
+
+def committed_records(batches: Sequence[Batch]) -> list[Record]:
+    """Returns the records without those of aborted transactions."""
     ends: dict[int, bool] = {}
     kept = []
-    for batch in reversed(partition.logs[partition.decided.leader].everything):
+    for batch in reversed(batches):
         if batch.is_marker:
             ends[batch.producer_id] = bool(batch.is_commit)
         elif not batch.is_transactional or ends.get(batch.producer_id, False):
