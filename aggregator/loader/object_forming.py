@@ -369,6 +369,18 @@ class ObjectForming:
             text = f"{opened.key}: a schema came or went since it was sealed"
             self._park(partition, manifest, LossKind.OBJECT_SETTINGS, text)
             return
+        if again.records < manifest.records and manifest == manifest.whole:
+            log.warning(
+                "event=object-changed %s %s-%d object=%s offsets=%d-%d records=%d intended=%d: "
+                "the log does not have the others any more",
+                self.assignment.log_fields,
+                *place,
+                opened.key,
+                manifest.begin,
+                manifest.end,
+                again.records,
+                manifest.records,
+            )
         # Other bytes, such as those of another library, are named before anybody can see them.
         partition.progress.seal_again(name, again)
         await self.committer.commit(partition)

@@ -172,28 +172,7 @@ async def test_a_replay_that_admits_fewer_records_than_were_sealed_parks(
     forming.partitions[PLACE] = partition = held(PLACE, intent, 0)
     read = {"a": Part((Logged(0, "a"), Logged(1, "a")))}
     partition.progress.add(np.arange(2), 2, read, 0.0)
-    [(name, manifest, draft)] = partition.progress.replays()
-    completed = []
-
-    async def nothing(*_):
-        pass
-
-    async def complete(*_):
-        completed.append(name)
-
-    forming._complete = complete
-    forming._open[PLACE, name, 0] = SimpleNamespace(
-        key="k",
-        size_bytes=0,
-        write=nothing,
-        writer=SimpleNamespace(forming_bytes=lambda *_: 0),
-        is_finished=True,
-        letters_memory=0,
-        finish=nothing,
-        upload=SimpleNamespace(send=nothing),
-        manifest=lambda *_: replace(sealed, left_out=left_out),
-    )
-    await forming._replay(partition, name, manifest, draft)
+    completed = await made_again(forming, partition, replace(sealed, left_out=left_out))
     assert completed == ([] if is_parked else ["a"])
     loss = partition.loss_to_park
     assert (loss is not None and loss.kind is LossKind.OBJECT_SETTINGS) is is_parked
@@ -229,6 +208,67 @@ async def test_an_object_of_which_a_loss_left_a_part_is_looked_for_by_its_name_a
     # What is behind the cut is read for the next one.
     partition.progress.add(np.arange(4, 8), 8, {"a": Part((Logged(6, "a"),))}, 0.0)
     assert [draft.begin for _, draft in partition.progress.writable()] == [6]
+
+
+@pytest.mark.parametrize(
+    ("left", "is_told"), [((0, 1, 2), False), ((0, 2), True), ((), True)], ids=str
+)
+async def test_an_object_that_is_made_again_of_fewer_records_is_named(
+    forming, caplog, left, is_told
+):
+    """Also if no record is left: an unclean election may have undone their transaction."""
+    sealed = Manifest(0, 3, 3, size_bytes=9, crc32c=7)
+    intent = replace(INTENT, tables={"a": sealed}, position=0)
+    forming.partitions[PLACE] = partition = held(PLACE, intent, 0)
+    read = {"a": Part(tuple(Logged(at, "a") for at in left))} if left else {}
+    partition.progress.add(np.array(left, np.int64), 3, read, 0.0)
+    await made_again(forming, partition, replace(sealed, records=len(left)))
+    told = [it for it in caplog.messages if "event=object-changed" in it]
+    assert len(told) == is_told
+    assert all(
+        f"flights-0 object=k offsets=0-3 records={len(left)} intended=3:" in it for it in told
+    )
+
+
+async def test_an_object_of_which_a_loss_left_a_part_is_not_named_again(forming, caplog):
+    part = Manifest(0, 9, 9, size_bytes=9, crc32c=7).within(4, 9)
+    intent = replace(INTENT, offset=4, reference=4, tables={"a": part}, position=4)
+    forming.partitions[PLACE] = partition = held(PLACE, intent, 0)
+    partition.progress.add(np.array([5]), 9, {"a": Part((Logged(5, "a"),))}, 0.0)
+    await made_again(forming, partition, replace(part, records=1))
+    assert caplog.messages == []
+
+
+async def made_again(forming, partition, again):
+    """Has the sealed object of a partition made again; returns the names of those that were then
+    completed.
+
+    Args:
+        again: manifest that it has then.
+    """
+    completed = []
+
+    async def nothing(*_):
+        pass
+
+    async def complete(*_):
+        completed.append(name)
+
+    forming._complete = complete
+    [(name, manifest, draft)] = partition.progress.replays()
+    forming._open[PLACE, name, manifest.begin] = SimpleNamespace(
+        key="k",
+        size_bytes=0,
+        write=nothing,
+        writer=SimpleNamespace(forming_bytes=lambda *_: 0),
+        is_finished=True,
+        letters_memory=0,
+        finish=nothing,
+        upload=SimpleNamespace(send=nothing),
+        manifest=lambda *_: again,
+    )
+    await forming._replay(partition, name, manifest, draft)
+    return completed
 
 
 class Written:
