@@ -207,6 +207,30 @@ class ShardStore:
         name = block.name
         facts = self._view.tables.get(name.table)
         query_id = name.rest(rest) if rest else str(name)
+        is_one_part = facts is not None and not facts.partition_key
+        self.insert_native(
+            name.table, native, query_id, is_one_part=is_one_part, not_after=not_after
+        )
+
+    def insert_native(
+        self,
+        table: str,
+        native: NativeBlock,
+        query_id: str,
+        *,
+        is_one_part: bool,
+        not_after: float = math.inf,
+    ) -> None:
+        """Inserts an encoded block into one replica: one attempt.
+
+        Args:
+            query_id: names the block, the same whoever inserts it.
+            is_one_part: all rows are in one partition of the table, so that the block is stored
+                whole or not at all.
+            not_after: time by the monotonic clock after which the block is not sent any more.
+
+        Raises NotStored.
+        """
         options = InsertOptions(
             query_id=query_id,
             quorum=self.quorum,
@@ -216,10 +240,9 @@ class ShardStore:
         )
 
         def one_insert(it: Connected) -> None:
-            insert(it.client, it.features, self.database, name.table, native, options)
+            insert(it.client, it.features, self.database, table, native, options)
 
-        is_one_part = facts is not None and not facts.partition_key
-        self._asked(one_insert, name.table, is_one_part=is_one_part)
+        self._asked(one_insert, table, is_one_part=is_one_part)
 
     def insert_nothing(self, schema: TableSchema) -> None:
         """Inserts a block without rows: the server says whether it takes inserts into a table.
@@ -305,6 +328,10 @@ class ShardStore:
         )
 
     # -- replicas
+
+    def answer_of(self, replica: Replica, ask: Callable[[Connected], T]) -> T:
+        """Returns the answer of a replica. Raises NotStored."""
+        return self._asked_of(replica, ask)
 
     def _asked(self, ask: Callable[[Connected], T], table: str, *, is_one_part: bool = True) -> T:
         """Returns the answer of the replica that is chosen now, of those that have the table.
