@@ -6,8 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from aggregator.store.shard_store import ShardStore, StoreTimeouts
+from aggregator.upsert.table_creation import create_tables
 from deploy.lab.clickhouse import READER
 from deploy.lab.clickhouse_replicas import replicated_engine
+from replicator.config.upsert_table import UpsertTable
 from tests.live.feed_ground import COLUMNS, FeedGround
 from tui.facts.feed_findings import FeedCheck, ShardFacts
 from tui.facts.watch.feed_check import birth, check_feeds
@@ -132,3 +135,36 @@ def test_a_server_says_when_a_table_was_made_in_zookeeper(ground, replicated_dat
     facts = ShardFacts(feed, 0, {}, ())
     assert (birth(facts, path, TIMEOUT_SECONDS) or 0) > 0
     assert birth(facts, f"{path}/nothing", TIMEOUT_SECONDS) is None
+
+
+def test_an_upsert_table_that_its_servers_lack_or_keep_otherwise_is_named(ground):
+    feed = ground.appliance.feed(ground.feed)
+    (shard,) = feed.shards
+    status = UpsertTable(
+        name="status",
+        semantic="upsert",
+        topics=(ground.topic,),
+        columns={"id": "UInt64", "name": "String"},
+        primary_key=("id",),
+    )
+    keeping = feed.model_copy(update={"tables": {"status": status}})
+
+    def texts(table: UpsertTable = status, **changes: object) -> list[str]:
+        shards = (shard.model_copy(update={"topics": (ground.topic,), **changes}),)
+        changed = keeping.model_copy(update={"tables": {"status": table}, "shards": shards})
+        found = check_feeds(ground.appliance, [changed], TIMEOUT_SECONDS)
+        return [*(each.text for each in found.findings), *found.problems]
+
+    ground.lead()
+    lacking = texts()
+    assert sum("status__ticks, status of " in text for text in lacking) == 3
+    assert sum("was appended to a table before: 2 intents" in text for text in lacking) == 1
+    store = ShardStore(shard, StoreTimeouts(insert=TIMEOUT_SECONDS), feed=feed.name, kept=1)
+    assert create_tables(store, status).is_whole
+    store.close()
+    assert not [text for text in texts() if "was appended" not in text]
+    wider = status.model_copy(update={"columns": {**status.columns, "at": "DateTime"}})
+    assert sum("lacks the column at" in text for text in texts(wider)) == 3
+    away = (shard.replicas[0], replace(shard.replicas[1], port=1))
+    (problem,) = [text for text in texts(replicas=away) if "was appended" not in text]
+    assert problem.startswith("ClickHouse at clickhouse://")

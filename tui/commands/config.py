@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from replicator.config.mistakes import ConfigMistakes, Mistake
     from replicator.config.topology import Appliance
     from tui.facts.connections import Connection
+    from tui.facts.feed_findings import FeedCheck
 
 
 @click.group()
@@ -25,8 +26,12 @@ def config() -> None:
 
 @config.command()
 @config_option
-@click.option("--connect", is_flag=True, help="Also connect to every cluster in the file.")
-@timeout_option(5.0, "Seconds to wait for each cluster.")
+@click.option(
+    "--connect",
+    is_flag=True,
+    help="Also connect to every cluster in the file, and compare upsert tables with their servers.",
+)
+@timeout_option(5.0, "Seconds to wait for each cluster or server.")
 @output_option
 def check(config: str, connect: bool, timeout: float, output: str) -> int:
     """List the mistakes of a configuration, each with its path in the file.
@@ -34,7 +39,7 @@ def check(config: str, connect: bool, timeout: float, output: str) -> int:
     Contradictions between settings show once each value is right.
 
     Exits with 0 when there is none, with 2 otherwise; with --connect also with 3 when a cluster
-    cannot be reached.
+    or a server cannot be reached.
     """
     from replicator.config.mistakes import ConfigMistakes
     from replicator.config.topology import load
@@ -47,20 +52,27 @@ def check(config: str, connect: bool, timeout: float, output: str) -> int:
         text = str(error)
         emit(output, mistakes_values(error), lambda: text)
         return ExitCode.USAGE
-    connections = None
+    connections = tables = None
     if connect:
         connections = connections_of(appliance, timeout)
-    value = check_values(config, appliance, connections)
-    emit(output, value, lambda: check_text(appliance, connections))
+        tables = tables_of(appliance, timeout)
+    value = check_values(config, appliance, connections, tables)
+    emit(output, value, lambda: check_text(appliance, connections, tables))
     if any(each.cluster_id is None for each in connections or ()):
+        return ExitCode.UNREACHABLE
+    if tables is not None and tables.problems and not tables.mistakes:
         return ExitCode.UNREACHABLE
     return ExitCode.DONE if value["ok"] else ExitCode.USAGE
 
 
-def check_text(appliance: Appliance, connections: Sequence[Connection] | None = None) -> str:
+def check_text(
+    appliance: Appliance,
+    connections: Sequence[Connection] | None = None,
+    tables: FeedCheck | None = None,
+) -> str:
     """Formats a configuration without mistakes for people, below its connections if there are any.
 
-    With a problem of a connection, the connections alone are shown.
+    With a problem of a connection, or of an upsert table, these alone are shown.
     """
     rows = [
         (name, *(", ".join(c.bootstrap) for c in (region.regional, region.aggregate)))
@@ -74,16 +86,24 @@ def check_text(appliance: Appliance, connections: Sequence[Connection] | None = 
         return text
     clusters = [(each.cluster, each.cluster_id, each.problem) for each in connections]
     are_sound = all(each.is_sound for each in connections)
+    if tables is not None and (tables.mistakes or tables.problems):
+        lines = [*(f"{each.where}: {each.text}" for each in tables.mistakes), *tables.problems]
+        text, are_sound = "\n".join(("", *lines)), True
     return f"{table(('CLUSTER', 'ID', 'PROBLEM'), clusters)}\n{text if are_sound else ''}"
 
 
 def check_values(
-    file: str, appliance: Appliance, connections: Sequence[Connection] | None = None
+    file: str,
+    appliance: Appliance,
+    connections: Sequence[Connection] | None = None,
+    tables: FeedCheck | None = None,
 ) -> dict[str, Any]:
     """Returns a configuration without mistakes as plain values for JSON and YAML.
 
     Args:
         connections: None when the clusters were not asked.
+        tables: of upsert tables, what their servers have; None if there are no such tables, or the
+            servers were not asked.
     """
     values: dict[str, Any] = {
         "ok": all(each.is_sound for each in connections or ()),
@@ -95,6 +115,12 @@ def check_values(
     }
     if connections is not None:
         values["clusters"] = plain_values(connections)
+    if tables is not None:
+        values["ok"] = values["ok"] and not tables.mistakes and not tables.problems
+        values["upsert_tables"] = {
+            "mistakes": plain_values(tables.mistakes),
+            "problems": list(tables.problems),
+        }
     return values
 
 
@@ -114,6 +140,16 @@ def type_mistakes(appliance: Appliance) -> Iterator[Mistake]:
 def mistakes_values(error: ConfigMistakes) -> dict[str, Any]:
     """Returns the mistakes of a configuration as plain values for JSON and YAML."""
     return {"ok": False, "file": error.file, "mistakes": plain_values(error.mistakes)}
+
+
+def tables_of(appliance: Appliance, timeout_seconds: float) -> FeedCheck | None:
+    """Compares upsert tables with their servers; returns None if there are no such tables."""
+    feeds = [feed for feed in appliance.feeds.values() if feed.upsert_tables]
+    if not feeds:
+        return None
+    from tui.facts.watch.upsert_check import check_tables
+
+    return check_tables(feeds, timeout_seconds)
 
 
 def connections_of(appliance: Appliance, timeout_seconds: float) -> tuple[Connection, ...]:

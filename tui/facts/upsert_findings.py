@@ -3,16 +3,18 @@ and what was loaded by append before. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from aggregator.tables.column_type import UnsupportedType, column_type
+from aggregator.upsert.upsert_schema import store_tables
 from replicator.config.upsert_table import OWN_TABLE_SUFFIXES
 from tui.facts.feed_findings import Finding
 
 if TYPE_CHECKING:
     from aggregator.intents.intent import Intent
     from aggregator.loader.reports import FeedPartition
+    from aggregator.upsert.table_creation import TableCreation
     from replicator.config.feed_settings import Feed
     from replicator.config.upsert_table import UpsertTable
 
@@ -82,6 +84,39 @@ def resting_findings(feed: Feed, intents: Mapping[FeedPartition, Intent]) -> Ite
                 "and put the table back"
             )
         yield Finding(where(feed, table), text, is_mistake=bool(blocks))
+
+
+def store_findings(
+    table: UpsertTable,
+    database: str,
+    servers: Iterable[str],
+    look: TableCreation,
+    silent: Collection[str],
+) -> Iterator[Finding]:
+    """Yields how the store's tables of an upsert table differ from its settings.
+
+    Args:
+        servers: all of the table's shard.
+        look: result of a creation that changed nothing.
+        silent: servers of which it is known that they do not answer.
+    """
+    for each in look.mistakes:
+        place = f"{database}.{each.table}" if each.table else each.server
+        yield Finding(place, f"{each.text} (on {each.server})" if each.table else each.text)
+    for each in look.failures:
+        if each.server not in silent:
+            yield Finding(
+                each.server, f"the tables of {table.name} cannot be looked at: {each.text}"
+            )
+    is_known = {(each.server, each.table) for each in look.mistakes} | set(look.present)
+    is_unseen = {each.server for each in (*look.failures, *look.mistakes) if not each.table}
+    names = (*(each.name for each in store_tables(table)), table.name)
+    for server in servers:
+        missing = [name for name in names if (server, name) not in is_known]
+        if missing and server not in is_unseen:
+            verb = "is" if len(missing) == 1 else "are"
+            text = f"{', '.join(missing)} of {database} {verb} missing, or of other settings"
+            yield Finding(server, f"{text}: run `sluice upsert create`")
 
 
 def _counted(count: int, noun: str) -> str:

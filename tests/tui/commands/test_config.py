@@ -11,9 +11,10 @@ from tests.replicator.config.test_feed_contradictions import feed
 from tests.replicator.config.test_topology import SOUND as TOPOLOGY
 from tests.replicator.config.test_upsert_table import table as upsert_table
 from tests.tui.commands.test_replicate import CONFIG
-from tui.commands.config import check_text, check_values, connections_of
+from tui.commands.config import check_text, check_values, connections_of, tables_of
 from tui.commands.exit_codes import ExitCode
 from tui.facts.connections import Connection
+from tui.facts.feed_findings import FeedCheck, Finding
 from tui.program import run
 
 REFERENCE = Path(__file__).parents[3] / "deploy" / "appliance.toml"
@@ -109,3 +110,26 @@ def test_every_cluster_is_asked_and_those_without_an_answer_have_a_problem(tmp_p
         *("east regional", "east aggregate", "west regional", "west aggregate")
     ]
     assert all(each.cluster_id is None and each.problem for each in found)
+
+
+def test_differences_of_upsert_tables_are_shown_in_place_of_the_summary(tmp_path: Path) -> None:
+    file = tmp_path / "appliance.toml"
+    file.write_text(CONFIG)
+    appliance = load(file)
+    whole = FeedCheck(("flights",), (), ())
+    assert check_text(appliance, SOUND, whole) == check_text(appliance, SOUND)
+    assert check_values("f", appliance, SOUND, whole)["ok"] is True
+    wrong = FeedCheck(("flights",), (Finding("air.t__rows", "lacks the column at"),), ("h: no",))
+    text = check_text(appliance, SOUND, wrong)
+    assert text.endswith("\nair.t__rows: lacks the column at\nh: no")
+    assert "routes" not in text
+    values = check_values("f", appliance, SOUND, wrong)
+    assert values["ok"] is False
+    assert values["upsert_tables"]["problems"] == ["h: no"]
+    assert values["upsert_tables"]["mistakes"][0]["where"] == "air.t__rows"
+
+
+def test_without_upsert_tables_no_store_is_asked(tmp_path: Path) -> None:
+    file = tmp_path / "appliance.toml"
+    file.write_text(CONFIG)
+    assert tables_of(load(file), 1.0) is None

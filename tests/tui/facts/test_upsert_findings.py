@@ -7,10 +7,16 @@ from typing import Any
 from aggregator.intents.intent import Custody, Intent
 from aggregator.intents.table_range import TableRange
 from aggregator.loader.reports import FeedPartition
+from aggregator.upsert.table_creation import ServerFinding, TableCreation
 from replicator.config.feed_settings import ClickHouseFeed
 from tests.replicator.config.any_feed import ANY_FEED, ANY_UPSERT_TABLE
 from tui.facts.feed_findings import Finding, ShardFacts, findings
-from tui.facts.upsert_findings import resting_findings, topic_findings, type_findings
+from tui.facts.upsert_findings import (
+    resting_findings,
+    store_findings,
+    topic_findings,
+    type_findings,
+)
 
 WHERE = "feeds.feed.tables"
 
@@ -82,3 +88,46 @@ def test_blocks_of_a_topic_that_nobody_sends_again_are_a_mistake() -> None:
     (found,) = resting_findings(STATUS, intents)
     assert found.is_mistake
     assert "2 blocks may not be stored there" in found.text
+
+
+TABLE = STATUS.tables["status"]
+NAMES = ("status__rows", "status__updates", "status__ticks", "status")
+
+
+def of_store(look: TableCreation, *, silent: tuple[str, ...] = ()) -> list[Finding]:
+    return list(store_findings(TABLE, "air", ["one", "two"], look, silent))
+
+
+def test_tables_that_a_server_has_as_the_settings_say_are_no_finding() -> None:
+    present = [(server, name) for server in ("one", "two") for name in NAMES]
+    assert of_store(TableCreation(present=present)) == []
+
+
+def test_tables_that_a_server_lacks_are_named_with_the_mend() -> None:
+    present = [("one", name) for name in NAMES] + [("two", "status__rows")]
+    (found,) = of_store(TableCreation(present=present))
+    assert found.where == "two" and found.is_mistake
+    assert found.text.startswith("status__updates, status__ticks, status of air are missing")
+    assert "sluice upsert create" in found.text
+
+
+def test_differences_of_tables_are_named_and_are_not_missing_as_well() -> None:
+    present = [(server, name) for server in ("one", "two") for name in NAMES[:3]]
+    mistakes = [
+        ServerFinding("one", "status__rows", "lacks the column at"),
+        *(ServerFinding(server, "status", "is a MergeTree") for server in ("one", "two")),
+    ]
+    found = of_store(TableCreation(present=present, mistakes=mistakes))
+    assert [(each.where, each.text) for each in found] == [
+        ("air.status__rows", "lacks the column at (on one)"),
+        ("air.status", "is a MergeTree (on one)"),
+        ("air.status", "is a MergeTree (on two)"),
+    ]
+
+
+def test_a_server_that_refuses_the_look_is_named_unless_its_silence_is_known() -> None:
+    present = [("one", name) for name in NAMES]
+    look = TableCreation(present=present, failures=[ServerFinding("two", "", "no database")])
+    (found,) = of_store(look)
+    assert found.where == "two" and "cannot be looked at: no database" in found.text
+    assert of_store(look, silent=("two",)) == []

@@ -41,6 +41,7 @@ from tui.facts.upsert_findings import resting_findings, topic_findings, type_fin
 from tui.facts.watch.feed_intents import loaded_partitions, read_intents, upsert_partitions
 from tui.facts.watch.inquiry import Inquiry, Reply
 from tui.facts.watch.shard_servers import ShardServers
+from tui.facts.watch.upsert_check import ask_tables
 
 TOPICS_FIRST_PART = 0.5
 """Part of the timeout in which the replicas wait for the clusters' topics."""
@@ -77,6 +78,7 @@ def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: fl
         if isinstance(feed, ClickHouseFeed)
         for number in range(len(feed.shards))
     ]
+    tables = ask_tables(inquiry, feeds)
     asked = [_ask_replicas(inquiry, *shard, listed) for shard in shards]
     topics = {name: reply.answer() for name, reply in listed.items()}
     facts = [
@@ -93,6 +95,7 @@ def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: fl
     ]
     found += [finding for each in stores for finding in each.answer() or ()]
     found += _of_upsert_tables(inquiry, appliance, feeds, topics)
+    found += [finding for table in tables for finding in table.findings(inquiry)]
     return FeedCheck(
         tuple(feed.name for feed in feeds),
         tuple(dict.fromkeys(found)),
