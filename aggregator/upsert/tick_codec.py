@@ -76,6 +76,15 @@ def id_of(part: OffsetAndMetadata) -> str:
     return _part(part).transactional_id
 
 
+def sign_of(part: OffsetAndMetadata, number: int) -> tuple[int, int, int]:
+    """Returns (number of parts, number of the tick, checksum), the same for all parts of a commit.
+
+    Raises UnreadableTick.
+    """
+    found = _part(part, number)
+    return found.parts, part.offset, found.checksum
+
+
 def decode(parts: Mapping[int, OffsetAndMetadata]) -> Tick:
     """Returns the tick of committed offsets.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from aggregator.verifier.entry_parts import EntryParts, Whole
 from aggregator.verifier.entry_rules import HeldRecord
 from aggregator.verifier.epoch_history import EpochHistory, Producer
 from aggregator.verifier.finding import Finding, Kind, Weight
@@ -16,13 +17,14 @@ from aggregator.verifier.merge import TimedMerge
 from aggregator.verifier.owners import Owner, Owners, Subject
 from aggregator.verifier.partition_history import History, judge, restored, stale
 from replicator.config.cluster_name import ClusterName
-from replicator.config.names import OWN_PREFIX
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.protocol.commit_record import Commit
 from replicator.kafka.tail.tail_position import Portion, TailPosition, Version
 
 LOOK_BACK_RECORDS = 1_000_000
 """Records of a log that are read again at a start, so that the last entries are seen again."""
+
+END_OF_TIME_MS = 1 << 62
 
 IsGone = Callable[[str, UUID | None], bool]
 """Returns True if a topic with this id is known to exist no more."""
@@ -115,6 +117,7 @@ class ClusterJudge:
     _merge: TimedMerge[_Holding] = field(init=False)
     _epochs: EpochHistory = field(init=False)
     _stale: set[_Key] = field(default_factory=set)
+    _parts: EntryParts = field(default_factory=EntryParts)
 
     def __post_init__(self) -> None:
         self._merge = TimedMerge((), self.skew_ms)
@@ -129,6 +132,9 @@ class ClusterJudge:
             owner = self.owners.get(each.group)
             if owner is None:
                 continue
+            if owner.part is not None and not owner.is_first_part:
+                self._parts.restore(owner.part, each.log, each.version, each.commit)
+                continue
             key = _Key(each.group, each.topic, each.partition)
             history = restored(
                 owner.rules, each.version, each.commit, each.gap_at, each.accepted_at
@@ -140,10 +146,14 @@ class ClusterJudge:
                 self._epochs.judge(entry.transactional_id, producer, each.commit.at_ms)
 
     def stored(self) -> list[Stored]:
-        """Returns what a later verifier needs to know."""
+        """Returns what a later verifier needs to know of entries, and of their further parts."""
         return [
             Stored(*key, self._logs[key], each.version, each.commit, each.gap_at, each.accepted_at)
             for key, each in self._histories.items()
+        ] + [
+            Stored(group, part.topic, 0, last.log, last.version, last.commit, None, None)
+            for group, owner in self.owners.items()
+            if (part := owner.part) and part.number and (last := self._parts.last(part))
         ]
 
     def begins(self) -> dict[int, TailPosition]:
@@ -174,6 +184,7 @@ class ClusterJudge:
         if known and known.isdisjoint(each.topic_id for each in positions.values()):
             self._histories.clear()
             self._logs.clear()
+            self._parts.clear()
             self.positions = {}
         self._histories = {
             key: replace(each, is_seen=False) for key, each in self._histories.items()
@@ -188,9 +199,13 @@ class ClusterJudge:
     def take(self, number: int, portion: Portion[GroupCommit]) -> Iterator[Judgement]:
         """Yields the judgements with findings on what was read of one partition of the log."""
         for version, record in portion.told:
-            found = self._judged(number, version, record)
-            if found is not None:
-                yield self._counted(found)
+            owner = self.owners.get(record.committed.group)
+            if owner is None or not owner.has(record.committed):
+                continue
+            wholes: Iterable[Whole] = (Whole(number, version, record),)
+            if owner.part is not None:
+                wholes = self._parts.take(owner.part, number, version, record)
+            yield from self._all_judged(wholes)
         position = self.positions.get(number)
         if position is None or portion.end[1:3] > position[1:3]:
             self.positions[number] = portion.end
@@ -198,10 +213,16 @@ class ClusterJudge:
             self.caught_up_ms[number] = portion.caught_up_ms
             self._merge.reach(number, portion.caught_up_ms)
         yield from self._judged_epochs(self._merge.take())
+        if (read_to_ms := self.judged_to_ms) is not None:
+            yield from self._all_judged(self._parts.late(read_to_ms - self.skew_ms))
+            yield from self._torn(read_to_ms - self.skew_ms)
 
     def end(self) -> Iterator[Judgement]:
         """Yields the judgements that still waited for later entries."""
         yield from self._judged_epochs(self._merge.rest())
+        yield from self._all_judged(self._parts.late(END_OF_TIME_MS))
+        # The parts that are missing now may still come, and nobody reads on.
+        yield from self._torn(END_OF_TIME_MS, Weight.UNKNOWN)
 
     def stale(self, now_ms: int, stale_ms: int) -> Iterator[Judgement]:
         """Yields a judgement, once each, on every held entry that was not renewed.
@@ -243,12 +264,18 @@ class ClusterJudge:
             return None
         return min(self.caught_up_ms.values())
 
-    def _judged(self, number: int, version: Version, record: GroupCommit) -> Judgement | None:
-        owner = self.owners.get(record.committed.group)
-        if owner is None or record.committed.topic.startswith(OWN_PREFIX):
-            return None
+    def _all_judged(self, wholes: Iterable[Whole]) -> Iterator[Judgement]:
+        for whole in wholes:
+            found = self._judged(self.owners[whole.record.committed.group], whole)
+            if found is not None:
+                yield self._counted(found)
+
+    def _judged(self, owner: Owner, whole: Whole) -> Judgement | None:
+        number, version, record, is_behind_unread = whole
         key, commit = _Key(*record.committed), record.commit
         before = self._histories.get(key)
+        if before is not None and is_behind_unread:
+            before = replace(before, is_seen=False)
         if record.flaw:
             finding = Finding(Kind.UNREADABLE, record.flaw)
             if before is None or before.version < version:
@@ -274,6 +301,17 @@ class ClusterJudge:
         if not findings:
             return None
         return Judgement(self._subject(key), at_ms, _commit(before), commit, findings)
+
+    def _torn(self, read_to_ms: int, weight: Weight = Weight.ANOMALY) -> Iterator[Judgement]:
+        """Yields a judgement, once each, on every last entry that lacks a part."""
+        for first, number, version, commit, at_ms, text in self._parts.torn(read_to_ms):
+            key = _Key(first.first, first.topic, 0)
+            before = self._histories.get(key)
+            self._note(key, number, History(version, commit, None))
+            finding = Finding(Kind.UNREADABLE, text, weight)
+            yield self._counted(
+                Judgement(self._subject(key), at_ms, _commit(before), commit, (finding,))
+            )
 
     def _note(self, key: _Key, number: int, history: History[Any]) -> None:
         self._histories[key], self._logs[key] = history, number

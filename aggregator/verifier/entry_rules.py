@@ -17,7 +17,8 @@ class UnreadableRecord(Exception):
 
 
 class HeldRecord(Protocol):
-    """Entry with a holder, as intents and ledger entries have it."""
+    """Entry with a holder, as intents and ledger entries have it. One that names no producer says
+    that it is released."""
 
     @property
     def custody(self) -> Custody: ...
@@ -53,6 +54,9 @@ class EntryRules(Protocol[E]):
     def reference(self, entry: E) -> int | None:
         """Returns the offset from which the entry counts records; None if it counts none."""
 
+    def is_first(self, entry: E) -> bool:
+        """Returns True for an entry that says itself that nothing stood before it."""
+
     def within(self, before: E | None, entry: E) -> Iterator[Finding]:
         """Yields what is wrong with an entry by itself, unless `before` says the same."""
 
@@ -64,7 +68,7 @@ class EntryRules(Protocol[E]):
 
 
 def is_first(entry: HeldRecord) -> bool:
-    """Returns True for an entry that says itself that nothing stood before it.
+    """Returns True for an intent or ledger entry that says itself that nothing stood before it.
 
     Such are those of an adoption, and of an operator who names a new start.
     """

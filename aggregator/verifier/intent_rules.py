@@ -39,6 +39,9 @@ class IntentRules:
     def reference(self, entry: Intent) -> int | None:
         return entry.reference
 
+    def is_first(self, entry: Intent) -> bool:
+        return is_first(entry)
+
     def within(self, before: Intent | None, entry: Intent) -> Iterator[Finding]:
         # The next holder commits the intent of a forced flush as its own.
         is_again = before is not None and before.up_to == entry.up_to

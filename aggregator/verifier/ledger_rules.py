@@ -38,6 +38,9 @@ class LedgerRules:
     def reference(self, entry: Entry) -> int | None:
         return None
 
+    def is_first(self, entry: Entry) -> bool:
+        return is_first(entry)
+
     def within(self, before: Entry | None, entry: Entry) -> Iterator[Finding]:
         return iter(())
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Generic
 
-from aggregator.verifier.entry_rules import E, EntryRules, UnreadableRecord, is_first
+from aggregator.verifier.entry_rules import E, EntryRules, UnreadableRecord
 from aggregator.verifier.finding import Finding, Kind, Weight
 from replicator.kafka.client.custody import Custody
 from replicator.kafka.protocol.commit_record import Commit
@@ -136,7 +136,7 @@ def _findings(rules: EntryRules[E], before: History[E] | None, entry: E) -> Iter
     """Yields all findings about a readable entry."""
     yield from rules.within(before.entry if before else None, entry)
     if before is None or before.entry is None:
-        if not is_first(entry):
+        if not rules.is_first(entry):
             yield Finding(Kind.UNSEEN, _why_unseen(before), Weight.UNKNOWN)
         if before is not None and before.deleted is not None:
             yield from rules.across_deletion(before.deleted, entry)

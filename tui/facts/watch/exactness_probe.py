@@ -233,8 +233,9 @@ def owner_facts(
     topic_ids: Mapping[str, UUID],
 ) -> Iterator[OwnerFacts]:
     """Yields the facts about each owner in a cluster, from what a judge has read."""
-    stored = judge.stored()
-    for owner in sorted(set(owners.values()), key=lambda each: each.name):
+    stored = [each for each in judge.stored() if owners[each.group].is_first_part]
+    by_name = {each.name: each for each in owners.values()}
+    for _, owner in sorted(by_name.items()):
         last = {
             (subject.topic, subject.partition): each.entry
             for subject, each in judge.entries(owner.name).items()
