@@ -87,6 +87,10 @@ logger.conf.name = org.apache.spark.SparkConf
 logger.conf.level = error
 logger.dag.name = org.apache.spark.scheduler.DAGScheduler
 logger.dag.level = error
+logger.pools.name = org.apache.spark.scheduler.FairSchedulableBuilder
+logger.pools.level = error
+logger.adaptive.name = org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution
+logger.adaptive.level = error
 """
 
 # Spark puts its own copy of pyspark first on the path of its Python processes: a zip, which each of

@@ -1,0 +1,159 @@
+"""Checkpoint of a key coordinator: the folder in which Spark keeps the state of a table's keys.
+
+A checkpoint is never the truth: it can be made anew from the store at any tick. So what does not
+fit is left alone, and a bootstrap begins a new folder. Each folder says whose it is, and Spark's
+own logs in it say which tick it holds.
+
+    <upsert_dir>/<feed>.<table>/<run>/sluice.json    whose it is
+                                      offsets/<n>    the tick of batch n, written before it
+                                      commits/<n>    batch n is in the state
+                                      state/         keys and versions
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from aggregator.upsert.tick_source import BOOTSTRAP, GENERATION, TICK
+from replicator.runtime.private_files import private_folder, write_private
+
+IDENTITY = "sluice.json"
+FORM = 1
+"""Version of what the state holds for a key. Another one is another checkpoint's."""
+
+
+class CheckpointUnreadable(Exception):
+    """A checkpoint that this version cannot continue. The state is read from the store anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Owner of a checkpoint.
+
+    Args:
+        parts: of the state; fixed for as long as the checkpoint is used.
+        form: see FORM.
+    """
+
+    feed: str
+    table: str
+    generation: int
+    parts: int
+    form: int = FORM
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """State that a checkpoint holds.
+
+    Args:
+        tick: the newest that is in the state; a bootstrap at tick 0 commits 0.
+    """
+
+    generation: int
+    tick: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Checkpoint in a folder of its own."""
+
+    folder: Path
+
+    def begin(self, identity: Identity) -> None:
+        """Makes the folder. Raises OSError."""
+        private_folder(self.folder)
+        content = json.dumps(asdict(identity)).encode()
+        write_private(self.folder / IDENTITY, content, is_on_disk=True)
+
+    def identity(self) -> Identity:
+        """Returns whose the checkpoint is. Raises CheckpointUnreadable."""
+        try:
+            return Identity(**json.loads((self.folder / IDENTITY).read_bytes()))
+        except (OSError, ValueError, TypeError) as error:
+            raise CheckpointUnreadable(
+                f"{self.folder}: {IDENTITY} cannot be read: {error}"
+            ) from error
+
+    def committed(self, identity: Identity) -> Committed | None:
+        """Returns what the state holds; None before Spark has committed a batch.
+
+        Args:
+            identity: of the table, as the checkpoint must have been begun.
+
+        Raises:
+            CheckpointUnreadable: it is another table's, or files are missing or damaged.
+        """
+        found = self.identity()
+        if found != identity:
+            raise CheckpointUnreadable(f"{self.folder} is another's: {found}, not {identity}")
+        batches = _numbers(self.folder / "commits")
+        if not batches:
+            return None
+        offset = self.offset(max(batches))
+        return Committed(offset[GENERATION], offset[TICK])
+
+    def offset(self, batch: int) -> dict[str, Any]:
+        """Returns the offset behind a batch. Raises CheckpointUnreadable."""
+        file = self.folder / "offsets" / str(batch)
+        try:
+            found = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])
+            return {name: found[name] for name in (GENERATION, TICK, BOOTSTRAP)}
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise CheckpointUnreadable(f"{file} cannot be read: {error}") from error
+
+    def size_bytes(self) -> int:
+        """Returns the bytes of all files; those that are removed meanwhile do not count."""
+        return sum(_size(each) for each in self.folder.rglob("*"))
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """All checkpoints of a table, by number of the run that began each.
+
+    Args:
+        folder: of the table.
+    """
+
+    folder: Path
+
+    def newest(self) -> Checkpoint | None:
+        """Returns the checkpoint that was begun last."""
+        found = _numbers(self.folder)
+        return Checkpoint(self.folder / str(max(found))) if found else None
+
+    def following(self) -> Checkpoint:
+        """Returns a checkpoint behind all that there are, not begun yet."""
+        return Checkpoint(self.folder / str(max(_numbers(self.folder), default=0) + 1))
+
+    def remove_before(self, checkpoint: Checkpoint) -> None:
+        """Removes all checkpoints that were begun before one."""
+        for number in _numbers(self.folder):
+            if number < int(checkpoint.folder.name):
+                shutil.rmtree(self.folder / str(number), ignore_errors=True)
+
+
+def _numbers(folder: Path) -> list[int]:
+    return sorted(_named(folder))
+
+
+def _named(folder: Path) -> Iterator[int]:
+    """Yields the names that are numbers; unfinished files have others."""
+    try:
+        for each in folder.iterdir():
+            if each.name.isdecimal():
+                yield int(each.name)
+    except FileNotFoundError:
+        return
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size if file.is_file() else 0
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,91 @@
+"""Checkpoint: whose it is, and which tick it holds, or that it cannot be continued."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aggregator.upsert.checkpoint import (
+    Checkpoint,
+    Checkpoints,
+    CheckpointUnreadable,
+    Committed,
+    Identity,
+)
+
+OWN = Identity("flights", "flight_status", generation=3, parts=2)
+
+
+def checkpoint(folder: Path, *, planned: int, committed: int, begin: int = 7) -> Checkpoint:
+    """Returns a checkpoint as Spark leaves it: batch 0 is a bootstrap."""
+    found = Checkpoints(folder).following()
+    found.begin(OWN)
+    for name, batches in (("offsets", planned), ("commits", committed)):
+        logs = found.folder / name
+        logs.mkdir()
+        for batch in range(batches):
+            offset = {"generation": 3, "tick": begin + batch, "bootstrap": batch == 0}
+            text = json.dumps(offset) if name == "offsets" else '{"nextBatchWatermarkMs":0}'
+            (logs / str(batch)).write_text(f'v1\n{{"conf":{{}}}}\n{text}\n')
+        (logs / ".9.unfinished.tmp").touch()
+    return found
+
+
+def test_a_checkpoint_holds_the_tick_of_the_last_batch_that_spark_committed(tmp_path):
+    assert checkpoint(tmp_path, planned=4, committed=3).committed(OWN) == Committed(3, 9)
+    assert checkpoint(tmp_path, planned=1, committed=1).committed(OWN) == Committed(3, 7)
+
+
+def test_nothing_is_committed_before_the_bootstrap_is_over(tmp_path):
+    assert checkpoint(tmp_path, planned=1, committed=0).committed(OWN) is None
+    fresh = Checkpoints(tmp_path).following()
+    fresh.begin(OWN)
+    assert fresh.committed(OWN) is None
+
+
+@pytest.mark.parametrize(
+    "other", [{"table": "other"}, {"feed": "other"}, {"generation": 4}, {"parts": 4}, {"form": 2}]
+)
+def test_a_checkpoint_of_another_table_generation_or_form_is_told(tmp_path, other):
+    found = checkpoint(tmp_path, planned=2, committed=2)
+    with pytest.raises(CheckpointUnreadable, match="is another's"):
+        found.committed(replace(OWN, **other))
+
+
+@pytest.mark.parametrize("missing", ["sluice.json", "offsets/1"])
+@pytest.mark.parametrize("content", [None, "", "v1\n{}\n{}", "v1\n[]", "\n7"])
+def test_a_damaged_checkpoint_is_told(tmp_path, missing, content):
+    found = checkpoint(tmp_path, planned=2, committed=2)
+    if content is None:
+        (found.folder / missing).unlink()
+    else:
+        (found.folder / missing).write_text(content)
+    with pytest.raises(CheckpointUnreadable, match=missing):
+        found.committed(OWN)
+
+
+def test_a_checkpoint_of_a_release_with_another_form_of_identity_is_told(tmp_path):
+    found = checkpoint(tmp_path, planned=2, committed=2)
+    (found.folder / "sluice.json").write_text('{"feed": "flights", "newer": 1}')
+    with pytest.raises(CheckpointUnreadable, match="newer"):
+        found.committed(OWN)
+
+
+def test_the_newest_checkpoint_is_the_one_that_was_begun_last(tmp_path):
+    checkpoints = Checkpoints(tmp_path / "flights.flight_status")
+    assert checkpoints.newest() is None
+    for number in range(1, 12):
+        begun = checkpoints.following()
+        begun.begin(OWN)
+        assert checkpoints.newest() == begun
+        assert begun.folder.name == str(number)
+    checkpoints.remove_before(begun)
+    assert [each.name for each in checkpoints.folder.iterdir()] == ["11"]
+
+
+def test_the_size_of_a_checkpoint_is_that_of_its_files(tmp_path):
+    found = checkpoint(tmp_path, planned=0, committed=0)
+    before = found.size_bytes()
+    (found.folder / "offsets" / "0").write_bytes(b"x" * 100)
+    assert found.size_bytes() == before + 100
