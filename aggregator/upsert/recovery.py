@@ -37,7 +37,7 @@ class StateAction(StrEnum):
 
     KEEP = "keep"
     FOLD_AGAIN = "fold-again"
-    """Fold the newest claimed tick into the state, and write nothing."""
+    """Fold the newest claimed tick, which the ledger has, into the state, and write nothing."""
     BOOTSTRAP = "bootstrap"
     """Read the state from the store at the newest claimed tick; at tick 0 it is empty."""
 
@@ -90,8 +90,8 @@ def recovery(found: Found) -> Recovery:
     contradiction = _contradiction(found)
     if contradiction:
         return Recovery(TickAction.STOP, claimed, None, contradiction)
-    state, reason = _state(found)
     cut = found.ledger.number if found.ledger else 0
+    state, reason = _state(found, has_ranges=cut == claimed)
     if cut == claimed:
         return Recovery(TickAction.CUT, claimed + 1, state, reason)
     return Recovery(TickAction.REDO, cut, state, f"tick {cut} was cut and not claimed; {reason}")
@@ -134,7 +134,7 @@ def _contradiction(found: Found) -> str:
     return ""
 
 
-def _state(found: Found) -> tuple[StateAction, str]:
+def _state(found: Found, *, has_ranges: bool) -> tuple[StateAction, str]:
     claimed, checkpoint = found.claimed, found.checkpoint
     if checkpoint is None:
         return StateAction.BOOTSTRAP, "no checkpoint can be read"
@@ -142,6 +142,6 @@ def _state(found: Found) -> tuple[StateAction, str]:
         return StateAction.BOOTSTRAP, f"the checkpoint is of generation {checkpoint.generation}"
     if checkpoint.number == claimed.number:
         return StateAction.KEEP, f"the checkpoint holds tick {claimed.number}"
-    if checkpoint.number == claimed.number - 1:
+    if checkpoint.number == claimed.number - 1 and has_ranges:
         return StateAction.FOLD_AGAIN, f"the checkpoint lacks tick {claimed.number}"
     return StateAction.BOOTSTRAP, f"the checkpoint ends with tick {checkpoint.number}"

@@ -1,0 +1,242 @@
+"""Rules of upsert tables, each left out by itself: the model must notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from aggregator.upsert import fold as folding
+from aggregator.upsert.fold import Folded
+from aggregator.upsert.mark import Level
+from aggregator.upsert.recovery import Found, Recovery, StateAction
+from aggregator.upsert.tick import ROW_BITS, Lane, LaneRange, Tick, tick_of
+from aggregator.upsert.tick_cut import Cut, LaneLog
+from aggregator.upsert.version import Version
+from aggregator.upsert.visibility import ReplicaCount
+from tests.aggregator.upsert.upsert_world import Rules, States, StoredRow, World
+
+SETTLED = MappingProxyType(
+    {"settle": 15, "replicate": 15, "coordinate": 15, "raise_horizon": 3, "drop": 3}
+)
+"""Weights under which settle points and horizons are published often."""
+
+
+class Mutation(Rules):
+    """A rule that is left out.
+
+    Args:
+        examples: histories within which the model notices.
+        often: weights of actions that make the case less rare.
+    """
+
+    examples: ClassVar[int] = 20
+    often: ClassVar[Mapping[str, float]] = MappingProxyType({})
+
+
+class RowsBeforeTheIntent(Mutation):
+    rows_behind_the_intent = False
+
+
+class RedoTakesWhatIsThereByNow(Mutation):
+    def redone(self, intent: Tick, world: World) -> Tick:
+        ends = [len(world.logs[lane]) for lane in intent.lanes]
+        pairs = zip(intent.ranges, ends, strict=True)
+        return replace(intent, ranges=tuple(LaneRange(begin, end) for (begin, _), end in pairs))
+
+
+class ClaimBeforeTheEnds(Mutation):
+    order = ("rows", "claim", "ends")
+
+
+class ClaimBeforeTheRows(Mutation):
+    order = ("claim", "rows", "ends")
+
+
+class ValidFromBelowTheMark(Mutation):
+    """The seed's predicate: validFrom < mark."""
+
+    def is_visible(self, row_id: int, until: int, mark: int, ended: set[int]) -> bool:
+        return row_id < mark << ROW_BITS and until > mark and row_id not in ended
+
+
+class NoBoundOnRows(Mutation):
+    def is_visible(self, row_id: int, until: int, mark: int, ended: set[int]) -> bool:
+        return until > mark and row_id not in ended
+
+
+class UntilAtTheMark(Mutation):
+    def is_visible(self, row_id: int, until: int, mark: int, ended: set[int]) -> bool:
+        return tick_of(row_id) <= mark <= until and row_id not in ended
+
+
+class NoUpperBoundOnEnds(Mutation):
+    def is_behind(self, tick: int, settled: int, mark: int) -> bool:
+        return tick > settled
+
+
+class EndsUpToTheMarkAreLeftToSettling(Mutation):
+    def is_behind(self, tick: int, settled: int, mark: int) -> bool:
+        return False
+
+
+class SettlePointBehindTheMark(Mutation):
+    often = SETTLED
+
+    def settled_at(self, mark: int, points: Iterable[int]) -> int:
+        return max(points, default=0)
+
+
+class EndNamesTheNewRow(Mutation):
+    """The seed's getDeleteEvent(newEvent)."""
+
+    def fold(self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States) -> Folded:
+        found = folding.fold(tick, rows, states)
+        return Folded(found.states, [it._replace(row_id=it.by_row_id) for it in found.ends])
+
+
+class RunnerUpForgotten(Mutation):
+    def fold(self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States) -> Folded:
+        found = folding.fold(tick, rows, states)
+        return Folded(found.states, [it for it in found.ends if tick_of(it.row_id) == tick])
+
+
+class LateRowsLive(Mutation):
+    def fold(self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States) -> Folded:
+        found = folding.fold(tick, rows, states)
+        return Folded(found.states, [it for it in found.ends if it.kind != "late"])
+
+
+class LosersOfATickLive(Mutation):
+    def fold(self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States) -> Folded:
+        found = folding.fold(tick, rows, states)
+        ends = [it for it in found.ends if it.kind == "late" or tick_of(it.row_id) < tick]
+        return Folded(found.states, ends)
+
+
+class OrderOfArrival(Mutation):
+    def fold(self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States) -> Folded:
+        arrived = [(key, each._replace(order=each.row_id)) for key, each in rows]
+        return folding.fold(tick, arrived, states)
+
+
+class CheckpointKept(Mutation):
+    """Whatever tick it holds."""
+
+    often = MappingProxyType({"change_checkpoint": 3})
+
+    def recovery(self, found: Found) -> Recovery:
+        made = super().recovery(found)
+        is_own = found.checkpoint and found.checkpoint.generation == found.claimed.generation
+        return replace(made, state=StateAction.KEEP) if made.state and is_own else made
+
+
+class LastTickNotFoldedAgain(Mutation):
+    examples = 60
+    often = MappingProxyType({"kill": 4})
+
+    def recovery(self, found: Found) -> Recovery:
+        made = super().recovery(found)
+        is_again = made.state is StateAction.FOLD_AGAIN
+        return replace(made, state=StateAction.KEEP) if is_again else made
+
+
+class AlienCheckpointKept(Mutation):
+    often = MappingProxyType({"change_checkpoint": 3})
+
+    def recovery(self, found: Found) -> Recovery:
+        made = super().recovery(found)
+        is_alien = found.checkpoint and found.checkpoint.generation != found.claimed.generation
+        return replace(made, state=StateAction.KEEP) if made.state and is_alien else made
+
+
+class BootstrapWithoutDeletes(Mutation):
+    often = MappingProxyType({"change_checkpoint": 3})
+
+    def facts(self, rows: Sequence[StoredRow], is_visible: Callable[[StoredRow], bool]) -> Any:
+        return [(each.key, each.version) for each in rows if is_visible(each)]
+
+
+class ZombieCommits(Mutation):
+    def is_fenced(self, epoch: int, newest: int) -> bool:
+        return False
+
+
+class PartOfABlockIsTheBlock(Mutation):
+    examples = 60
+    often = MappingProxyType({"kill": 6, "produce": 25, "settle": 0, "let_zombie": 0})
+
+    def is_block_done(self, found: int, expected: int) -> bool:
+        return found > 0 or not expected
+
+
+class SettlePointBeforeTheCount(Mutation):
+    def may_publish(self, point: int, counts: Mapping[str, ReplicaCount]) -> bool:
+        return True
+
+
+class CountOnALaggingReplica(Mutation):
+    def may_publish(self, point: int, counts: Mapping[str, ReplicaCount]) -> bool:
+        return all(not each.open_rows for each in counts.values())
+
+
+class QuorumIsEnoughToSettle(Mutation):
+    often = SETTLED
+
+    def may_publish(self, point: int, counts: Mapping[str, ReplicaCount]) -> bool:
+        good = [each for each in counts.values() if each.level >= point and not each.open_rows]
+        return len(good) >= 2
+
+
+class NewestUntilWins(Mutation):
+    often = SETTLED
+
+    def is_settled_by(self, until: int, point: int) -> bool:
+        return True
+
+    def settled_until(self, until: int, point: int) -> int:
+        return point
+
+
+class EndsDroppedUpToTheSettlePoint(Mutation):
+    often = SETTLED
+
+    def last_dropped(self, horizon: int, newest_point: int) -> int:
+        return newest_point
+
+
+class MarkOfTheNewerLevel(Mutation):
+    def server_mark(self, levels: Mapping[int, Level]) -> int:
+        return max((max(each) for each in levels.values()), default=0)
+
+
+class MarkOfRowsAlone(Mutation):
+    def server_mark(self, levels: Mapping[int, Level]) -> int:
+        return min((each.rows for each in levels.values()), default=0)
+
+
+class LanesNumberedAnew(Mutation):
+    often = MappingProxyType({"add_partition": 2})
+
+    def cut(self, before: Tick, logs: Mapping[Lane, LaneLog], world: World) -> Cut:
+        found = super().cut(before, logs, world)
+        if found.tick is None:
+            return found
+        pairs = sorted(zip(found.tick.lanes, found.tick.ranges, strict=True))
+        lanes, ranges = zip(*pairs, strict=True)
+        return replace(found, tick=replace(found.tick, lanes=lanes, ranges=ranges))
+
+
+class AwayIsEmpty(Mutation):
+    """A cluster that is away is taken for one that begins anew."""
+
+    often = MappingProxyType({"leave_or_return": 2})
+
+    def cut(self, before: Tick, logs: Mapping[Lane, LaneLog], world: World) -> Cut:
+        kept = [each for each in before.lanes if each in logs]
+        ranges = [before.ranges[before.lanes.index(each)] for each in kept]
+        return super().cut(replace(before, lanes=tuple(kept), ranges=tuple(ranges)), logs, world)
+
+
+MUTATIONS = Mutation.__subclasses__()
