@@ -78,11 +78,11 @@ class SmallHistory:
     def make(cls, seed: int = 7) -> SmallHistory:
         chance = random.Random(seed)
         history = cls()
-        history._add("flights", lambda: _flight(chance), 90, chance)
-        history._add("carriers", lambda: _carrier(chance), 24, chance)
+        history.add("flights", lambda: _flight(chance), 90, chance)
+        history.add("carriers", lambda: _carrier(chance), 24, chance)
         return history
 
-    def _add(self, table: str, make: Callable[[], Row], count: int, chance: random.Random) -> None:
+    def add(self, table: str, make: Callable[[], Row], count: int, chance: random.Random) -> None:
         key = next(iter(COLUMNS[table]))
         ticks = sorted(chance.randint(1, TICKS) for _ in range(count))
         number = dict.fromkeys(range(TICKS + 1), 0)

@@ -47,7 +47,9 @@ class Query:
                         latest[part.to_bytes(4, "big")] = row
         for key, versions in keys.items():
             self.states[key] = sorted(self.states.get(key, []) + versions, reverse=True)[:KEPT]
-        shown = [{"key": key, "top": self.states[key], "latest": None} for key in keys]
+        shown: list[dict[str, Any]] = [
+            {"key": key, "top": self.states[key], "latest": None} for key in keys
+        ]
         shown += [{"key": key, "top": [], "latest": row} for key, row in latest.items()]
         return pa.Table.from_pylist(shown, schema=SHOWN)
 
