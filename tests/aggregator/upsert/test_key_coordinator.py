@@ -1,5 +1,7 @@
 """Key coordinator: what passes through Spark, part by part, gives the ends that fold.py finds."""
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
