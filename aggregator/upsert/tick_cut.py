@@ -8,7 +8,7 @@ an operator accepts it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -64,11 +64,13 @@ class Cut:
     """Result of a cut.
 
     Args:
-        tick: None if there is nothing to do. Its `stops` name the losses.
+        tick: None if there is nothing to do.
+        losses: by lane, of those that take nothing until an operator accepts the loss.
         left: offsets that are left to later ticks, as the tick would have been too large.
     """
 
     tick: Tick | None
+    losses: Mapping[int, Loss] = field(default_factory=lambda: MappingProxyType({}))
     left: int = 0
 
 
@@ -128,9 +130,10 @@ def cut(
         log = logs.get(lane)
         backlogs.append(log.end - begins[number] if log and stop is None else 0)
     shares = fair_shares(backlogs, settings.offsets_max, first=before.number)
+    losses = {each.lane: each.loss for each in stops if not each.is_accepted}
     is_same = tuple(stops) == before.stops and tuple(begins[: len(before.lanes)]) == before.ends
     if is_same and not any(shares) and not is_refresh_due:
-        return Cut(None)
+        return Cut(None, losses)
     tick = Tick(
         before.generation,
         before.number + 1,
@@ -141,7 +144,7 @@ def cut(
         settings.block_rows,
         tuple(stops),
     )
-    return Cut(tick, sum(backlogs) - sum(shares))
+    return Cut(tick, losses, sum(backlogs) - sum(shares))
 
 
 def fair_shares(backlogs: Sequence[int], most: int, *, first: int = 0) -> list[int]:

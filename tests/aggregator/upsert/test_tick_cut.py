@@ -136,7 +136,7 @@ def test_a_loss_stops_its_lane_by_name_and_range(logs, stop):
     two = next_tick(first({A: (0, 5)}), logs)
     assert two.stops == (stop,)
     assert two.ranges[0] == LaneRange(5, 5)
-    assert next_cut(two, logs) == Cut(None), "a loss is told once"
+    assert next_cut(two, logs) == Cut(None, {0: stop.loss}), "no tick, and told as long as it lasts"
     assert next_tick(two, logs, is_refresh_due=True).stops == (stop,)
 
 
@@ -148,7 +148,7 @@ def test_a_stopped_lane_stops_no_other():
 
 def test_a_log_that_was_cut_and_has_grown_again_stays_stopped():
     two = next_tick(first({A: (0, 5)}), {A: (0, 3)})
-    assert next_cut(two, {A: (0, 9)}) == Cut(None)
+    assert next_cut(two, {A: (0, 9)}) == Cut(None, {0: CUT.loss})
     assert next_tick(two, {A: (0, 9)}, is_refresh_due=True).stops == (CUT,)
 
 
@@ -189,7 +189,7 @@ def test_an_accepted_loss_of_a_topic_is_not_a_loss_any_more(logs, stop):
 def test_another_loss_than_the_accepted_one_stays():
     two = next_tick(first({A: (0, 5)}), {A: (0, 3)})
     other = replace(CUT.loss, begin=2)
-    assert next_cut(two, {A: (0, 3)}, accepted={0: other, 1: CUT.loss}) == Cut(None)
+    assert next_cut(two, {A: (0, 3)}, accepted={0: other, 1: CUT.loss}).tick is None
 
 
 def test_a_topic_that_a_cluster_did_not_show_for_a_while_goes_on():
