@@ -24,6 +24,7 @@ from aggregator.upsert.repeatable_insert import RepeatableInserts
 from aggregator.upsert.row_ends import encoded, ends_block
 from aggregator.upsert.table_names import ticks_table, updates_table
 from aggregator.upsert.upsert_schema import PUBLISHED, TICKS_COLUMNS
+from aggregator.upsert.visibility import SettlePoint, next_horizon, settled_at
 
 T = TypeVar("T")
 COUNTS = ("rows", "events", "expired", "letters")
@@ -124,30 +125,9 @@ def settle_point(points: Iterable[TickRow], tick: int, server: str | None = None
     Args:
         server: name of a replica that has to have it; None: any.
     """
-    return max(
-        (
-            each.tick
-            for each in points
-            if each.tick <= tick and (server is None or server in each.servers)
-        ),
-        default=0,
+    return settled_at(
+        tick, (each.tick for each in points if server is None or server in each.servers)
     )
-
-
-def oldest_permitted(
-    points: Iterable[TickRow], horizons: Iterable[TickRow], now_ms: int, history_seconds: float
-) -> int:
-    """Returns the oldest tick that may be read. Pure.
-
-    It is a settle point: ends before it may be dropped from then on.
-
-    Args:
-        points: settle points.
-        now_ms: Unix time; that of the newest claim, or a clock.
-    """
-    limit = now_ms - round(history_seconds * 1000)
-    old = max((each.tick for each in points if each.time_ms <= limit), default=0)
-    return max([old, *(each.tick for each in horizons)])
 
 
 class TickTable:
@@ -242,6 +222,22 @@ class TickTable:
         if len(errors) == len(self._store.replicas):
             raise errors[-1]
         return [found[tick] for tick in sorted(found)]
+
+    def oldest_permitted(self, history_seconds: float) -> int:
+        """Returns the oldest tick that may be read. Raises NotStored.
+
+        Ends at and before it may be gone.
+        """
+        claim = self.newest(What.CLAIM)
+        if claim is None:
+            return 0
+        published = self.newest(What.HORIZON)
+        return next_horizon(
+            [SettlePoint(each.tick, each.time_ms) for each in self.settle_points()],
+            claim.time_ms,
+            history_seconds,
+            before=published.tick if published else 0,
+        )
 
     def _rows(
         self,

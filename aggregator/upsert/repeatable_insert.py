@@ -16,8 +16,6 @@ from aggregator.store.retry import RetryPolicy
 from aggregator.store.shard_store import NotStored, ShardStore
 from aggregator.tables.native_block import NativeBlock
 
-FINAL = frozenset([ErrorClass.STOP, ErrorClass.REFRESH])
-"""Errors after which the same block is refused again, until an operator acts."""
 PAUSE_SECONDS = 0.05
 PAUSE_SECONDS_MAX = 5.0
 
@@ -80,7 +78,8 @@ class RepeatableInserts:
         Args:
             is_repeat: an earlier insert may have stored the block.
 
-        Raises NotStored for an error that no repeat helps against.
+        Raises NotStored if the table has other columns, or is gone. Whatever else is wrong is told
+        and waited for, also what an operator has to mend, as by the sink.
         """
         if not block.rows:
             return
@@ -91,13 +90,20 @@ class RepeatableInserts:
                 self._store.insert_native(table, block, query_id, is_one_part=True)
             except NotStored as error:
                 problem = error.problem
-                if problem.error_class in FINAL:
+                if problem.error_class is ErrorClass.REFRESH:
                     raise
                 acknowledged.failed(problem)
                 failures = failures + 1 if problem.error_class is kind else 1
                 kind = problem.error_class
                 self._tell(problem)
-                self._wait(self._policy.pause(problem, failures, random.random()))
+                self._wait(self._pause(problem, failures))
             else:
                 acknowledged.count += 1
                 failures, kind = 0, None
+
+    def _pause(self, problem: InsertProblem, failures: int) -> float:
+        """Returns the seconds to wait. A server that starts refuses as one without rights does
+        (164), so that the other replicas are tried first."""
+        if problem.leaves_replica and failures < len(self._store.replicas):
+            return PAUSE_SECONDS
+        return self._policy.pause(problem, failures, random.random())

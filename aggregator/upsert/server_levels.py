@@ -5,22 +5,21 @@ that was committed then, and the rows and ends of the tick were committed before
 select_sequential_consistency prove less: 18.16 looks for the last quorum part only, and a server
 that took this one itself may lack the one before.
 
-The mark is the least level of the servers that get queries. One that is silent, or behind by more
-than `server_lag_seconds`, gets none, and returns by itself once it has reached the mark again, so
-that the mark never goes back.
+A server that is not complete keeps what it had. Which servers get queries, and at which mark,
+mark.py says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from clickhouse_driver import Client
 
 from aggregator.store.recognition import is_complete
 from aggregator.store.shard_store import NotStored, ShardStore
-from aggregator.upsert.claims import TickRow
+from aggregator.upsert.mark import Claimed, Level, TableMark, table_mark
 from aggregator.upsert.table_names import rows_table, updates_table
 
 NAME = """
@@ -30,6 +29,9 @@ MADE = """
 SELECT uptime(), max(toInt64(toUnixTimestamp(metadata_modification_time))), count()
 FROM system.tables WHERE database = %(database)s AND name IN %(tables)s
 """
+
+
+INCOMPLETE = "fetches parts since it came, and was never seen complete"
 
 
 class ServerSight(NamedTuple):
@@ -67,125 +69,110 @@ def read_sight(client: Client, database: str, table: str) -> ServerSight:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerLevel:
-    """Level of a server. Pure.
+class HeldTicks:
+    """Newest ticks that a server holds. Pure.
 
     Args:
         rows, updates: newest tick whose rows, and whose ends, it has; 0 if none is known.
-        time_ms: time of the level's tick.
+        sight: the last look at it.
     """
 
     rows: int = 0
     updates: int = 0
-    time_ms: int = 0
     sight: ServerSight | None = None
 
     @property
-    def level(self) -> int:
-        """Newest tick that the server can be asked for."""
-        return min(self.rows, self.updates)
+    def mark(self) -> int:
+        """Newest tick that the server can show. A part that it lacks may hold rows of any lane, so
+        that it has the same tick of all."""
+        return Level(self.rows, self.updates).mark
 
-    @property
-    def server(self) -> str:
-        return self.sight.server if self.sight else ""
+    def seen(self, sight: ServerSight, claimed: int) -> HeldTicks:
+        """Returns the ticks after a look.
 
-    def seen(self, sight: ServerSight, claim: TickRow) -> ServerLevel:
-        """Returns the level after a look.
-
-        A server that is not complete keeps its level, as parts do not go: unless it was started
+        A server that is not complete keeps what it had, as parts do not go: unless it was started
         again, or its tables were made anew, on an empty disk perhaps.
 
         Args:
-            claim: newest claim, as it was read before the look.
+            claimed: newest claimed tick, as it was read before the look.
         """
-        before = self if self.sight is not None and _is_same(self.sight, sight) else ServerLevel()
-        rows = max(claim.tick, before.rows) if sight.has_rows else before.rows
-        updates = max(claim.tick, before.updates) if sight.has_updates else before.updates
-        has_grown = min(rows, updates) > before.level
-        return ServerLevel(rows, updates, claim.time_ms if has_grown else before.time_ms, sight)
+        before = (
+            self if self.sight is not None and is_same_server(self.sight, sight) else HeldTicks()
+        )
+        return HeldTicks(
+            max(claimed, before.rows) if sight.has_rows else before.rows,
+            max(claimed, before.updates) if sight.has_updates else before.updates,
+            sight,
+        )
 
 
-def _is_same(before: ServerSight, after: ServerSight) -> bool:
+def is_same_server(before: ServerSight, after: ServerSight) -> bool:
     """Returns True if nothing can have taken parts away between two looks."""
     return before.uptime_seconds <= after.uptime_seconds and before.made_s == after.made_s
 
 
-class Mark(NamedTuple):
-    """Mark of a table, and the servers that answer at it.
-
-    Args:
-        tick: newest tick that each of the servers has.
-        servers: numbers of the replicas, in the order of the configuration; none: wait.
-        left_out: by number, why a replica gets no queries.
-    """
-
-    tick: int
-    servers: tuple[int, ...]
-    left_out: Mapping[int, str]
-
-
 @dataclass(slots=True)
 class ServerLevels:
-    """Levels of the servers of a shard, and the mark. Pure.
+    """Ticks that the servers of a shard hold, and the mark of a table that follows. Pure.
 
     Args:
-        lag_seconds: time of ticks by which a server may be behind.
-        mark: tick of the mark; it never goes back.
+        lag_seconds_max: time for which a server may lack a claimed tick.
+        mark: that readers were given before; it never goes back.
     """
 
-    lag_seconds: float
+    lag_seconds_max: float
     mark: int = 0
-    levels: dict[int, ServerLevel] = field(default_factory=dict)
+    held: dict[str, HeldTicks] = field(default_factory=dict)
+    _claims: list[Claimed] = field(default_factory=list)
 
     def take(
         self,
-        claim: TickRow,
-        sights: Mapping[int, ServerSight],
-        failures: Mapping[int, str],
-    ) -> Mark:
+        claimed: int,
+        sights: Mapping[str, ServerSight],
+        failures: Mapping[str, str],
+        now_seconds: float,
+    ) -> TableMark:
         """Takes in a look at all servers; returns the mark.
 
         Args:
-            claim: newest claim, as it was read before the look.
-            sights: by number of the replica, of those that answered.
-            failures: by number of the replica, why the others did not.
+            claimed: newest claimed tick, as it was read before the look.
+            sights: by address, of the servers that answered.
+            failures: by address, why the others did not.
+            now_seconds: on a monotonic clock.
         """
-        for at, sight in sights.items():
-            self.levels[at] = self.levels.get(at, ServerLevel()).seen(sight, claim)
-        for at in failures:
+        for address, sight in sights.items():
+            self.held[address] = self.held.get(address, HeldTicks()).seen(sight, claimed)
+        for address in failures:
             # What it has when it answers again is looked at anew.
-            self.levels.pop(at, None)
-        left_out = dict(failures)
-        left_out.update(
-            (at, reason)
-            for at, level in self.levels.items()
-            if (reason := self._reason(level, claim))
-        )
-        servers = tuple(at for at in sorted(self.levels) if at not in left_out)
-        self.mark = max(self.mark, min((self.levels[at].level for at in servers), default=0))
-        return Mark(self.mark, servers, left_out)
+            self.held.pop(address, None)
+        self._saw(claimed, now_seconds)
+        reasons = {address: INCOMPLETE for address, each in self.held.items() if not each.mark}
+        reasons.update(failures)
+        marks = {address: None if address in reasons else self.held[address].mark
+                 for address in (*self.held, *failures)}  # fmt: skip
+        found = table_mark(marks, self._claims, now_seconds, self.lag_seconds_max, before=self.mark)
+        self.mark = max(self.mark, found.tick or 0)
+        return replace(found, left_out={**found.left_out, **reasons})
 
-    def _reason(self, level: ServerLevel, claim: TickRow) -> str:
-        """Returns why a server that answers gets no queries; empty if it gets some."""
-        if not level.level:
-            return "was not complete yet since it was seen first, or came back"
-        behind = (claim.time_ms - level.time_ms) / 1000 if level.level < claim.tick else 0.0
-        if behind > self.lag_seconds:
-            return f"is {behind:.0f} s behind: it has tick {level.level} of {claim.tick}"
-        if level.level < self.mark:
-            return f"has tick {level.level}, and others answered at {self.mark} already"
-        return ""
+    def _saw(self, claimed: int, now_seconds: float) -> None:
+        """Keeps the claims that say how long a server lacks one: the newest, and those before that
+        were seen not long ago."""
+        oldest = now_seconds - 2 * self.lag_seconds_max
+        last = self._claims[-1:]
+        self._claims = [each for each in self._claims[:-1] if each.seen_seconds >= oldest] + last
+        if not last or last[0].tick < claimed:
+            self._claims.append(Claimed(claimed, now_seconds))
 
 
-def look_at_servers(store: ShardStore, table: str) -> tuple[dict[int, ServerSight], dict[int, str]]:
-    """Looks at all replicas of a shard; returns sights, and failures, by number. Blocking."""
-    sights: dict[int, ServerSight] = {}
-    failures: dict[int, str] = {}
-    for at, replica in enumerate(store.replicas):
+def look_at_servers(store: ShardStore, table: str) -> tuple[dict[str, ServerSight], dict[str, str]]:
+    """Looks at all replicas of a shard; returns sights, and failures, by address. Blocking."""
+    sights: dict[str, ServerSight] = {}
+    failures: dict[str, str] = {}
+    for replica in store.replicas:
         try:
-            sights[at] = store.answer_of(
+            sights[str(replica)] = store.answer_of(
                 replica, lambda it: read_sight(it.client, store.database, table)
             )
         except NotStored as error:
-            failures[at] = error.problem.text
+            failures[str(replica)] = error.problem.text
     return sights, failures

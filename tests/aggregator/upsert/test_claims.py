@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aggregator.store.insert_errors import ErrorClass, InsertProblem
-from aggregator.upsert.claims import TickRow, What, oldest_permitted, settle_point, ticks_block
+from aggregator.upsert.claims import TickRow, What, settle_point, ticks_block
 from aggregator.upsert.repeatable_insert import Acknowledgements
 from aggregator.upsert.upsert_schema import TICKS_COLUMNS
 
@@ -27,19 +27,6 @@ def test_a_server_uses_only_settle_points_at_which_it_was_counted():
     assert settle_point(POINTS, 69, "a") == 10
     assert settle_point(POINTS, 69, "b") == 40
     assert settle_point(POINTS, 69, "new") == 0
-
-
-def test_the_oldest_permitted_tick_is_a_settle_point_as_old_as_the_history():
-    assert oldest_permitted(POINTS, [], 100_000, history_seconds=30) == 70
-    assert oldest_permitted(POINTS, [], 100_000, history_seconds=31) == 40
-    assert oldest_permitted(POINTS, [], 100_000, history_seconds=60) == 40
-    assert oldest_permitted(POINTS, [], 100_000, history_seconds=3600) == 0
-    assert oldest_permitted([], [], 100_000, history_seconds=1) == 0
-
-
-def test_nothing_before_a_horizon_is_permitted_however_long_the_history_is():
-    horizon = TickRow(1, 40, What.HORIZON, 40_000)
-    assert oldest_permitted(POINTS, [horizon], 100_000, history_seconds=3600) == 40
 
 
 def test_the_block_of_a_row_is_the_same_bytes_each_time():

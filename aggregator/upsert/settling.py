@@ -1,0 +1,375 @@
+"""Settling: brings the ends of rows into the rows, so that queries need not join them.
+
+1  choose   S2: the mark, as every server that gets queries has its ends. S1: the settle point
+            before, of each server the newest that names it.
+2  push     a last part that 18.16 would leave out: see Pusher below.
+3  mutate   UPDATE _until = least(_until, S2) of the rows whose ends are in (S1, S2].
+4  count    on each server, the rows of these ends that are open still.
+5  publish  S2, with the names of the servers where none is.
+
+Each step may be repeated, by several settlers at once, and the process may end after any: a settle
+point is published only after the count, and `_until` is only lowered, to a tick at which all
+queries that read it do not look at ends before any more. One constant for all rows is enough: a
+query at a mark between S1 and S2 reads the ends themselves (decision 0102).
+
+Pusher: of each partition of the table, 18.16 leaves out of merges and mutations the last part that
+a quorum insert made, until there is another. So a row of tick 0, which no query sees, is inserted
+into the partitions where such a part holds rows to end.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+import pyarrow as pa
+from clickhouse_driver import Client
+
+from aggregator.store.identifier import quoted
+from aggregator.store.replica import Connected, Replica
+from aggregator.store.shard_store import NotStored, ShardStore
+from aggregator.tables.native_block import NativeBlock
+from aggregator.tables.table_schema import Column, TableSchema
+from aggregator.upsert.claims import TickRow, TickTable, What, settle_point
+from aggregator.upsert.repeatable_insert import RepeatableInserts
+from aggregator.upsert.row_ends import encoded
+from aggregator.upsert.server_levels import ServerSight, is_same_server, read_sight
+from aggregator.upsert.table_names import ROW_ID, TIME, UNTIL, rows_table, updates_table
+from aggregator.upsert.tick import ROW_BITS
+from aggregator.upsert.visibility import ReplicaCount, may_publish, row_id_end
+from replicator.runtime.clock import monotonic
+
+T = TypeVar("T")
+POLL_SECONDS = 0.1
+POLL_SECONDS_MAX = 2.0
+ATTEMPT_SECONDS = 10.0
+"""Time after which a mutation that left rows open is made again. It may have run on a server that
+lacked ends, whose parts the others then took."""
+PUSHER_COLUMNS = {ROW_ID: "UInt64", UNTIL: "UInt32", TIME: "DateTime"}
+ENDS = """
+SELECT count() FROM {updates} WHERE tick > {after} AND tick <= {up_to}
+"""
+TO_DO = """
+SELECT max(parts_to_do) FROM system.mutations
+WHERE database = %(database)s AND table = %(table)s AND NOT is_done
+"""
+PARTITIONS = """
+SELECT argMax(name, max_block_number) FROM system.parts
+WHERE database = %(database)s AND table = %(table)s AND active GROUP BY partition
+"""
+
+
+class SettlePlan(NamedTuple):
+    """Settle point to reach.
+
+    Args:
+        point: tick of the settle point.
+        time_ms: time of the tick.
+        after: by name of a server, the newest settle point that names it.
+    """
+
+    generation: int
+    point: int
+    time_ms: int
+    after: Mapping[str, int]
+
+    def first(self, servers: Iterable[str]) -> int:
+        """Returns the tick after which ends are brought into the rows, for servers together."""
+        return min((self.after.get(server, 0) for server in servers), default=0)
+
+
+def settle_plan(
+    points: Sequence[TickRow],
+    claim: TickRow,
+    servers: Iterable[str],
+    *,
+    seconds_since_last: float,
+    settle_seconds: float,
+) -> SettlePlan | None:
+    """Returns the next settle point; None if none is due. Pure.
+
+    Args:
+        points: settle points, by tick.
+        claim: of the mark: the newest tick that every server which gets queries has.
+        servers: names of those servers; without any, nothing is due.
+        seconds_since_last: since a settling began; infinite at first.
+    """
+    if seconds_since_last < settle_seconds or not claim.tick:
+        return None
+    wanted = set(servers)
+    known = wanted.union(*(each.servers for each in points))
+    after = {server: settle_point(points, claim.tick, server) for server in sorted(known)}
+    if all(after[server] >= claim.tick for server in wanted):
+        return None
+    return SettlePlan(claim.generation, claim.tick, claim.time_ms, after)
+
+
+def update_statement(database: str, table: str, after: int, up_to: int) -> str:
+    """Returns the mutation that brings the ends of the ticks in (after, up_to] into the rows."""
+    return (
+        f"ALTER TABLE {quoted(database, rows_table(table))} "
+        f"UPDATE {UNTIL} = least({UNTIL}, toUInt32({up_to})) "
+        f"WHERE {open_condition(database, table, after, up_to)}"
+    )
+
+
+def open_condition(database: str, table: str, after: int, up_to: int) -> str:
+    """Returns the condition on rows that ended in (after, up_to], and do not tell so."""
+    return (
+        f"{UNTIL} > {up_to} AND {ROW_ID} < {row_id_end(up_to)} AND {ROW_ID} IN "
+        f"(SELECT row_id FROM {quoted(database, updates_table(table))} "
+        f"WHERE tick > {after} AND tick <= {up_to})"
+    )
+
+
+@dataclass(slots=True)
+class Settled:
+    """Result of one settling.
+
+    Args:
+        plan: settle point that was to be reached.
+        counts: by name of the replica, the last count; of those that answered all the time.
+        failures: by address, why a replica was not counted.
+        mutations: statements that were made.
+        pushed: rows that were inserted to push last parts.
+    """
+
+    plan: SettlePlan
+    is_published: bool = False
+    counts: dict[str, ReplicaCount] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    mutations: int = 0
+    pushed: int = 0
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """Names of the replicas that have the settle point, published or not."""
+        point = self.plan.point
+        return tuple(
+            name for name in sorted(self.counts) if may_publish(point, [name], self.counts)
+        )
+
+
+class _Server(NamedTuple):
+    """Server that has all rows and ends up to the settle point."""
+
+    replica: Replica
+    sight: ServerSight
+
+
+class Settler:
+    """Settling of one upsert table. All calls block.
+
+    Args:
+        wait: waits for seconds; raises where the caller stops.
+        attempt_seconds: see ATTEMPT_SECONDS.
+    """
+
+    def __init__(
+        self,
+        store: ShardStore,
+        inserts: RepeatableInserts,
+        ticks: TickTable,
+        table: str,
+        *,
+        wait: Callable[[float], None],
+        attempt_seconds: float = ATTEMPT_SECONDS,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._store = store
+        self._inserts = inserts
+        self._ticks = ticks
+        self._table = table
+        self._wait = wait
+        self._attempt_seconds = attempt_seconds
+        self._clock = clock
+
+    def settle(self, plan: SettlePlan, *, timeout_seconds: float) -> Settled:
+        """Reaches a settle point, and publishes it.
+
+        A server that is silent, or has not all ends when the time is over, is not counted: the view
+        and the queries do without this settle point on it, and the next settling counts it from the
+        last that names it.
+
+        Raises NotStored if the point cannot be reached until an operator acts, or no server
+        answers.
+        """
+        deadline = self._clock() + timeout_seconds
+        result = Settled(plan)
+        counted = self._complete_servers(result, deadline)
+        while counted and self._clock() < deadline:
+            after = plan.first(counted)
+            attempt_ends = min(deadline, self._clock() + self._attempt_seconds)
+            if self._has_ends(counted, after, plan.point):
+                self._push(counted, after, plan.point, result)
+                self._mutate(counted, after, plan.point)
+                result.mutations += 1
+            if self._counts(counted, result, attempt_ends):
+                break
+        self._publish(result)
+        return result
+
+    def _complete_servers(self, result: Settled, deadline: float) -> dict[str, _Server]:
+        """Returns the servers that have all rows and ends up to the point, by name."""
+        complete: dict[str, _Server] = {}
+        missing = list(self._store.replicas)
+        pause = POLL_SECONDS
+        while True:
+            for replica in list(missing):
+                sight = self._answer(replica, result, self._sight)
+                if sight is not None and sight.has_rows and sight.has_updates:
+                    complete[sight.server] = _Server(replica, sight)
+                    missing.remove(replica)
+                elif sight is not None:
+                    result.failures[str(replica)] = "fetches rows or ends"
+            is_patient = len(complete) < max(self._store.quorum, 1)
+            # Those that get queries are complete most of the time: a short wait finds them so.
+            if not missing or self._clock() >= deadline or (pause > 1.0 and not is_patient):
+                return complete
+            self._wait(pause)
+            pause = min(2 * pause, POLL_SECONDS_MAX)
+
+    def _sight(self, it: Connected) -> ServerSight:
+        return read_sight(it.client, self._store.database, self._table)
+
+    def _has_ends(self, servers: Mapping[str, _Server], after: int, up_to: int) -> bool:
+        query = ENDS.format(
+            updates=quoted(self._store.database, updates_table(self._table)),
+            after=after,
+            up_to=up_to,
+        )
+        first = next(iter(servers.values()))
+        return self._store.answer_of(first.replica, lambda it: _number(it.client, query) > 0)
+
+    def _push(
+        self, servers: Mapping[str, _Server], after: int, up_to: int, result: Settled
+    ) -> None:
+        if self._store.quorum < 2:
+            return
+        first = next(iter(servers.values()))
+        days = self._store.answer_of(
+            first.replica,
+            lambda it: stuck_days(it.client, self._store.database, self._table, after, up_to),
+        )
+        for day_s in days:
+            number = secrets.randbits(ROW_BITS)
+            name = f"sluice-push-{self._store.database}-{self._table}-{number}"
+            self._inserts.insert(rows_table(self._table), pusher(number, day_s), name)
+            result.pushed += 1
+
+    def _mutate(self, servers: Mapping[str, _Server], after: int, up_to: int) -> None:
+        statement = update_statement(self._store.database, self._table, after, up_to)
+        errors: list[NotStored] = []
+        for server in servers.values():
+            try:
+                self._store.answer_of(server.replica, lambda it: it.client.execute(statement))
+            except NotStored as error:
+                errors.append(error)
+            else:
+                return
+        raise errors[-1]
+
+    def _counts(self, servers: dict[str, _Server], result: Settled, until: float) -> bool:
+        """Counts the rows that are open until there are none on any server, or the time is over.
+
+        Returns True if there are none. A server that stops answering is not counted any more.
+        """
+        open_servers = {name: replica for name, replica in servers.items()
+                        if name not in result.servers}  # fmt: skip
+        pause = POLL_SECONDS
+        while True:
+            for name, server in list(open_servers.items()):
+                if not self._may_be_ready(server.replica, result):
+                    continue
+                count = self._answer(server.replica, result, self._count(server, result.plan))
+                if count is None:
+                    del open_servers[name], servers[name]
+                    result.counts.pop(name, None)
+                    continue
+                result.counts[name] = count
+                if name in result.servers:
+                    del open_servers[name]
+            if not open_servers or self._clock() >= until:
+                return not open_servers
+            self._wait(pause)
+            pause = min(2 * pause, POLL_SECONDS_MAX)
+
+    def _may_be_ready(self, replica: Replica, result: Settled) -> bool:
+        """Returns False while a server has parts to mutate, but for the last of each partition."""
+
+        def ask(it: Connected) -> bool:
+            of = {"database": self._store.database, "table": rows_table(self._table)}
+            [(parts,)] = it.client.execute(TO_DO, of)
+            return bool((parts or 0) <= len(it.client.execute(PARTITIONS, of)))
+
+        return self._answer(replica, result, ask) is not False
+
+    def _count(self, server: _Server, plan: SettlePlan) -> Callable[[Connected], ReplicaCount]:
+        condition = open_condition(
+            self._store.database, self._table, plan.first([server.sight.server]), plan.point
+        )
+        table = quoted(self._store.database, rows_table(self._table))
+
+        def ask(it: Connected) -> ReplicaCount:
+            rows = _number(it.client, f"SELECT count() FROM {table} WHERE {condition}")
+            # An empty disk has no open rows either.
+            has_all = is_same_server(server.sight, self._sight(it))
+            return ReplicaCount(plan.point if has_all else 0, rows)
+
+        return ask
+
+    def _publish(self, result: Settled) -> None:
+        if len(result.servers) < max(self._store.quorum, 1):
+            return
+        plan = result.plan
+        row = TickRow(
+            plan.generation, plan.point, What.SETTLED, plan.time_ms, servers=result.servers
+        )
+        self._ticks.publish(row)
+        result.is_published = True
+
+    def _answer(self, replica: Replica, result: Settled, ask: Callable[[Connected], T]) -> T | None:
+        """Returns the answer of a replica; None if it does not answer."""
+        try:
+            answer = self._store.answer_of(replica, ask)
+        except NotStored as error:
+            result.failures[str(replica)] = error.problem.text
+            return None
+        result.failures.pop(str(replica), None)
+        return answer
+
+
+def stuck_days(client: Client, database: str, table: str, after: int, up_to: int) -> list[int]:
+    """Returns a time of each partition whose last part holds rows to end, in Unix seconds.
+
+    Raises the errors of the driver and of the socket.
+    """
+    of = {"database": database, "table": rows_table(table)}
+    last = tuple(name for (name,) in client.execute(PARTITIONS, of))
+    if not last:
+        return []
+    condition = open_condition(database, table, after, up_to).replace("%", "%%")
+    query = (
+        f"SELECT toInt64(toUnixTimestamp(max({TIME}))) "
+        f"FROM {quoted(database, rows_table(table))} ".replace("%", "%%")
+        + f"WHERE _part IN %(last)s AND {condition} GROUP BY _part"
+    )
+    return sorted(time_s for (time_s,) in client.execute(query, {"last": last}))
+
+
+def pusher(number: int, time_s: int) -> NativeBlock:
+    """Returns a block of one row that nobody sees, in the partition of a time.
+
+    Args:
+        number: that no other has, so that it is no repeat of another.
+    """
+    schema = TableSchema("", tuple(Column(*each) for each in PUSHER_COLUMNS.items()))
+    values = {ROW_ID: pa.array([number]), UNTIL: pa.array([0]), TIME: pa.array([time_s])}
+    return encoded(values, schema)
+
+
+def _number(client: Client, query: str) -> int:
+    [(number,)] = client.execute(query)
+    return int(number)

@@ -1,0 +1,76 @@
+"""Tests of the plans of settling; what becomes of them is tested on real servers."""
+
+from __future__ import annotations
+
+from aggregator.upsert.claims import TickRow, What
+from aggregator.upsert.settling import (
+    Settled,
+    SettlePlan,
+    open_condition,
+    pusher,
+    settle_plan,
+    update_statement,
+)
+from aggregator.upsert.visibility import ReplicaCount
+
+BOTH = ("a", "b")
+
+
+def settled(tick: int, *servers: str) -> TickRow:
+    return TickRow(1, tick, What.SETTLED, tick * 1000, servers=servers)
+
+
+def plan(points, tick=100, servers=BOTH, seconds=30.0) -> SettlePlan | None:
+    claim = TickRow(1, tick, What.CLAIM, tick * 1000)
+    return settle_plan(points, claim, servers, seconds_since_last=seconds, settle_seconds=30.0)
+
+
+def test_the_mark_is_settled_once_settle_seconds_have_passed():
+    found = plan([settled(70, *BOTH)])
+    assert found == SettlePlan(1, 100, 100_000, {"a": 70, "b": 70})
+    assert plan([settled(70, *BOTH)], seconds=29.9) is None
+
+
+def test_a_table_without_new_ticks_is_not_settled_again():
+    assert plan([settled(100, *BOTH)]) is None
+    assert plan([], tick=0) is None
+
+
+def test_a_server_that_was_not_counted_is_settled_from_the_last_point_that_names_it():
+    points = [settled(40, *BOTH), settled(70, "a"), settled(100, "a")]
+    found = plan(points)
+    assert found is not None
+    assert found.after == {"a": 100, "b": 40}
+    assert found.first(["a"]) == 100
+    assert found.first(BOTH) == 40
+    assert found.first(["new", "a"]) == 0
+
+
+def test_a_server_that_gets_no_queries_does_not_make_a_settling_due():
+    points = [settled(40, *BOTH), settled(100, "a")]
+    assert plan(points, servers=["a"]) is None
+    assert plan(points, servers=[]) is None
+
+
+def test_the_mutation_and_the_count_are_about_the_same_rows():
+    condition = open_condition("shop", "t", 70, 100)
+    assert condition in update_statement("shop", "t", 70, 100)
+    assert condition == (
+        f"_until > 100 AND _row_id < {101 << 32} AND _row_id IN (SELECT row_id FROM "
+        "`shop`.`t__updates` WHERE tick > 70 AND tick <= 100)"
+    )
+    assert "_until = least(_until, toUInt32(100))" in update_statement("shop", "t", 70, 100)
+
+
+def test_only_servers_without_open_rows_have_the_settle_point():
+    found = Settled(SettlePlan(1, 100, 0, {}))
+    found.counts = {"a": ReplicaCount(100, 0), "b": ReplicaCount(100, 3), "c": ReplicaCount(0, 0)}
+    assert found.servers == ("a",)
+
+
+def test_a_pusher_is_of_no_tick_and_never_visible():
+    block = pusher(7, 86_400)
+    columns = dict(zip(block.names, block.columns, strict=True))
+    assert bytes(columns["_row_id"]) == (7).to_bytes(8, "little")
+    assert bytes(columns["_until"]) == bytes(4)
+    assert bytes(columns["_time"]) == (86_400).to_bytes(4, "little")

@@ -1,0 +1,300 @@
+"""The store's side of upsert tables on real replicas: levels, settling, and what queries see.
+
+Rows and their ends come from the fold of random records; what a query sees is compared with the
+largest record of each key.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import pytest
+
+from aggregator.store.shard_store import ShardStore
+from aggregator.upsert.claims import TickRow, TickTable, What, settle_point
+from aggregator.upsert.fold import KeyState, fold
+from aggregator.upsert.repeatable_insert import RepeatableInserts
+from aggregator.upsert.row_ends import ends_table, read_ends
+from aggregator.upsert.server_levels import ServerLevels, look_at_servers
+from aggregator.upsert.settling import Settled, Settler, settle_plan, update_statement
+from aggregator.upsert.table_creation import create_tables
+from aggregator.upsert.tick import OPEN, ROW_BITS
+from aggregator.upsert.version import RowEnd, Version
+from deploy.lab.wait import until
+from replicator.config.upsert_table import UpsertTable
+from tests.live import clickhouse_codes as codes
+from tests.live.replicas import ReplicatedDatabase
+from tests.live.stored import store_of
+
+pytestmark = pytest.mark.stores
+
+TABLE = UpsertTable(
+    name="accounts",
+    semantic="upsert",
+    columns={"id": "UInt64", "value": "Int64"},
+    primary_key=("id",),
+)
+DAY_S = 86_400
+BEGIN_S = 20_000 * DAY_S
+VISIBLE = """
+SELECT id, value FROM accounts__rows WHERE _row_id < {born} AND _until > {mark} AND _row_id NOT IN (
+    SELECT row_id FROM accounts__updates WHERE tick > {settled} AND tick <= {mark}
+) ORDER BY id
+"""
+
+
+class Stopped(Exception):
+    """End of a settler in the middle."""
+
+
+def wait(seconds: float) -> None:
+    until(lambda: False, seconds)
+
+
+@dataclass
+class Kept:
+    """Upsert table on replicas, and all that it was told."""
+
+    database: ReplicatedDatabase
+    store: ShardStore
+    ticks: TickTable
+    inserts: RepeatableInserts
+    records: list[tuple[int, Version, int]] = field(default_factory=list)
+    states: dict[bytes, KeyState] = field(default_factory=dict)
+    ends: dict[int, list[RowEnd]] = field(default_factory=dict)
+    tick: int = 0
+    others: list[ShardStore] = field(default_factory=list)
+
+    def settler(self, waiting=wait, attempt_seconds: float = 3.0) -> Settler:
+        return Settler(
+            self.store,
+            self.inserts,
+            self.ticks,
+            TABLE.name,
+            wait=waiting,
+            attempt_seconds=attempt_seconds,
+        )
+
+    def add_tick(self, versions: list[tuple[int, int, bool]], *, replica: int = 0, days: int = 1):
+        """Adds a tick of records (key, order, whether it deletes): rows, ends and claim."""
+        self.tick += 1
+        rows, facts = [], []
+        for number, (key, order, is_delete) in enumerate(versions):
+            row_id = (self.tick << ROW_BITS) + number
+            version = Version(order, 0, len(self.records), 0, row_id, is_delete)
+            self.records.append((key, version, self.tick))
+            facts.append((key.to_bytes(16, "big"), version))
+            until_tick = self.tick if is_delete else OPEN
+            rows.append(
+                (
+                    *(key, row_id, "west aggregate", "accounts", 0, version.offset, 0),
+                    *(row_id, until_tick, int(is_delete), key.to_bytes(16, "big").decode()),
+                    *(order, BEGIN_S + number % days * DAY_S),
+                )
+            )
+        folded = fold(self.tick, facts, self.states)
+        self.states |= folded.states
+        self.ends[self.tick] = folded.ends
+        if rows:
+            code = self.database.insert(replica, "accounts__rows", rows, insert_quorum=2)
+            assert code == codes.ACKED
+        self.publish_tick(len(rows))
+
+    def publish_tick(self, rows: int = 0, *, is_repeat: bool = False) -> None:
+        events = self.ticks.insert_ends(
+            self.tick, ends_table(self.ends[self.tick]), is_repeat=is_repeat
+        )
+        claim = TickRow(1, self.tick, What.CLAIM, self.tick * 1000, (len(self.records),), rows)
+        self.ticks.publish(claim._replace(events=events), is_repeat=is_repeat)
+
+    def taken_by(self, replica: int, directory) -> TickTable:
+        """Returns the table of ticks as a process has it whose inserts go to another replica."""
+        addresses = self.database.replicas.addresses()
+        in_turn = [*addresses[replica:], *addresses[:replica]]
+        store = store_of(in_turn, self.database.name, directory, quorum=2)
+        self.others.append(store)
+        inserts = RepeatableInserts(store, wait)
+        return TickTable(store, inserts, feed="bank", table=TABLE.name, generation=1)
+
+    def close(self) -> None:
+        for store in (self.store, *self.others):
+            store.close()
+
+    def settle(self, settler: Settler | None = None, timeout_seconds: float = 20.0) -> Settled:
+        claim = self.ticks.newest(What.CLAIM)
+        plan = settle_plan(
+            self.ticks.settle_points(),
+            claim,
+            ["0", "1", "2"],
+            seconds_since_last=1.0,
+            settle_seconds=1.0,
+        )
+        return (settler or self.settler()).settle(plan, timeout_seconds=timeout_seconds)
+
+    def expected(self, mark: int) -> list[tuple[int, int]]:
+        """Returns what is seen at a mark by brute force: the newest row of each key."""
+        newest: dict[int, Version] = {}
+        for key, version, tick in self.records:
+            if tick <= mark and (key not in newest or newest[key] < version):
+                newest[key] = version
+        return sorted((key, each.row_id) for key, each in newest.items() if not each.is_delete)
+
+    def seen(self, replica: int, mark: int) -> list[tuple[int, int]]:
+        """Returns what a query sees at a mark on a replica, by the settle points that it has."""
+        settled = settle_point(self.ticks.settle_points(), mark, str(replica))
+        query = VISIBLE.format(born=(mark + 1) << ROW_BITS, mark=mark, settled=settled)
+        with self.database.client(replica) as client:
+            return client.execute(query)
+
+    def view(self, replica: int) -> list[tuple[int, int]]:
+        with self.database.client(replica) as client:
+            return client.execute("SELECT id, value FROM accounts ORDER BY id")
+
+    def shown_by_view(self, replica: int) -> int:
+        return settle_point(self.ticks.settle_points(), self.tick, str(replica))
+
+
+def kept_in(database: ReplicatedDatabase, directory) -> Kept:
+    store = store_of(
+        database.replicas.addresses(), database.name, directory, quorum=2, insert_seconds=10.0
+    )
+    assert create_tables(store, TABLE).is_whole
+    inserts = RepeatableInserts(store, wait)
+    ticks = TickTable(store, inserts, feed="bank", table=TABLE.name, generation=1)
+    return Kept(database, store, ticks, inserts)
+
+
+@pytest.fixture
+def kept(replicated_database, tmp_path) -> Iterator[Kept]:
+    it = kept_in(replicated_database, tmp_path)
+    yield it
+    it.close()
+
+
+def versions(dice: random.Random, count: int) -> list[tuple[int, int, bool]]:
+    return [(dice.randrange(8), dice.randrange(30), dice.random() < 0.2) for _ in range(count)]
+
+
+def test_each_server_shows_the_newest_row_of_each_key_at_each_mark_however_settling_ends(kept):
+    dice = random.Random(39)
+
+    def dies(seconds: float) -> None:
+        raise Stopped
+
+    for _ in range(8):
+        kept.add_tick(versions(dice, 12), replica=dice.randrange(3), days=3)
+        match dice.randrange(4):
+            case 0:
+                kept.settle()
+            case 1:  # dies once the mutation is made
+                with suppress(Stopped):
+                    kept.settle(kept.settler(dies))
+            case 2:  # another settler is ahead, and dies before it publishes
+                kept.database.order(
+                    1, update_statement(kept.database.name, "accounts", 0, kept.tick)
+                )
+    kept.settle()
+    kept.add_tick(versions(dice, 12), days=3)
+    for replica in range(3):
+        for mark in range(kept.tick + 1):
+            assert kept.seen(replica, mark) == kept.expected(mark)
+        assert kept.shown_by_view(replica) == kept.tick - 1
+        assert kept.view(replica) == kept.expected(kept.tick - 1)
+
+
+def test_a_last_part_that_mutations_leave_out_is_settled_all_the_same(kept):
+    """18.16 neither merges nor mutates the last part of a quorum insert in a partition."""
+    kept.add_tick([(1, 1, False), (2, 1, False)])
+    kept.add_tick([(1, 2, False), (1, 3, False)])
+    name = kept.database.name
+    kept.database.order(0, update_statement(name, "accounts", 0, kept.tick))
+    unsettled = "SELECT count() FROM accounts__rows WHERE _until > 2 AND _row_id IN "
+    unsettled += "(SELECT row_id FROM accounts__updates)"
+    assert until(lambda: kept.database.ask(0, unsettled) == 1, 20)
+    settled = kept.settle()
+    assert settled.pushed == 1
+    assert settled.is_published and settled.servers == ("0", "1", "2")
+    assert [kept.database.ask(replica, unsettled) for replica in range(3)] == [0, 0, 0]
+    assert kept.view(1) == kept.expected(2)
+
+
+def test_a_server_that_lacks_ends_is_behind_although_it_answers_and_returns_by_itself(
+    kept, tmp_path
+):
+    def look() -> tuple[int | None, int]:
+        claim = kept.ticks.newest(What.CLAIM)
+        mark = levels.take(claim.tick, *look_at_servers(kept.store, "accounts"), float(kept.tick))
+        return mark.tick, len(mark.servers)
+
+    levels = ServerLevels(lag_seconds_max=2.5)
+    kept.add_tick([(1, 1, False), (2, 1, False)])
+    kept.add_tick([(1, 2, False)])
+    assert until(lambda: look() == (2, 3), 20)
+    kept.settle()
+    wake = [(0, 0, 0, "late", 0, 0, "x" * 16)]
+    with kept.database.no_fetches("accounts__updates", 2, wake=wake):
+        kept.add_tick([(1, 3, False)])
+        kept.ticks, before = kept.taken_by(2, tmp_path), kept.ticks
+        kept.add_tick([(2, 3, False)])
+        kept.ticks = before
+        # The last part is there, the one before is not: 18.16 answers without it.
+        ends = "SELECT count() FROM accounts__updates WHERE tick > 2"
+        assert kept.database.ask(2, ends, select_sequential_consistency=1) == 1
+        assert look() == (2, 3)
+        settled = kept.settle()
+        assert settled.is_published and settled.servers == ("0", "1")
+        assert [kept.shown_by_view(replica) for replica in range(3)] == [4, 4, 2]
+        assert [kept.view(replica) for replica in range(3)] == [
+            kept.expected(4), kept.expected(4), kept.expected(2)
+        ]  # fmt: skip
+        for _ in range(3):
+            kept.add_tick([])
+            look()
+        assert look() == (7, 2)
+    assert until(lambda: look() == (7, 3), 20)
+    assert kept.settle().servers == ("0", "1", "2")
+    assert kept.view(2) == kept.expected(7)
+
+
+def test_ends_and_claims_that_are_sent_again_to_another_server_are_there_once(kept, tmp_path):
+    kept.add_tick([(1, 1, False), (2, 1, False)])
+    kept.add_tick([(1, 2, False), (2, 0, False)])
+    for replica in range(3):
+        kept.ticks = kept.taken_by(replica, tmp_path)
+        kept.publish_tick(2, is_repeat=True)
+    assert kept.database.counts("accounts__updates") == [2, 2, 2]
+    assert kept.database.counts("accounts__ticks") == [2, 2, 2]
+    with kept.database.client(1) as client:
+        ends = list(read_ends(client, kept.database.name, "accounts", after=0, up_to=2))
+        assert ends == kept.ends[2]
+        assert not list(
+            read_ends(client, kept.database.name, "accounts", after=0, up_to=2, lanes=[1])
+        )
+    assert [claim.events for claim in kept.ticks.claims(1, 2)] == [0, 2]
+
+
+def test_a_server_that_is_killed_while_it_settles_is_settled_once_it_is_back(
+    own_replicas, tmp_path
+):
+    kept = kept_in(ReplicatedDatabase(own_replicas, "default"), tmp_path)
+    kept.add_tick([(key, 1, False) for key in range(50)], days=2)
+    kept.add_tick([(key, 2, key % 3 == 0) for key in range(50)], days=2)
+
+    def kills(seconds: float) -> None:
+        if own_replicas[0].process.is_running():
+            own_replicas[0].kill()
+        wait(seconds)
+
+    settled = kept.settle(kept.settler(kills), timeout_seconds=30.0)
+    assert settled.is_published and {"1", "2"} <= set(settled.servers)
+    own_replicas[0].start()
+    own_replicas[0].wait_ready()
+    kept.database.wait_writable()
+    kept.add_tick([(1, 3, False)], replica=1)
+    assert until(lambda: kept.settle(timeout_seconds=30.0).servers == ("0", "1", "2"), 30)
+    for replica in range(3):
+        assert kept.view(replica) == kept.expected(3)
+    kept.close()
