@@ -30,7 +30,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
-from aggregator.upsert.checkpoint import Checkpoint
+from aggregator.upsert.checkpoint import Checkpoint, CheckpointUnreadable
 from aggregator.upsert.column_fold import (
     PACKED,
     are_best,
@@ -222,15 +222,20 @@ class KeyCoordinator:
         return None if found is None else found.tick
 
     def wait_committed(self, tick: int, seconds: float) -> bool:
-        """Waits until the checkpoint holds a tick; returns False when time is up or the query has
-        ended."""
+        """Waits until the checkpoint holds a tick; returns False when time is up.
+
+        Raises CoordinatorStopped, CheckpointUnreadable.
+        """
         until = time.monotonic() + seconds
         while True:
-            is_last = not self.is_active or time.monotonic() > until
+            has_ended, is_up = not self.is_active, time.monotonic() > until
             found = self.committed()
             if found is not None and found >= tick:
                 return True
-            if is_last:
+            if has_ended:
+                self.wait()
+                raise CoordinatorStopped(f"{self._table}: stopped before tick {tick}")
+            if is_up:
                 return False
             time.sleep(COMMIT_LOOK_SECONDS)
 
@@ -245,12 +250,14 @@ class KeyCoordinator:
         Returns:
             True if the checkpoint holds the tick.
         """
-        query = self._query
-        if query is None:
+        if self._query is None:
             return False
-        is_committed = self.wait_committed(tick, seconds)
-        query.stop()
-        return is_committed
+        try:
+            return self.wait_committed(tick, seconds)
+        except (CoordinatorStopped, CheckpointUnreadable):
+            return False
+        finally:
+            self._query.stop()
 
     def state_size(self) -> StateSize | None:
         """Returns the size of the state; None before the first batch is over."""

@@ -1,7 +1,5 @@
 """Key coordinator: what passes through Spark, part by part, gives the ends that fold.py finds."""
 
-from typing import Any
-
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -38,7 +36,7 @@ class Query:
             for part in range(PARTS)
         ]
         keys: dict[bytes, list[bytes]] = {}
-        latest: dict[bytes, dict] = {}
+        latest: dict = {}
         for part, each in enumerate(moved):
             for found in reduced(each):
                 for row in found.to_pylist():
@@ -49,9 +47,7 @@ class Query:
                         latest[part.to_bytes(4, "big")] = row
         for key, versions in keys.items():
             self.states[key] = sorted(self.states.get(key, []) + versions, reverse=True)[:KEPT]
-        shown: list[dict[str, Any]] = [
-            {"key": key, "top": self.states[key], "latest": None} for key in keys
-        ]
+        shown: list[dict] = [{"key": key, "top": self.states[key], "latest": None} for key in keys]
         shown += [{"key": key, "top": [], "latest": row} for key, row in latest.items()]
         return pa.Table.from_pylist(shown, schema=SHOWN)
 
