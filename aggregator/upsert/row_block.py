@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from aggregator.intents.table_range import KeeperMoment
 from aggregator.store.block_name import RowsSought
 from aggregator.store.outgoing_block import OutgoingBlock
 from aggregator.store.recognition import Identities
@@ -81,6 +82,22 @@ class RowBlockName:
         return RowsSought(ROWS, {"begin": self.begin, "end": self.end})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """Circumstances of an insert.
+
+    Args:
+        is_first: nobody has sent the rows before. Else the log may have lost records since, so that
+            they are not known to be the same rows.
+        moment: before which they were not sent; None: not known.
+        now_ms: Unix time.
+    """
+
+    is_first: bool
+    moment: KeeperMoment | None
+    now_ms: int
+
+
 @dataclass(frozen=True, eq=False)
 class RowBlock:
     """Rows of a tick, for the columns of a table of rows."""
@@ -110,15 +127,11 @@ class RowBlock:
         }
         return native_of_rows(rows.decoded, self.schema, own)
 
-    def outgoing(
-        self, name: RowBlockName, *, is_as_intended: bool, now_ms: int
-    ) -> list[OutgoingBlock]:
+    def outgoing(self, name: RowBlockName, sending: Sending) -> list[OutgoingBlock]:
         """Returns the inserts of the rows: several if rows leave other columns to the server.
 
         Args:
             name: of all the rows.
-            is_as_intended: the rows are those of an earlier attempt, or there was none.
-            now_ms: Unix time.
         """
         masks = rows_of_inserts(self.rows.decoded, self.schema) if len(self.rows) else []
         found = []
@@ -131,9 +144,9 @@ class RowBlock:
                     native=part.native(),
                     identities=identities(part.rows.row_id),
                     has_coordinates=True,
-                    is_as_intended=is_as_intended,
-                    sealed_at_ms=now_ms,
-                    moment=None,
+                    is_as_intended=sending.is_first,
+                    sealed_at_ms=sending.now_ms,
+                    moment=sending.moment,
                 )
             )
         return found

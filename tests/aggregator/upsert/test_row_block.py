@@ -9,6 +9,7 @@ from aggregator.upsert.row_block import (
     NoRowsTable,
     RowBlock,
     RowBlockName,
+    Sending,
     check_rows_table,
     identities,
 )
@@ -27,6 +28,7 @@ SCHEMA = rows_schema(id="UInt64", text="LowCardinality(String)")
 TICK = tick_of((10, 12), (0, 0), (5, 7))
 RULES = Rules(empty_value_deletes=True)
 NAME = RowBlockName("shop", "orders", 1, TICK.row_id(0, 10), TICK.row_id(2, 6) + 1)
+FIRST = Sending(is_first=True, moment=None, now_ms=NOW_MS)
 PARTS = (
     records(0, 10, b'{"id":1,"text":"a"}', None, keys=[b"", b"1"]),
     records(2, 5, b'{"id":2}', b'{"id":3,"text":"b"}'),
@@ -91,7 +93,7 @@ def test_rows_that_leave_other_columns_to_the_server_go_in_inserts_of_their_own(
         records(2, 5, b'{"id":3,"day":"2026-01-02"}'),
         schema=schema,
     )
-    inserts = block.outgoing(NAME, is_as_intended=True, now_ms=NOW_MS)
+    inserts = block.outgoing(NAME, FIRST)
     assert len(inserts) == 2
     assert len({str(each.name) for each in inserts}) == 2
     ids = sorted(row for each in inserts for row in each.identities.offset.tolist())
@@ -100,13 +102,13 @@ def test_rows_that_leave_other_columns_to_the_server_go_in_inserts_of_their_own(
 
 def test_the_rest_of_a_block_is_encoded_alone():
     block = block_of(*PARTS)
-    [outgoing] = block.outgoing(NAME, is_as_intended=False, now_ms=NOW_MS)
+    [outgoing] = block.outgoing(NAME, FIRST)
     mask = ~outgoing.identities.among(identities(block.rows.row_id[:2]))
     assert [row[0] for row in read(outgoing.rest(mask), "id")] == [2, 3]
 
 
 def test_a_block_without_rows_needs_no_insert():
-    assert block_of().outgoing(NAME, is_as_intended=True, now_ms=NOW_MS) == []
+    assert block_of().outgoing(NAME, FIRST) == []
 
 
 def test_a_table_of_rows_that_is_missing_or_incomplete_is_refused_by_name():

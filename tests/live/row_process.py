@@ -1,0 +1,89 @@
+"""A row task in a process of its own, which may kill itself as kill -9 would.
+
+    python -m tests.live.row_process TOLD STEP
+
+STEP says where it dies: `before-insert`, `after-insert`, `after-facts`, or `part-of-block`, once
+the rows of the block's first day are in. With `never` it writes its facts next to TOLD.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from aggregator.store.outgoing_block import OutgoingBlock
+from aggregator.store.shard_store import ShardStore
+from aggregator.tables.native_block import NativeBlock
+from aggregator.upsert.row_block import RowBlock
+from aggregator.upsert.row_task import RowTask, RowWorker
+from deploy.lab.process import Process
+from replicator.runtime.logs import log_to_stderr
+
+CHECKOUT = Path(__file__).parents[2]
+STEPS = ("before-insert", "part-of-block", "after-insert", "after-facts")
+DAY_SECONDS = 86_400
+
+
+def begin_as_told(told: Path, task: RowTask, step: str = "never") -> Process:
+    """Writes the task's file and returns the started process; its log is next to the file."""
+    told.write_bytes(pickle.dumps(task))
+    return Process(
+        f"rows-{step}",
+        [sys.executable, "-m", "tests.live.row_process", str(told), step],
+        told.with_suffix(".log"),
+        environment={"PYTHONPATH": str(CHECKOUT)},
+    )
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DyingStore(ShardStore):
+    """Store whose process dies at a step."""
+
+    step = "never"
+
+    def insert(
+        self,
+        block: OutgoingBlock,
+        native: NativeBlock,
+        rest: str = "",
+        not_after: float = math.inf,
+    ) -> None:
+        if self.step == "before-insert":
+            die()
+        if self.step == "part-of-block":
+            assert isinstance(block.rows, RowBlock)
+            day = block.rows.rows.time_s // DAY_SECONDS
+            first: np.ndarray = day == day.min()
+            super().insert(block, block.rest(first), rest, not_after)
+            die()
+        super().insert(block, native, rest, not_after)
+        if self.step == "after-insert":
+            die()
+
+
+def run_as_told(told: Path, step: str) -> None:
+    """Runs the task that begin_as_told described."""
+    # Written by begin_as_told only, so that unpickling is safe.
+    task: RowTask = pickle.loads(told.read_bytes())
+    log_to_stderr()
+    DyingStore.step = step
+    worker = RowWorker(task.appliance, *task.settings, make_store=DyingStore)
+    batches = []
+    for batch in worker.read(task):
+        if step == "after-facts":
+            die()
+        batches.append(batch)
+    told.with_suffix(".facts").write_bytes(pickle.dumps(batches))
+
+
+if __name__ == "__main__":
+    run_as_told(Path(sys.argv[1]), sys.argv[2])
