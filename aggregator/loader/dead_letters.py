@@ -70,21 +70,9 @@ def dead_letters(
     for part in slices:
         for at in np.flatnonzero(np.isin(part.offset, offsets)).tolist():
             offset = int(part.offset[at])
-            added = {
-                "cluster": cluster,
-                "topic": place.topic,
-                "partition": str(place.partition),
-                "offset": str(offset),
-                "timestamp": str(int(part.timestamp_ms[at])),
-                "table": table[:TEXT_CHARACTERS_MAX],
-                "reason": reasons[offset][:TEXT_CHARACTERS_MAX],
-                "incarnation": str(incarnation) if incarnation else None,
-            }
-            headers = [
-                (f"{HEADER_PREFIX}{key}", text.encode(errors="replace"))
-                for key, text in added.items()
-                if text is not None
-            ]
+            record = DeadRecord(offset, reasons[offset])
+            time_ms = int(part.timestamp_ms[at])
+            headers = added_by_us(cluster, place, table, record, time_ms, incarnation)
             found.append(
                 Produced(
                     dead_letter_topic(feed),
@@ -99,6 +87,37 @@ def dead_letters(
                 )
             )
     return found
+
+
+def added_by_us(
+    cluster: str,
+    place: TopicPartition,
+    table: str,
+    record: DeadRecord,
+    time_ms: int | None = None,
+    incarnation: int = 0,
+) -> Headers:
+    """Returns the headers that a dead letter has behind those of its record.
+
+    Args:
+        time_ms: timestamp of the record; None: not known.
+        incarnation: see dead_letters().
+    """
+    added = {
+        "cluster": cluster,
+        "topic": place.topic,
+        "partition": str(place.partition),
+        "offset": str(record.offset),
+        "timestamp": None if time_ms is None else str(time_ms),
+        "table": table[:TEXT_CHARACTERS_MAX],
+        "reason": record.reason[:TEXT_CHARACTERS_MAX],
+        "incarnation": str(incarnation) if incarnation else None,
+    }
+    return tuple(
+        (f"{HEADER_PREFIX}{key}", text.encode(errors="replace"))
+        for key, text in added.items()
+        if text is not None
+    )
 
 
 def added_headers(headers: Headers) -> tuple[int, dict[str, str]] | None:

@@ -12,6 +12,7 @@ from asyncio import AbstractEventLoop
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
@@ -95,6 +96,20 @@ class RowTask:
         feed = self.appliance.feed(self.feed)
         assert isinstance(feed, ClickHouseFeed)
         return feed, feed.tables[self.table]
+
+
+def row_tasks(task: RowTask, tasks_max: int) -> list[RowTask]:
+    """Returns the blocks of a tick as so many tasks at most, each with blocks that follow each
+    other. Which task has a block changes nothing of it.
+
+    Args:
+        task: with all other fields; its blocks do not matter.
+    """
+    blocks = range(task.tick.blocks)
+    count = max(min(tasks_max, len(blocks)), 1)
+    limits = [len(blocks) * number // count for number in range(count + 1)]
+    parts = (blocks[begin:end] for begin, end in pairwise(limits))
+    return [replace(task, blocks=tuple(part)) for part in parts if part]
 
 
 def read_block(task: RowTask, *, is_first_attempt: bool = False) -> Iterator[pa.RecordBatch]:

@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from aggregator.upsert.row_task import RECORD_BYTES, parts_of
+from aggregator.upsert.row_task import RECORD_BYTES, RowTask, parts_of, row_tasks
 from aggregator.upsert.stored_rows import StoredRows
+from replicator.config.topology import Appliance
 from tests.aggregator.upsert.tick_records import Rules, reading, records, rows_schema, tick_of
 
 
@@ -64,3 +65,14 @@ def test_facts_of_stored_rows_are_those_of_the_records():
     assert facts.to_pylist() == rows.facts.to_pylist()
     assert [(each.lane, each.rows) for each in notes] == [(0, 3), (2, 4)]
     assert len(stored.without(rows.row_id[2:])) == 2
+
+
+@pytest.mark.parametrize(("records_of_tick", "tasks"), [(0, 0), (5, 1), (100, 3), (1000, 4)])
+def test_each_block_of_a_tick_is_of_one_task(records_of_tick, tasks):
+    tick = tick_of((0, records_of_tick), block_rows=40)
+    whole = RowTask(
+        appliance=Appliance.model_construct(), feed="f", table="t", tick=tick, blocks=()
+    )
+    found = row_tasks(whole, 4)
+    assert len(found) == tasks
+    assert [block for each in found for block in each.blocks] == list(range(tick.blocks))
