@@ -32,6 +32,7 @@ from tui.commands import (
     aggregate_status,
     aggregate_store,
     restore,
+    upsert_status,
     verify,
 )
 from tui.commands.accept_loss import losses_text, losses_values
@@ -255,7 +256,25 @@ def feeds() -> dict[str, Output]:
     }
 
 
-CASES = {**routes(), **balance(), **moves(), **feeds()}
+def upsert_tables() -> dict[str, Output]:
+    status = upsert_status.status_text, plain_values
+    return {
+        **variants("upsert_status", loading.UPSERT_TABLES, *status),
+        "upsert_status_partitions": Output(
+            (loading.UPSERT_TABLES[""],), partial(upsert_status.status_text, by_partition=True)
+        ),
+        **{
+            f"upsert_events_{output}": Output((output,), events_text)
+            for output in ("table", "json")
+        },
+    }
+
+
+def events_text(output: str) -> str:
+    return "\n".join(upsert_status.event_lines(loading.ROW_ENDS, output))
+
+
+CASES = {**routes(), **balance(), **moves(), **feeds(), **upsert_tables()}
 
 
 FILES = [(name, suffix) for name, found in CASES.items() for suffix in found.suffixes()]

@@ -30,6 +30,7 @@ COMMANDS = {
     "status": "tui.commands.status:status",
     "stream": "tui.commands.stream:stream",
     "switchover": "tui.commands.switchover:switchover",
+    "upsert": "tui.commands.upsert:upsert",
     "verify": "tui.commands.verify:verify",
 }
 INTERRUPTED = 130

@@ -22,8 +22,8 @@ LABELS = ("feed", "table")
 
 
 @dataclass(frozen=True, slots=True)
-class ServerLevel:
-    """Level of one server of a table's shard.
+class ServerFigures:
+    """Figures of one server of a table's shard.
 
     Args:
         mark_ms: time of the newest tick that the server holds whole; None: it does not answer.
@@ -50,7 +50,7 @@ class UpsertReport:
         state_keys, state_bytes: of the coordinator's state.
         lanes: input partitions.
         stopped_lanes: those that take nothing, as records of them are lost.
-        servers: levels by address.
+        servers: figures by address.
         ticks, rows, expired, letters: claimed since the process began: ticks, rows, records older
             than the retention, dead letters.
         events: ends of rows since then, by kind.
@@ -70,7 +70,7 @@ class UpsertReport:
     state_bytes: int | None = None
     lanes: int | None = None
     stopped_lanes: int | None = None
-    servers: Mapping[str, ServerLevel] = field(default_factory=lambda: MappingProxyType({}))
+    servers: Mapping[str, ServerFigures] = field(default_factory=lambda: MappingProxyType({}))
     ticks: int = 0
     rows: int = 0
     expired: int = 0

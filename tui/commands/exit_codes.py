@@ -37,6 +37,8 @@ EXIT_CODES = {
     "tui.orders.order_checks.OrderRefused": ExitCode.REFUSED,
     "replicator.mirror.repair.rewind.CannotRewind": ExitCode.REFUSED,
     "replicator.mirror.repair.rewind.PartlyRewound": ExitCode.PARTLY_DONE,
+    "tui.facts.watch.upsert_questions.EndsDropped": ExitCode.REFUSED,
+    "tui.facts.watch.upsert_questions.LookRefused": ExitCode.UNREACHABLE,
     "tui.recording.recording_file.NoRecording": ExitCode.USAGE,
     "tui.facts.streams.UnknownStream": ExitCode.USAGE,
     "tui.commands.aggregate_proto.NoTable": ExitCode.USAGE,

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from aggregator.upsert.upsert_metrics import (
     NAMES,
     RefusedQueries,
-    ServerLevel,
+    ServerFigures,
     UpsertCollector,
     UpsertReport,
 )
@@ -35,7 +35,7 @@ KNOWN = UpsertReport(
     state_bytes=9_000,
     lanes=3,
     stopped_lanes=1,
-    servers={"one:9000": ServerLevel(999_000), "two:9000": ServerLevel(None, is_left_out=True)},
+    servers={"one:9000": ServerFigures(999_000), "two:9000": ServerFigures(None, is_left_out=True)},
     ticks=4,
     rows=2_000,
     expired=5,

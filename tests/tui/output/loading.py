@@ -14,6 +14,7 @@ from aggregator.restore.restored_runs import GroupPosition
 from aggregator.s3.object_listing import Difference
 from aggregator.s3.object_store import Found, Upload
 from aggregator.s3.upload_sweep import Fate, JudgedUpload
+from aggregator.upsert.version import EndKind, RowEnd
 from aggregator.verifier.check import CheckResult, OwnerRow
 from aggregator.verifier.cluster_judge import Judgement
 from aggregator.verifier.finding import Finding as EntryFinding
@@ -43,6 +44,9 @@ from tests.tui.facts.test_feed_status import (
     SECOND,
     TABLE,
 )
+from tests.tui.facts.test_upsert_status import ANSWER, TICK
+from tests.tui.facts.test_upsert_status import FACTS as UPSERT_FACTS
+from tests.tui.facts.test_upsert_status import NOW_MS as UPSERT_MS
 from tests.tui.output.odd import ODD
 from tui.commands.restore import RestoreResult
 from tui.facts.exactness import Diagnosis, DiagnosisKind, Verdict
@@ -58,6 +62,8 @@ from tui.facts.feed_objects import (
 )
 from tui.facts.feed_scope import PendingBlock
 from tui.facts.feed_status import FeedStatus, feed_status
+from tui.facts.upsert_status import UpsertStatus
+from tui.facts.upsert_status import upsert_status as upsert_status_of
 from tui.facts.watch.exactness_probe import Exactness
 
 THIRD = FeedPartition(CLUSTER, "clicks", 0)
@@ -323,3 +329,39 @@ DIAGNOSED = {
     "_problem": replace(FOUND, diagnoses=()),
     "_ok": replace(FOUND, diagnoses=(), problems=()),
 }
+
+
+# -- Upsert tables.
+
+UPSERT_TABLES = {
+    "": upsert_status_of(
+        [
+            replace(UPSERT_FACTS, problems=(f"two: {ODD}",)),
+            replace(
+                UPSERT_FACTS,
+                tick=replace(TICK, number=9, stops=()),
+                servers={"one": ANSWER, "two": ANSWER},
+            ),
+        ],
+        UPSERT_MS,
+    ),
+    "_unknown": upsert_status_of(
+        [
+            replace(
+                UPSERT_FACTS,
+                tick=None,
+                is_tick_known=False,
+                ends={},
+                unknown_clusters=("region regional",),
+                servers={"one": None, "two": None},
+            )
+        ],
+        UPSERT_MS,
+    ),
+    "_none": UpsertStatus(taken_at=UPSERT_MS / 1000, tables=()),
+}
+ROW_ENDS = [
+    RowEnd(1 << 32, 2, 7, EndKind.SUPERSEDED, 3, (3 << 32) + 4, bytes(range(16))),
+    RowEnd((3 << 32) + 1, 0, 9, EndKind.LATE, 3, 2 << 32, bytes(16)),
+    RowEnd((2 << 32) + 5, 1, 12_345_678, EndKind.DELETED, 2_147_483_647, 3 << 62, bytes(16)),
+]

@@ -26,6 +26,8 @@ from replicator.config.topology import Appliance, sources_by
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.listening import check_listening
 from replicator.kafka.admin.topic import Topic
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Answered
 from replicator.runtime.store_errors import StoreUnreachable
 from tui.facts.feed_findings import (
     FeedCheck,
@@ -64,7 +66,7 @@ def check_feeds(appliance: Appliance, feeds: Sequence[Feed], timeout_seconds: fl
     For each table an insert of no rows is made: it needs the rights of an insert, and stores
     nothing. So does an upload that is begun and aborted, for each store of objects.
     """
-    inquiry = Inquiry(timeout_seconds, StoreProblem)
+    inquiry = Inquiry(timeout_seconds, StoreProblem, Answered, Unreachable)
     clusters = dict.fromkeys(cluster for feed in feeds for cluster in feed.clusters)
     admins = {name: Admin(name, appliance.cluster(name), timeout_seconds) for name in clusters}
     listed = {

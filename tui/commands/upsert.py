@@ -1,0 +1,16 @@
+"""sluice upsert: tables that keep one row per key, the newest."""
+
+from __future__ import annotations
+
+import click
+
+from tui.commands.upsert_status import events, status
+
+
+@click.group()
+def upsert() -> None:
+    """Look after upsert tables: one row per key, the newest. See docs/upsert.md."""
+
+
+for command in (status, events):
+    upsert.add_command(command)
