@@ -13,13 +13,13 @@ from replicator.config.names import PLAN_TOPIC, upsert_group
 from replicator.kafka.protocol.commit_record import Committed
 from tests.tui.facts.watch.told import appliance
 
-EAST, AGGREGATE = ClusterName.regional("east"), ClusterName.aggregate("east")
+EAST, WEST = ClusterName.regional("east"), ClusterName.regional("west")
 TABLE = {"semantic": "upsert", "columns": {"id": "UInt64"}, "primary_key": ["id"]}
 FEED = {
     "region": "east",
     "format": "json",
-    "clusters": ["east aggregate", "east regional"],
-    "shards": [{"topics": [".*"], "replicas": ["clickhouse://user@127.0.0.1:9000/air"]}],
+    "clusters": ["east regional", "west regional"],
+    "shards": [{"topics": [".*"], "replicas": ["clickhouse://user@127.0.0.1"]}],
 }
 
 
@@ -29,12 +29,12 @@ def owners(**tables):
 
 
 @pytest.mark.parametrize(
-    ("home", "cluster"), [(None, AGGREGATE), ("east regional", EAST)], ids=["first", "named"]
+    ("home", "cluster"), [(None, EAST), ("west regional", WEST)], ids=["first", "named"]
 )
 def test_the_ticks_of_a_table_are_judged_in_its_home_alone(home, cluster):
     table = TABLE if home is None else TABLE | {"home": home}
     found = owners(status=table)
-    ticks = {name: [it for it in found[name].values() if it.part] for name in (EAST, AGGREGATE)}
+    ticks = {name: [it for it in found[name].values() if it.part] for name in (EAST, WEST)}
     assert {name for name, some in ticks.items() if some} == {cluster}
     assert {each.name for each in ticks[cluster]} == {"table flights.status"}
     assert [each.part.number for each in ticks[cluster]] == [*range(PARTS_MAX)]
@@ -47,7 +47,7 @@ def test_append_tables_have_no_ticks():
 
 
 def test_an_owner_takes_the_offsets_that_are_its_entries():
-    found = owners(status=TABLE)[AGGREGATE]
+    found = owners(status=TABLE)[EAST]
     table: Owner = found[upsert_group("flights", "status", 0)]
     intents: Owner = found[next(iter(intent_store.groups_of("flights")))]
     plan, other = (Committed("", name, 0) for name in (PLAN_TOPIC, "departures"))
