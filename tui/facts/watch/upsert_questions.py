@@ -14,7 +14,7 @@ from clickhouse_driver import Client
 from clickhouse_driver.errors import ServerException
 
 from aggregator.store.identifier import quoted
-from aggregator.upsert.claims import TickRow, What, oldest_permitted, read_rows, settle_point
+from aggregator.upsert.claims import TickRow, What, read_rows, settle_point
 from aggregator.upsert.row_ends import read_ends
 from aggregator.upsert.server_levels import read_sight
 from aggregator.upsert.table_names import rows_table, ticks_table, updates_table
@@ -23,6 +23,7 @@ from aggregator.upsert.tick_codec import UnreadableTick
 from aggregator.upsert.tick_store import TickStore
 from aggregator.upsert.upsert_schema import FIRST_GENERATION
 from aggregator.upsert.version import RowEnd
+from aggregator.upsert.visibility import SettlePoint, next_horizon
 from replicator.clickhouse.errors import code_of, reason
 from replicator.clickhouse.server import ClickHouse
 from replicator.config.cluster_name import ClusterName
@@ -317,7 +318,12 @@ def read_server(client: Client, database: str, table: UpsertTable, generation: i
     return ServerAnswer(
         claim=claim,
         settled=next((each for each in points if each.tick == own), None),
-        oldest=oldest_permitted(points, horizons, newest, table.history_seconds),
+        oldest=next_horizon(
+            [SettlePoint(each.tick, each.time_ms) for each in points],
+            newest,
+            table.history_seconds,
+            before=max((each.tick for each in horizons), default=0),
+        ),
         is_whole=sight.has_rows and sight.has_updates,
         unsettled=unsettled,
         rows=stored,
