@@ -10,18 +10,20 @@ import random
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from uuid import UUID
 
 import pytest
 
 from aggregator.store.shard_store import ShardStore
+from aggregator.upsert.bootstrap import plan_bootstrap, read_slice
 from aggregator.upsert.claims import TickRow, TickTable, What, settle_point
-from aggregator.upsert.fold import KeyState, fold
+from aggregator.upsert.fold import KeyState, bootstrapped, fold
 from aggregator.upsert.repeatable_insert import RepeatableInserts
 from aggregator.upsert.row_ends import ends_table, read_ends
 from aggregator.upsert.server_levels import ServerLevels, look_at_servers
 from aggregator.upsert.settling import Settled, Settler, settle_plan, update_statement
 from aggregator.upsert.table_creation import create_tables
-from aggregator.upsert.tick import OPEN, ROW_BITS
+from aggregator.upsert.tick import OPEN, ROW_BITS, Lane
 from aggregator.upsert.version import RowEnd, Version
 from deploy.lab.wait import until
 from replicator.config.upsert_table import UpsertTable
@@ -37,6 +39,7 @@ TABLE = UpsertTable(
     columns={"id": "UInt64", "value": "Int64"},
     primary_key=("id",),
 )
+LANE = Lane("west aggregate", "accounts", UUID(int=1), 0)
 DAY_S = 86_400
 BEGIN_S = 20_000 * DAY_S
 VISIBLE = """
@@ -153,6 +156,27 @@ class Kept:
         with self.database.client(replica) as client:
             return client.execute("SELECT id, value FROM accounts ORDER BY id")
 
+    def bootstrapped(self) -> dict[bytes, KeyState]:
+        """Returns the newest row of each key as a bootstrap at the newest tick finds it."""
+        plan = plan_bootstrap(
+            self.store,
+            TABLE.name,
+            self.ticks.newest(What.CLAIM),
+            [LANE],
+            self.ticks.settle_points(),
+            retention_hours=336,
+            tasks=5,
+            wait=wait,
+        )
+        assert len(plan.slices) > 5
+        rows = [
+            (each.pop("key"), Version(**{name: each[name] for name in Version._fields}))
+            for which in plan.slices
+            for batch in read_slice(self.store, plan, which, wait=wait)
+            for each in batch.to_pylist()
+        ]
+        return {key: state[:1] for key, state in bootstrapped(rows).items()}
+
     def shown_by_view(self, replica: int) -> int:
         return settle_point(self.ticks.settle_points(), self.tick, str(replica))
 
@@ -203,6 +227,7 @@ def test_each_server_shows_the_newest_row_of_each_key_at_each_mark_however_settl
             assert kept.seen(replica, mark) == kept.expected(mark)
         assert kept.shown_by_view(replica) == kept.tick - 1
         assert kept.view(replica) == kept.expected(kept.tick - 1)
+    assert kept.bootstrapped() == {key: state[:1] for key, state in kept.states.items()}
 
 
 def test_a_last_part_that_mutations_leave_out_is_settled_all_the_same(kept):
