@@ -131,7 +131,8 @@ def cut(
         backlogs.append(log.end - begins[number] if log and stop is None else 0)
     shares = fair_shares(backlogs, settings.offsets_max, first=before.number)
     losses = {each.lane: each.loss for each in stops if not each.is_accepted}
-    is_same = tuple(stops) == before.stops and tuple(begins[: len(before.lanes)]) == before.ends
+    # A lane joins without a record too: what its log loses from then on is named.
+    is_same = tuple(stops) == before.stops and tuple(begins) == before.ends
     if is_same and not any(shares) and not is_refresh_due:
         return Cut(None, losses)
     tick = Tick(

@@ -62,7 +62,6 @@ def test_a_tick_goes_on_where_the_one_before_ended():
 def test_nothing_new_gives_no_tick():
     logs = {A: (0, 5)}
     assert next_cut(first(logs), logs) == Cut(None)
-    assert next_cut(tick_zero(1), {A: (0, 0)}) == Cut(None)
     assert next_cut(tick_zero(1), {}) == Cut(None)
 
 
@@ -83,6 +82,14 @@ def test_new_partitions_join_behind_the_lanes_that_are_there():
     two = next_tick(one, {A: (3, 7), B: (0, 5), lane(2): (0, 1)})
     assert two.lanes == (B, A, lane(2))
     assert two.ranges == (LaneRange(5, 5), LaneRange(3, 7), LaneRange(0, 1))
+
+
+def test_a_partition_without_records_joins_so_that_its_losses_are_named():
+    one = first({A: (0, 0)})
+    assert one.ranges == (LaneRange(0, 0),)
+    assert next_cut(one, {A: (0, 0)}) == Cut(None)
+    two = next_tick(one, {A: (3, 5)})
+    assert two.stops == (Stop(0, Loss(LossKind.RETENTION_PASSED, 0, 3)),)
 
 
 def test_lanes_keep_their_numbers_for_ever():

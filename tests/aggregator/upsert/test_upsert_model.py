@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.aggregator.upsert.upsert_mutations import MUTATIONS, Mutation
-from tests.aggregator.upsert.upsert_world import Rules, World
+from tests.aggregator.upsert.upsert_rules import Rules
+from tests.aggregator.upsert.upsert_world import World
 
 STEPS = 80
 ACTIONS: Mapping[str, tuple[int, float]] = {
@@ -25,7 +26,11 @@ ACTIONS: Mapping[str, tuple[int, float]] = {
     "settle": (3, 5),
     "stop_settling": (1, 0.3),
     "change_checkpoint": (1, 0.6),
+    "replace_server": (1, 0.5),
     "add_partition": (1, 0.3),
+    "recreate": (1, 0.2),
+    "expire": (2, 0.3),
+    "accept_losses": (0, 0.3),
     "leave_or_return": (1, 0.2),
     "raise_horizon": (0, 0.6),
     "drop": (1, 1),
@@ -98,6 +103,22 @@ class UpsertTable(RuleBasedStateMachine):
     def add_partition(self, which: int) -> None:
         self.world.add_partition(which)
 
+    @rule(server=number)
+    def replace_server(self, server: int) -> None:
+        self.world.replace_server(server)
+
+    @rule(which=number)
+    def recreate(self, which: int) -> None:
+        self.world.recreate(which)
+
+    @rule(lane=number, count=number)
+    def expire(self, lane: int, count: int) -> None:
+        self.world.expire(lane, count)
+
+    @rule()
+    def accept_losses(self) -> None:
+        self.world.accept_losses()
+
     @rule(which=number)
     def leave_or_return(self, which: int) -> None:
         self.world.leave_or_return(which)
@@ -132,8 +153,8 @@ TestUpsertTable.settings = settings(
 @pytest.mark.parametrize("seed", range(0, 100, 10))
 def test_every_server_shows_the_newest_rows_at_every_mark(seed):
     worlds = [play(Rules(), each, {}) for each in range(seed, seed + 10)]
-    assert sum(each.claimed for each in worlds) > 50
-    assert any(each.points for each in worlds), "something was settled"
+    assert sum(each.store.claimed for each in worlds) > 50
+    assert any(each.store.points for each in worlds), "something was settled"
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.__name__)

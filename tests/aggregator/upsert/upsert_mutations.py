@@ -11,11 +11,13 @@ from aggregator.upsert import fold as folding
 from aggregator.upsert.fold import Folded
 from aggregator.upsert.mark import Level
 from aggregator.upsert.recovery import Found, Recovery, StateAction
-from aggregator.upsert.tick import ROW_BITS, Lane, LaneRange, Tick, tick_of
-from aggregator.upsert.tick_cut import Cut, LaneLog
+from aggregator.upsert.tick import ROW_BITS, LaneRange, Tick, tick_of
+from aggregator.upsert.tick_cut import Cut, Logs
 from aggregator.upsert.version import Version
 from aggregator.upsert.visibility import ReplicaCount
-from tests.aggregator.upsert.upsert_world import Rules, States, StoredRow, World
+from replicator.kafka.client.loss import Loss
+from tests.aggregator.upsert.upsert_rules import Rules, States
+from tests.aggregator.upsert.upsert_store import StoredRow
 
 SETTLED = MappingProxyType(
     {"settle": 15, "replicate": 15, "coordinate": 15, "raise_horizon": 3, "drop": 3}
@@ -40,8 +42,7 @@ class RowsBeforeTheIntent(Mutation):
 
 
 class RedoTakesWhatIsThereByNow(Mutation):
-    def redone(self, intent: Tick, world: World) -> Tick:
-        ends = [len(world.logs[lane]) for lane in intent.lanes]
+    def redone(self, intent: Tick, ends: Sequence[int]) -> Tick:
         pairs = zip(intent.ranges, ends, strict=True)
         return replace(intent, ranges=tuple(LaneRange(begin, end) for (begin, _), end in pairs))
 
@@ -216,11 +217,31 @@ class MarkOfRowsAlone(Mutation):
         return min((each.rows for each in levels.values()), default=0)
 
 
-class LanesNumberedAnew(Mutation):
+class CutMutation(Mutation):
+    """A cut that is made of other things than it should be."""
+
+    def changed(self, before: Tick, logs: Logs, cut: Callable[[Tick], Cut]) -> Cut:
+        raise NotImplementedError
+
+    def cut(
+        self,
+        before: Tick,
+        logs: Logs,
+        answering: set[str],
+        clock_ms: int,
+        accepted: Mapping[int, Loss],
+    ) -> Cut:
+        def usual(given: Tick) -> Cut:
+            return super(CutMutation, self).cut(given, logs, answering, clock_ms, accepted)
+
+        return self.changed(before, logs, usual)
+
+
+class LanesNumberedAnew(CutMutation):
     often = MappingProxyType({"add_partition": 2})
 
-    def cut(self, before: Tick, logs: Mapping[Lane, LaneLog], world: World) -> Cut:
-        found = super().cut(before, logs, world)
+    def changed(self, before: Tick, logs: Logs, cut: Callable[[Tick], Cut]) -> Cut:
+        found = cut(before)
         if found.tick is None:
             return found
         pairs = sorted(zip(found.tick.lanes, found.tick.ranges, strict=True))
@@ -228,15 +249,44 @@ class LanesNumberedAnew(Mutation):
         return replace(found, tick=replace(found.tick, lanes=lanes, ranges=ranges))
 
 
-class AwayIsEmpty(Mutation):
-    """A cluster that is away is taken for one that begins anew."""
+class AwayIsForgotten(CutMutation):
+    """Lanes of a cluster that is away are left out."""
 
     often = MappingProxyType({"leave_or_return": 2})
 
-    def cut(self, before: Tick, logs: Mapping[Lane, LaneLog], world: World) -> Cut:
+    def changed(self, before: Tick, logs: Logs, cut: Callable[[Tick], Cut]) -> Cut:
         kept = [each for each in before.lanes if each in logs]
         ranges = [before.ranges[before.lanes.index(each)] for each in kept]
-        return super().cut(replace(before, lanes=tuple(kept), ranges=tuple(ranges)), logs, world)
+        return cut(replace(before, lanes=tuple(kept), ranges=tuple(ranges), stops=()))
 
 
-MUTATIONS = Mutation.__subclasses__()
+class LossPassedOver(CutMutation):
+    """A lane goes on where retention has left its log."""
+
+    often = MappingProxyType({"expire": 2})
+
+    def changed(self, before: Tick, logs: Logs, cut: Callable[[Tick], Cut]) -> Cut:
+        starts = [log.start if (log := logs.get(lane)) else 0 for lane in before.lanes]
+        pairs = zip(before.ends, starts, strict=True)
+        begins = [max(end, start) for end, start in pairs]
+        return cut(replace(before, ranges=tuple(LaneRange(each, each) for each in begins)))
+
+
+class RecreatedTopicGoesOn(CutMutation):
+    """A topic is told by its name alone."""
+
+    often = MappingProxyType({"recreate": 2})
+
+    def changed(self, before: Tick, logs: Logs, cut: Callable[[Tick], Cut]) -> Cut:
+        new = {(each.cluster, each.partition): each for each in logs}
+        lanes = tuple(new.get((each.cluster, each.partition), each) for each in before.lanes)
+        return cut(
+            replace(before, lanes=lanes, stops=()) if len(set(lanes)) == len(lanes) else before
+        )
+
+
+MUTATIONS = [
+    each
+    for each in (*Mutation.__subclasses__(), *CutMutation.__subclasses__())
+    if each is not CutMutation
+]

@@ -1,0 +1,91 @@
+"""Decisions about upsert tables, as a world asks for them. Mutations leave one of them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from aggregator.upsert import fold as folding
+from aggregator.upsert import recovery as recovering
+from aggregator.upsert import visibility
+from aggregator.upsert.fold import Folded, KeyState
+from aggregator.upsert.mark import Level, server_mark
+from aggregator.upsert.recovery import Found, Recovery
+from aggregator.upsert.tick import Tick
+from aggregator.upsert.tick_cut import Cut, CutSettings, Logs, cut
+from aggregator.upsert.version import Version
+from aggregator.upsert.visibility import ReplicaCount
+from replicator.kafka.client.loss import Loss
+from tests.aggregator.upsert.upsert_store import SERVERS, StoredRow
+
+SETTINGS = CutSettings(records_max=6, rows_per_record=2, block_rows=6)
+States = dict[bytes, KeyState]
+
+
+class Rules:
+    """The product's decisions."""
+
+    rows_behind_the_intent = True
+    order: tuple[str, ...] = ("rows", "ends", "claim")
+
+    def cut(
+        self,
+        before: Tick,
+        logs: Logs,
+        answering: set[str],
+        clock_ms: int,
+        accepted: Mapping[int, Loss],
+    ) -> Cut:
+        return cut(before, logs, answering, clock_ms, SETTINGS, accepted=accepted)
+
+    def redone(self, intent: Tick, ends: Sequence[int]) -> Tick:
+        """Returns the tick that is done again.
+
+        Args:
+            ends: of the logs of its lanes by now.
+        """
+        return intent
+
+    def fold(self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States) -> Folded:
+        return folding.fold(tick, rows, states)
+
+    def facts(self, rows: Sequence[StoredRow], is_visible: Callable[[StoredRow], bool]) -> Any:
+        """Returns what a bootstrap reads: visible rows and deletes."""
+        return [
+            (each.key, each.version) for each in rows if each.version.is_delete or is_visible(each)
+        ]
+
+    def recovery(self, found: Found) -> Recovery:
+        return recovering.recovery(found)
+
+    def is_fenced(self, epoch: int, newest: int) -> bool:
+        return epoch != newest
+
+    def is_block_done(self, found: int, expected: int) -> bool:
+        return found == expected
+
+    def is_visible(self, row_id: int, until: int, mark: int, ended: set[int]) -> bool:
+        return visibility.is_visible(row_id, until, mark, ended)
+
+    def is_behind(self, tick: int, settled: int, mark: int) -> bool:
+        return visibility.is_behind(tick, settled, mark)
+
+    def settled_at(self, mark: int, points: Iterable[int]) -> int:
+        return visibility.settled_at(mark, points)
+
+    def is_settled_by(self, until: int, point: int) -> bool:
+        """Returns True for a row that a mutation changes: WHERE _until > point."""
+        return until > point
+
+    def settled_until(self, until: int, point: int) -> int:
+        return visibility.settled_until(until, point)
+
+    def may_publish(self, point: int, counts: Mapping[str, ReplicaCount]) -> bool:
+        return visibility.may_publish(point, SERVERS, counts)
+
+    def last_dropped(self, horizon: int, newest_point: int) -> int:
+        """Returns the last tick whose ends are dropped, in partitions of a tick."""
+        return horizon
+
+    def server_mark(self, levels: Mapping[int, Level]) -> int:
+        return server_mark(levels)
