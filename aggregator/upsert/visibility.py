@@ -125,10 +125,21 @@ def next_horizon(
     return max([before, *old])
 
 
-def droppable_end(horizon: int) -> int:
+def unread_end(horizon: int, points: Mapping[str, Iterable[int]]) -> int:
+    """Returns the first tick whose ends a query at the horizon or behind it may read.
+
+    Args:
+        points: settle points that each server has, of all that answer queries. A server that the
+            horizon's settle point does not name reads the ends from its own on.
+    """
+    settled = (settled_at(horizon, each) for each in points.values())
+    return min(settled, default=0) + 1
+
+
+def droppable_end(horizon: int, points: Mapping[str, Iterable[int]]) -> int:
     """Returns the first partition of the table of updates that has to be kept.
 
-    All ends of the partitions below it are at the horizon or before: no query reads them, as a
-    query at the horizon or behind it uses the horizon's settle point or a newer one.
+    Args:
+        points: see unread_end.
     """
-    return (horizon + 1) // PARTITION_TICKS
+    return unread_end(horizon, points) // PARTITION_TICKS

@@ -143,7 +143,7 @@ class UpsertTable(RuleBasedStateMachine):
 
 TestUpsertTable = UpsertTable.TestCase
 TestUpsertTable.settings = settings(
-    max_examples=2 * settings.default.max_examples,
+    max_examples=settings.default.max_examples,
     stateful_step_count=STEPS,
     derandomize=True,
     deadline=None,

@@ -21,6 +21,7 @@ from aggregator.upsert.visibility import (
     row_id_end,
     settled_at,
     settled_until,
+    unread_end,
 )
 
 
@@ -95,12 +96,26 @@ def test_the_horizon_is_the_newest_settle_point_that_is_older_than_the_history()
 
 
 def test_only_ends_that_no_query_reads_are_dropped():
-    assert droppable_end(PARTITION_TICKS - 2) == 0
-    assert droppable_end(PARTITION_TICKS - 1) == 1
-    assert droppable_end(2 * PARTITION_TICKS) == 2
+    for horizon, end in (
+        (PARTITION_TICKS - 2, 0),
+        (PARTITION_TICKS - 1, 1),
+        (2 * PARTITION_TICKS, 2),
+    ):
+        assert droppable_end(horizon, {"a": [5, horizon], "b": [horizon, horizon + 9]}) == end
 
 
-@given(st.integers(0, 50_000))
-def test_ends_behind_the_horizon_are_kept(horizon):
-    last_dropped = droppable_end(horizon) * PARTITION_TICKS - 1
-    assert last_dropped <= horizon < last_dropped + PARTITION_TICKS
+def test_ends_are_kept_for_a_server_that_the_horizons_settle_point_does_not_name():
+    horizon = 2 * PARTITION_TICKS
+    assert droppable_end(horizon, {"a": [horizon], "b": [PARTITION_TICKS - 1]}) == 1
+    assert droppable_end(horizon, {"a": [horizon], "new": []}) == 0
+    assert unread_end(7, {"a": [3, 7], "b": [5, 9]}) == 6
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.lists(st.integers(0, 20)), max_size=3), st.data())
+def test_no_query_at_the_horizon_or_behind_it_reads_an_end_before_it(points, data):
+    horizon = data.draw(st.integers(0, 20))
+    mark = data.draw(st.integers(horizon, 25))
+    first = unread_end(horizon, points)
+    for mine in points.values():
+        settled = settled_at(mark, mine)
+        assert not [tick for tick in range(first) if is_behind(tick, settled, mark)]

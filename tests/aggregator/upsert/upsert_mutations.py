@@ -17,7 +17,7 @@ from aggregator.upsert.version import Version
 from aggregator.upsert.visibility import ReplicaCount
 from replicator.kafka.client.loss import Loss
 from tests.aggregator.upsert.upsert_rules import Rules, States
-from tests.aggregator.upsert.upsert_store import StoredRow
+from tests.aggregator.upsert.upsert_store import Server, StoredRow
 
 SETTLED = MappingProxyType(
     {"settle": 15, "replicate": 15, "coordinate": 15, "raise_horizon": 3, "drop": 3}
@@ -173,21 +173,31 @@ class PartOfABlockIsTheBlock(Mutation):
 
 
 class SettlePointBeforeTheCount(Mutation):
-    def may_publish(self, point: int, counts: Mapping[str, ReplicaCount]) -> bool:
-        return True
+    def settled_servers(self, point: int, counts: Mapping[str, ReplicaCount]) -> list[str]:
+        return list(counts)
 
 
-class CountOnALaggingReplica(Mutation):
-    def may_publish(self, point: int, counts: Mapping[str, ReplicaCount]) -> bool:
-        return all(not each.open_rows for each in counts.values())
+class CountOnALaggingServer(Mutation):
+    def settled_servers(self, point: int, counts: Mapping[str, ReplicaCount]) -> list[str]:
+        return [name for name, each in counts.items() if not each.open_rows]
 
 
-class QuorumIsEnoughToSettle(Mutation):
+class QuorumSettlesForAll(Mutation):
     often = SETTLED
 
-    def may_publish(self, point: int, counts: Mapping[str, ReplicaCount]) -> bool:
-        good = [each for each in counts.values() if each.level >= point and not each.open_rows]
-        return len(good) >= 2
+    def settled_servers(self, point: int, counts: Mapping[str, ReplicaCount]) -> list[str]:
+        found = super().settled_servers(point, counts)
+        return list(counts) if len(found) > 1 else found
+
+
+class SettlePointOfTheReplacedServer(Mutation):
+    """A server that was replaced takes parts of servers that a settle point does not name."""
+
+    often = MappingProxyType({**SETTLED, "settle": 25, "replicate": 25, "replace_server": 5})
+    examples = 60
+
+    def is_named(self, server: Server, name: str, number: int) -> bool:
+        return server.name == name
 
 
 class NewestUntilWins(Mutation):
@@ -203,8 +213,18 @@ class NewestUntilWins(Mutation):
 class EndsDroppedUpToTheSettlePoint(Mutation):
     often = SETTLED
 
-    def last_dropped(self, horizon: int, newest_point: int) -> int:
-        return newest_point
+    def last_dropped(self, horizon: int, points: Mapping[str, Sequence[int]]) -> int:
+        return max((max(each, default=0) for each in points.values()), default=0)
+
+
+class EndsDroppedUpToTheHorizon(Mutation):
+    """A server that the horizon's settle point does not name reads older ends itself."""
+
+    often = SETTLED
+    examples = 60
+
+    def last_dropped(self, horizon: int, points: Mapping[str, Sequence[int]]) -> int:
+        return horizon
 
 
 class MarkOfTheNewerLevel(Mutation):

@@ -16,7 +16,7 @@ from aggregator.upsert.tick_cut import Cut, CutSettings, Logs, cut
 from aggregator.upsert.version import Version
 from aggregator.upsert.visibility import ReplicaCount
 from replicator.kafka.client.loss import Loss
-from tests.aggregator.upsert.upsert_store import SERVERS, StoredRow
+from tests.aggregator.upsert.upsert_store import SERVERS, Server, StoredRow
 
 SETTINGS = CutSettings(records_max=6, rows_per_record=2, block_rows=6)
 States = dict[bytes, KeyState]
@@ -80,12 +80,21 @@ class Rules:
     def settled_until(self, until: int, point: int) -> int:
         return visibility.settled_until(until, point)
 
-    def may_publish(self, point: int, counts: Mapping[str, ReplicaCount]) -> bool:
-        return visibility.may_publish(point, SERVERS, counts)
+    def settled_servers(self, point: int, counts: Mapping[str, ReplicaCount]) -> list[str]:
+        """Returns the servers that have a settle point."""
+        return [each for each in SERVERS if visibility.may_publish(point, [each], counts)]
 
-    def last_dropped(self, horizon: int, newest_point: int) -> int:
-        """Returns the last tick whose ends are dropped, in partitions of a tick."""
-        return horizon
+    def is_named(self, server: Server, name: str, number: int) -> bool:
+        """Returns True if a settle point names a server."""
+        return (server.name, server.number) == (name, number)
+
+    def last_dropped(self, horizon: int, points: Mapping[str, Sequence[int]]) -> int:
+        """Returns the last tick whose ends are dropped, in partitions of a tick.
+
+        Args:
+            points: settle points that each server has.
+        """
+        return visibility.unread_end(horizon, points) - 1
 
     def server_mark(self, levels: Mapping[int, Level]) -> int:
         return server_mark(levels)

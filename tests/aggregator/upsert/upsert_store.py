@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aggregator.upsert.mark import Level
 from aggregator.upsert.tick import OPEN, tick_of
 from aggregator.upsert.version import Version
+
+if TYPE_CHECKING:
+    from tests.aggregator.upsert.upsert_rules import Rules
 
 SERVERS = ("a", "b", "c")
 QUORUM = 2
@@ -38,9 +41,16 @@ class Entry:
 
 
 class Server:
-    """Server: what it has got so far."""
+    """Server: what it has got so far.
 
-    def __init__(self) -> None:
+    Args:
+        name: of the place; a server that replaces another one has the same.
+        number: that no other server ever had.
+    """
+
+    def __init__(self, name: str, number: int = 0) -> None:
+        self.name = name
+        self.number = number
         self.has: set[Entry] = set()
         self.rows: list[StoredRow] = []
         self.ends: dict[int, set[int]] = {}
@@ -82,7 +92,7 @@ class Store:
 
     log: list[Entry] = field(default_factory=list)
     acknowledged: set[Entry] = field(default_factory=set)
-    servers: dict[str, Server] = field(default_factory=lambda: {it: Server() for it in SERVERS})
+    servers: dict[str, Server] = field(default_factory=lambda: {it: Server(it) for it in SERVERS})
 
     def put(self, entry: Entry, server: str) -> None:
         if entry not in self.log:
@@ -104,9 +114,9 @@ class Store:
     def replace(self, server: str) -> bool:
         """Puts an empty server in the place of another one, if no insert is lost with it."""
         others = [it for name, it in self.servers.items() if name != server]
-        if any(each not in it.has for it in others for each in self.servers[server].has):
+        if any(all(each not in it.has for it in others) for each in self.servers[server].has):
             return False
-        self.servers[server] = Server()
+        self.servers[server] = Server(server, self.servers[server].number + 1)
         return True
 
     def ticks_of(self, kind: str) -> list[int]:
@@ -120,6 +130,17 @@ class Store:
     @property
     def points(self) -> list[int]:
         return self.ticks_of("settled")
+
+    def points_of(self, server: str, rules: Rules) -> list[int]:
+        """Returns the settle points that a server has."""
+        found = self.servers[server]
+        return [
+            each.tick
+            for each in self.log
+            if each.kind == "settled"
+            and each in self.acknowledged
+            and any(rules.is_named(found, *name) for name in each.content)
+        ]
 
     @property
     def horizon(self) -> int:

@@ -23,7 +23,7 @@ from aggregator.upsert.visibility import ReplicaCount, SettlePoint
 from replicator.kafka.client.loss import Loss
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.aggregator.upsert.upsert_rules import Rules, States
-from tests.aggregator.upsert.upsert_store import SERVERS, Entry, Store, StoredRow
+from tests.aggregator.upsert.upsert_store import QUORUM, SERVERS, Entry, Store, StoredRow
 
 GENERATION = 1
 CLUSTERS = ("west", "east")
@@ -219,7 +219,8 @@ class World:
         """Drops the ends that no query needs, on one server."""
         store = self.store
         found = store.servers[SERVERS[server % len(SERVERS)]]
-        last = self.rules.last_dropped(store.horizon, max(store.points, default=0))
+        points = {name: store.points_of(name, self.rules) for name in SERVERS}
+        last = self.rules.last_dropped(store.horizon, points)
         found.ends = {tick: rows for tick, rows in found.ends.items() if tick > last}
 
     # -- the ledger
@@ -249,7 +250,7 @@ class World:
     def rows_seen(self, server: str, mark: int) -> list[StoredRow]:
         """Returns the rows that a query at a mark sees on a server."""
         found, rules = self.store.servers[server], self.rules
-        settled = rules.settled_at(mark, self.store.points)
+        settled = rules.settled_at(mark, self.store.points_of(server, rules))
         ended = found.ended(settled, mark, rules.is_behind)
         return [
             each
@@ -466,28 +467,34 @@ def records_of(world: World, tick: Tick) -> list[tuple[bytes, Version]]:
 
 
 def settler(world: World) -> Steps:
-    """Settles up to the newest claimed tick, and publishes it."""
-    former, point = max(world.store.points, default=0), world.store.claimed
+    """Settles up to the newest claimed tick, and publishes it with the servers that have it."""
+    rules, store = world.rules, world.store
+    point = store.claimed
     yield
-    if point <= former:
-        return
     counts: dict[str, ReplicaCount] = {}
-    first = True
-    while first or not world.rules.may_publish(point, counts):
-        first = False
+    ready: list[str] = []
+    while len(ready) < QUORUM:
         pick = yield
         order = SERVERS[pick % len(SERVERS) :] + SERVERS[: pick % len(SERVERS)]
+        numbers = {name: store.servers[name].number for name in order}
+        after = {name: max(store.points_of(name, rules), default=0) for name in order}
+        if max(after.values()) >= point:
+            return
         for name in order:
-            _mutate(world, name, former, point)
+            _mutate(world, name, min(after.values()), point)
             yield
         counts = {}
         for name in order:
-            server = world.store.servers[name]
-            ended = server.ended(former, point, visibility.is_behind)
+            server = store.servers[name]
+            ended = server.ended(after[name], point, visibility.is_behind)
             still = [it for it in server.rows if it.until > point and it.version.row_id in ended]
-            counts[name] = ReplicaCount(world.mark_of(name), len(still))
+            level = world.mark_of(name) if server.number == numbers[name] else 0
+            counts[name] = ReplicaCount(level, len(still))
             yield
-    yield from _insert(world, Entry("settled", point))
+        ready = rules.settled_servers(point, counts)
+    yield from _insert(
+        world, Entry("settled", point, tuple((name, numbers[name]) for name in ready))
+    )
 
 
 def _mutate(world: World, name: str, former: int, point: int) -> None:
