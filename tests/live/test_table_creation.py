@@ -8,6 +8,9 @@ from aggregator.upsert.table_creation import create_tables
 from deploy.lab.credentials import USERNAME
 from replicator.config.upsert_table import UpsertTable
 from tests.live.stored import store_of
+from tests.replicator.config.test_topology import SOUND
+from tui.commands.exit_codes import ExitCode
+from tui.program import run
 
 pytestmark = pytest.mark.stores
 
@@ -18,6 +21,24 @@ ACCOUNTS = UpsertTable(
     primary_key=("id",),
     newest_column="at",
 )
+
+CONFIG = """
+[feeds.bank]
+region = "west"
+clusters = ["west regional"]
+
+[[feeds.bank.shards]]
+topics = ["accounts"]
+database = "{database}"
+replicas = ["{address}"]
+password_file = "{password}"
+
+[feeds.bank.tables.accounts]
+semantic = "upsert"
+columns = {{ id = "UInt64", balance = "Decimal64(2)", at = "DateTime" }}
+primary_key = ["id"]
+newest_column = "at"
+"""
 
 
 @pytest.fixture
@@ -56,12 +77,22 @@ def test_all_differences_of_all_tables_are_named_and_nothing_is_made(store, repl
 
 
 def test_a_server_without_zookeeper_keeps_a_table_by_itself(
-    shared_clickhouse, clickhouse_database, tmp_path
+    shared_clickhouse, clickhouse_database, tmp_path, capsys
 ):
     store = store_of([shared_clickhouse.address(user=USERNAME)], clickhouse_database, tmp_path)
     assert create_tables(store, ACCOUNTS).is_whole
-    assert not create_tables(store, ACCOUNTS).made
     store.close()
+    path = tmp_path / "appliance.toml"
+    path.write_text(
+        SOUND
+        + CONFIG.format(
+            address=shared_clickhouse.address(),
+            database=clickhouse_database,
+            password=tmp_path / "clickhouse-password",
+        )
+    )
+    assert run(["upsert", "create", "--config", str(path)]) == ExitCode.DONE
+    assert "accounts__rows, accounts__updates, accounts__ticks" in capsys.readouterr().out
     with shared_clickhouse.client(clickhouse_database) as client:
         [(engine,)] = client.execute(
             "SELECT engine FROM system.tables WHERE name = 'accounts__updates' "

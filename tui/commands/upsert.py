@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tui.commands.upsert_create import create
 from tui.commands.upsert_status import events, status
 
 
@@ -12,5 +13,5 @@ def upsert() -> None:
     """Look after upsert tables: one row per key, the newest. See docs/upsert.md."""
 
 
-for command in (status, events):
+for command in (create, status, events):
     upsert.add_command(command)
