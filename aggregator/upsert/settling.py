@@ -14,7 +14,9 @@ query at a mark between S1 and S2 reads the ends themselves (decision 0102).
 
 Pusher: of each partition of the table, 18.16 leaves out of merges and mutations the last part that
 a quorum insert made, until there is another. So a row of tick 0, which no query sees, is inserted
-into the partitions where such a part holds rows to end.
+into the partitions where such a part holds rows to end. A mutation that leaves a part out is never
+done, and a part has to take all of them at once when its turn comes; so that they do not pile up,
+all partitions are pushed once there are several.
 """
 
 from __future__ import annotations
@@ -47,9 +49,15 @@ POLL_SECONDS_MAX = 2.0
 ATTEMPT_SECONDS = 10.0
 """Time after which a mutation that left rows open is made again. It may have run on a server that
 lacked ends, whose parts the others then took."""
+UNFINISHED_MAX = 20
+"""Mutations that may wait for last parts before all partitions are pushed."""
 PUSHER_COLUMNS = {ROW_ID: "UInt64", UNTIL: "UInt32", TIME: "DateTime"}
 ENDS = """
 SELECT count() FROM {updates} WHERE tick > {after} AND tick <= {up_to}
+"""
+UNFINISHED = """
+SELECT count() FROM system.mutations
+WHERE database = %(database)s AND table = %(table)s AND parts_to_do > 0
 """
 TO_DO = """
 SELECT max(parts_to_do) FROM system.mutations
@@ -165,6 +173,7 @@ class Settler:
     Args:
         wait: waits for seconds; raises where the caller stops.
         attempt_seconds: see ATTEMPT_SECONDS.
+        unfinished_max: see UNFINISHED_MAX.
     """
 
     def __init__(
@@ -176,6 +185,7 @@ class Settler:
         *,
         wait: Callable[[float], None],
         attempt_seconds: float = ATTEMPT_SECONDS,
+        unfinished_max: int = UNFINISHED_MAX,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._store = store
@@ -184,6 +194,7 @@ class Settler:
         self._table = table
         self._wait = wait
         self._attempt_seconds = attempt_seconds
+        self._unfinished_max = unfinished_max
         self._clock = clock
 
     def settle(self, plan: SettlePlan, *, timeout_seconds: float) -> Settled:
@@ -248,11 +259,18 @@ class Settler:
     ) -> None:
         if self._store.quorum < 2:
             return
+        database, table = self._store.database, self._table
+
+        def ask(it: Connected) -> list[int]:
+            of = {"database": database, "table": rows_table(table)}
+            unfinished = _number(it.client, UNFINISHED, of)
+            if unfinished >= self._unfinished_max:
+                return last_parts_times(it.client, database, table, "1")
+            condition = open_condition(database, table, after, up_to)
+            return last_parts_times(it.client, database, table, condition)
+
         first = next(iter(servers.values()))
-        days = self._store.answer_of(
-            first.replica,
-            lambda it: stuck_days(it.client, self._store.database, self._table, after, up_to),
-        )
+        days = self._store.answer_of(first.replica, ask)
         for day_s in days:
             number = secrets.randbits(ROW_BITS)
             name = f"sluice-push-{self._store.database}-{self._table}-{number}"
@@ -341,8 +359,8 @@ class Settler:
         return answer
 
 
-def stuck_days(client: Client, database: str, table: str, after: int, up_to: int) -> list[int]:
-    """Returns a time of each partition whose last part holds rows to end, in Unix seconds.
+def last_parts_times(client: Client, database: str, table: str, condition: str) -> list[int]:
+    """Returns a time, in Unix seconds, of each partition whose last part has such rows.
 
     Raises the errors of the driver and of the socket.
     """
@@ -350,13 +368,12 @@ def stuck_days(client: Client, database: str, table: str, after: int, up_to: int
     last = tuple(name for (name,) in client.execute(PARTITIONS, of))
     if not last:
         return []
-    condition = open_condition(database, table, after, up_to).replace("%", "%%")
     query = (
         f"SELECT toInt64(toUnixTimestamp(max({TIME}))) "
-        f"FROM {quoted(database, rows_table(table))} ".replace("%", "%%")
-        + f"WHERE _part IN %(last)s AND {condition} GROUP BY _part"
-    )
-    return sorted(time_s for (time_s,) in client.execute(query, {"last": last}))
+        f"FROM {quoted(database, rows_table(table))} WHERE {condition}"
+    ).replace("%", "%%")
+    found = client.execute(f"{query} AND _part IN %(last)s GROUP BY _part", {"last": last})
+    return sorted(time_s for (time_s,) in found)
 
 
 def pusher(number: int, time_s: int) -> NativeBlock:
@@ -370,6 +387,6 @@ def pusher(number: int, time_s: int) -> NativeBlock:
     return encoded(values, schema)
 
 
-def _number(client: Client, query: str) -> int:
-    [(number,)] = client.execute(query)
+def _number(client: Client, query: str, parameters: Mapping[str, str] | None = None) -> int:
+    [(number,)] = client.execute(query, parameters)
     return int(number)

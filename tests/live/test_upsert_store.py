@@ -71,14 +71,15 @@ class Kept:
     tick: int = 0
     others: list[ShardStore] = field(default_factory=list)
 
-    def settler(self, waiting=wait, attempt_seconds: float = 3.0) -> Settler:
+    def settler(self, waiting=wait, unfinished_max: int = 20) -> Settler:
         return Settler(
             self.store,
             self.inserts,
             self.ticks,
             TABLE.name,
             wait=waiting,
-            attempt_seconds=attempt_seconds,
+            attempt_seconds=3.0,
+            unfinished_max=unfinished_max,
         )
 
     def add_tick(self, versions: list[tuple[int, int, bool]], *, replica: int = 0, days: int = 1):
@@ -244,6 +245,17 @@ def test_a_last_part_that_mutations_leave_out_is_settled_all_the_same(kept):
     assert settled.is_published and settled.servers == ("0", "1", "2")
     assert [kept.database.ask(replica, unsettled) for replica in range(3)] == [0, 0, 0]
     assert kept.view(1) == kept.expected(2)
+
+
+def test_mutations_do_not_pile_up_before_the_last_parts_of_quiet_days(kept):
+    kept.add_tick([(key, 1, False) for key in range(3)], days=3)
+    unfinished = "SELECT count() FROM system.mutations WHERE parts_to_do > 0 "
+    unfinished += "AND database = currentDatabase()"
+    for value in range(2, 6):
+        kept.add_tick([(0, value, False)])
+        assert kept.settle(kept.settler(unfinished_max=2)).is_published
+    assert until(lambda: kept.database.ask(0, unfinished) <= 2, 20)
+    assert kept.view(2) == kept.expected(5)
 
 
 def test_a_server_that_lacks_ends_is_behind_although_it_answers_and_returns_by_itself(
