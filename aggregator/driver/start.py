@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.topology import UnknownRegion, load
 from replicator.runtime.logs import log_to_stderr
 from replicator.spark.driver_start import run_driver
 from replicator.spark.jvm import MASTER
+from replicator.spark.slots import shared_spark
 
 if TYPE_CHECKING:
     from replicator.runtime.daemon import Work
@@ -26,6 +28,8 @@ IMPORTS = (
 )
 """Modules imported once for all workers (worker_starter.py): those without polars, which starts
 threads."""
+UPSERT_IMPORTS = ("aggregator.upsert.key_coordinator",)
+"""Modules beside those, where upsert tables are kept."""
 
 
 def run(
@@ -50,6 +54,14 @@ def run(
     if not appliance.feeds_of(region):
         raise UnknownRegion(f"no feed has the region {region!r}; add a table [feeds.<name>]")
 
+    upsert_tables = [
+        table
+        for feed in appliance.feeds_of(region)
+        if isinstance(feed, ClickHouseFeed)
+        for table in feed.upsert_tables
+    ]
+    spark = shared_spark(master, conf or {}, sum(table.state_partitions for table in upsert_tables))
+
     def make(run: Run) -> Work:
         from aggregator.driver.daemon import Daemon
 
@@ -61,7 +73,7 @@ def run(
         "aggregate",
         make,
         doing=f"loads {', '.join(feed.name for feed in appliance.feeds_of(region))}",
-        imports=IMPORTS,
-        master=master,
-        conf=conf or {},
+        imports=(*IMPORTS, *(UPSERT_IMPORTS if upsert_tables else ())),
+        master=spark.master,
+        conf=spark.conf,
     )

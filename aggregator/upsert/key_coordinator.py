@@ -81,14 +81,6 @@ QUERY_CONF = {
 }
 """Settings of the query's session."""
 
-APPLICATION_CONF = {
-    # Tables take turns: a bootstrap with many tasks holds up no tick of another table.
-    "spark.scheduler.mode": "FAIR",
-    # Attempts of a task are told apart only within one attempt of its stage (tick_source.py).
-    "spark.stage.maxConsecutiveAttempts": "1",
-}
-"""Settings of an application with upsert tables, fixed when Spark starts."""
-
 REDUCED = "key binary, version binary, tick bigint, facts binary, notes array<binary>"
 STATE = """
 max_by(version, version, 2) AS top,

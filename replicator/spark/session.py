@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkContext
 
 from replicator.spark.jvm import Jvm
-from replicator.spark.slots import slots_at_most
+from replicator.spark.slots import QUERY_TASKS, slots_at_most, slots_of_epochs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +37,7 @@ class Session:
         settings = jvm.settings()
         self._jvm = jvm
         self._slots_at_most = slots_at_most(dict(settings.getAll()))
+        self._query_tasks = int(settings.get(QUERY_TASKS) or 0)
         try:
             self.context = SparkContext(conf=settings, gateway=gateway)
         except BaseException:
@@ -44,11 +48,21 @@ class Session:
         log.info("event=spark-started master=%s jvm=%d", jvm.master, jvm.pid)
 
     def count_slots(self) -> int:
-        """Returns how many tasks can run at once, at least 1, as executors come and go.
+        """Returns how many tasks an epoch can run at once, at least 1, as executors come and go.
 
-        Counted by executor, since Spark's own default parallelism is 2 on a single core. With
-        dynamic allocation, executors that Spark may still add count too.
+        Slots of streaming queries are left out (slots_of_epochs). With dynamic allocation,
+        executors that Spark may still add count too.
         """
+        return slots_of_epochs(self._count_all_slots(), self._query_tasks)
+
+    def sql(self) -> SparkSession:
+        """Returns Spark's SQL engine, which the first call starts: 3 CPU s."""
+        from pyspark.sql import SparkSession
+
+        return SparkSession(self.context)
+
+    def _count_all_slots(self) -> int:
+        """Counted by executor, since Spark's own default parallelism is 2 on a single core."""
         if self._slots_at_most:
             return self._slots_at_most
         try:
@@ -58,7 +72,7 @@ class Session:
             if self.has_ended():
                 raise SparkGone from error
             raise
-        return max(1, sum(cores))
+        return sum(cores)
 
     def has_ended(self) -> bool:
         """Returns True once no job can run any more. Blocking.

@@ -29,7 +29,7 @@ from aggregator.upsert.tick_posting import TickPosting, TickPostingFile
 from aggregator.upsert.version import RowEnd, Version
 
 GENERATION, PARTS, LANES = 1, 2, 2
-DIES_AT, BOOTSTRAP_AT, LAST = 4, 3, 7
+DIES_AT, BOOTSTRAP_AT, LAST = 4, 3, 6
 EMPTY_TICK = 2
 SECONDS = 60.0
 
@@ -105,21 +105,18 @@ class Coordinators:
     """Coordinators of one application; each claims by a file for each tick."""
 
     def __init__(self, folder: Path, history: History, dies_at: int = 0) -> None:
-        from pyspark.sql import SparkSession
-
-        from aggregator.upsert.key_coordinator import APPLICATION_CONF
         from replicator.spark.jvm import Jvm
         from replicator.spark.session import Session
+        from replicator.spark.slots import shared_spark
 
         self._folder = folder
         self._history = history
         self._dies_at = dies_at
         run = folder / f"run-{os.getpid()}"
         run.mkdir()
-        imports = ["aggregator.upsert.key_coordinator"]
-        jvm = Jvm("local[2,8]", run, APPLICATION_CONF, imports)
-        self._session = Session(jvm)
-        self._spark = SparkSession(self._session.context)
+        master, conf = shared_spark("local[1,8]", {}, query_tasks=PARTS)
+        self._session = Session(Jvm(master, run, conf, ["aggregator.upsert.key_coordinator"]))
+        self._spark = self._session.sql()
 
     def begin(self, table: str) -> Any:
         """Returns a new checkpoint of a table."""

@@ -29,7 +29,7 @@ def run(folder: Path, mode: str) -> subprocess.CompletedProcess[str]:
 
 
 class Folded:
-    """What a process that died and its successor have left."""
+    """Claims of a process that died and of its successor, and findings of that one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
