@@ -292,13 +292,16 @@ class RangeReader:
                 reading.doubt = Loss(LossKind.SOURCE_TRUNCATED, min(position, end), span.end)
 
     def _look_at_topics(self, wanted: Sequence[_Reading]) -> None:
-        """Notes the topics that are gone, or are others by now."""
+        """Notes the topics that are gone, or are others by now. Raises Forbidden."""
         for each in wanted:
             lane = each.span.lane
             cluster = self.clusters[lane.cluster]
             topic = cluster.topic(lane.topic)
             if topic is not None and topic.id != lane.topic_id:
                 each.doubt = Loss(LossKind.SOURCE_RECREATED, each.position, each.span.end)
+            elif topic is None and cluster.is_refused(lane.topic):
+                name = f"{cluster.name}: Metadata {lane.topic}"
+                raise Forbidden(name, [Code.TOPIC_AUTHORIZATION_FAILED])
             elif topic is None and cluster.missing_seconds(lane.topic):
                 each.doubt = Loss(LossKind.SOURCE_DELETED, each.position, each.span.end)
 

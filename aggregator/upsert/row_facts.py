@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aggregator.formats.decoders import Decoder
-from aggregator.formats.record_slice import RecordSlice
+from aggregator.formats.record_slice import NO_TIME, RecordSlice
 from aggregator.tables.column_type import TIMES, ColumnType, column_type
 from aggregator.tables.decoded import Decoded, Ints, Mask
 from aggregator.tables.table_schema import OWN_COLUMNS, TableSchema
@@ -157,7 +157,9 @@ class RowReading:
         for name in self.rules.primary_key:
             missing = _is_null(decoded, name)
             counts.refuse(number[missing], f"{name}: is missing, and part of the primary key")
-        order, time_ms, has_order = self._order(decoded, is_delete)
+        order, time_ms, has_order, goes_by_stamp = self._order(decoded, is_delete)
+        no_stamp = goes_by_stamp & (decoded.timestamp_ms == NO_TIME)
+        counts.refuse(number[no_stamp], "the record has no timestamp, by which it would be kept")
         newest = self.rules.newest_column
         counts.refuse(number[~has_order], f"{newest}: is missing, and says which row is the newest")
         ahead_ms = round(self.rules.future_seconds_max * 1000)
@@ -174,7 +176,7 @@ class RowReading:
         is_expired = is_alive & (time_ms < oldest_ms)
         kept = is_alive & ~is_expired
         notes = counts.notes(number[kept], number[is_expired])
-        chosen, number = decoded.where(kept), number[kept]
+        chosen, number = decoded if kept.all() else decoded.where(kept), number[kept]
         lane, offset = self.places(number)
         types = [self._types[name] for name in self.rules.primary_key]
         keys = [chosen.columns.get(name) for name in self.rules.primary_key]
@@ -262,22 +264,23 @@ class RowReading:
         marked: Mask = np.asarray(pc.fill_null(pc.not_equal(values, 0), False))
         return marked
 
-    def _order(self, decoded: Decoded, is_delete: Mask) -> tuple[Ints, Ints, Mask]:
-        """Returns order and time in milliseconds of each row, and False where there is none."""
-        stamps = decoded.timestamp_ms
+    def _order(self, decoded: Decoded, is_delete: Mask) -> tuple[Ints, Ints, Mask, Mask]:
+        """Returns order and time in milliseconds of each row, False where there is no order, and
+        True where the time is the record's timestamp."""
+        stamps, everywhere = decoded.timestamp_ms, np.ones(len(decoded), np.bool_)
         name = self.rules.newest_column
         if name is None:
-            return stamps, stamps, np.ones(len(decoded), np.bool_)
+            return stamps, stamps, everywhere, everywhere
         kind = self._types[name]
         values = decoded.columns.get(name, pa.nulls(len(decoded), kind.arrow))
         has_value: Mask = np.asarray(values.is_valid())
         order = _as_order(values)
         if not self._newest_is_time:
-            return order, stamps, has_value
+            return order, stamps, has_value, everywhere
         # A record without a value has no other time than its own.
         is_bare = is_delete & ~has_value
         order = np.where(is_bare, _in_unit(kind, stamps), order)
-        return order, _milliseconds(kind, order), has_value | is_bare
+        return order, _milliseconds(kind, order), has_value | is_bare, is_bare
 
 
 @dataclass(eq=False)

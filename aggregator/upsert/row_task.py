@@ -12,6 +12,7 @@ from asyncio import AbstractEventLoop
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from threading import Lock, Thread
 from typing import Any, TypeVar
@@ -291,7 +292,9 @@ class RowWorker:
         age = time.monotonic() - self._read_at
         if self._schema is None or is_fresh or age > SCHEMA_SECONDS:
             try:
-                schemas = await run_in_thread(self.store.schemas)
+                # A replica that is silent does not matter while another one has told the columns.
+                is_thorough = self._schema is None
+                schemas = await run_in_thread(partial(self.store.schemas, is_thorough=is_thorough))
             except NotStored as error:
                 if self._schema is None:
                     raise RowsNotStored(str(error)) from error
@@ -299,6 +302,9 @@ class RowWorker:
                 self._schema = check_rows_table(name, schemas.get(name))
                 self._read_at = time.monotonic()
         assert self._schema is not None
+        if refusal := self.store.refusal(name):
+            self._schema = None
+            raise RowsNotStored(f"{self.store.database}.{name} {refusal}")
         is_json = self.feed.format == "json"
         return RowReading(tick, self.table, self._schema, self._decode, is_json)
 

@@ -57,6 +57,7 @@ class PlayedBrokers:
     codes: dict[tuple[UUID, int], list[int]] = field(default_factory=dict)
     fetches: list[list[tuple[UUID, int, int, int]]] = field(default_factory=list)
     missing: float = 0.0
+    is_forbidden: bool = False
     trouble: str = ""
     response_bytes_max: int = 1 << 30
 
@@ -72,6 +73,9 @@ class PlayedBrokers:
 
     def missing_seconds(self, name):
         return self.missing
+
+    def is_refused(self, name):
+        return self.is_forbidden
 
     def leader(self, topic, partition):
         return Leader(partition % 2, 1) if topic in self.names else None

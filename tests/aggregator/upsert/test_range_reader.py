@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from aggregator.upsert.range_reader import RangeAway, RangeLost, RangeReader, spans_of
+from replicator.kafka.client.cluster import Forbidden
 from replicator.kafka.client.loss import LossKind
 from replicator.kafka.protocol.error_codes import Code
 from tests.aggregator.upsert.played_brokers import ORDERS, Log, batch, brokers, span
@@ -135,6 +136,16 @@ async def test_a_topic_that_was_made_again_or_deleted_is_a_loss():
     cluster.names, cluster.missing = {}, 1.0
     with pytest.raises(RangeLost, match="deleted"):
         await read([span(0, 0, 0, 4)], cluster)
+
+
+@pytest.mark.parametrize("is_at_once", [False, True])
+async def test_a_right_that_is_missing_is_told_at_once(is_at_once):
+    cluster = brokers(orders0=Log.of(batch(0), stable=1))
+    if is_at_once:
+        cluster.names, cluster.is_forbidden = {}, True
+    cluster.codes[ORDERS, 0] = [Code.TOPIC_AUTHORIZATION_FAILED]
+    with pytest.raises(Forbidden, match="west regional"):
+        await read([span(0, 0, 0, 1)], cluster, patience_seconds=60)
 
 
 async def test_a_batch_that_cannot_be_read_is_a_loss_and_what_stands_before_it_is_not():

@@ -281,6 +281,23 @@ def test_a_delete_without_a_time_column_has_the_record_s_time_in_the_column_s_un
     assert found.is_delete.tolist() == [True]
 
 
+@pytest.mark.parametrize(("newest", "kept"), [(None, 0), ("version", 0), ("at", 1)])
+def test_a_record_without_a_timestamp_is_a_dead_letter_where_its_retention_goes_by_that(
+    newest, kept
+):
+    schema = rows_schema(id="UInt64", version="UInt32", at="DateTime")
+    value = document(id=1, version=1, at=NOW_MS // 1000)
+    found = rows_of(
+        tick_of((0, 1)),
+        records(0, 0, value, times=[-1]),
+        rules=Rules(newest_column=newest),
+        schema=schema,
+    )
+    assert len(found) == kept
+    assert len(found.notes[0].letters) == 1 - kept
+    assert found.notes[0].expired == 0
+
+
 def test_records_cannot_fill_the_columns_of_sluice():
     found = rows_of(tick_of((0, 1)), records(0, 0, b'{"id":1,"_row_id":5,"_until":1,"_deleted":1}'))
     assert not found.decoded.columns.keys() & {"_row_id", "_until", "_deleted"}
