@@ -76,7 +76,8 @@ class RowTask:
     Args:
         blocks: numbers of the blocks.
         is_claimed: all rows of the tick are in the store; nothing is written.
-        is_new: no process has begun with the tick before, so that no block is looked for.
+        is_new: no process has begun with the tick before, so that no block is looked for (decision
+            0106).
         patience_seconds: time without an answer of brokers after which the task fails.
     """
 
@@ -90,13 +91,6 @@ class RowTask:
     patience_seconds: float = PATIENCE_SECONDS
     refused_seconds: float = REFUSED_SECONDS
     part_bytes: int = PART_BYTES
-
-    @property
-    def settings(self) -> tuple[ClickHouseFeed, UpsertTable]:
-        """Settings of feed and table."""
-        feed = self.appliance.feed(self.feed)
-        assert isinstance(feed, ClickHouseFeed)
-        return feed, feed.tables[self.table]
 
 
 def row_tasks(task: RowTask, tasks_max: int) -> list[RowTask]:
@@ -126,7 +120,7 @@ def read_block(task: RowTask, *, is_first_attempt: bool = False) -> Iterator[pa.
         RangeAway, RowsNotStored, StoreAway: do the task again.
         NoRowsTable, Forbidden: an operator has to act.
     """
-    worker = _worker_of(task)
+    worker = worker_of(task.appliance, task.feed, task.table)
     yield from worker.read(replace(task, is_new=task.is_new and is_first_attempt))
 
 
@@ -428,15 +422,16 @@ _kept: dict[tuple[str, str], RowWorker] = {}
 _lock = Lock()
 
 
-def _worker_of(task: RowTask) -> RowWorker:
-    """Returns what this process keeps for the task's table, made anew if settings have changed."""
-    feed, table = task.settings
+def worker_of(appliance: Appliance, feed: str, table: str) -> RowWorker:
+    """Returns what this process keeps for a table, made anew if settings have changed."""
     with _lock:
-        worker = _kept.get((task.feed, task.table))
-        if worker is not None and worker.appliance != task.appliance:
+        worker = _kept.get((feed, table))
+        if worker is not None and worker.appliance != appliance:
             with suppress(Exception):
                 worker.close()
             worker = None
         if worker is None:
-            worker = _kept[task.feed, task.table] = RowWorker(task.appliance, feed, table)
+            settings = appliance.feed(feed)
+            assert isinstance(settings, ClickHouseFeed)
+            worker = _kept[feed, table] = RowWorker(appliance, settings, settings.tables[table])
         return worker

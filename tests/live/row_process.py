@@ -23,6 +23,7 @@ from aggregator.tables.native_block import NativeBlock
 from aggregator.upsert.row_block import RowBlock
 from aggregator.upsert.row_task import RowTask, RowWorker
 from deploy.lab.process import Process
+from replicator.config.feed_settings import ClickHouseFeed
 from replicator.runtime.logs import log_to_stderr
 
 CHECKOUT = Path(__file__).parents[2]
@@ -76,7 +77,9 @@ def run_as_told(told: Path, step: str) -> None:
     task: RowTask = pickle.loads(told.read_bytes())
     log_to_stderr()
     DyingStore.step = step
-    worker = RowWorker(task.appliance, *task.settings, make_store=DyingStore)
+    feed = task.appliance.feed(task.feed)
+    assert isinstance(feed, ClickHouseFeed)
+    worker = RowWorker(task.appliance, feed, feed.tables[task.table], DyingStore)
     batches = []
     for batch in worker.read(task):
         if step == "after-facts":
