@@ -27,6 +27,7 @@ COMMANDS = {
     "record": "tui.commands.record:record",
     "restore": "tui.commands.restore:restore",
     "replicate": "tui.commands.replicate:replicate",
+    "sql": "tui.commands.sql:sql",
     "status": "tui.commands.status:status",
     "stream": "tui.commands.stream:stream",
     "switchover": "tui.commands.switchover:switchover",

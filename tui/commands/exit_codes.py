@@ -7,6 +7,10 @@ __all__ = ["EXIT_CODES", "MEANINGS", "ExitCode", "exit_code_help", "exit_code_of
 # Exit codes of the expected errors. Classes are named by text, so that none has to be imported.
 EXIT_CODES = {
     "aggregator.restore.restore_plan.CannotRestore": ExitCode.REFUSED,
+    "aggregator.upsert.query_session.RightsMissing": ExitCode.UNREACHABLE,
+    "aggregator.upsert.reader.QueryFailed": ExitCode.FAILED,
+    "aggregator.upsert.sql_text.QueryRefused": ExitCode.USAGE,
+    "aggregator.upsert.visibility.MarkRefused": ExitCode.REFUSED,
     "aggregator.verifier.owners.NothingJudged": ExitCode.USAGE,
     "replicator.audit.route_topics.NotMirrored": ExitCode.USAGE,
     "replicator.config.mistakes.ConfigMistakes": ExitCode.USAGE,

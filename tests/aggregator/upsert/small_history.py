@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from aggregator.upsert.seen_rows import ReadMark, UpsertNames
 from aggregator.upsert.tick import OPEN, ROW_BITS
+from aggregator.upsert.upsert_schema import ServerTraits, store_tables
 
 TICKS = 12
 SETTLED = (4, 8)
@@ -132,82 +134,66 @@ class SmallHistory:
                 )
         return rows
 
-    def statements(self, database: str) -> Iterable[str]:
-        """Yields statements that make the tables and their rows."""
+    def statements(self, database: str) -> Iterator[str]:
+        """Yields statements that make the tables on a server that is alone, and their rows."""
+        yield from tables(database, ServerTraits())
+        yield from self.rows(database, servers=("",))
+
+    def rows(self, database: str, servers: Sequence[str]) -> Iterator[str]:
+        """Yields statements that insert the rows.
+
+        Args:
+            servers: that are settled.
+        """
         for table, versions in self.versions.items():
-            yield from _tables(f"{database}.{table}", COLUMNS[table])
-            rows = [_row_text(each) for each in versions]
+            rows = [_row(each) for each in versions]
             yield _insert(f"{database}.{table}__rows", rows)
             ends = [
-                f"({each.row_id}~ {each.end[0]}~ {each.end[2]}~ '{each.end[1]}'~ 0~ "
-                f"{each.order[1]}~ '{_hash(each)}')"
+                (each.row_id, each.end[0], each.end[2], each.end[1], 0, each.order[1], _hash(each))
                 for each in versions
                 if each.end
             ]
             yield _insert(f"{database}.{table}__updates", ends)
-            ticks = [f"(1~ {tick}~ 'claim'~ {tick * 1000})" for tick in range(1, TICKS + 1)]
-            ticks += [f"(1~ {tick}~ 'settled'~ {tick * 1000})" for tick in SETTLED]
-            names = "(generation, tick, what, time_ms)"
-            yield _insert(f"{database}.{table}__ticks {names}", ticks)
-        yield (
-            f"CREATE TABLE {database}.airports (carrier String, city String) ENGINE = MergeTree "
-            "ORDER BY carrier"
-        )
-        airports = [f"('{carrier}'~ '{city}')" for carrier, city in AIRPORTS]
-        yield _insert(f"{database}.airports", airports)
+            claims = [(1, tick, "claim", tick * 1000, ()) for tick in range(1, TICKS + 1)]
+            settled = [(1, tick, "settled", tick * 1000, tuple(servers)) for tick in SETTLED]
+            names = "(generation, tick, what, time_ms, servers)"
+            yield _insert(f"{database}.{table}__ticks {names}", [*claims, *settled])
+        yield _insert(f"{database}.airports", AIRPORTS)
 
 
-_COORDINATES = {
-    "_cluster": "String",
-    "_topic": "String",
-    "_partition": "UInt32",
-    "_offset": "UInt64",
-    "_row": "UInt32",
-}
-_OWN = {
-    "_row_id": "UInt64",
-    "_until": "UInt32",
-    "_deleted": "UInt8",
-    "_key": "FixedString(16)",
-    "_order": "Int64",
-    "_time": "DateTime",
-}
+class _Rules(NamedTuple):
+    """Settings of an upsert table that its tables follow from."""
+
+    name: str
+    columns: dict[str, str]
+    sorted_by: tuple[str, ...]
 
 
-def _insert(target: str, rows: list[str]) -> str:
+def tables(database: str, traits: ServerTraits) -> Iterator[str]:
+    """Yields statements that make the tables on a server."""
+    for table, columns in COLUMNS.items():
+        rules = _Rules(table, columns, (next(iter(columns)),))
+        for each in store_tables(rules):
+            yield each.create(database, traits)
+    yield (
+        f"CREATE TABLE {database}.airports (carrier String, city String) ENGINE = MergeTree "
+        "ORDER BY carrier"
+    )
+
+
+def _insert(target: str, rows: Sequence[Sequence[object]]) -> str:
     """Returns a statement that needs no data from its client, which 18.16 would wait for."""
-    items = ", ".join(f"row.{number}" for number in range(1, rows[0].count("~") + 2))
-    texts = ", ".join(rows).replace("~", ",")
+    items = ", ".join(f"row.{number}" for number in range(1, len(rows[0]) + 1))
+    texts = ", ".join(f"({', '.join(map(_text, row))})" for row in rows)
     return f"INSERT INTO {target} SELECT {items} FROM (SELECT arrayJoin([{texts}]) AS row)"
 
 
-def _tables(table: str, columns: Mapping[str, str]) -> Iterable[str]:
-    texts = [f"{name} {kind}" for name, kind in {**columns, **_COORDINATES, **_OWN}.items()]
-    key = next(iter(columns))
-    yield (
-        f"CREATE TABLE {table}__rows ({', '.join(texts)}) ENGINE = MergeTree "
-        f"PARTITION BY toYYYYMMDD(_time) ORDER BY ({key}, _row_id)"
-    )
-    yield (
-        f"CREATE TABLE {table}__updates (row_id UInt64, tick UInt32, by_row_id UInt64, "
-        "kind Enum8('superseded' = 1, 'late' = 2, 'deleted' = 3), lane UInt32, offset UInt64, "
-        "key FixedString(16)) ENGINE = ReplacingMergeTree PARTITION BY intDiv(tick, 3600) "
-        "ORDER BY (tick, row_id)"
-    )
-    yield (
-        f"CREATE TABLE {table}__ticks (generation UInt32, tick UInt32, what String, "
-        "time_ms UInt64, ends Array(UInt64), rows UInt64, events UInt64, expired UInt64, "
-        "letters UInt64) ENGINE = MergeTree ORDER BY (what, generation, tick)"
-    )
-
-
-def _row_text(each: Version) -> str:
-    values = [_text(value) for value in each.values.values()]
+def _row(each: Version) -> tuple[object, ...]:
     until = each.tick if each.is_delete else _until(each)
-    time = f"toDateTime('2026-11-0{1 + each.tick % 3} 00:00:00')"
-    place = ["'west'", "'flights'", "0", str(each.order[1]), "0"]
-    own = [str(each.row_id), str(until), str(int(each.is_delete)), f"'{_hash(each)}'"]
-    return f"({'~ '.join([*values, *place, *own, str(each.order[0]), time])})"
+    time = datetime(2026, 11, 1 + each.tick % 3)
+    place = ("west", "flights", 0, each.order[1], 0)
+    own = (each.row_id, until, int(each.is_delete), _hash(each), each.order[0], time)
+    return (*each.values.values(), *place, *own)
 
 
 def _until(each: Version) -> int:
@@ -222,8 +208,11 @@ def _hash(each: Version) -> str:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, list):
-        return f"CAST({value} AS Array(UInt8))"
+    if isinstance(value, list | tuple):
+        kind = "UInt8" if isinstance(value, list) else "String"
+        return f"CAST({list(value)} AS Array({kind}))"
+    if isinstance(value, datetime):
+        return f"toDateTime('{value}')"
     return f"'{value}'" if isinstance(value, str) else str(value)
 
 

@@ -1,0 +1,171 @@
+"""Reading upsert tables from ClickHouse 18.16: constructs, users, servers that are behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from clickhouse_driver.errors import ServerException
+
+from aggregator.upsert.query_mark import SETTLED as AT_POINT
+from aggregator.upsert.query_mark import At
+from aggregator.upsert.query_rewrite import rewritten
+from aggregator.upsert.reader import QueryFailed, Reader, UpsertPlace
+from aggregator.upsert.upsert_schema import ServerTraits
+from aggregator.upsert.user_query import UserQuery
+from aggregator.upsert.visibility import MarkRefused
+from deploy.lab.clickhouse import READER, ClickHouseServer
+from deploy.lab.credentials import PASSWORD
+from replicator.config.clickhouse_address import ClickHouseAddress
+from replicator.runtime.store_errors import StoreUnreachable
+from tests.aggregator.upsert.constructs import CONSTRUCTS, Construct
+from tests.aggregator.upsert.small_history import (
+    AT_SETTLED,
+    EARLIER,
+    FRESH,
+    KNOWN,
+    SmallHistory,
+    tables,
+)
+from tests.live.replicas import ReplicatedDatabase
+
+pytestmark = pytest.mark.stores
+HISTORY = SmallHistory.make()
+DATABASE = "upsert_reading"
+
+
+@pytest.fixture(scope="module")
+def server(shared_clickhouse: ClickHouseServer) -> Iterator[ClickHouseServer]:
+    with shared_clickhouse.client() as client:
+        client.execute(f"CREATE DATABASE {DATABASE}")
+        for statement in HISTORY.statements(DATABASE):
+            client.execute(statement)
+        yield shared_clickhouse
+        client.execute(f"DROP DATABASE {DATABASE}")
+
+
+def place(*servers: ClickHouseServer, database: str = DATABASE) -> UpsertPlace:
+    addresses = tuple(ClickHouseAddress.parse(each.address()) for each in servers)
+    history = dict.fromkeys(KNOWN, 5.0)
+    return UpsertPlace("feed", database, addresses, None, KNOWN, history)
+
+
+def reader(*servers: ClickHouseServer, database: str = DATABASE, **options: Any) -> Reader:
+    wanted = {"user": READER, "password": PASSWORD, "timeout_seconds": 10.0, **options}
+    return Reader([place(*servers, database=database)], **wanted)
+
+
+def comparable(rows: Any, is_ordered: bool = False) -> list[str]:
+    texts = [json.dumps(list(row)) for row in rows]
+    return texts if is_ordered else sorted(texts)
+
+
+@pytest.mark.parametrize("construct", CONSTRUCTS, ids=lambda each: each.name)
+def test_a_construct_answers_as_brute_force_or_is_none_of_18_16(
+    server: ClickHouseServer, construct: Construct
+) -> None:
+    query = UserQuery(construct.sql.format(database=DATABASE), KNOWN, DATABASE)
+    with server.client(DATABASE) as client:
+        for mark in (FRESH, AT_SETTLED, EARLIER):
+            sql = rewritten(query, dict.fromkeys(query.tables, mark))
+            if not construct.old:
+                with pytest.raises(ServerException):
+                    client.execute(sql)
+                continue
+            found = client.execute(sql)
+            if "WITH TOTALS" in sql:
+                found.pop()  # The driver puts them behind the rows.
+            expected = construct.answer(HISTORY.seen(mark))
+            in_order = construct.is_ordered
+            assert comparable(found, in_order) == comparable(expected, in_order)
+
+
+def test_a_user_that_only_reads_gets_each_mark_and_what_ended_each_version(
+    server: ClickHouseServer,
+) -> None:
+    names = ("flight", "carrier", "delay", "stops")
+    for at, mark in ((At(), FRESH), (AT_POINT, AT_SETTLED), (At(tick=9), None)):
+        with reader(server).query("SELECT * FROM flights", at) as answer:
+            shown = answer.marks["flights"].mark
+            assert mark is None or shown[:2] == mark[:2]
+            expected = [[row[name] for name in names] for row in HISTORY.seen(shown).flights]
+            assert comparable(answer) == comparable(expected)
+    sql = "SELECT flight, $endKind FROM flights"
+    with reader(server).query(sql, all_versions=True) as answer:
+        ended = [kind for _, kind in answer if kind]
+    everything = [(each.row_id, *each.end) for each in HISTORY.versions["flights"] if each.end]
+    assert len(ended) == len(everything)
+    later = sorted((tick, row, kind, by) for row, tick, kind, by in everything if tick > 8)
+    assert later == [
+        (end.tick, end.row_id, end.kind, end.by_row_id)
+        for end in reader(server).events("flights", since_tick=8)
+    ]
+
+
+def test_marks_outside_the_history_are_refused_with_the_oldest(server: ClickHouseServer) -> None:
+    for at, text in (
+        (At(tick=3), "tick 3 is too old; the oldest that can be read is 4"),
+        (At(tick=13), "tick 13 is not there yet; the newest that can be read is 12"),
+        (At(time_ms=3999), "too old: the oldest that can be read is tick 4, of 1970-01-01"),
+        (At(time_ms=12001), "not known as of 1970-01-01T00:00:12.001Z yet"),
+    ):
+        with pytest.raises(MarkRefused, match=text):
+            reader(server).query("SELECT * FROM flights", at)
+    with reader(server).query("SELECT 1 FROM flights", At(time_ms=6999)) as answer:
+        assert answer.marks["flights"].mark.tick == 6
+    with pytest.raises(MarkRefused, match="ends after tick 3 are not all kept"):
+        list(reader(server).events("flights", since_tick=3))
+
+
+def test_failures_are_told_with_their_reason(server: ClickHouseServer) -> None:
+    with pytest.raises(QueryFailed, match="Unknown identifier"):
+        reader(server).query("SELECT nothing FROM flights")
+    with pytest.raises(QueryFailed, match="Table functions are forbidden"):
+        reader(server).query("SELECT 1 FROM flights CROSS JOIN numbers(3)")
+    with pytest.raises(StoreUnreachable, match="--user"):
+        reader(server, password="wrong").query("SELECT 1 FROM flights")
+    with pytest.raises(StoreUnreachable, match="has no table flights__rows"):
+        reader(server, database="default").query("SELECT 1 FROM flights")
+
+
+def test_an_answer_comes_as_arrow(server: ClickHouseServer) -> None:
+    with reader(server).query("SELECT flight, carrier, stops FROM flights") as answer:
+        table = answer.table()
+    rows = HISTORY.seen(FRESH).flights
+    assert comparable(each.values() for each in table.to_pylist()) == comparable(
+        [row["flight"], row["carrier"], row["stops"]] for row in rows
+    )
+    assert list(map(str, table.schema.types)) == ["uint32", "string", "list<item: uint8>"]
+
+
+def test_a_server_that_lacks_a_part_gets_no_queries_and_returns_by_itself(
+    replicated_database: ReplicatedDatabase,
+) -> None:
+    replicas, name = replicated_database.replicas, replicated_database.name
+    for number, each in enumerate(replicas):
+        with each.client(name) as client:
+            for statement in tables(name, ServerTraits(str(number))):
+                client.execute(statement)
+    replicated_database.order(2, "SYSTEM STOP FETCHES flights__rows")
+    with replicas[0].client(name) as client:
+        for statement in HISTORY.rows(name, servers=("0", "1", "2")):
+            client.execute(statement)
+    sql = "SELECT flight FROM flights"
+    with reader(replicas[2], replicas[0], database=name).query(sql) as answer:
+        assert str(replicas[0].port) in answer.server
+        assert comparable(answer) == comparable(
+            [row["flight"]] for row in HISTORY.seen(FRESH).flights
+        )
+    behind = reader(replicas[2], database=name, timeout_seconds=0.2)
+    with pytest.raises(StoreUnreachable, match="lacks parts of flights__rows"):
+        behind.query(sql)
+    replicated_database.order(2, "SYSTEM START FETCHES flights__rows")
+    # A new part, of a tick that is not claimed, makes the server fetch the others at once.
+    wake = "INSERT INTO flights__rows (flight, _row_id) SELECT 1, bitShiftLeft(toUInt64(13), 32)"
+    replicated_database.order(0, wake)
+    patient = reader(replicas[2], database=name, timeout_seconds=30.0)
+    with patient.query(sql, AT_POINT) as answer:
+        assert answer.marks["flights"].mark.settled == 8
+        assert len(list(answer)) == len(HISTORY.seen(AT_SETTLED).flights)
