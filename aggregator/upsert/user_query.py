@@ -394,7 +394,7 @@ class UserQuery:
             if position is None or position in seen:
                 continue
             name = self.statement.name_at(position)
-            self._refuse_own(name)
+            self._refuse_own(name, is_new=True)
             if name.startswith("$"):
                 self._refuse_unknown(name)
                 if isinstance(identifier.parent, exp.Join):
@@ -447,8 +447,15 @@ class UserQuery:
             text = self.statement.select_around(text)
         return None
 
-    def _refuse_own(self, name: str) -> None:
-        if name in OWN_NAMES and (self.selects or self.sets):
+    def _refuse_own(self, name: str, *, is_new: bool = False) -> None:
+        """Raises QueryRefused for a name of ours.
+
+        Args:
+            is_new: the user gives the name to something, such as an alias. Servers may take that
+                for the column of the same name.
+        """
+        is_ours = name in OWN_NAMES or (is_new and name in COORDINATES)
+        if is_ours and (self.selects or self.sets):
             raise QueryRefused(
                 f"{name} is a name of Sluice's own; use {', '.join(VIRTUAL_COLUMNS)}, and other "
                 "names for yours"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from replicator.runtime.store_errors import StoreUnreachable
 from tests.aggregator.upsert.constructs import CONSTRUCTS, Construct
 from tests.aggregator.upsert.small_history import (
     AT_SETTLED,
+    COLUMNS,
     EARLIER,
     FRESH,
     KNOWN,
@@ -30,6 +32,7 @@ from tests.aggregator.upsert.small_history import (
     tables,
 )
 from tests.live.replicas import ReplicatedDatabase
+from tui.program import run
 
 pytestmark = pytest.mark.stores
 HISTORY = SmallHistory.make()
@@ -128,6 +131,48 @@ def test_failures_are_told_with_their_reason(server: ClickHouseServer) -> None:
         reader(server, password="wrong").query("SELECT 1 FROM flights")
     with pytest.raises(StoreUnreachable, match="has no table flights__rows"):
         reader(server, database="default").query("SELECT 1 FROM flights")
+
+
+def test_sluice_sql_prints_rows_and_the_mark(
+    server: ClickHouseServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = ", ".join(f'{name} = "{kind}"' for name, kind in COLUMNS["flights"].items())
+    (tmp_path / "password").write_text(PASSWORD)
+    config = tmp_path / "appliance.toml"
+    config.write_text(
+        f"""
+        [regions.west]
+        redis = "redis://127.0.0.1:1"
+        regional.bootstrap = ["127.0.0.1:1"]
+        aggregate.bootstrap = ["127.0.0.1:2"]
+        [feeds.status]
+        region = "west"
+        clusters = ["west aggregate"]
+        shards = [{{replicas = ["{server.address()}"], database = "{DATABASE}"}}]
+        [feeds.status.tables.flights]
+        semantic = "upsert"
+        columns = {{{columns}}}
+        primary_key = ["flight"]
+        history_seconds = 60
+        """
+    )
+    user = ["--user", READER, "--password-file", str(tmp_path / "password")]
+    command = ["sql", "--config", str(config), *user, "-o", "json"]
+    assert run([*command, "--settled", "SELECT flight, $validFrom FROM flights"]) == 0
+    told, said = capsys.readouterr()
+    found = json.loads(told)
+    expected = [(row["flight"], row["$validFrom"]) for row in HISTORY.seen(AT_SETTLED).flights]
+    assert comparable(row.values() for row in found["rows"]) == comparable(expected)
+    assert found["marks"]["flights"]["tick"] == 8
+    assert "flights read at tick 8 (settled up to 8; newest 12" in said
+    for sql, option, code in (
+        ("SELECT * FROM flights FINAL", [], 2),
+        ("SELECT * FROM flights", ["--as-of", "13"], 4),
+        ("SELECT nothing FROM flights", [], 1),
+        ("SELECT * FROM airports", [], 2),
+    ):
+        assert run([*command, *option, sql]) == code
+        assert capsys.readouterr().out == ""
 
 
 def test_an_answer_comes_as_arrow(server: ClickHouseServer) -> None:

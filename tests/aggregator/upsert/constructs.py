@@ -87,7 +87,7 @@ CONSTRUCTS = [
     Construct("`*`", "SELECT * FROM flights", CONDITION, lambda s: _rows(s.flights, *ALL)),
     Construct(
         "`table.*`, a database",
-        "SELECT flights.* FROM {database}.flights",
+        "SELECT {database}.flights.* FROM {database}.flights",
         CONDITION,
         lambda s: _rows(s.flights, *ALL),
     ),
@@ -487,6 +487,9 @@ REFUSED = {
     "SELECT * FROM cluster('x', default, flights)": "the table function cluster",
     "SELECT _until FROM flights": "_until is a name of Sluice's own",
     "SELECT flight AS _row_id FROM flights": "_row_id is a name of Sluice's own",
+    "SELECT delay AS _offset, $kafkaOffset FROM flights": "_offset is a name of Sluice's own",
+    "WITH 1 AS _row SELECT _row FROM flights": "_row is a name of Sluice's own",
+    "SELECT * FROM flights f FINAL": "FINAL of flights",
     "SELECT * FROM flights AS _ends": "_ends is a name of Sluice's own",
     "SELECT `_deleted` FROM flights": "_deleted is a name of Sluice's own",
     "SELECT f._key FROM flights AS f": "_key is a name of Sluice's own",
