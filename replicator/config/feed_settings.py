@@ -249,6 +249,11 @@ class ClickHouseFeed(Feed):
         """Returns the number of the shard that keeps an upsert table."""
         return min(self._shards_that_may_have(table.patterns))
 
+    def upsert_names(self, shard: int) -> frozenset[str]:
+        """Returns the names in a shard's database that upsert tables have for themselves."""
+        own = [each for each in self.upsert_tables if self.shard_number_of(each) == shard]
+        return frozenset(name for table in own for name in table.store_names)
+
     def shard_of_table(self, table: UpsertTable) -> Shard:
         """Returns the shard that keeps an upsert table."""
         return self.shards[self.shard_number_of(table)]

@@ -128,6 +128,11 @@ class UpsertTable(Table):
         """Patterns of the table's topics."""
         return self.topics or (self.name,)
 
+    @property
+    def store_names(self) -> frozenset[str]:
+        """Names of the view and of the tables that keep an upsert table in the store."""
+        return frozenset((self.name, *(f"{self.name}{each}" for each in OWN_TABLE_SUFFIXES)))
+
     def takes(self, topic: str) -> bool:
         """Returns True if a topic is one of the table's."""
         options = re2_options()

@@ -16,7 +16,6 @@ from aggregator.tables.unrepeatable import unrepeatable
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ClickHouseFeed, Shard
 from replicator.config.schema_folder import SchemaFolder
-from replicator.config.upsert_table import UpsertTable
 
 VERSION_MIN = (18, 16, 0)
 
@@ -100,13 +99,9 @@ class ShardFacts:
         return self.feed.shards[self.number]
 
     @property
-    def upsert_tables(self) -> tuple[UpsertTable, ...]:
-        """Upsert tables that the shard keeps."""
-        return tuple(
-            table
-            for table in self.feed.upsert_tables
-            if self.feed.shard_number_of(table) == self.number
-        )
+    def upsert_names(self) -> frozenset[str]:
+        """Names in the database that upsert tables have for themselves."""
+        return self.feed.upsert_names(self.number)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -125,9 +120,14 @@ class ShardFacts:
 
     @property
     def _found(self) -> list[tuple[str, TableFacts]]:
-        """Tables that any replica has. Records that name a view are rare, and views many."""
+        """Tables that any replica has, without those of upsert tables. Records that name a view
+        are rare, and views many."""
         found = {name: facts for each in self.replicas for name, facts in each.tables.items()}
-        return sorted((name, facts) for name, facts in found.items() if not facts.kind.is_view)
+        return sorted(
+            (name, facts)
+            for name, facts in found.items()
+            if not facts.kind.is_view and name not in self.upsert_names
+        )
 
 
 def findings(facts: ShardFacts, outage_seconds: float) -> Iterator[Finding]:
@@ -136,7 +136,7 @@ def findings(facts: ShardFacts, outage_seconds: float) -> Iterator[Finding]:
     Args:
         outage_seconds: time after which a repeated block should still be recognized.
     """
-    if facts.topics is not None and not facts.topics and not facts.upsert_tables:
+    if facts.topics is not None and not facts.topics and not facts.upsert_names:
         where = f"feeds.{facts.feed.name}.shards[{facts.number}]"
         yield Finding(where, "no cluster has a topic that its patterns match", is_mistake=False)
     for replica in facts.replicas:

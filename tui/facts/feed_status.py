@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import TableRange
 from aggregator.loader.reports import BUFFERING, FeedPartition, LoaderReport
-from replicator.config.feed_settings import Feed
+from replicator.config.feed_settings import ClickHouseFeed, Feed
 from replicator.kafka.client.loss import LossKind
 from replicator.notices.condition import Condition
 from replicator.orders.feed_orders import FeedOrders
@@ -249,7 +249,7 @@ def feed_view(facts: FeedFacts, now_ms: int) -> FeedView:
             ShardView(
                 number=number,
                 database=shard.database,
-                tables=_tables(facts.tables.get(number)),
+                tables=_tables(facts.tables.get(number), _own_names(feed, number)),
             )
             for number, shard in enumerate(feed.shards)
         ),
@@ -381,10 +381,21 @@ def _block(table: str, block: TableRange, state: TableState | None, now_ms: int)
     )
 
 
-def _tables(states: Mapping[str, TableState] | None) -> tuple[TableView, ...] | None:
+def _own_names(feed: Feed, shard: int) -> frozenset[str]:
+    """Returns the names of tables that upsert tables have for themselves: loaders load none."""
+    return feed.upsert_names(shard) if isinstance(feed, ClickHouseFeed) else frozenset()
+
+
+def _tables(
+    states: Mapping[str, TableState] | None, own: frozenset[str]
+) -> tuple[TableView, ...] | None:
     if states is None:
         return None
-    return tuple(TableView(table=name, state=state) for name, state in sorted(states.items()))
+    return tuple(
+        TableView(table=name, state=state)
+        for name, state in sorted(states.items())
+        if name not in own
+    )
 
 
 def _frozen(partition: FeedPartition, orders: FeedOrders | None, now_ms: int) -> str | None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from aggregator.tables.column_type import UnsupportedType, column_type
 from aggregator.upsert.upsert_schema import store_tables
-from replicator.config.upsert_table import OWN_TABLE_SUFFIXES
 from tui.facts.feed_findings import Finding
 
 if TYPE_CHECKING:
@@ -53,8 +52,7 @@ def topic_findings(feed: Feed, topics: Iterable[str] | None) -> Iterator[Finding
             text = f"has the topic {topic}, whose records {names} would have as well: narrow one"
             yield Finding(where(feed, takers[0]), text)
         for table in tables:
-            own = {f"{table.name}{suffix}" for suffix in OWN_TABLE_SUFFIXES} | {table.name}
-            if topic in own and feed.takes(topic):
+            if topic in table.store_names and feed.takes(topic):
                 text = (
                     f"loaders load the topic {topic} into a table of its name: name one otherwise"
                 )

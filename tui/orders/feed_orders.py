@@ -33,8 +33,17 @@ def check_scope(feed: Feed, scope: Scope) -> None:
             f"{scope.topic} is a topic of the upsert table {table.name}, which no loader loads: "
             "see `sluice upsert`"
         )
+    check_table(feed, scope.table)
     if scope.topic is not None and not feed.takes(scope.topic):
         raise OrderRefused(f"no shard of feed {feed.name} has the topic {scope.topic}")
+
+
+def check_table(feed: Feed, table: str | None) -> None:
+    """Checks that loaders may load a table. Raises OrderRefused for an upsert table."""
+    if any(table in each.store_names for each in feed.upsert_tables):
+        raise OrderRefused(
+            f"{table} is an upsert table, which no loader loads: see `sluice upsert`"
+        )
 
 
 def freeze(orders: RegionOrders, feed: Feed, scope: Scope, terms: Terms) -> OrderChange:
@@ -77,7 +86,11 @@ def resume(orders: RegionOrders, feed: Feed, scope: Scope) -> OrderChange:
 def refresh_schema(
     orders: RegionOrders, feed: Feed, table: str | None, terms: Terms
 ) -> OrderChange:
-    """Has the loaders read the columns of a table again, or of all tables."""
+    """Has the loaders read the columns of a table again, or of all tables.
+
+    Raises OrderRefused for an upsert table.
+    """
+    check_table(feed, table)
     return orders.publish([RefreshSchema(**orders.fields(feed, terms), table=table)])
 
 

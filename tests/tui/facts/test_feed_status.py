@@ -14,7 +14,7 @@ from replicator.kafka.client.loss import Loss, LossKind
 from replicator.notices.condition import Condition
 from replicator.orders.feed_orders import FeedOrders
 from replicator.orders.order_records import Freeze, RefreshSchema
-from tests.replicator.config.any_feed import ANY_FEED
+from tests.replicator.config.any_feed import ANY_FEED, ANY_UPSERT_TABLE
 from tests.tui.facts.test_anomaly import anomaly
 from tui.facts.feed_status import FeedFacts, FeedStatus, TableState, conditions_of, feed_status
 from tui.facts.snapshot import Snapshot
@@ -248,3 +248,14 @@ def test_a_feed_goes_to_json_and_back_with_its_orders_and_findings():
     (view,) = status_of(replace(FACTS, orders=orders, conditions=())).feeds
     whole = Snapshot(taken_at=1.0, feeds=(replace(view, findings=(anomaly(),)),))
     assert SNAPSHOTS.validate_json(SNAPSHOTS.dump_json(whole)) == whole
+
+
+def test_tables_of_upsert_tables_are_none_of_the_loaders():
+    shard = {"topics": [".*"], "replicas": ["clickhouse://one"]}
+    feed = ClickHouseFeed.model_validate(
+        {**ANY_FEED, "shards": [shard], "tables": {"status": ANY_UPSERT_TABLE}}
+    )
+    names = ("flights", "status__rows", "status__ticks", "status__updates")
+    facts = replace(FACTS, feed=feed, tables={0: dict.fromkeys(names, TABLE)})
+    ((shard_view,),) = (each.shards for each in status_of(facts).feeds)
+    assert [each.table for each in shard_view.tables or ()] == ["flights"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from aggregator.intents.intent import Custody, Intent
@@ -10,7 +11,9 @@ from aggregator.loader.reports import FeedPartition
 from aggregator.upsert.table_creation import ServerFinding, TableCreation
 from replicator.config.feed_settings import ClickHouseFeed
 from tests.replicator.config.any_feed import ANY_FEED, ANY_UPSERT_TABLE
-from tui.facts.feed_findings import Finding, ShardFacts, findings
+from tests.tui.facts.test_feed_findings import SCHEMA
+from tests.tui.facts.test_feed_findings import TABLE as APPENDED
+from tui.facts.feed_findings import Finding, ReplicaFacts, ShardFacts, findings
 from tui.facts.upsert_findings import (
     resting_findings,
     store_findings,
@@ -131,3 +134,11 @@ def test_a_server_that_refuses_the_look_is_named_unless_its_silence_is_known() -
     (found,) = of_store(look)
     assert found.where == "two" and "cannot be looked at: no database" in found.text
     assert of_store(look, silent=("two",)) == []
+
+
+def test_tables_that_keep_an_upsert_table_are_none_that_loaders_load() -> None:
+    """Also while a cluster does not list its topics, so that all tables are checked."""
+    names = ("flights", "status__rows", "status__updates", "status__ticks")
+    tables = {name: replace(APPENDED, schema=replace(SCHEMA, table=name)) for name in names}
+    facts = ShardFacts(STATUS, 0, None, [ReplicaFacts("one", (18, 16, 1), tables)])
+    assert facts.tables == ("flights",)

@@ -65,6 +65,7 @@ def test_a_freeze_is_written_with_what_it_names():
         (Scope(partition=1), "name the topic"),
         (Scope(topic="sales"), "no shard of feed flights has the topic sales"),
         (Scope(topic="sluice.balance"), "no shard"),
+        (Scope(table="status__rows"), "status__rows is an upsert table, which no loader loads"),
         (Scope(topic="status"), "status is a topic of the upsert table status, which no loader"),
     ],
 )
