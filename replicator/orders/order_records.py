@@ -223,6 +223,29 @@ class SkipReplay(FeedOrder):
         return self.cluster, self.topic, self.partition, self.table
 
 
+class TableOrder(FeedOrder):
+    """An order to the keeper of one upsert table of a feed. It may be carried out again by another
+    process, and never does harm."""
+
+    table: str
+
+    @property
+    def subject(self) -> tuple[str | int, ...]:
+        return (self.table,)
+
+
+class SettleTable(TableOrder):
+    """Has the ends of an upsert table's rows brought into the rows now."""
+
+    kind: Literal["settle-table"] = "settle-table"
+
+
+class RotateTable(TableOrder):
+    """Has the state of an upsert table's keys read from the store again, without expired ones."""
+
+    kind: Literal["rotate-table"] = "rotate-table"
+
+
 class Answer(Record):
     """The balancer's answer to a manual order.
 
@@ -330,6 +353,8 @@ AnyRecord = (
     | Freeze
     | RefreshSchema
     | SkipReplay
+    | SettleTable
+    | RotateTable
     | Answer
     | Placed
     | Lease

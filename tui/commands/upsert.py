@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tui.commands.upsert_create import create
+from tui.commands.upsert_orders import rotate, settle
 from tui.commands.upsert_status import events, status
 
 
@@ -13,5 +14,5 @@ def upsert() -> None:
     """Look after upsert tables: one row per key, the newest. See docs/upsert.md."""
 
 
-for command in (create, status, events):
+for command in (create, status, events, settle, rotate):
     upsert.add_command(command)

@@ -13,6 +13,8 @@ from replicator.orders.order_records import (
     Pause,
     Pin,
     RefreshSchema,
+    RotateTable,
+    SettleTable,
     SkipReplay,
     Stream,
 )
@@ -46,6 +48,10 @@ def order_text(order: Order) -> str:
         case SkipReplay():
             place = f"{order.cluster} {order.topic}-{order.partition}"
             return f"skip offsets [{order.begin}, {order.end}) of table {order.table} in {place}"
+        case SettleTable():
+            return f"settle upsert table {order.table}"
+        case RotateTable():
+            return f"rotate the state of upsert table {order.table}"
         case _:
             return type(order).__name__.lower()
 

@@ -19,6 +19,8 @@ from replicator.orders.order_records import (
     Pin,
     Placed,
     RefreshSchema,
+    RotateTable,
+    SettleTable,
     SkipReplay,
     Stream,
     UnreadableRecord,
@@ -51,6 +53,8 @@ RECORDS = [
     Freeze(**OF_FEED, table="t"),
     RefreshSchema(**OF_FEED),
     RefreshSchema(**OF_FEED, table="t"),
+    SettleTable(**OF_FEED, table="t"),
+    RotateTable(**OF_FEED, table="t"),
     SkipReplay(
         **OF_FEED, cluster="west regional", topic="t", partition=1, table="hits", begin=1, end=2
     ),

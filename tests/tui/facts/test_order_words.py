@@ -11,6 +11,8 @@ from replicator.orders.order_records import (
     Pause,
     Pin,
     RefreshSchema,
+    RotateTable,
+    SettleTable,
     SkipReplay,
 )
 from tests.tui.balance_records import FIELDS, stream
@@ -32,6 +34,8 @@ SKIP = SkipReplay(
         (Freeze(**OF_FEED, topic="t"), "freeze topic t"),
         (RefreshSchema(**OF_FEED), "read the columns of all tables again"),
         (RefreshSchema(**OF_FEED, table="hits"), "read the columns of hits again"),
+        (SettleTable(**OF_FEED, table="hits"), "settle upsert table hits"),
+        (RotateTable(**OF_FEED, table="hits"), "rotate the state of upsert table hits"),
         (SKIP, "skip offsets [3, 9) of table hits in west regional t-1"),
         (PIN, "pin orders-3 to carrier 2"),
         (Exclusion(**FIELDS, carrier=1), "exclude carrier 1"),

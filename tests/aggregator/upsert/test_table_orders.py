@@ -1,0 +1,41 @@
+"""Orders about an upsert table are carried out once by a process, and end by themselves."""
+
+from __future__ import annotations
+
+from aggregator.upsert.table_orders import TableOrders
+from replicator.orders.order_log import OrderLog
+from replicator.orders.order_records import RotateTable, SettleTable, key_of
+
+SAID = {"route": "flights", "at_ms": 5, "who": "ann@ops", "until_ms": 100, "table": "status"}
+SETTLE = SettleTable.model_validate(SAID)
+ROTATE = RotateTable.model_validate(SAID)
+
+
+def log_of(*orders: SettleTable | RotateTable) -> OrderLog:
+    return OrderLog({key_of(each): each for each in orders})
+
+
+def test_an_order_is_due_until_it_is_done() -> None:
+    orders, log = TableOrders("flights", "status"), log_of(SETTLE, ROTATE)
+    assert orders.due(SettleTable, log, 10) == SETTLE
+    assert orders.due(RotateTable, log, 10) == ROTATE
+    orders.done(SETTLE)
+    assert orders.due(SettleTable, log, 10) is None
+    assert orders.due(RotateTable, log, 10) == ROTATE
+    again = SETTLE.model_copy(update={"at_ms": 20})
+    assert orders.due(SettleTable, log_of(again), 30) == again
+
+
+def test_an_order_that_has_ended_or_is_about_another_table_is_not_due() -> None:
+    orders = TableOrders("flights", "status")
+    assert orders.due(SettleTable, log_of(SETTLE), 100) is None
+    other = SETTLE.model_copy(update={"table": "other"})
+    foreign = SETTLE.model_copy(update={"route": "lake"})
+    assert orders.due(SettleTable, log_of(other, foreign), 10) is None
+    assert orders.due(SettleTable, log_of(other, SETTLE), 10) == SETTLE
+
+
+def test_a_process_that_begins_carries_out_what_has_not_ended() -> None:
+    orders, log = TableOrders("flights", "status"), log_of(SETTLE)
+    orders.done(SETTLE)
+    assert TableOrders("flights", "status").due(SettleTable, log, 10) == SETTLE
