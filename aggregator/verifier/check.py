@@ -16,10 +16,12 @@ from aggregator.verifier.object_rows import ObjectRowCheck
 from aggregator.verifier.owners import Owners, judged_clusters
 from aggregator.verifier.row_check import RowCheck, RowCount, RowResult
 from aggregator.verifier.topic_probe import TopicProbe
+from aggregator.verifier.upsert_check import UpsertCheck
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.object_feed import ObjectFeed
 from replicator.config.topology import Appliance
+from replicator.config.upsert_table import UpsertTable
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.admin.listening import check_listening
@@ -151,6 +153,11 @@ class Check:
             None if objects is None else tuple(objects),
         )
 
+    def _upsert_tables(self, home: ClusterName) -> Iterator[tuple[ClickHouseFeed, UpsertTable]]:
+        for feed in self._appliance.feeds_of(self._region):
+            if isinstance(feed, ClickHouseFeed):
+                yield from ((feed, it) for it in feed.upsert_tables if feed.home_of(it) == home)
+
     def _object_feeds(self) -> Iterator[tuple[ObjectFeed, ClusterName]]:
         for feed in self._appliance.feeds_of(self._region):
             if isinstance(feed, ObjectFeed):
@@ -198,6 +205,13 @@ class Check:
                 assert isinstance(feed, ClickHouseFeed)
                 check = RowCheck(self._appliance, feed, *within)
             found = check.run()
+            counts += found.counts
+            problems += found.problems
+        for feed, table in self._upsert_tables(cluster):
+            entries = judged.judge.entries(f"table {feed.name}.{table.name}")
+            last = next((each.entry for each in entries.values()), None)
+            limits = self._since_ms, self._timeout_seconds
+            found = UpsertCheck(self._appliance, feed, table, last, *limits).run()
             counts += found.counts
             problems += found.problems
         return RowResult(tuple(counts), tuple(problems))

@@ -80,9 +80,11 @@ def compared_claims(
         del by_tick[number]
         result.surplus.append(number)
         result.texts.append(f"tick {number} is claimed, and the newest committed is {newest}")
-    last = max([*by_tick, tick.number - 1])
+    # Claims behind the tick came later, and a server may have some without those before.
+    last = tick.number if tick.number in by_tick else tick.number - 1
     result.missing += [each for each in range(first, last + 1) if each not in by_tick]
-    result.texts += _contents([by_tick[each] for each in sorted(by_tick)], tick, result.changed)
+    in_order = [by_tick[each] for each in sorted(by_tick)]
+    result.texts += _contents(in_order, tick, result.changed)
     return result
 
 

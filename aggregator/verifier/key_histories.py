@@ -121,17 +121,18 @@ class Until(NamedTuple):
     ended: int | None
 
 
-def wrong_untils(rows: Iterable[Until], points: Collection[int]) -> Iterator[int]:
+def wrong_untils(rows: Iterable[Until], points: Collection[int], last: int) -> Iterator[int]:
     """Yields the ids of rows whose _until differs from what settling makes of their ends.
 
     Args:
         points: settle points of the server, ascending.
+        last: tick up to which ends are known. Later ones may have been settled since.
     """
     for row_id, until, is_delete, ended in rows:
         if is_delete:
             is_right = until == tick_of(row_id)
         elif ended is None:
-            is_right = until == OPEN
+            is_right = last < until <= OPEN
         else:
             # Settling may have come to this server, and its point not have been published yet.
             settled = next((each for each in points if each >= ended), OPEN)

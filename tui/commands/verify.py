@@ -74,7 +74,8 @@ def verify(ctx: click.Context, config: str | None, region: str | None) -> int:
 @click.option(
     "--rows",
     is_flag=True,
-    help="Compare the rows of every table and replica, and of every object, with the records.",
+    help="Compare the rows of every table and replica, and of every object, with the records; of "
+    "upsert tables also claims and ends.",
 )
 @click.option(
     "--objects",

@@ -118,7 +118,8 @@ def test_a_tick_that_was_done_again_may_have_all_its_ends_twice_without_a_memory
     ("until", "ended_at", "is_delete", "is_right"),
     [
         (OPEN, None, False, True),
-        (7, None, False, False),
+        (8, None, False, False),
+        (9, None, False, True),
         (4, None, True, True),
         (OPEN, None, True, False),
         (5, 5, False, True),
@@ -135,5 +136,5 @@ def test_until_is_settled_between_the_end_and_the_first_settle_point_behind_it(
     until, ended_at, is_delete, is_right
 ):
     of = (4 << ROW_BITS) + 3
-    wrong = wrong_untils([Until(of, until, is_delete, ended_at)], [3, 6])
+    wrong = wrong_untils([Until(of, until, is_delete, ended_at)], [3, 6], 8)
     assert list(wrong) == ([] if is_right else [of])
