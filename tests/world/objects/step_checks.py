@@ -160,8 +160,9 @@ class StepChecks(FeedChecks[ExpectedRecord]):
             if other != key:
                 self._wrong(place, f"{offset} is in {other} and in {key} (39)")
         self.seen[key] = Seen(place, name.encoded_partition, begin, end, len(mine), found)
-        # The log may have lost the record behind it that has ended it.
-        if self._feeding.settings.by_log and end < losses.intact_to(self._cluster, place):
+        # The log may have lost the record that has ended it, or undone it, before it was looked at.
+        is_intact = losses.intact_to(self._cluster, place) == losses.EVERYTHING
+        if self._feeding.settings.by_log and is_intact:
             ranges = self.ranges(place)
             if (name.encoded_partition, begin, end) not in ranges.ended:
                 self._wrong(place, f"{key} ends at {end}; the log has no such object (39)")
