@@ -29,10 +29,13 @@ from replicator.kafka.client.cluster import Answered
 from replicator.runtime.exit_codes import Exit
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.driver_daemon import DriverDaemon, EpochKind, Run
-from replicator.spark.session import SparkGone
+from replicator.spark.session import Session, SparkGone
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from aggregator.driver.upsert_tables import UpsertTables
+    from aggregator.upsert.upsert_metrics import UpsertReport
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +68,7 @@ class Daemon(DriverDaemon[FeedLeadership]):
             drain_seconds=DRAIN_SECONDS,
             foreseen=FORESEEN,
         )
+        self._upsert_tables: UpsertTables | None = None
 
     @override
     async def run(self) -> None:
@@ -77,12 +81,37 @@ class Daemon(DriverDaemon[FeedLeadership]):
             await epochs.warm.wait()
             tasks.create_task(self._serve_metrics())
             tasks.create_task(self._leadership.lead(session.count_slots))
+            if self._has_upsert_tables():
+                tasks.create_task(self._keep_upsert_tables(session))
             tasks.create_task(self.end_overdue(epochs))
+
+    def _has_upsert_tables(self) -> bool:
+        feeds = self._run.appliance.feeds_of(self._run.region)
+        return any(feed.upsert_tables for feed in feeds)
+
+    async def _keep_upsert_tables(self, session: Session) -> None:
+        # Imported only where there are some: it is Spark's SQL, and takes a second.
+        from aggregator.driver.upsert_tables import UpsertTables
+
+        run = self._run
+        self._upsert_tables = UpsertTables(
+            run.appliance,
+            run.region,
+            run.folder,
+            run.conditions,
+            lambda: self._leadership.order_log,
+        )
+        await self._upsert_tables.keep(await run_in_thread(session.sql))
+
+    def _upsert_reports(self) -> list[UpsertReport]:
+        return self._upsert_tables.reports() if self._upsert_tables else []
 
     async def _serve_metrics(self) -> None:
         """Serves metrics; a failure is only logged, since loading does not need them."""
         try:
-            self._metrics = await run_in_thread(serve, self._run.appliance, self._run.region)
+            self._metrics = await run_in_thread(
+                serve, self._run.appliance, self._run.region, self._upsert_reports
+            )
         except Exception:
             log.exception("event=no-metrics")
 

@@ -112,6 +112,11 @@ class FeedLeadership:
                 tasks.create_task(self._lead_in(cluster))
             tasks.create_task(self._keep_planning(count_slots))
 
+    @property
+    def order_log(self) -> OrderLog:
+        """All orders that are known."""
+        return self._order_log
+
     def end_epoch(self) -> None:
         """Has the plan posted anew, with which another epoch begins."""
         self._is_epoch_over = True

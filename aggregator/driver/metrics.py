@@ -20,6 +20,7 @@ from aggregator.loader.counters import COUNTERS
 from aggregator.loader.loader_counts import Labels, LoaderTotals
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reports import LoaderReport
+from aggregator.upsert.upsert_metrics import UpsertCollector, UpsertReport
 from replicator.config.topology import Appliance
 from replicator.runtime.growing_sums import GrowingSums
 from replicator.runtime.metrics_server import MetricsServer
@@ -160,10 +161,15 @@ def _partitions(reports: Iterable[LoaderReport]) -> Metric:
     return family
 
 
-def serve(appliance: Appliance, region: str) -> MetricsServer:
+def serve(
+    appliance: Appliance, region: str, upsert_reports: Callable[[], list[UpsertReport]] = list
+) -> MetricsServer:
     """Serves the metrics if the configuration has a port; returns the server, to be stopped.
 
     What loaders counted before is left out.
+
+    Args:
+        upsert_reports: returns those of the upsert tables that this process keeps.
     """
     port = appliance.aggregator.metrics_port
     counts = CountsCollector(lambda: totals_of(appliance, region))
@@ -172,6 +178,7 @@ def serve(appliance: Appliance, region: str) -> MetricsServer:
     registry = CollectorRegistry()
     registry.register(FeedCollector(lambda: reports_of(appliance, region)))
     registry.register(counts)
+    registry.register(UpsertCollector(upsert_reports))
     server = MetricsServer(port, appliance.metrics.address, registry)
     server.start()
     return server

@@ -71,6 +71,10 @@ class Checkpoint:
         content = json.dumps(asdict(identity)).encode()
         write_private(self.folder / IDENTITY, content, is_on_disk=True)
 
+    def begun_ms(self) -> int:
+        """Returns the Unix time at which the folder was made. Raises OSError."""
+        return (self.folder / IDENTITY).stat().st_mtime_ns // 1_000_000
+
     def identity(self) -> Identity:
         """Returns whose the checkpoint is. Raises CheckpointUnreadable."""
         try:

@@ -30,6 +30,8 @@ class Kind(StrEnum):
     WAITING = "waiting"
     REFUSED = "refused"
     PARKED = "parked"
+    UPSERT_FAILED = "upsert-failed"
+    UPSERT_LANE_STOPPED = "upsert-lane-stopped"
 
 
 class Subject(NamedTuple):

@@ -21,9 +21,12 @@ PAGES = frozenset(
         Kind.CARRIER_FAILED,
         Kind.LOADER_FAILED,
         Kind.FEED_REFUSED,
+        Kind.UPSERT_FAILED,
+        Kind.UPSERT_LANE_STOPPED,
     }
 )
-"""Kinds of conditions about everything that a carrier or a loader has, or a feed in a cluster."""
+"""Kinds of conditions about everything that a carrier or a loader has, a feed in a cluster, or an
+upsert table."""
 
 
 class _Place(NamedTuple):

@@ -50,6 +50,8 @@ EFFECTS: Mapping[str, Effect] = {
     Kind.STORE_UNCONDITIONAL: Effect.WAITS,
     Kind.TABLE_REFUSED: Effect.WAITS,
     Kind.COLUMNS_NOT_LOADED: Effect.WAITS,
+    Kind.UPSERT_FAILED: Effect.WAITS,
+    Kind.UPSERT_LANE_STOPPED: Effect.WAITS,
 }
 """Effect of each kind of condition. A kind of a later version waits."""
 

@@ -1,0 +1,511 @@
+"""Keeper of an upsert table: cuts its ticks, and claims them once they are folded.
+
+1. The table's transactional id is opened, which fences another keeper; the newest tick is read.
+2. Ledger, store and checkpoint say how to go on (recovery.py): with the tick that was cut and not
+   claimed, or with another one; with the state that Spark has, or with one read from the store.
+3. The key coordinator's query starts. It reads the records of the posted tick, inserts the rows,
+   and folds them.
+4. The ends of a folded tick are inserted, then the tick is claimed.
+5. The next tick is cut, committed together with the dead letters of the one before, and posted.
+
+Steps 4 and 5 are repeated. Whatever fails, the keeper begins again with 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
+
+from aggregator.loader.intent_effects import EffectProducer
+from aggregator.loader.produced import Produced
+from aggregator.upsert.bootstrap import BootstrapPlan
+from aggregator.upsert.checkpoint import Checkpoint, Checkpoints, CheckpointUnreadable, Identity
+from aggregator.upsert.claims import TickRow, TickTable, What
+from aggregator.upsert.cluster_logs import ClusterLogs
+from aggregator.upsert.facts import LaneNote
+from aggregator.upsert.key_coordinator import StateSize, TickResult
+from aggregator.upsert.recovery import Found, Recovery, StateAction, TickAction, TickName, recovery
+from aggregator.upsert.settle_schedule import ServerLook, SettleSchedule
+from aggregator.upsert.table_facts import TableFacts
+from aggregator.upsert.table_orders import TableOrders
+from aggregator.upsert.tick import Lane, Tick
+from aggregator.upsert.tick_cut import CutSettings, LaneLog, cut, tick_zero
+from aggregator.upsert.tick_posting import TickPosting, TickPostingFile
+from aggregator.upsert.tick_store import TickStore
+from aggregator.upsert.upsert_metrics import ServerFigures, UpsertReport
+from aggregator.upsert.upsert_schema import FIRST_GENERATION
+from aggregator.upsert.version import EndKind
+from replicator.config.upsert_table import UpsertTable
+from replicator.kafka.client.cluster import Cluster, Fenced
+from replicator.kafka.client.fenced_committer import Effects, FencedCommitter
+from replicator.kafka.client.progress_expiry import read_expiry
+from replicator.orders.order_log import OrderLog
+from replicator.orders.order_records import RotateTable
+from replicator.runtime.backoff import Backoff
+from replicator.runtime.error_text import error_text
+from replicator.runtime.run_in_thread import run_in_thread
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = (1.0, 30.0)
+"""Pauses before a keeper begins again."""
+ORDERS_SECONDS = 1.0
+"""Pause between two looks at the orders about a table."""
+HOUR_MS = 3_600_000
+IDLE_SECONDS = 5.0
+"""Longest wait for something new in the logs, before they are looked at all the same."""
+STOP_SECONDS = 5.0
+"""Longest wait for the batch of a query that ends."""
+CALM_SECONDS = 60.0
+"""Time without a failure after which the pause is the shortest again."""
+
+
+class ContradictoryProgress(Exception):
+    """Ledger, store and state of a table contradict each other. An operator has to decide."""
+
+
+class RotationDue(Exception):
+    """A state of keys that is to be read from the store anew. The message says why."""
+
+
+class QueryEnded(Exception):
+    """A query of Spark that ended without an error."""
+
+
+class TickQuery(Protocol):
+    """Running query of the key coordinator."""
+
+    def wait(self) -> None:
+        """Waits until the query has ended; raises what ended it. Blocking."""
+
+    def state_size(self) -> StateSize | None:
+        """Returns the size of the state of keys, if it is known."""
+
+    def stop(self, tick: int, seconds: float) -> bool:
+        """Ends the query behind a tick, or when time is up. Blocking."""
+
+
+class LettersOf(Protocol):
+    """Reader of records that could not be loaded."""
+
+    async def __call__(self, tick: Tick, notes: Sequence[LaneNote]) -> list[Produced]:
+        """Returns the dead letters of a tick.
+
+        Args:
+            notes: of the tick's lanes, with the offsets and reasons.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeeperParts:
+    """Parts that a keeper works with.
+
+    Args:
+        home: cluster that keeps the ticks.
+        ticks_of: the store's table of ticks, for a generation.
+        logs: of each cluster that the table reads.
+        changed: set when logs change.
+        cut_settings: settings that ticks follow.
+        facts: of the table.
+        planned: plans a bootstrap at a claim, whose lanes are given. Blocking.
+        letters_of: makes dead letters.
+        order_log: returns all orders that are known.
+        start: starts a query upon a checkpoint, and calls back for each tick. Blocking.
+    """
+
+    feed: str
+    table: UpsertTable
+    home: Cluster
+    tick_store: TickStore
+    ticks_of: Callable[[int], TickTable]
+    logs: Sequence[ClusterLogs]
+    changed: asyncio.Event
+    cut_settings: CutSettings
+    checkpoints: Checkpoints
+    posting: TickPostingFile
+    facts: TableFacts
+    planned: Callable[[TickTable, TickRow, Sequence[Lane]], BootstrapPlan]
+    letters_of: LettersOf
+    start: Callable[[Checkpoint, Callable[[TickResult], None]], TickQuery]
+    settling: SettleSchedule
+    orders: TableOrders
+    order_log: Callable[[], OrderLog]
+
+
+@dataclass(eq=False)
+class TableKeeper:
+    """Keeps one upsert table, until it is cancelled or another keeper has its id.
+
+    Args:
+        tell: takes the reason why the table stands still; empty once it moves.
+        tell_losses: takes the lanes that take nothing, with the reasons.
+    """
+
+    parts: KeeperParts
+    tell: Callable[[str], None] = lambda reason: None
+    tell_losses: Callable[[Mapping[Lane, str]], None] = lambda losses: None
+    report: UpsertReport = field(init=False)
+    query: TickQuery | None = field(init=False, default=None)
+    events_by_tick: dict[int, int] = field(init=False, default_factory=dict)
+    """Numbers of ends of the ticks that are not settled, as far as this process claimed them."""
+    _is_rotating: bool = field(init=False, default=False)
+    """The next query begins with the state that the store has."""
+
+    def __post_init__(self) -> None:
+        self.report = UpsertReport(feed=self.parts.feed, table=self.parts.table.name)
+
+    def report_now(self) -> UpsertReport:
+        """Returns the report with what the servers and the state showed last."""
+        report, look = self.report, self.parts.settling.look
+        size = self.query.state_size() if self.query else None
+        if size is not None:
+            report = replace(report, state_keys=size.keys, state_bytes=size.memory_bytes)
+        return with_look(report, look, self.events_by_tick) if look else report
+
+    async def keep(self) -> None:
+        """Keeps the table until cancelled. Raises Fenced: another keeper has the table's id."""
+        backoff = Backoff(*PAUSE_SECONDS)
+        while True:
+            began = time.monotonic()
+            try:
+                await self._begin()
+            except Exception as error:
+                first = first_of(error)
+                if isinstance(first, Fenced):
+                    raise first from None
+                if isinstance(first, RotationDue):
+                    log.info(
+                        "event=upsert-rotates feed=%s table=%s: %s",
+                        self.parts.feed,
+                        self.parts.table.name,
+                        first,
+                    )
+                    self._is_rotating = True
+                    continue
+                self.tell(error_text(first))
+                log.error(
+                    "event=upsert-failed feed=%s table=%s again_in_seconds=%.1f: %s",
+                    self.parts.feed,
+                    self.parts.table.name,
+                    backoff.seconds,
+                    error_text(first),
+                )
+            if time.monotonic() - began > CALM_SECONDS:
+                backoff.reset()
+            await asyncio.sleep(backoff.jittered(0.8, 1.2))
+            backoff.grow()
+
+    async def _begin(self) -> None:
+        """Keeps the table until something fails."""
+        parts = self.parts
+        await parts.home.open()
+        holder = await parts.tick_store.open()
+        cut_last = await parts.tick_store.read_as_holder(holder)
+        generation = cut_last.generation if cut_last else FIRST_GENERATION
+        ticks = parts.ticks_of(generation)
+        claim = await run_in_thread(ticks.newest, What.CLAIM)
+        claimed = claim.tick if claim else 0
+        identity = Identity(parts.feed, parts.table.name, generation, parts.table.state_partitions)
+        state = await run_in_thread(held_by, parts.checkpoints.newest(), identity)
+        found = Found(
+            ledger=TickName(generation, cut_last.number) if cut_last else None,
+            claimed=TickName(generation, claimed),
+            checkpoint=state,
+        )
+        decided = recovery(found)
+        log.info(
+            "event=upsert-begins feed=%s table=%s generation=%d cut=%d claimed=%d state=%s: %s",
+            parts.feed,
+            parts.table.name,
+            generation,
+            cut_last.number if cut_last else 0,
+            claimed,
+            decided.state,
+            decided.reason,
+        )
+        if decided.action is TickAction.STOP:
+            raise ContradictoryProgress(decided.reason)
+        if self._is_rotating:
+            decided = replace(decided, state=StateAction.BOOTSTRAP)
+        checkpoint = await run_in_thread(checkpoint_for, parts.checkpoints, identity, decided)
+        self._is_rotating = False
+        facts = parts.facts
+        if claim and cut_last and checkpoint.is_new:
+            plan = await run_in_thread(parts.planned, ticks, claim, cut_last.lanes)
+            facts = replace(facts, plan=plan)
+        parts.posting.write_reader(facts)
+        posting = TickPosting(generation, claimed, claimed, (cut_last,) if cut_last else ())
+        run = KeeperRun(self, holder, ticks, posting, claim)
+        await run.keep(checkpoint.checkpoint)
+
+
+@dataclass(eq=False)
+class KeeperRun:
+    """Work of a keeper from its beginning to its first failure.
+
+    Args:
+        holder: of the table's transactional id.
+        posting: with the tick that was cut last, if there is one.
+        claim: the newest one.
+    """
+
+    keeper: TableKeeper
+    holder: FencedCommitter
+    ticks: TickTable
+    posting: TickPosting
+    claim: TickRow | None
+    _notes: Sequence[LaneNote] | None = field(init=False, default=None)
+    """Notes of the newest claimed tick; None: not known in this run."""
+    _is_claimed: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    """Set while the newest posted tick is claimed."""
+    _cut_at: float = field(init=False, default=0.0)
+    _loop: asyncio.AbstractEventLoop = field(init=False)
+
+    @property
+    def _parts(self) -> KeeperParts:
+        return self.keeper.parts
+
+    async def keep(self, checkpoint: Checkpoint) -> None:
+        """Runs the query and cuts ticks. Raises what ended either."""
+        self._loop = asyncio.get_running_loop()
+        if self.posting.newest <= self.posting.claimed:
+            self._is_claimed.set()
+        self._parts.posting.write(self.posting)
+        query = await run_in_thread(self._parts.start, checkpoint, self.folded)
+        self.keeper.query = query
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._wait(query))
+                tasks.create_task(self._keep_cutting())
+                tasks.create_task(self._parts.settling.keep(self.ticks))
+                tasks.create_task(self._keep_rotating(checkpoint))
+        finally:
+            # The batch of a tick that is claimed ends at once; others are done again.
+            self.keeper.query = None
+            claimed = self.posting.claimed
+            await asyncio.shield(run_in_thread(query.stop, claimed, STOP_SECONDS))
+
+    async def _wait(self, query: TickQuery) -> None:
+        await run_in_thread(query.wait)
+        raise QueryEnded("the query of the key coordinator has ended by itself")
+
+    async def _keep_rotating(self, checkpoint: Checkpoint) -> None:
+        """Ends the run once the state is to be read anew. Raises RotationDue.
+
+        A state that is half a retention old holds as many keys again that nobody can change any
+        more.
+        """
+        table, orders = self._parts.table, self._parts.orders
+        while True:
+            await asyncio.sleep(ORDERS_SECONDS)
+            now_ms = time.time_ns() // 1_000_000
+            order = orders.due(RotateTable, self._parts.order_log(), now_ms)
+            if order is not None:
+                orders.done(order)
+                raise RotationDue(f"an order of {order.who}: {order.why}")
+            age_hours = (now_ms - checkpoint.begun_ms()) / HOUR_MS
+            if age_hours > table.retention_hours / 2:
+                raise RotationDue(f"the state is {age_hours:.0f} hours old")
+
+    # -- claims
+
+    def folded(self, result: TickResult) -> None:
+        """Inserts the ends of a folded tick, and claims it. Called by Spark's thread, once for each
+        tick, and again for a tick whose batch was not committed."""
+        if result.tick <= self.posting.claimed:
+            return
+        tick, is_repeat = self.posting.tick(result.tick), not self.posting.is_new
+        events = self.ticks.insert_ends(tick.number, result.ends, is_repeat=is_repeat)
+        claim = claim_of(tick, result.notes, events)
+        self.ticks.publish(claim, is_repeat=is_repeat)
+        self._loop.call_soon_threadsafe(self._was_claimed, claim, result)
+
+    def _was_claimed(self, claim: TickRow, result: TickResult) -> None:
+        self.claim, self._notes = claim, result.notes
+        self.posting = replace(self.posting, claimed=claim.tick)
+        self._is_claimed.set()
+        self.keeper.tell("")
+        self.keeper.events_by_tick[claim.tick] = claim.events
+        tick, seconds = self.posting.tick(claim.tick), time.monotonic() - self._cut_at
+        self.keeper.report = after_claim(self.keeper.report, tick, claim, result, seconds)
+
+    # -- ticks
+
+    async def _keep_cutting(self) -> None:
+        expiry = await read_expiry(self._parts.home)
+        while True:
+            await self._is_claimed.wait()
+            await self._pause()
+            self._parts.changed.clear()
+            tick = self._next(is_refresh_due=self._age_seconds() >= expiry.renewal_seconds)
+            if tick is not None:
+                await self._post(tick)
+                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(IDLE_SECONDS, expiry.renewal_seconds)):
+                    await self._parts.changed.wait()
+
+    async def _pause(self) -> None:
+        """Waits until the least time between two ticks is over."""
+        left = self._cut_at + self._parts.table.tick_seconds - time.monotonic()
+        if left > 0:
+            await asyncio.sleep(left)
+
+    def _age_seconds(self) -> float:
+        """Returns the time since the last tick was committed; that of one of an earlier run is long
+        ago."""
+        return time.monotonic() - self._cut_at if self._cut_at else math.inf
+
+    def _next(self, *, is_refresh_due: bool) -> Tick | None:
+        """Returns the next tick, and tells of lanes that lost records."""
+        answering = [each for each in self._parts.logs if each.is_answering]
+        logs: dict[Lane, LaneLog | None] = {}
+        for each in answering:
+            logs.update(each.logs)
+        before = self.posting.ticks[-1] if self.posting.ticks else tick_zero(self.ticks.generation)
+        found = cut(
+            before,
+            logs,
+            [str(each.name) for each in answering],
+            time.time_ns() // 1_000_000,
+            self._parts.cut_settings,
+            is_refresh_due=is_refresh_due and bool(self.posting.ticks),
+        )
+        lanes = found.tick.lanes if found.tick else before.lanes
+        self.keeper.tell_losses({lanes[at]: str(loss) for at, loss in found.losses.items()})
+        return found.tick
+
+    async def _post(self, tick: Tick) -> None:
+        """Commits a tick with the dead letters of the one before, then posts it. Raises Fenced."""
+        effects = await self._letters()
+        await self._parts.tick_store.commit(self.holder, tick, effects=effects)
+        self._cut_at = time.monotonic()
+        self._is_claimed.clear()
+        ticks = (*self.posting.ticks[-1:], tick)
+        self.posting = replace(self.posting, ticks=ticks, is_new=True)
+        self._parts.posting.write(self.posting)
+
+    async def _letters(self) -> Effects | None:
+        """Returns what produces the dead letters of the newest claimed tick."""
+        if self.claim is None or not self.claim.letters:
+            return None
+        tick = self.posting.ticks[-1]
+        notes = self._notes
+        if notes is None:
+            # Another process claimed the tick, and had not cut the next one.
+            notes = await run_in_thread(self._parts.facts.notes_of, tick)
+        letters = await self._parts.letters_of(tick, notes)
+        return EffectProducer(self._parts.home).effects(self.holder, letters)
+
+
+def claim_of(tick: Tick, notes: Sequence[LaneNote], events: int) -> TickRow:
+    """Returns the claim of a tick.
+
+    Args:
+        events: number of the rows that it ended.
+    """
+    return TickRow(
+        tick.generation,
+        tick.number,
+        What.CLAIM,
+        tick.time_ms,
+        tick.ends,
+        rows=sum(note.rows for note in notes),
+        events=events,
+        expired=sum(note.expired for note in notes),
+        letters=sum(len(note.letters) for note in notes),
+    )
+
+
+def after_claim(
+    report: UpsertReport, tick: Tick, claim: TickRow, result: TickResult, tick_seconds: float
+) -> UpsertReport:
+    """Returns a report after another tick was claimed."""
+    kinds = Counter(result.ends["kind"].to_pylist())
+    return replace(
+        report,
+        tick=claim.tick,
+        tick_ms=claim.time_ms,
+        tick_seconds=tick_seconds,
+        tick_offsets=tick.offsets,
+        lanes=len(tick.lanes),
+        ticks=report.ticks + 1,
+        rows=report.rows + claim.rows,
+        expired=report.expired + claim.expired,
+        letters=report.letters + claim.letters,
+        events={kind: report.events.get(kind, 0) + kinds[kind] for kind in EndKind},
+    )
+
+
+def with_look(
+    report: UpsertReport, look: ServerLook, events_by_tick: dict[int, int]
+) -> UpsertReport:
+    """Returns a report with what the servers showed.
+
+    Args:
+        events_by_tick: ends of ticks; those of settled ticks are removed.
+    """
+    settled = look.settled.tick if look.settled else 0
+    for tick in [each for each in events_by_tick if each <= settled]:
+        del events_by_tick[tick]
+    is_known = report.tick is not None and settled + len(events_by_tick) >= report.tick
+    at_mark = look.claim.time_ms if look.mark.tick == look.claim.tick else None
+    return replace(
+        report,
+        settled=settled or None,
+        settled_ms=look.settled.time_ms if look.settled else None,
+        unsettled_events=sum(events_by_tick.values()) if is_known else None,
+        servers={
+            **{address: ServerFigures(at_mark) for address in look.mark.servers},
+            **{address: ServerFigures(None, is_left_out=True) for address in look.mark.left_out},
+        },
+    )
+
+
+def held_by(checkpoint: Checkpoint | None, identity: Identity) -> TickName | None:
+    """Returns the tick whose state a checkpoint holds; None if it cannot be continued."""
+    if checkpoint is None:
+        return None
+    try:
+        found = checkpoint.committed(identity)
+    except CheckpointUnreadable as error:
+        log.warning("event=upsert-checkpoint-left %s", error)
+        return None
+    return TickName(found.generation, found.tick) if found else None
+
+
+class ChosenCheckpoint(NamedTuple):
+    """Checkpoint that a query continues, or a new one, which begins with a bootstrap."""
+
+    checkpoint: Checkpoint
+    is_new: bool
+
+
+def checkpoint_for(
+    checkpoints: Checkpoints, identity: Identity, decided: Recovery
+) -> ChosenCheckpoint:
+    """Returns the checkpoint of the next query. Raises OSError."""
+    newest = checkpoints.newest()
+    # The tick to be folded again has to be the one that the ledger has.
+    lacks_tick = decided.state is StateAction.FOLD_AGAIN and decided.action is TickAction.REDO
+    if newest is not None and decided.state is not StateAction.BOOTSTRAP and not lacks_tick:
+        return ChosenCheckpoint(newest, is_new=False)
+    following = checkpoints.following()
+    following.begin(identity)
+    checkpoints.remove_before(following)
+    return ChosenCheckpoint(following, is_new=True)
+
+
+def first_of(error: BaseException) -> BaseException:
+    """Returns the error that a group of them began with; a fence comes before all others."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    found = [first_of(each) for each in error.exceptions]
+    return next((each for each in found if isinstance(each, Fenced)), found[0])

@@ -1,0 +1,128 @@
+"""Settle schedule: looks at the servers of an upsert table, and settles it every settle_seconds.
+
+A failure is logged, and tried again: ticks go on without settle points, and only reads get slower.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from aggregator.store.shard_store import NotStored, ShardStore
+from aggregator.upsert.claims import TickRow, TickTable, What
+from aggregator.upsert.mark import TableMark
+from aggregator.upsert.server_levels import ServerLevels, look_at_servers
+from aggregator.upsert.settling import Settled, Settler, settle_plan
+from aggregator.upsert.table_orders import TableOrders
+from replicator.config.upsert_table import UpsertTable
+from replicator.orders.order_log import OrderLog
+from replicator.orders.order_records import SettleTable
+from replicator.runtime.report_once import ReportOnce
+from replicator.runtime.run_in_thread import run_in_thread
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 2.0
+"""Pause between two looks at the servers."""
+
+
+class ServerLook(NamedTuple):
+    """Look at the servers of a table.
+
+    Args:
+        claim: the newest one.
+        settled: the newest settle point; None if there is none.
+    """
+
+    mark: TableMark
+    claim: TickRow
+    settled: TickRow | None
+
+
+@dataclass(eq=False)
+class SettleSchedule:
+    """Settling of one table.
+
+    Args:
+        settler_of: makes the settling, given the table of ticks.
+        order_log: returns all orders that are known.
+        look: the last one at the servers; None before the first.
+    """
+
+    feed: str
+    table: UpsertTable
+    store: ShardStore
+    settler_of: Callable[[TickTable], Settler]
+    orders: TableOrders
+    order_log: Callable[[], OrderLog]
+    look: ServerLook | None = field(init=False, default=None)
+    _levels: ServerLevels = field(init=False)
+    _settled_at: float = field(init=False, default=-math.inf)
+    _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
+
+    def __post_init__(self) -> None:
+        self._levels = ServerLevels(self.table.server_lag_seconds)
+
+    async def keep(self, ticks: TickTable) -> None:
+        """Settles the table until cancelled."""
+        look_seconds = min(LOOK_SECONDS, self.table.settle_seconds)
+        while True:
+            await asyncio.sleep(look_seconds)
+            try:
+                await run_in_thread(self._round, ticks)
+            except NotStored as error:
+                if self._reports.is_news(self.table.name, str(error)):
+                    log.error(
+                        "event=settling-fails feed=%s table=%s: %s",
+                        self.feed,
+                        self.table.name,
+                        error,
+                    )
+            else:
+                self._reports.settle(self.table.name)
+
+    def _round(self, ticks: TickTable) -> None:
+        """Looks at the servers, and settles what is due. Blocking; raises NotStored."""
+        claim = ticks.newest(What.CLAIM)
+        if claim is None:
+            return
+        sights, failures = look_at_servers(self.store, self.table.name)
+        mark = self._levels.take(claim.tick, sights, failures, time.monotonic())
+        points = ticks.settle_points()
+        self.look = ServerLook(mark, claim, points[-1] if points else None)
+        names = [sights[address].server for address in mark.servers]
+        if not names or not mark.tick:
+            return
+        at_mark = claim if claim.tick == mark.tick else ticks.claims(mark.tick, mark.tick)[0]
+        now_ms = time.time_ns() // 1_000_000
+        order = self.orders.due(SettleTable, self.order_log(), now_ms)
+        plan = settle_plan(
+            points,
+            at_mark,
+            names,
+            seconds_since_last=math.inf if order else time.monotonic() - self._settled_at,
+            settle_seconds=self.table.settle_seconds,
+        )
+        if order is not None:
+            self.orders.done(order)
+        if plan is None:
+            return
+        self._settled_at = time.monotonic()
+        settled = self.settler_of(ticks).settle(plan, timeout_seconds=self.table.settle_seconds)
+        self._log(settled, time.monotonic() - self._settled_at)
+
+    def _log(self, settled: Settled, seconds: float) -> None:
+        log.info(
+            "event=settled feed=%s table=%s tick=%d published=%s servers=%d seconds=%.2f",
+            self.feed,
+            self.table.name,
+            settled.plan.point,
+            str(settled.is_published).lower(),
+            len(settled.servers),
+            seconds,
+        )

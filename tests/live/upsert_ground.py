@@ -1,0 +1,152 @@
+"""An upsert table between real servers: its configuration, its tables, `sluice aggregate`, and the
+comparison of what queries see with brute force over the log."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import NewTopic
+
+from aggregator.upsert.table_creation import create_tables
+from aggregator.upsert.table_facts import store_of
+from deploy.lab.credentials import PASSWORD
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.redis import RedisServer
+from deploy.lab.traffic import TrafficRecord, send
+from deploy.lab.wait import until
+from replicator.config.feed_settings import ClickHouseFeed
+from replicator.config.topology import load
+from tests.live.feed_ground import committed
+from tests.live.replicas import ReplicatedDatabase
+
+VISIBLE_SECONDS = 90.0
+COLUMNS = {"id": "UInt64", "name": "String", "version": "UInt64", "gone": "UInt8"}
+
+Row = tuple[int, str, int]
+
+
+class UpsertGround:
+    """Upsert table of one topic, on replicas of a shard.
+
+    Args:
+        settings: further lines of the table's settings.
+        aggregator: lines of the table [aggregator].
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        cluster: KafkaCluster,
+        redis: RedisServer,
+        database: ReplicatedDatabase,
+        *,
+        partitions: int = 3,
+        quorum: int = 2,
+        settings: str = "",
+        aggregator: str = "",
+    ) -> None:
+        self.cluster, self.database, self.partitions = cluster, database, partitions
+        number = uuid.uuid4().hex[:8]
+        self.feed, self.table, self.topic = f"feed-{number}", f"t_{number}", f"states_{number}"
+        (directory / "password").write_text(f"{PASSWORD}\n")
+        (directory / "password").chmod(0o600)
+        columns = ", ".join(f'{name} = "{kind}"' for name, kind in COLUMNS.items())
+        self.config = directory / f"{self.feed}.toml"
+        self.config.write_text(
+            f"""
+[regions.east]
+redis = "{redis.url}"
+regional.bootstrap = ["127.0.0.1:1"]
+aggregate.bootstrap = {json.dumps(cluster.bootstrap.split(","))}
+[aggregator]
+refresh_seconds = 1.0
+{aggregator}
+[feeds.{self.feed}]
+region = "east"
+clusters = ["east aggregate"]
+retry_seconds = 0.02
+[[feeds.{self.feed}.shards]]
+topics = ["{self.topic}"]
+database = "{database.name}"
+replicas = {json.dumps(database.replicas.addresses())}
+password_file = "password"
+quorum = {quorum}
+[feeds.{self.feed}.tables.{self.table}]
+semantic = "upsert"
+topics = ["{self.topic}"]
+columns = {{ {columns} }}
+primary_key = ["id"]
+newest_column = "version"
+delete_column = "gone"
+settle_seconds = 2.0
+tick_seconds = 0.5
+{settings}
+"""
+        )
+        cluster.create_topics(NewTopic(self.topic, partitions))
+
+    def send(self, records: Iterable[TrafficRecord]) -> int:
+        """Produces records."""
+        return send(self.cluster, self.topic, records)
+
+    def wanted(self) -> dict[int, Row]:
+        """Returns the newest row of each key, by brute force over the log."""
+        newest: dict[int, tuple[tuple[int, int, int], dict[str, Any]]] = {}
+        for message in committed(self.cluster, self.topic):
+            row = json.loads(message.value() or b"")
+            order = row["version"], message.partition() or 0, message.offset() or 0
+            if row["id"] not in newest or newest[row["id"]][0] < order:
+                newest[row["id"]] = order, row
+        return {
+            key: (row["id"], row["name"], row["version"])
+            for key, (_, row) in newest.items()
+            if not row["gone"]
+        }
+
+    def create(self) -> None:
+        """Makes the tables of the store."""
+        feed = load(self.config).feed(self.feed)
+        assert isinstance(feed, ClickHouseFeed)
+        store = store_of(feed, self.table)
+        try:
+            found = create_tables(store, feed.tables[self.table])
+        finally:
+            store.close()
+        assert found.made and not found.mistakes and not found.failures, found
+
+    def shown(self, replica: int) -> list[Row]:
+        """Returns the rows of the table's view on a replica, by id."""
+        with self.database.client(replica) as client:
+            query = f"SELECT id, name, version FROM {self.table} ORDER BY id, version, name"
+            return client.execute(query)
+
+    def assert_exact(self) -> None:
+        """Waits until the view of each replica shows the rows of brute force, each once."""
+        wanted = sorted(self.wanted().values())
+        for replica in range(len(self.database.replicas)):
+            until(lambda at=replica: self.shown(at) == wanted, VISIBLE_SECONDS, 0.5)
+            assert self.shown(replica) == wanted
+
+
+def states(
+    count: int, *, keys: int, partitions: int, seed: int, first: int = 0
+) -> Iterator[TrafficRecord]:
+    """Yields records of keys at random: newer, older and equal versions, and deletes.
+
+    A key is in any partition.
+    """
+    chance = random.Random(seed)
+    for number in range(first, first + count):
+        row: Mapping[str, Any] = {
+            "id": chance.randrange(keys),
+            "name": f"näme {number}",
+            "version": max(0, number + chance.choice((0, 0, 0, 1, -1, -keys, -3 * keys))),
+            "gone": int(chance.random() < 0.1),
+        }
+        value = json.dumps(row).encode()
+        yield TrafficRecord(chance.randrange(partitions), None, value)
