@@ -19,6 +19,7 @@ from replicator.kafka.client.loss import Loss
 from tests.aggregator.upsert.upsert_store import SERVERS, Server, StoredRow
 
 SETTINGS = CutSettings(records_max=6, rows_per_record=2, block_rows=6)
+RETENTION_HOURS = 36.0
 States = dict[bytes, KeyState]
 
 
@@ -66,6 +67,18 @@ class Rules:
 
     def is_visible(self, row_id: int, until: int, mark: int, ended: set[int]) -> bool:
         return visibility.is_visible(row_id, until, mark, ended)
+
+    def is_kept(self, version: Version, time_ms: int) -> bool:
+        """Returns True for a row that is not too old to be seen at a tick of this time."""
+        return version.order >= visibility.kept_since_s(time_ms, RETENTION_HOURS)
+
+    def is_remembered(self, version: Version, time_ms: int) -> bool:
+        """Returns True for a row that a bootstrap at a tick of this time takes."""
+        return version.order >= visibility.kept_since_s(time_ms, RETENTION_HOURS)
+
+    def is_deleted(self, version: Version, horizon_ms: int, newest_ms: int) -> bool:
+        """Returns True for a row that goes with its day."""
+        return version.order < visibility.kept_since_s(horizon_ms, RETENTION_HOURS)
 
     def is_behind(self, tick: int, settled: int, mark: int) -> bool:
         return visibility.is_behind(tick, settled, mark)

@@ -22,13 +22,14 @@ from aggregator.upsert.version import Version
 from aggregator.upsert.visibility import ReplicaCount, SettlePoint
 from replicator.kafka.client.loss import Loss
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
-from tests.aggregator.upsert.upsert_rules import Rules, States
+from tests.aggregator.upsert.upsert_rules import RETENTION_HOURS, Rules, States
 from tests.aggregator.upsert.upsert_store import QUORUM, SERVERS, Entry, Store, StoredRow
 
 GENERATION = 1
 CLUSTERS = ("west", "east")
-HISTORY_SECONDS = 6.0
-DAYS = 3
+STEP_MS = 6 * 3_600_000
+"""Time for which a coordinator goes on at once; ages of records are multiples of it."""
+HISTORY_SECONDS = 30 * 3600.0
 LANES_MAX = 7
 ID = "sluice.upsert.feed.table"
 
@@ -41,7 +42,11 @@ class Fenced(Exception):
 
 
 class Record(NamedTuple):
-    """Record of a log, with one row or two, of keys next to each other."""
+    """Record of a log, with one row or two, of keys next to each other.
+
+    Args:
+        order: event time, in Unix seconds.
+    """
 
     key: int
     order: int
@@ -82,7 +87,7 @@ class World:
     """
 
     rules: Rules = field(default_factory=Rules)
-    clock_ms: int = 0
+    clock_ms: int = 100 * 86_400_000
     logs: dict[Lane, Log] = field(default_factory=dict)
     answering: set[str] = field(default_factory=lambda: set(CLUSTERS))
     accepted: dict[int, Loss] = field(default_factory=dict)
@@ -106,7 +111,8 @@ class World:
     def produce(self, lane: int, key: int, order: int, kind: int) -> None:
         """Appends a record to any partition; some are deletes, and some offsets have no record."""
         logs = [each for each in self.logs.values() if not each.is_gone]
-        record = Record(key % 4, order % 5, kind % 4 == 0, 1 + (kind % 5 == 0))
+        time_s = (self.clock_ms - order % 7 * STEP_MS) // 1000
+        record = Record(key % 4, time_s, kind % 4 == 0, 1 + (kind % 5 == 0))
         logs[lane % len(logs)].records.append(None if kind % 11 == 5 else record)
 
     def add_partition(self, which: int) -> None:
@@ -144,7 +150,7 @@ class World:
 
     def coordinate(self, steps: int, pick: int) -> None:
         """Lets the coordinator go on for some steps, or starts one."""
-        self.clock_ms += 1000
+        self.clock_ms += STEP_MS
         if self.coordinator is None:
             self.coordinator = begun(coordinator(self))
         for step in range(1 + steps % 16):
@@ -216,12 +222,16 @@ class World:
                     store.put(Entry("horizon", found), name)
 
     def drop(self, server: int) -> None:
-        """Drops the ends that no query needs, on one server."""
+        """Drops the ends and the old rows that no query needs, on one server."""
         store = self.store
+        if not store.horizon:
+            return
+        times = self.ticks[store.horizon].time_ms, self.ticks[store.claimed].time_ms
         found = store.servers[SERVERS[server % len(SERVERS)]]
         points = {name: store.points_of(name, self.rules) for name in SERVERS}
         last = self.rules.last_dropped(store.horizon, points)
         found.ends = {tick: rows for tick, rows in found.ends.items() if tick > last}
+        found.rows = [it for it in found.rows if not self.rules.is_deleted(it.version, *times)]
 
     # -- the ledger
 
@@ -252,23 +262,32 @@ class World:
         found, rules = self.store.servers[server], self.rules
         settled = rules.settled_at(mark, self.store.points_of(server, rules))
         ended = found.ended(settled, mark, rules.is_behind)
+        time_ms = self.time_of(mark)
         return [
             each
             for each in found.rows
             if rules.is_visible(each.version.row_id, each.until, mark, ended)
+            and rules.is_kept(each.version, time_ms)
         ]
+
+    def time_of(self, mark: int) -> int:
+        return self.ticks[mark].time_ms if mark else 0
 
     def shown(self, server: str, mark: int) -> list[Place]:
         return sorted(Place(it.key[0], *it.version[1:4]) for it in self.rows_seen(server, mark))
 
     def newest(self, mark: int) -> list[Place]:
-        """Returns, by brute force over what all ticks took, the newest row of each key."""
+        """Returns, by brute force over what all ticks took, the newest row of each key, if it is
+        not older than the retention."""
+        oldest = visibility.kept_since_s(self.time_of(mark), RETENTION_HOURS)
         best: dict[int, tuple[int, int, int, int, bool]] = {}
         for number in range(1, mark + 1):
             for key, version in records_of(self, self.ticks[number]):
                 found = (*version[:4], version.is_delete)
                 best[key[0]] = max(best.get(key[0], found), found)
-        return sorted(Place(key, *it[1:4]) for key, it in best.items() if not it[4])
+        return sorted(
+            Place(key, *it[1:4]) for key, it in best.items() if not it[4] and it[0] >= oldest
+        )
 
     def check(self) -> None:
         """Compares what every server shows at every permitted mark with brute force."""
@@ -397,7 +416,12 @@ def _bootstrapped(world: World) -> Generator[None, int, States]:
     pick = yield
     server = able[pick % len(able)]
     seen = {id(each) for each in world.rows_seen(server, mark)}
-    rows = [it for it in world.store.servers[server].rows if tick_of(it.version.row_id) <= mark]
+    rows = [
+        it
+        for it in world.store.servers[server].rows
+        if tick_of(it.version.row_id) <= mark
+        and world.rules.is_remembered(it.version, world.time_of(mark))
+    ]
     states = folding.bootstrapped(world.rules.facts(rows, lambda each: id(each) in seen))
     save(world, mark, states)
     return states
@@ -428,11 +452,10 @@ def _rows(world: World, tick: Tick) -> Steps:
         mine = [each for each in rows if each[1].row_id in ids]
         if world.rules.is_block_done(world.store.rows_in(ids), len(mine)):
             continue
-        for day in range(DAYS):
-            part = tuple(each for each in mine if each[1].order % DAYS == day)
+        for day in sorted({version.order // visibility.DAY_SECONDS for _, version in mine}):
+            part = tuple(each for each in mine if each[1].order // visibility.DAY_SECONDS == day)
             lanes = frozenset(version.lane for _, version in part)
-            if part:
-                yield from _insert(world, Entry("rows", tick.number, part, lanes))
+            yield from _insert(world, Entry("rows", tick.number, part, lanes))
 
 
 def _insert(world: World, entry: Entry) -> Steps:
@@ -453,12 +476,15 @@ def save(world: World, number: int, states: States) -> None:
 
 
 def records_of(world: World, tick: Tick) -> list[tuple[bytes, Version]]:
-    """Returns the rows of a tick's records, with their keys."""
+    """Returns the rows of a tick's records, with their keys; older records give none."""
     found = []
+    oldest_s = tick.time_ms // 1000 - round(RETENTION_HOURS * 3600)
     for lane, (name, (begin, end)) in enumerate(zip(tick.lanes, tick.ranges, strict=True)):
         for offset in range(begin, end):
             record = world.logs[name].records[offset]
-            for row in range(record.rows if record else 0):
+            if record is None or record.order < oldest_s:
+                continue
+            for row in range(record.rows):
                 row_id = tick.row_id(lane, offset, row)
                 key = bytes([(record.key + row) % 4]) * 16
                 version = Version(record.order, lane, offset, row, row_id, record.is_delete)
