@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from aggregator.upsert.tick import BLOCK_ROWS, ROWS_MAX, TICK_MAX, Lane, LaneRange, Stop, Tick
+from replicator.config.settings import BLOCK_ROWS_MAX
 from replicator.kafka.client.loss import Loss, LossKind
 
 RECORDS_MAX = 200_000
@@ -46,7 +47,7 @@ class CutSettings:
     Args:
         records_max: most offsets of a tick.
         rows_per_record: see Tick.
-        block_rows: see Tick.
+        block_rows: most rows of a block, if each record is one row.
     """
 
     records_max: int = RECORDS_MAX
@@ -57,6 +58,16 @@ class CutSettings:
     def offsets_max(self) -> int:
         """Most offsets of a tick, all of whose rows have numbers."""
         return min(self.records_max, ROWS_MAX // self.rows_per_record)
+
+    @property
+    def block_numbers(self) -> int:
+        """Row numbers of a block: of as many records as an insert takes with all of their rows.
+
+        Few records have as many rows as there are numbers for, so that with as many numbers as rows
+        a tick would become thousands of small inserts.
+        """
+        records = min(self.block_rows, BLOCK_ROWS_MAX // self.rows_per_record)
+        return max(1, records) * self.rows_per_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +153,7 @@ def cut(
         lanes,
         tuple(LaneRange(begin, begin + it) for begin, it in zip(begins, shares, strict=True)),
         settings.rows_per_record,
-        settings.block_rows,
+        settings.block_numbers,
         tuple(stops),
     )
     return Cut(tick, losses, sum(backlogs) - sum(shares))

@@ -20,6 +20,7 @@ from aggregator.upsert.tick_cut import (
     fair_shares,
     tick_zero,
 )
+from replicator.config.settings import BLOCK_ROWS_MAX
 from replicator.kafka.client.loss import Loss, LossKind
 
 WEST, EAST = "west aggregate", "east aggregate"
@@ -297,4 +298,27 @@ def test_settings_may_change_from_tick_to_tick():
     one = first({A: (0, 5)})
     changed = CutSettings(rows_per_record=3, block_rows=7)
     two = next_tick(one, {A: (0, 9)}, settings=changed)
-    assert (two.rows_per_record, two.block_rows) == (3, 7)
+    assert (two.rows_per_record, two.block_rows) == (3, 21)
+
+
+@pytest.mark.parametrize(
+    ("rows_per_record", "block_rows", "numbers"),
+    [
+        (1, 65_536, 65_536),
+        (1, BLOCK_ROWS_MAX, BLOCK_ROWS_MAX),
+        (4096, 65_536, BLOCK_ROWS_MAX),
+        (4096, 10, 40_960),
+        (3, BLOCK_ROWS_MAX, BLOCK_ROWS_MAX // 3 * 3),
+    ],
+)
+def test_a_block_has_the_numbers_of_whole_records_and_an_insert_takes_all_of_their_rows(
+    rows_per_record, block_rows, numbers
+):
+    settings = CutSettings(rows_per_record=rows_per_record, block_rows=block_rows)
+    assert settings.block_numbers == numbers <= BLOCK_ROWS_MAX
+    assert numbers % rows_per_record == 0
+
+
+def test_records_of_many_rows_do_not_become_thousands_of_inserts():
+    tick = first({A: (0, 10_000)}, settings=CutSettings(rows_per_record=4096))
+    assert tick.blocks == 40

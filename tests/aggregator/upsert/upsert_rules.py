@@ -18,7 +18,7 @@ from aggregator.upsert.visibility import ReplicaCount
 from replicator.kafka.client.loss import Loss
 from tests.aggregator.upsert.upsert_store import SERVERS, Server, StoredRow
 
-SETTINGS = CutSettings(records_max=6, rows_per_record=2, block_rows=6)
+SETTINGS = CutSettings(records_max=6, rows_per_record=2, block_rows=3)
 RETENTION_HOURS = 36.0
 States = dict[bytes, KeyState]
 
