@@ -64,7 +64,8 @@ def seen(table: str, mark: ReadMark, of: str = "") -> str:
     front = f"{quoted(of)}." if of else ""
     born = f"{front}{ROW_ID} < {row_id_end(mark.tick)}"
     if mark.is_all_versions:
-        return born
+        # Rows of tick 0 are no versions of a key: see Pusher in settling.py.
+        return f"{front}{ROW_ID} >= {row_id_end(0)} AND {born}"
     terms = [born, f"{front}{UNTIL} > {mark.tick}"]
     if mark.settled < mark.tick:
         terms.append(

@@ -230,10 +230,12 @@ class Settler:
         while True:
             for replica in list(missing):
                 sight = self._answer(replica, result, self._sight)
-                if sight is not None and sight.has_rows and sight.has_updates:
+                if sight is None:
+                    missing.remove(replica)  # a silent server may take long to say nothing
+                elif sight.has_rows and sight.has_updates:
                     complete[sight.server] = _Server(replica, sight)
                     missing.remove(replica)
-                elif sight is not None:
+                else:
                     result.failures[str(replica)] = "fetches rows or ends"
             is_patient = len(complete) < max(self._store.quorum, 1)
             # Those that get queries are complete most of the time: a short wait finds them so.

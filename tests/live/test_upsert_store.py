@@ -20,6 +20,7 @@ from aggregator.upsert.claims import TickRow, TickTable, What, settle_point
 from aggregator.upsert.fold import KeyState, bootstrapped, fold
 from aggregator.upsert.repeatable_insert import RepeatableInserts
 from aggregator.upsert.row_ends import ends_table, read_ends
+from aggregator.upsert.seen_rows import ReadMark, UpsertNames, rows_at
 from aggregator.upsert.server_levels import ServerLevels, look_at_servers
 from aggregator.upsert.settling import Settled, Settler, settle_plan, update_statement
 from aggregator.upsert.table_creation import create_tables
@@ -245,6 +246,10 @@ def test_a_last_part_that_mutations_leave_out_is_settled_all_the_same(kept):
     assert settled.is_published and settled.servers == ("0", "1", "2")
     assert [kept.database.ask(replica, unsettled) for replica in range(3)] == [0, 0, 0]
     assert kept.view(1) == kept.expected(2)
+    mark = ReadMark(tick=2, settled=2, known=2, is_all_versions=True)
+    versions = f"SELECT count() FROM ({rows_at(UpsertNames('accounts', ('id',)), mark)})"
+    assert kept.database.ask(0, versions) == 4
+    assert kept.database.ask(0, "SELECT count() FROM accounts__rows") == 4 + settled.pushed
 
 
 def test_mutations_do_not_pile_up_before_the_last_parts_of_quiet_days(kept):
