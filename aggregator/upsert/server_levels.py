@@ -21,6 +21,7 @@ from aggregator.store.recognition import is_complete
 from aggregator.store.shard_store import NotStored, ShardStore
 from aggregator.upsert.mark import Claimed, Level, TableMark, table_mark
 from aggregator.upsert.table_names import rows_table, updates_table
+from replicator.runtime.clock import sleep
 
 NAME = """
 SELECT replica_name FROM system.replicas WHERE database = %(database)s AND table = %(table)s
@@ -31,6 +32,8 @@ FROM system.tables WHERE database = %(database)s AND name IN %(tables)s
 """
 
 
+LOOKS = 3
+LOOK_PAUSE_SECONDS = 0.1
 INCOMPLETE = "fetches parts since it came, and was never seen complete"
 
 
@@ -165,14 +168,28 @@ class ServerLevels:
 
 
 def look_at_servers(store: ShardStore, table: str) -> tuple[dict[str, ServerSight], dict[str, str]]:
-    """Looks at all replicas of a shard; returns sights, and failures, by address. Blocking."""
+    """Looks at all replicas of a shard; returns sights, and failures, by address. Blocking.
+
+    A server that fetches the part of a tick is seldom caught at it twice, so that those which are
+    not complete are looked at again.
+    """
     sights: dict[str, ServerSight] = {}
     failures: dict[str, str] = {}
-    for replica in store.replicas:
-        try:
-            sights[str(replica)] = store.answer_of(
-                replica, lambda it: read_sight(it.client, store.database, table)
-            )
-        except NotStored as error:
-            failures[str(replica)] = error.problem.text
+    left = list(store.replicas)
+    for number in range(LOOKS):
+        if number and left:
+            sleep(LOOK_PAUSE_SECONDS)
+        for replica in list(left):
+            try:
+                sight = store.answer_of(
+                    replica, lambda it: read_sight(it.client, store.database, table)
+                )
+            except NotStored as error:
+                failures[str(replica)] = error.problem.text
+                sights.pop(str(replica), None)
+                left.remove(replica)
+                continue
+            sights[str(replica)] = sight
+            if sight.has_rows and sight.has_updates:
+                left.remove(replica)
     return sights, failures
