@@ -75,6 +75,11 @@ class Checkpoint:
         """Returns the Unix time at which the folder was made. Raises OSError."""
         return (self.folder / IDENTITY).stat().st_mtime_ns // 1_000_000
 
+    @property
+    def location(self) -> str:
+        """Place of the folder, for Spark. No character of a path stands for another one there."""
+        return f"file://{self.folder.resolve()}"
+
     def identity(self) -> Identity:
         """Returns whose the checkpoint is. Raises CheckpointUnreadable."""
         try:
@@ -110,6 +115,10 @@ class Checkpoint:
             return {name: found[name] for name in (GENERATION, TICK, BOOTSTRAP)}
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise CheckpointUnreadable(f"{file} cannot be read: {error}") from error
+
+    def give_up(self) -> None:
+        """Makes the checkpoint one that cannot be continued, as its state cannot be loaded."""
+        (self.folder / IDENTITY).unlink(missing_ok=True)
 
     def size_bytes(self) -> int:
         """Returns the bytes of all files; those that are removed meanwhile do not count."""

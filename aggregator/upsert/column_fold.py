@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aggregator.upsert.facts import FACTS, KEY_BYTES
@@ -134,21 +135,25 @@ def fixed_bytes(packed: Packed, begin: int, end: int) -> pa.FixedSizeBinaryArray
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(packed), [None, content])
 
 
-def top_of(keys: pa.Array, versions: pa.ListArray) -> Top:
+def top_of(keys: pa.Array, versions: pa.Array) -> Top:
     """Returns the state of keys after a tick, sorted by key.
 
     Args:
         keys: hashes of the keys, each once.
-        versions: packed; of each key one or two, in any order.
+        versions: of each key one or two packed ones, one behind the other, in any order.
+
+    Raises:
+        ValueError: a state is not one or two versions.
     """
-    counts = np.diff(np.asarray(versions.offsets))
-    flat = versions.flatten().cast(pa.binary(VERSION_BYTES))
-    every = np.empty(len(flat), PACKED)
+    lengths = np.asarray(pc.binary_length(versions).fill_null(0)).astype(np.int64)
+    counts, rest = np.divmod(lengths, VERSION_BYTES)
+    if rest.any() or not np.isin(counts, (1, 2)).all():
+        raise ValueError("the state of a key is not one or two versions")
+    every = np.empty(counts.sum(), PACKED)
     every["key"] = np.repeat(_keys_of(keys), counts)
-    rows = every.view(np.uint8).reshape(len(flat), PACKED.itemsize)
-    content = np.frombuffer(flat.buffers()[1], np.uint8)
-    begin, size = flat.offset * VERSION_BYTES, len(flat) * VERSION_BYTES
-    rows[:, KEY_BYTES:] = content[begin : begin + size].reshape(len(flat), VERSION_BYTES)
+    rows = every.view(np.uint8).reshape(len(every), PACKED.itemsize)
+    content = b"".join(versions.to_pylist())
+    rows[:, KEY_BYTES:] = np.frombuffer(content, np.uint8).reshape(len(every), VERSION_BYTES)
     every = sorted_facts(every)
     last = np.flatnonzero(are_best(every))
     has_second = np.diff(last, prepend=-1) > 1

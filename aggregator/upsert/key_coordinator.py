@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JError
@@ -33,6 +35,7 @@ from pyspark.util import PythonEvalType
 from aggregator.upsert.checkpoint import Checkpoint, CheckpointUnreadable
 from aggregator.upsert.column_fold import (
     PACKED,
+    Packed,
     are_best,
     ends,
     fixed_bytes,
@@ -70,6 +73,9 @@ QUERY_CONF = {
     # A batch without a tick would have no offset of its own.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.pollingDelay": "20ms",
+    # Only the batch before is ever done again. More would be kept for each of a tick's changes.
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    "spark.sql.streaming.stateStore.minDeltasForSnapshot": "30",
     # Spark turns it off for such queries, with a warning.
     "spark.sql.adaptive.enabled": "false",
     # Neither a file of checksums beside each file of a checkpoint, nor one beside that one: each
@@ -81,17 +87,30 @@ QUERY_CONF = {
 }
 """Settings of the query's session."""
 
-REDUCED = "key binary, version binary, tick bigint, facts binary, notes array<binary>"
-STATE = """
-max_by(version, version, 2) AS top,
-max(CASE WHEN tick IS NOT NULL
-    THEN named_struct('tick', tick, 'facts', facts, 'notes', notes) END) AS latest
+REDUCED = "key binary, version binary, parcel binary"
+STATES = """
+SELECT key, concat(get(top, 0), coalesce(get(top, 1), x'')) AS top, parcel
+FROM (
+    SELECT key, max_by(version, version, 2) AS top, max(parcel) AS parcel FROM reduced GROUP BY key
+)
 """
+PARCEL = Struct(">QI")
+"""Head of a parcel, by which a later tick's is the greater one: tick, and bytes of the notes."""
+LOST_STATE = re.compile(
+    r"\[(CANNOT_LOAD_STATE_STORE\.(?!UNRELEASED_THREAD|\w*OUT_OF_MEMORY)|STATE_STORE_|STATE_REPARTITION"
+    r"|CHECKPOINT_FILE_CHECKSUM|STREAMING_CHECKPOINT_MISSING|STREAMING_STATEFUL_OPERATOR_)"
+    r"|Incomplete log file|atch \d+ doesn't exist"
+)
+"""Errors of Spark about the state of a checkpoint."""
 COMMIT_LOOK_SECONDS = 0.02
 
 
 class CoordinatorStopped(Exception):
     """The query of a table has ended by itself. The message says why."""
+
+
+class StateLost(CoordinatorStopped):
+    """Spark cannot load the state of a checkpoint, which was given up. Read the state anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +199,7 @@ class KeyCoordinator:
                 states(facts, identity.parts)
                 .writeStream.outputMode("update")
                 .queryName(self._table)
-                .option("checkpointLocation", self._checkpoint.folder.resolve().as_uri())
+                .option("checkpointLocation", self._checkpoint.location)
                 .foreachBatch(self._batch)
                 .start()
             )
@@ -191,14 +210,19 @@ class KeyCoordinator:
         """Waits until the query has ended; raises why, and nothing after stop().
 
         Raises:
-            CoordinatorStopped: Spark's reason, or the callback's.
+            StateLost: the checkpoint is of no use any more.
+            CoordinatorStopped: any other reason of Spark or of the callback.
         """
         assert self._query is not None
         try:
             self._query.awaitTermination()
         except (StreamingQueryException, Py4JError) as error:
             cause = self._error or error
-            raise CoordinatorStopped(f"{self._table}: {reason_of(cause)}") from cause
+            reason = f"{self._table}: {reason_of(cause)}"
+            if is_state_lost(cause):
+                self._checkpoint.give_up()
+                raise StateLost(reason) from cause
+            raise CoordinatorStopped(reason) from cause
 
     @property
     def is_active(self) -> bool:
@@ -297,8 +321,8 @@ def states(facts: DataFrame, parts: int) -> DataFrame:
         by_part._jdf.mapInArrow(column._jc, False, None),
         by_part.sparkSession,
     )
-    one_each.createOrReplaceTempView("one_each")
-    return one_each.sparkSession.sql(f"SELECT key, {STATE} FROM one_each GROUP BY key")
+    one_each.createOrReplaceTempView("reduced")
+    return one_each.sparkSession.sql(STATES)
 
 
 def reduced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -331,10 +355,22 @@ def reduced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield _reduced(
         pa.array([part.to_bytes(4, "big")]),
         pa.nulls(1, pa.binary()),
-        pa.array([tick], pa.int64()),
-        pa.array([facts.tobytes()]),
-        pa.array([notes], pa.list_(pa.binary())),
+        pa.array([parcel(tick, notes, facts)]),
     )
+
+
+def parcel(tick: int, notes: Sequence[bytes], facts: Packed) -> bytes:
+    """Returns the facts and notes of one part and tick as one value."""
+    told = msgspec.msgpack.encode(notes)
+    return PARCEL.pack(tick, len(told)) + told + facts.tobytes()
+
+
+def opened(content: bytes) -> tuple[int, list[bytes], Packed]:
+    """Returns tick, notes and facts of a parcel."""
+    tick, size = PARCEL.unpack_from(content)
+    end = PARCEL.size + size
+    notes = msgspec.msgpack.decode(content[PARCEL.size : end], type=list[bytes])
+    return tick, notes, from_bytes(content[end:])
 
 
 def tick_result(tick: int, table: pa.Table, began: float) -> TickResult:
@@ -345,16 +381,16 @@ def tick_result(tick: int, table: pa.Table, began: float) -> TickResult:
         began: time at which this was, by the monotonic clock, in seconds.
     """
     is_key = pc.equal(pc.binary_length(table["key"]), KEY_BYTES)
-    latest = table.filter(pc.invert(is_key))["latest"].to_pylist()
-    if any(each["tick"] != tick for each in latest):
-        raise ValueError(f"the state answers facts of {latest[0]['tick']} for tick {tick}")
+    parcels = [opened(each) for each in table.filter(pc.invert(is_key))["parcel"].to_pylist()]
+    if others := {each[0] for each in parcels} - {tick}:
+        raise ValueError(f"the state answers facts of tick {min(others)} for tick {tick}")
     keys = table.filter(is_key)
-    facts = sorted_facts(joined([from_bytes(each["facts"]) for each in latest]))
+    facts = sorted_facts(joined([each[2] for each in parcels]))
     top = top_of(keys["key"].combine_chunks(), keys["top"].combine_chunks())
     return TickResult(
         tick,
         ends(tick, facts, top),
-        notes_by_lane(note for each in latest for note in each["notes"]),
+        notes_by_lane(note for each in parcels for note in each[1]),
         keys.num_rows,
         time.monotonic() - began,
     )
@@ -371,17 +407,19 @@ def reason_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _versions(facts: Any) -> pa.RecordBatch:
-    count = len(facts)
+def is_state_lost(error: BaseException) -> bool:
+    """Returns True for a query whose state, or whose log of batches, cannot be loaded."""
+    is_of_spark = isinstance(error, StreamingQueryException | Py4JError)
+    return is_of_spark and LOST_STATE.search(str(error)) is not None
+
+
+def _versions(facts: Packed) -> pa.RecordBatch:
     return _reduced(
         fixed_bytes(facts, 0, KEY_BYTES).cast(pa.binary()),
         fixed_bytes(facts, KEY_BYTES, PACKED.itemsize).cast(pa.binary()),
-        pa.nulls(count, pa.int64()),
-        pa.nulls(count, pa.binary()),
-        pa.nulls(count, pa.list_(pa.binary())),
+        pa.nulls(len(facts), pa.binary()),
     )
 
 
 def _reduced(*columns: pa.Array) -> pa.RecordBatch:
-    names = ["key", "version", "tick", "facts", "notes"]
-    return pa.RecordBatch.from_arrays(list(columns), names)
+    return pa.RecordBatch.from_arrays(list(columns), ["key", "version", "parcel"])

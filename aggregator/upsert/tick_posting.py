@@ -8,6 +8,7 @@ times a second for the newest tick.
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,9 @@ import pyarrow as pa
 
 from aggregator.upsert.tick import Tick
 from replicator.runtime.private_files import write_private
+
+CLOCK_STEP_NS = 100_000_000
+"""Longest step of a file system's clock."""
 
 
 class UnknownTick(Exception):
@@ -127,8 +131,10 @@ class WatchedPosting:
             found = self._file.path.stat()
         except FileNotFoundError:
             return None
-        # A file that takes another's place is another inode, or a later one.
         seen = found.st_ino, found.st_mtime_ns
         if seen != self._seen:
-            self._posting, self._seen = self._file.read(), seen
+            self._posting = self._file.read()
+            # An inode may be used again within one step of the file system's clock.
+            is_old = time.time_ns() - found.st_mtime_ns > CLOCK_STEP_NS
+            self._seen = seen if is_old else None
         return self._posting

@@ -81,6 +81,7 @@ def test_a_bootstrap_into_a_new_folder_gives_the_same_ends_afterwards(folded):
 def test_lost_older_and_alien_checkpoints_are_told_apart(folded):
     assert "is another's" in folded.found["alien"]
     assert f"tick {LAST + 1} is not posted" in folded.found["older"]
+    assert folded.found["lost"] == ["StateLost", "CheckpointUnreadable"]
 
 
 def test_a_failing_table_stops_no_other(folded):

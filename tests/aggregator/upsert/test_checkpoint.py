@@ -72,6 +72,15 @@ def test_a_checkpoint_of_a_release_with_another_form_of_identity_is_told(tmp_pat
         found.committed(OWN)
 
 
+def test_a_checkpoint_that_was_given_up_is_continued_by_nobody(tmp_path):
+    found = checkpoint(tmp_path, planned=2, committed=2)
+    found.give_up()
+    found.give_up()
+    with pytest.raises(CheckpointUnreadable):
+        found.committed(OWN)
+    assert Checkpoints(tmp_path).following().folder.name == "2"
+
+
 def test_the_newest_checkpoint_is_the_one_that_was_begun_last(tmp_path):
     checkpoints = Checkpoints(tmp_path / "flights.flight_status")
     assert checkpoints.newest() is None

@@ -75,7 +75,7 @@ class State:
         return pa.table(
             {
                 "key": pa.array(shown, pa.binary()),
-                "top": pa.array([self.held[key] for key in shown], pa.list_(pa.binary())),
+                "top": pa.array([b"".join(self.held[key]) for key in shown], pa.binary()),
             }
         )
 
@@ -124,6 +124,12 @@ def test_a_state_of_other_keys_is_refused():
     other = State().fold(pack(batch([(KEYS[1], Version(5, 0, 1, 0, 1, False))])))
     with pytest.raises(ValueError, match="the state of 1 keys answers 1 keys"):
         ends(1, facts, top_of(other["key"].combine_chunks(), other["top"].combine_chunks()))
+
+
+@pytest.mark.parametrize("state", [b"", b"x" * 32, b"x" * 99, None])
+def test_a_state_that_is_not_one_or_two_versions_is_refused(state):
+    with pytest.raises(ValueError, match="not one or two versions"):
+        top_of(pa.array([KEYS[0]]), pa.array([state], pa.binary()))
 
 
 def test_a_key_of_another_length_is_refused():

@@ -4,10 +4,19 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from py4j.protocol import Py4JError
 
+from aggregator.upsert.column_fold import from_bytes, pack
 from aggregator.upsert.facts import FACTS, KEY_BYTES, LaneNote, note_batch
 from aggregator.upsert.fold import KEPT, fold
-from aggregator.upsert.key_coordinator import reason_of, reduced, tick_result
+from aggregator.upsert.key_coordinator import (
+    is_state_lost,
+    opened,
+    parcel,
+    reason_of,
+    reduced,
+    tick_result,
+)
 from aggregator.upsert.tick import ROW_BITS
 from aggregator.upsert.tick_source import FactPartition, spark_rows
 from aggregator.upsert.version import RowEnd, Version
@@ -36,7 +45,7 @@ class Query:
             for part in range(PARTS)
         ]
         keys: dict[bytes, list[bytes]] = {}
-        latest: dict = {}
+        parcels: dict[bytes, bytes] = {}
         for part, each in enumerate(moved):
             for found in reduced(each):
                 for row in found.to_pylist():
@@ -44,16 +53,17 @@ class Query:
                         keys.setdefault(row["key"], []).append(row["version"])
                     else:
                         # Without Spark, each part takes itself for part 0.
-                        latest[part.to_bytes(4, "big")] = row
+                        parcels[part.to_bytes(4, "big")] = row["parcel"]
         for key, versions in keys.items():
             self.states[key] = sorted(self.states.get(key, []) + versions, reverse=True)[:KEPT]
-        shown: list[dict] = [{"key": key, "top": self.states[key], "latest": None} for key in keys]
-        shown += [{"key": key, "top": [], "latest": row} for key, row in latest.items()]
+        shown: list[dict] = [
+            {"key": key, "top": b"".join(self.states[key]), "parcel": None} for key in keys
+        ]
+        shown += [{"key": part, "top": None, "parcel": each} for part, each in parcels.items()]
         return pa.Table.from_pylist(shown, schema=SHOWN)
 
 
-LATEST = pa.struct([("tick", pa.int64()), ("facts", pa.binary()), ("notes", pa.list_(pa.binary()))])
-SHOWN = pa.schema([("key", pa.binary()), ("top", pa.list_(pa.binary())), ("latest", LATEST)])
+SHOWN = pa.schema([(name, pa.binary()) for name in ("key", "top", "parcel")])
 
 
 @st.composite
@@ -113,8 +123,35 @@ def test_an_empty_tick_has_no_ends():
 def test_facts_of_another_tick_are_refused():
     query = Query()
     found = query.run(3, [note_batch(3, [LaneNote(0)])], is_bootstrap=False)
-    with pytest.raises(ValueError, match="facts of 3 for tick 4"):
+    with pytest.raises(ValueError, match="facts of tick 3 for tick 4"):
         tick_result(4, found, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_lost"),
+    [
+        ("[CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS] Error reading", True),
+        ("[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred", True),
+        ("[CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR] the lock", False),
+        ("[CANNOT_LOAD_STATE_STORE.ROCKSDB_STORE_PROVIDER_OUT_OF_MEMORY] memory", False),
+        ("[STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] other columns", True),
+        ("[STREAMING_CHECKPOINT_MISSING_METADATA_FILE] no metadata", True),
+        ("Connection refused", False),
+    ],
+)
+def test_an_error_of_the_state_is_told_from_others(text, is_lost):
+    error = Py4JError(f"Job aborted due to stage failure: {text}")
+    assert is_state_lost(error) is is_lost
+    assert not is_state_lost(ValueError(text))
+
+
+def test_the_parcel_of_a_later_tick_is_the_greater_one():
+    nothing = from_bytes(b"")
+    facts = pack(batch([(bytes(16), Version(1, 0, 0, 0, 1, False))]))
+    early, late = parcel(255, [b"z" * 300], facts), parcel(256, [], nothing)
+    assert late > early
+    assert opened(early)[:2] == (255, [b"z" * 300])
+    assert opened(early)[2].tobytes() == facts.tobytes()
 
 
 def test_the_reason_of_a_query_that_ended_is_one_line():

@@ -1,6 +1,8 @@
 """Source of ticks: one tick per batch, a bootstrap first, and nothing that is not posted."""
 
+import os
 import pickle
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -164,7 +166,15 @@ def test_a_posting_is_read_again_once_it_is_replaced(tmp_path: Path):
         posted = posting(0, claimed, claimed + 1)
         file.write(posted)
         assert watched.read() == posted
-        assert watched.read() is watched.read()
+
+
+def test_a_posting_that_stays_is_read_once(tmp_path: Path):
+    file = TickPostingFile(tmp_path / "posting")
+    file.write(posting(0, 0))
+    an_hour_ago = time.time() - 3600
+    os.utime(file.path, (an_hour_ago, an_hour_ago))
+    watched = WatchedPosting(file)
+    assert watched.read() is watched.read()
 
 
 def test_the_reader_stands_beside_the_posting(tmp_path: Path):
