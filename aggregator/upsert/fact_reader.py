@@ -4,8 +4,8 @@ store, as tasks of Spark."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -16,6 +16,7 @@ from aggregator.upsert.stored_rows import StoreAway
 from aggregator.upsert.tick import Tick
 from aggregator.upsert.tick_posting import TickPosting, UnknownTick
 from replicator.config.topology import Appliance
+from replicator.kafka.client.loss import Loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class UpsertFactReader:
         feed, table: names.
         tasks_max: tasks of a tick, and of a bootstrap.
         plan: of the bootstrap with which a new checkpoint begins; None: it begins at tick 0.
+        accepted: losses within ticks that an operator accepted, by lane.
     """
 
     appliance: Appliance
@@ -41,6 +43,7 @@ class UpsertFactReader:
     table: str
     tasks_max: int
     plan: BootstrapPlan | None = None
+    accepted: Mapping[int, Loss] = field(default_factory=dict)
     patience_seconds: float = PATIENCE_SECONDS
 
     def tick_tasks(self, posting: TickPosting, tick: Tick) -> Sequence[RowTask]:
@@ -53,6 +56,7 @@ class UpsertFactReader:
             blocks=(),
             is_claimed=tick.number <= posting.claimed,
             is_new=posting.is_new and tick.number == posting.newest,
+            accepted=self.accepted,
             patience_seconds=self.patience_seconds,
         )
         return row_tasks(task, self.tasks_max)

@@ -120,6 +120,13 @@ class _Reading:
         expected = least + round(1.1 * self.bytes_each * (self.span.end - self.position))
         return max(min(expected, largest), self.fetch_bytes)
 
+    def is_accepted(self, accepted: Mapping[int, Loss]) -> bool:
+        """Returns True if an operator accepted the loss that the last answer speaks of."""
+        known = accepted.get(self.span.number)
+        if known is None or self.doubt is None or known.kind is not self.doubt.kind:
+            return False
+        return known.begin <= self.position and (known.end is None or self.position < known.end)
+
     def take(self, row: Sequence[Any], *, is_filled: bool) -> bool:
         """Takes in a partition's part of an answer without an error; returns True for progress.
 
@@ -178,10 +185,13 @@ class RangeReader:
     Args:
         clusters: by name; open.
         patience_seconds: time without progress after which it gives up.
+        accepted: losses that an operator accepted, by lane: their offsets are passed over once they
+            are found to be lost.
     """
 
     clusters: Mapping[str, Cluster]
     patience_seconds: float = PATIENCE_SECONDS
+    accepted: Mapping[int, Loss] = field(default_factory=dict)
     buffered_bytes_max: int = BUFFERED_BYTES_MAX
 
     async def read(self, spans: Iterable[LaneSpan]) -> AsyncIterator[LaneRecords]:
@@ -202,7 +212,8 @@ class RangeReader:
             if first.is_done:
                 del readings[0]
                 continue
-            if await self._fetched(self._wanted(readings)):
+            is_moving = await self._fetched(self._wanted(readings))
+            if is_moving | self._pass_over(readings):
                 backoff.reset()
                 moved_at = time.monotonic()
                 continue
@@ -287,9 +298,22 @@ class RangeReader:
             if position < start:
                 # A log's start never goes back.
                 lost = Loss(LossKind.RETENTION_PASSED, position, min(start, span.end))
-                raise RangeLost(span.lane, lost)
+                reading.doubt = lost
+                if not reading.is_accepted(self.accepted):
+                    raise RangeLost(span.lane, lost)
+                return
             if end < span.end:
                 reading.doubt = Loss(LossKind.SOURCE_TRUNCATED, min(position, end), span.end)
+
+    def _pass_over(self, readings: Sequence[_Reading]) -> bool:
+        """Passes over losses that an operator accepted; returns True if there was one."""
+        is_moving = False
+        for each in readings:
+            if not each.is_done and each.is_accepted(self.accepted):
+                end = self.accepted[each.span.number].end
+                each.position = each.span.end if end is None else min(end, each.span.end)
+                each.doubt, is_moving = None, True
+        return is_moving
 
     def _look_at_topics(self, wanted: Sequence[_Reading]) -> None:
         """Notes the topics that are gone, or are others by now. Raises Forbidden."""

@@ -9,7 +9,15 @@ from __future__ import annotations
 import asyncio
 import time
 from asyncio import AbstractEventLoop
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -49,6 +57,7 @@ from replicator.config.topology import Appliance
 from replicator.config.upsert_table import UpsertTable
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.loss import Loss
 from replicator.runtime.backoff import Backoff
 from replicator.runtime.run_in_thread import run_in_thread
 
@@ -78,6 +87,7 @@ class RowTask:
         is_claimed: all rows of the tick are in the store; nothing is written.
         is_new: no process has begun with the tick before, so that no block is looked for (decision
             0106).
+        accepted: losses within the tick that an operator accepted, by lane.
         patience_seconds: time without an answer of brokers after which the task fails.
     """
 
@@ -88,6 +98,7 @@ class RowTask:
     blocks: tuple[int, ...]
     is_claimed: bool = False
     is_new: bool = False
+    accepted: Mapping[int, Loss] = field(default_factory=dict)
     patience_seconds: float = PATIENCE_SECONDS
     refused_seconds: float = REFUSED_SECONDS
     part_bytes: int = PART_BYTES
@@ -209,7 +220,8 @@ class RowWorker:
             earlier = await self._stored(task, ids)
         silent = {each.number for each in spans}
         known = [np.empty(0, np.int64)]
-        reader = RangeReader(await self._opened(task, spans), task.patience_seconds)
+        clusters = await self._opened(task, spans)
+        reader = RangeReader(clusters, task.patience_seconds, task.accepted)
         try:
             async for part in parts_of(reader.read(spans), task.part_bytes):
                 rows, reading = await self._rows(part, reading)

@@ -9,7 +9,7 @@ import pytest
 
 from aggregator.upsert.range_reader import RangeAway, RangeLost, RangeReader, spans_of
 from replicator.kafka.client.cluster import Forbidden
-from replicator.kafka.client.loss import LossKind
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Code
 from tests.aggregator.upsert.played_brokers import ORDERS, Log, batch, brokers, span
 from tests.aggregator.upsert.tick_records import tick_of
@@ -158,6 +158,33 @@ async def test_a_batch_that_cannot_be_read_is_a_loss_and_what_stands_before_it_i
     assert (loss.kind, loss.begin, loss.end) == (LossKind.SOURCE_CORRUPT, 1, 3)
     # A broken batch behind the range is none of its business.
     assert offsets(await read([span(0, 0, 0, 1)], cluster)) == [(0, 0)]
+
+
+async def test_a_loss_that_an_operator_accepted_is_passed_over_and_no_other_one():
+    cluster = brokers(orders0=Log.of(batch(5), batch(6, 7), stable=8, start=5))
+    gone = Loss(LossKind.RETENTION_PASSED, 2, 5)
+    assert offsets(await read([span(0, 0, 2, 8)], cluster, accepted={0: gone})) == [
+        (0, 5),
+        (0, 6),
+        (0, 7),
+    ]
+    for other in (Loss(LossKind.RETENTION_PASSED, 2, 4), Loss(LossKind.SOURCE_CORRUPT, 2, 5)):
+        with pytest.raises(RangeLost):
+            await read([span(0, 0, 2, 8)], cluster, accepted={0: other})
+    with pytest.raises(RangeLost):
+        await read([span(1, 0, 2, 8)], cluster, accepted={0: gone})
+
+
+@pytest.mark.parametrize("kind", [LossKind.SOURCE_TRUNCATED, LossKind.SOURCE_RECREATED])
+async def test_a_loss_up_to_the_end_is_passed_over_once_it_is_found(kind):
+    cluster = brokers(orders0=Log.of(batch(0, 1), stable=2), orders1=Log.of(batch(0), stable=1))
+    if kind is LossKind.SOURCE_RECREATED:
+        cluster.logs.pop((ORDERS, 0))
+        cluster.names = {"orders": UUID(int=9)}
+        cluster.logs[UUID(int=9), 0] = Log.of(batch(0), stable=1)
+    expected = [(0, 0), (0, 1)] if kind is LossKind.SOURCE_TRUNCATED else []
+    found = await read([span(0, 0, 0, 4)], cluster, accepted={0: Loss(kind, 0, None)})
+    assert offsets(found) == expected
 
 
 async def test_aborted_records_are_left_out():
