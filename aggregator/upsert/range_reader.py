@@ -8,6 +8,7 @@ not there any more is named, and never passed over.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -63,6 +64,36 @@ class RangeLost(Exception):
         super().__init__(f"{lane.cluster}: {lane.topic}-{lane.partition}: {loss}")
         self.lane = lane
         self.loss = loss
+
+
+class LostRange(NamedTuple):
+    """Loss that a text tells of."""
+
+    cluster: str
+    topic: str
+    partition: int
+    loss: Loss
+
+
+_LOST = re.compile(
+    r"(?P<cluster>[a-z0-9-]+ (?:regional|aggregate)): "
+    r"(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+): "
+    rf"(?P<kind>{'|'.join(re.escape(kind.value) for kind in LossKind)}): "
+    r"source offsets \[(?P<begin>\d+), (?P<end>\d+|\?)\)(?:: (?P<detail>[^\n]*))?"
+)
+
+
+def lost_range(text: str) -> LostRange | None:
+    """Returns the loss of a RangeLost in the text of an error; None if it has none.
+
+    Spark tells the driver the text of what a task has raised, among other lines.
+    """
+    found = _LOST.search(text)
+    if found is None:
+        return None
+    end = None if found["end"] == "?" else int(found["end"])
+    loss = Loss(LossKind(found["kind"]), int(found["begin"]), end, found["detail"] or "")
+    return LostRange(found["cluster"], found["topic"], int(found["partition"]), loss)
 
 
 class RangeAway(Exception):

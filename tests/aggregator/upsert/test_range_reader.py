@@ -7,7 +7,14 @@ from uuid import UUID
 
 import pytest
 
-from aggregator.upsert.range_reader import RangeAway, RangeLost, RangeReader, spans_of
+from aggregator.upsert.range_reader import (
+    RangeAway,
+    RangeLost,
+    RangeReader,
+    lost_range,
+    spans_of,
+)
+from aggregator.upsert.tick import Lane
 from replicator.kafka.client.cluster import Forbidden
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Code
@@ -192,3 +199,15 @@ async def test_aborted_records_are_left_out():
     marker = encoded([Record(2, 0, struct.pack(">hh", 0, 0), b"")], producer_id=7, attributes=0x30)
     log = Log.of(batch(0), with_crc(aborted), marker, batch(3), stable=4, aborted=[(7, 1)])
     assert offsets(await read([span(0, 0, 0, 4)], brokers(orders0=log))) == [(0, 0), (0, 3)]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LossKind if kind.at_source])
+@pytest.mark.parametrize(("end", "detail"), [(7, ""), (None, "the broker answers 2: [a, b)")])
+def test_a_loss_is_read_back_from_the_text_of_spark_s_error(kind, end, detail):
+    lane = Lane("west-1 aggregate", "orders-2.v1", ORDERS, 3)
+    loss = Loss(kind, 2, end, detail)
+    error = RangeLost(lane, loss)
+    text = f"Traceback ...\n  File x, line 1\n{type(error).__qualname__}: {error}\n\tat org.apache"
+    found = lost_range(text)
+    assert found == ("west-1 aggregate", "orders-2.v1", 3, loss)
+    assert lost_range("RangeAway: west aggregate: Fetch: connection refused") is None
