@@ -148,7 +148,8 @@ class RowReading:
             parts: in the order of lanes and offsets.
         """
         numbered = [self._numbered(each) for each in parts if len(each.records)]
-        decoded, is_delete = self._decoded(numbered)
+        decoded, is_bare = self._decoded(numbered)
+        is_delete = is_bare | self._is_marked(decoded)
         # In `decoded`, the number of a record within the tick stands in place of its offset.
         number = decoded.offset
         counts = _Counts(self, numbered, dict(_reasons(decoded)))
@@ -157,7 +158,7 @@ class RowReading:
         for name in self.rules.primary_key:
             missing = _is_null(decoded, name)
             counts.refuse(number[missing], f"{name}: is missing, and part of the primary key")
-        order, time_ms, has_order, goes_by_stamp = self._order(decoded, is_delete)
+        order, time_ms, has_order, goes_by_stamp = self._order(decoded, is_bare)
         no_stamp = goes_by_stamp & (decoded.timestamp_ms == NO_TIME)
         counts.refuse(number[no_stamp], "the record has no timestamp, by which it would be kept")
         newest = self.rules.newest_column
@@ -232,10 +233,10 @@ class RowReading:
         return replace(part.records, offset=part.records.offset + shift)
 
     def _decoded(self, slices: Sequence[RecordSlice]) -> tuple[Decoded, Mask]:
-        """Returns the rows of records, and True for each that deletes its key."""
+        """Returns the rows of records, and True for each of an empty value that deletes its key."""
         if not self.rules.empty_value_deletes:
             decoded = self.decode(slices, self._user_schema)
-            return decoded, self._is_marked(decoded)
+            return decoded, np.zeros(len(decoded), np.bool_)
         values, empties = [], []
         for part in slices:
             is_empty = part.value_end <= part.value_begin
@@ -244,14 +245,14 @@ class RowReading:
                 empties.append(part.at(np.flatnonzero(is_empty)))
         decoded = self.decode([each for each in values if len(each)], self._user_schema)
         if not empties:
-            return decoded, self._is_marked(decoded)
+            return decoded, np.zeros(len(decoded), np.bool_)
         names = (*self.rules.primary_key, *filter(None, [self.rules.newest_column]))
         columns = tuple(each for each in self._user_schema.columns if each.name in names)
         schema = replace(self._user_schema, columns=columns)
         deletes = key_rows(empties, schema, self.rules.primary_key, is_json=self.is_json)
         found = merged(decoded, deletes)
         is_bare: Mask = np.isin(found.offset, deletes.offset)
-        return found, is_bare | self._is_marked(found)
+        return found, is_bare
 
     def _is_marked(self, decoded: Decoded) -> Mask:
         """Returns True for each row whose delete column says so."""
@@ -264,7 +265,7 @@ class RowReading:
         marked: Mask = np.asarray(pc.fill_null(pc.not_equal(values, 0), False))
         return marked
 
-    def _order(self, decoded: Decoded, is_delete: Mask) -> tuple[Ints, Ints, Mask, Mask]:
+    def _order(self, decoded: Decoded, is_empty: Mask) -> tuple[Ints, Ints, Mask, Mask]:
         """Returns order and time in milliseconds of each row, False where there is no order, and
         True where the time is the record's timestamp."""
         stamps, everywhere = decoded.timestamp_ms, np.ones(len(decoded), np.bool_)
@@ -277,8 +278,8 @@ class RowReading:
         order = _as_order(values)
         if not self._newest_is_time:
             return order, stamps, has_value, everywhere
-        # A record without a value has no other time than its own.
-        is_bare = is_delete & ~has_value
+        # A record with an empty value has no other time than its own.
+        is_bare = is_empty & ~has_value
         order = np.where(is_bare, _in_unit(kind, stamps), order)
         return order, _milliseconds(kind, order), has_value | is_bare, is_bare
 
