@@ -39,6 +39,9 @@ class RowRules(Protocol):
     """Settings of an upsert table that say what a record means."""
 
     @property
+    def name(self) -> str: ...
+
+    @property
     def primary_key(self) -> Sequence[str]: ...
 
     @property
@@ -119,10 +122,16 @@ class TickRows:
         )
 
 
-def user_schema(schema: TableSchema) -> TableSchema:
-    """Returns the columns that records fill: those of the user alone."""
+def user_schema(schema: TableSchema, name: str) -> TableSchema:
+    """Returns the table as records are written for it: its user's columns.
+
+    Args:
+        schema: of the table of rows.
+        name: by which Avro schemas, Protobuf messages and row batches name the table.
+    """
     own = UPSERT_COLUMNS.keys() | OWN_COLUMNS.keys()
-    return replace(schema, columns=tuple(each for each in schema.columns if each.name not in own))
+    columns = tuple(each for each in schema.columns if each.name not in own)
+    return replace(schema, table=name, columns=columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +228,7 @@ class RowReading:
 
     @cached_property
     def _user_schema(self) -> TableSchema:
-        return user_schema(self.schema)
+        return user_schema(self.schema, self.rules.name)
 
     @property
     def _newest_is_time(self) -> bool:

@@ -20,8 +20,9 @@ from aggregator.formats.record_slice import RecordSlice
 from aggregator.store.replica import Replica
 from aggregator.store.shard_store import DRIVER_ERRORS, NotStored, ShardStore, StoreTimeouts
 from aggregator.tables.decoded import Decoded
-from aggregator.tables.table_schema import OWN_COLUMNS, TableSchema
-from aggregator.upsert.table_names import UPSERT_COLUMNS, rows_table, ticks_table, updates_table
+from aggregator.tables.table_schema import TableSchema
+from aggregator.upsert.row_facts import user_schema
+from aggregator.upsert.table_names import rows_table, ticks_table, updates_table
 from aggregator.upsert.tick import TICK_MAX, Tick
 from aggregator.upsert.tick_codec import UnreadableTick
 from aggregator.upsert.tick_store import TickStore
@@ -395,7 +396,7 @@ class UpsertCheck:
     async def _read_logs(self, batch: _Batch, schema: TableSchema) -> None:
         """Reads the records of all lanes. The rows of a lane that cannot be read are counted only,
         which is a doubt."""
-        decode, own = decoder_of(self._feed), _user_schema(schema)
+        decode, own = decoder_of(self._feed), user_schema(schema, self._table.name)
         for number, lane in enumerate(self._tick.lanes):
             begin, end = batch.ticks.bounds(number)
             if begin >= end:
@@ -458,12 +459,13 @@ class UpsertCheck:
         self, server: _Server, it: UpsertRows, batch: _Batch, schema: TableSchema
     ) -> None:
         """Compares the columns of rows with what a second reader finds in the records."""
-        own = _user_schema(schema)
+        own = user_schema(schema, self._table.name)
+        stored = replace(own, table=schema.table)
         for number, slices in batch.slices.items():
             lane, log = self._tick.lanes[number], batch.logs[number]
             values = RowValues(own, reader_of(self._feed))
             expected = {place for place, row in log.rows.items() if not row.is_bare}
-            rows = TopicInTable(it.client, it.database, own, lane.cluster, lane.topic)
+            rows = TopicInTable(it.client, it.database, stored, lane.cluster, lane.topic)
             for part in slices:
                 bounds = LogRange(int(part.offset[0]), int(part.offset[-1]) + 1)
                 values.compare(part, expected, list(rows.values(lane.partition, bounds)))
@@ -550,12 +552,6 @@ def _batch(claims: Mapping[int, Claim], some: Sequence[int], tick: Tick) -> _Bat
 
 def _version(row: StoredRow, lanes: Mapping[tuple[str, str, int], int]) -> Version:
     return Version(row.order, lanes[row.place], row.offset, row.row, row.row_id, row.is_delete)
-
-
-def _user_schema(schema: TableSchema) -> TableSchema:
-    """Returns the columns that records fill."""
-    own = {*OWN_COLUMNS, *UPSERT_COLUMNS}
-    return replace(schema, columns=tuple(each for each in schema.columns if each.name not in own))
 
 
 def _name(count: RowCount, what: str, numbers: Sequence[int]) -> None:

@@ -6,7 +6,13 @@ import json
 
 import pytest
 
+from aggregator.formats import row_batches
+from aggregator.formats.protobuf_records import ProtobufRecords
+from aggregator.formats.row_batch_type import WrittenColumn
+from aggregator.formats.undecodable import SettingAside
 from aggregator.upsert.facts import FACTS
+from aggregator.upsert.row_facts import RowReading
+from tests.aggregator.formats.protos import folder_of, message_class, row_batch
 from tests.aggregator.upsert.tick_records import (
     HOUR_MS,
     NOW_MS,
@@ -296,6 +302,38 @@ def test_a_record_without_a_timestamp_is_a_dead_letter_where_its_retention_goes_
     assert len(found) == kept
     assert len(found.notes[0].letters) == 1 - kept
     assert found.notes[0].expired == 0
+
+
+def test_protobuf_messages_have_the_name_of_the_upsert_table():
+    folder = folder_of(orders="message orders { uint64 id = 1; string text = 2; }")
+    message = message_class(folder, "orders")
+    values = [message(id=1, text="a").SerializeToString(), b"\xff", message().SerializeToString()]
+    reader = RowReading(tick_of((0, 3)), Rules(), SCHEMA, SettingAside(ProtobufRecords(folder)))
+    found = reader.rows([records(0, 0, *values)])
+    assert found.decoded.columns["id"].to_pylist() == [1, 0]
+    assert [offset for offset, _ in found.notes[0].letters] == [1]
+
+
+def test_row_batches_have_the_name_of_the_upsert_table_and_a_row_id_for_each_row():
+    columns = (WrittenColumn("id", "UInt64"), WrittenColumn("text", "String"))
+    tick = tick_of((5, 7), (0, 2), rows_per_record=3)
+
+    def batch(*ids: int, table: str = "orders") -> bytes:
+        return row_batch(columns, [{"id": each} for each in ids], table=table)
+
+    reader = RowReading(tick, Rules(), SCHEMA, row_batches.decode)
+    found = reader.rows(
+        [
+            records(0, 5, batch(1, 2), batch()),
+            records(1, 0, batch(3, 4, 5, 6), batch(7, 8, 9)),
+        ]
+    )
+    places = [(0, 5, 0), (0, 5, 1), (1, 1, 0), (1, 1, 1), (1, 1, 2)]
+    assert found.row_id.tolist() == [tick.row_id(*place) for place in places]
+    assert found.decoded.row.tolist() == [row for *_, row in places]
+    assert {each.lane: [at for at, _ in each.letters] for each in found.notes} == {0: [], 1: [0]}
+    other = reader.rows([records(0, 5, batch(1, table="t"))])
+    assert [at for at, _ in other.notes[0].letters] == [5]
 
 
 def test_records_cannot_fill_the_columns_of_sluice():

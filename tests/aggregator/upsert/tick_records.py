@@ -28,6 +28,7 @@ LANES = (
 class Rules:
     """Settings of a table of rows."""
 
+    name: str = "orders"
     primary_key: Sequence[str] = ("id",)
     newest_column: str | None = None
     delete_column: str | None = None
