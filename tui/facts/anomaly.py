@@ -8,6 +8,7 @@ from typing import Any
 
 FEED = "feed "
 ROUTE = "route "
+TABLE = "table "
 ENTRY_CHARACTERS_MAX = 600
 
 
@@ -41,7 +42,7 @@ class Anomaly:
 
     Args:
         region: region whose verifier found it.
-        owner: "feed flights" or "route west>east".
+        owner: "feed flights", "route west>east", or of an upsert table "table flights.status".
         at_ms: Unix time in milliseconds at which the entry was committed.
         before, after: None: there is no such entry.
     """
@@ -58,12 +59,14 @@ class Anomaly:
 
     @property
     def feed(self) -> str | None:
-        """Feed whose entry it is; None for a route's."""
+        """Feed whose entry it is, or that of the upsert table; None for a route's."""
+        if self.owner.startswith(TABLE):
+            return self.owner.removeprefix(TABLE).rpartition(".")[0]
         return self.owner.removeprefix(FEED) if self.owner.startswith(FEED) else None
 
     @property
     def route(self) -> str | None:
-        """Route whose entry it is; None for a feed's."""
+        """Route whose entry it is; None for one of a feed or table."""
         return self.owner.removeprefix(ROUTE) if self.owner.startswith(ROUTE) else None
 
 

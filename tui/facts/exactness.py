@@ -137,6 +137,10 @@ class OwnerFacts:
     def is_feed(self) -> bool:
         return self.owner.startswith("feed ")
 
+    @property
+    def is_route(self) -> bool:
+        return self.owner.startswith("route ")
+
 
 def expiry(facts: OwnerFacts, now_ms: int) -> Iterator[Diagnosis]:
     """Yields diagnoses of entries that have expired, or expire unless a daemon renews them."""
@@ -146,15 +150,12 @@ def expiry(facts: OwnerFacts, now_ms: int) -> Iterator[Diagnosis]:
         if each.committed_ms is None and each.topic in facts.topic_ids
     ]
     if gone:
-        text = (
-            f"{_some(gone)}: the entry is gone ({facts.expiry}); a version that adopted such "
-            "a partition anew loaded its records again"
-        )
-        repair = (
-            f"{COMPARE}; then sluice aggregate accept-loss"
-            if facts.is_feed
-            else "sluice audit, then sluice accept-loss"
-        )
+        text, repair = f"{_some(gone)}: the entry is gone ({facts.expiry})", COMPARE
+        if facts.is_feed or facts.is_route:
+            text += "; a version that adopted such a partition anew loaded its records again"
+            repair = f"{COMPARE}; then sluice aggregate accept-loss"
+        if facts.is_route:
+            repair = "sluice audit, then sluice accept-loss"
         yield Diagnosis(Verdict.HAPPENED, DiagnosisKind.EXPIRED, facts.where, text, repair)
     old = [
         each
@@ -169,7 +170,7 @@ def expiry(facts: OwnerFacts, now_ms: int) -> Iterator[Diagnosis]:
             f"{_some(old)}: not committed for {(now_ms - oldest_ms) / 3_600_000:.1f} h, expires in "
             f"{max(left_hours, 0):.1f} h ({facts.expiry})"
         )
-        daemon = "sluice aggregate" if facts.is_feed else "sluice replicate"
+        daemon = "sluice replicate" if facts.is_route else "sluice aggregate"
         repair = f"start {daemon}, which renews it; or raise offsets.retention.minutes"
         yield Diagnosis(Verdict.POSSIBLE, DiagnosisKind.EXPIRED, facts.where, text, repair)
 
@@ -184,7 +185,7 @@ def recreated(facts: OwnerFacts) -> Iterator[Diagnosis]:
     ]
     if other:
         text = f"{_some(other)}: the topic was created anew since; its partitions are not read"
-        accept = "sluice aggregate accept-loss" if facts.is_feed else "sluice accept-loss"
+        accept = "sluice accept-loss" if facts.is_route else "sluice aggregate accept-loss"
         yield Diagnosis(Verdict.POSSIBLE, DiagnosisKind.RECREATED, facts.where, text, accept)
     unnamed = [each for each in facts.entries if each.losses and not each.incarnation]
     lossy = unnamed if facts.is_feed else []

@@ -50,3 +50,8 @@ def test_an_entry_of_a_ledger_belongs_to_its_route():
 def test_a_row_of_another_form_is_refused(changes):
     with pytest.raises(ValueError, match="another form|int"):
         anomaly(**changes)
+
+
+def test_the_feed_of_an_upsert_table_is_known():
+    found = anomaly(of="table flights.eu.status")
+    assert (found.feed, found.route) == ("flights.eu", None)

@@ -12,6 +12,7 @@ from aggregator.store.table_engine import TableEngine
 from replicator.kafka.admin.topic import Configs, Topic
 from replicator.kafka.client.progress_expiry import ProgressExpiry
 from tui.facts.exactness import (
+    COMPARE,
     STILL_SECONDS,
     DoubledRows,
     EntryFacts,
@@ -79,6 +80,13 @@ def test_a_route_is_started_by_another_daemon_and_has_another_command():
     gone, old = expiry(facts, NOW_MS)
     assert gone.repair == "sluice audit, then sluice accept-loss"
     assert old.repair.startswith("start sluice replicate,")
+
+
+def test_the_tick_of_an_upsert_table_has_no_adoption_and_is_renewed_by_the_aggregator():
+    (found,) = expiry(owner(entry(committed_ms=None), name="table f.t"), NOW_MS)
+    assert "adopted" not in found.text and found.repair == COMPARE
+    (found,) = expiry(owner(entry(committed_ms=NOW_MS - 6 * DAY_MS), name="table f.t"), NOW_MS)
+    assert "start sluice aggregate" in found.repair
 
 
 def test_a_topic_with_another_id_than_its_entry_names_was_created_anew():
