@@ -43,11 +43,13 @@ class LaneLog:
     Args:
         begin: first offset that was read; those before are gone from the log.
         rows: by offset and number in the record.
+        dead: number of records that stand for no row, as they cannot be read.
         is_compacted: the log may have lost records.
     """
 
     begin: int
     rows: Mapping[tuple[int, int], LoggedRow]
+    dead: int = 0
     is_compacted: bool = False
 
 
@@ -162,7 +164,7 @@ def compared_rows(
             result.changed.append(row_id)
             result.texts.append(f"row {_named(row)} has another order, or another delete mark")
     result.candidates.sort()
-    _count_missing(ticks, result)
+    _count_missing(ticks, result, sum(each.dead for each in logs.values()))
     return result
 
 
@@ -209,27 +211,37 @@ def _shift(row: StoredRow, rows_per_record: int) -> int:
     return number - row.offset * rows_per_record - row.row
 
 
-def _count_missing(ticks: Ticks, result: RowDifference) -> None:
+def _count_missing(ticks: Ticks, result: RowDifference, dead: int) -> None:
     """Counts rows that are not there: those that a claim counts, and records that are no rows and
-    that no claim counts as expired or as dead letters."""
+    that no claim counts as expired or as dead letters.
+
+    Args:
+        dead: number of the dead letters that stand for no row.
+    """
     found = Counter(map(tick_of, result.right))
-    short = excused = 0
-    for tick, claim in ticks.claims.items():
-        if tick >= ticks.first:
-            short += max(0, claim.rows - found[tick])
-            excused += claim.expired + claim.letters
-    result.missing = max(short, len(result.candidates) - excused)
-    if result.missing > 0:
-        result.texts.append(_where(result, excused))
-    result.missing = max(0, result.missing)
+    claims = [each for tick, each in ticks.claims.items() if tick >= ticks.first]
+    short = sum(max(0, each.rows - found[each.tick]) for each in claims)
+    letters = sum(each.letters for each in claims) - dead
+    expired = sum(each.expired for each in claims)
+    # Expired are rows, and dead letters are records: those with the most rows, in the best case.
+    sizes = Counter((lane, offset) for lane, offset, _ in result.candidates)
+    excused = expired + sum(sorted(sizes.values(), reverse=True)[: max(letters, 0)])
+    unread = max(0, -letters)
+    result.missing = max(short, len(result.candidates) - excused, 0) + unread
+    if unread:
+        result.texts.append(
+            f"{unread} records are missing: they cannot be read, and are no letters"
+        )
+    if result.missing > unread:
+        result.texts.append(_where(result, result.missing - unread, excused))
 
 
-def _where(result: RowDifference, excused: int) -> str:
+def _where(result: RowDifference, missing: int, excused: int) -> str:
     some = [f"{offset} of lane {lane}" for lane, offset, _ in result.candidates[:5]]
     among = "among " if excused else ""
     more = len(result.candidates) - len(some)
     listed = ", ".join(some) + (f" and {more} more" if more > 0 else "")
-    return f"{result.missing} rows are missing: {among}offsets {listed or 'unknown'}"
+    return f"{missing} rows are missing: {among}offsets {listed or 'unknown'}"
 
 
 def _named(row: StoredRow) -> str:

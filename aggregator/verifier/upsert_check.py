@@ -427,7 +427,7 @@ class UpsertCheck:
                 offsets, numbers, decoded.timestamp_ms.tolist(), strict=True
             ):
                 rows[offset, at] = LoggedRow(stamp)
-            batch.logs[number] = LaneLog(begin, rows, is_compact)
+            batch.logs[number] = LaneLog(begin, rows, len(decoded.dead), is_compact)
             batch.slices[number] = values
 
     def _split(

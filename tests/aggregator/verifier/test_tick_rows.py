@@ -76,6 +76,25 @@ def test_records_that_are_neither_rows_nor_counted_are_missing():
     assert difference(ROWS[1:], ticks=ticks)[0] == {"missing": 1}
 
 
+def test_a_dead_letter_excuses_all_rows_of_its_record_and_none_of_another():
+    rows = {(each, number): LoggedRow(each) for each in (0, 1) for number in range(3)}
+    ticks = Ticks([claim(1, 2, rows=3, letters=1)], 1, LANES)
+    kept = [row(1, each, 0, 0, row=each) for each in range(3)]
+    kept = [each._replace(row_id=(1 << ROW_BITS) + each.row) for each in kept]
+    some = compared_rows(ticks, kept, {0: LaneLog(0, rows)}, 4, is_ordered_by_timestamp=True)
+    assert some.missing == 0
+    unread = {0: LaneLog(0, rows, dead=1)}
+    some = compared_rows(ticks, kept, unread, 4, is_ordered_by_timestamp=True)
+    assert some.missing == 3, "the letter is that of a record that cannot be read"
+
+
+def test_a_record_that_cannot_be_read_has_to_be_a_dead_letter():
+    logs = LOGS | {0: LaneLog(0, LOGS[0].rows, dead=2)}
+    ticks = Ticks([claim(1, 3, 2, rows=5, letters=1), CLAIMS[1]], 1, LANES)
+    found, it = difference(ROWS, logs, ticks)
+    assert found == {"missing": 1} and "1 records are missing" in it.texts[0]
+
+
 @pytest.mark.parametrize(
     ("foreign", "what"),
     [
