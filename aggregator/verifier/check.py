@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -103,6 +103,7 @@ class Check:
         timeout_seconds: for each answer of a server.
         with_rows: compares the rows of all tables and objects with the records as well.
         with_objects: compares what is told of objects with the store as well.
+        only: names of owners (see Owner); None: all of the region.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class Check:
         *,
         with_rows: bool = False,
         with_objects: bool = False,
+        only: Collection[str] | None = None,
     ) -> None:
         self._appliance = appliance
         self._region = region
@@ -121,10 +123,15 @@ class Check:
         self._timeout_seconds = timeout_seconds
         self._with_rows = with_rows
         self._with_objects = with_objects
+        self._only = only
 
     def run(self) -> CheckResult:
         """Judges all clusters at once. Raises NothingJudged, UnknownRegion."""
-        clusters = judged_clusters(self._appliance, self._region)
+        clusters = {
+            name: own
+            for name, owners in judged_clusters(self._appliance, self._region).items()
+            if (own := {group: it for group, it in owners.items() if self._is_asked(it.name)})
+        }
         with ThreadPoolExecutor(THREADS) as threads:
             found = list(threads.map(self._cluster, clusters, clusters.values()))
         judgements = sorted(
@@ -156,11 +163,17 @@ class Check:
     def _upsert_tables(self, home: ClusterName) -> Iterator[tuple[ClickHouseFeed, UpsertTable]]:
         for feed in self._appliance.feeds_of(self._region):
             if isinstance(feed, ClickHouseFeed):
-                yield from ((feed, it) for it in feed.upsert_tables if feed.home_of(it) == home)
+                for table in feed.upsert_tables:
+                    is_asked = self._is_asked(f"table {feed.name}.{table.name}")
+                    if is_asked and feed.home_of(table) == home:
+                        yield feed, table
+
+    def _is_asked(self, owner: str) -> bool:
+        return self._only is None or owner in self._only
 
     def _object_feeds(self) -> Iterator[tuple[ObjectFeed, ClusterName]]:
         for feed in self._appliance.feeds_of(self._region):
-            if isinstance(feed, ObjectFeed):
+            if isinstance(feed, ObjectFeed) and self._is_asked(f"feed {feed.name}"):
                 yield from ((feed, cluster) for cluster in feed.clusters)
 
     def _object_check(self, asked: tuple[ObjectFeed, ClusterName]) -> ObjectResult:

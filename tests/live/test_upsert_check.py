@@ -12,6 +12,7 @@ import json
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -175,10 +176,10 @@ def spoken(counts: tuple[RowCount, ...]) -> dict[str, set[str]]:
     return found
 
 
-def checked(kept: Kept, appliance: Appliance) -> tuple[RowCount, ...]:
+def checked(kept: Kept, appliance: Appliance, since_ms: int = 0) -> tuple[RowCount, ...]:
     feed = appliance.feed("shop")
     entry = TickEntry(kept.last, upsert_id("shop", TABLE))
-    check = UpsertCheck(appliance, feed, feed.tables[TABLE], entry, 0, TIMEOUT_SECONDS)
+    check = UpsertCheck(appliance, feed, feed.tables[TABLE], entry, since_ms, TIMEOUT_SECONDS)
     result = check.run()
     assert not result.problems
     return result.counts
@@ -198,6 +199,13 @@ def test_a_table_that_is_right_is_silent_on_each_replica(kept):
     assert all(each.events for each in kept.claims[:2])
     assert sum(each.expired for each in kept.claims) == 1
     assert sum(each.letters for each in kept.claims) == 1
+
+
+def test_ticks_before_the_time_asked_for_are_known_from_the_store(kept):
+    found = checked(kept, kept.appliance, kept.claims[3].time_ms)
+    assert spoken(found) == {}, [each.examples + each.doubts for each in found]
+    rows = [each.expected for each in found if each.table == f"{TABLE}__rows"]
+    assert rows == [kept.claims[3].rows] * 3
 
 
 ROWS, ENDS, CLAIMS = "__rows", "__updates", "__ticks"
@@ -328,16 +336,34 @@ def moved(appliance: Appliance, database: str) -> Appliance:
     return appliance.model_copy(update={"feeds": {**appliance.feeds, "shop": other}})
 
 
+def test_a_table_is_silent_while_it_is_kept(kept):
+    """Claims, rows and ends of the ticks that come meanwhile are neither missing nor foreign."""
+    now_s = int(time.time())
+    with ThreadPoolExecutor(1) as thread:
+        keeping = thread.submit(keep_on, kept, now_s)
+        checks = 0
+        while not keeping.done() or not checks:
+            found = checked(kept, kept.appliance)
+            assert spoken(found) == {}, [each.examples + each.doubts for each in found]
+            checks += 1
+        keeping.result()
+    assert checks > 1
+
+
+def keep_on(kept: Kept, now_s: int) -> None:
+    for number in range(6):
+        kept.tick(
+            [record(it, it % 4, now_s + number - it % 2) for it in range(8)], [delete(number)]
+        )
+        if number % 3 == 1:
+            kept.settle()
+
+
 def test_a_part_of_the_tick_that_was_deleted_speaks(kept):
     admin = kept.ground.clusters[0].admin()
     for each in admin.delete_consumer_groups([upsert_group("shop", TABLE, 0)]).values():
         each.result(30)
-    found = Check(kept.appliance, "west", 0, TIMEOUT_SECONDS).run()
-    kinds = [
-        str(it.kind)
-        for each in found.judgements
-        if each.subject.owner == f"table shop.{TABLE}"
-        for it in each.findings
-    ]
-    assert kinds == ["vanished"]
-    assert found.has_anomaly
+    only = [f"table shop.{TABLE}"]
+    found = Check(kept.appliance, "west", 0, TIMEOUT_SECONDS, only=only).run()
+    assert [str(it.kind) for each in found.judgements for it in each.findings] == ["vanished"]
+    assert found.has_anomaly and not found.problems

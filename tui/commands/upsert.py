@@ -7,6 +7,7 @@ import click
 from tui.commands.upsert_create import create
 from tui.commands.upsert_orders import rotate, settle
 from tui.commands.upsert_status import events, status
+from tui.commands.upsert_verify import verify
 
 
 @click.group()
@@ -14,5 +15,5 @@ def upsert() -> None:
     """Look after upsert tables: one row per key, the newest. See docs/upsert.md."""
 
 
-for command in (create, status, events, settle, rotate):
+for command in (create, status, events, settle, rotate, verify):
     upsert.add_command(command)

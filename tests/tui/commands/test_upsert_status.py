@@ -80,7 +80,10 @@ def test_events_that_may_be_dropped_are_refused_naming_the_oldest() -> None:
         check_kept(5, 6)
 
 
-@pytest.mark.parametrize("command", [["status"], ["events", "--feed", "flights", "--since", "0"]])
+@pytest.mark.parametrize(
+    "command",
+    [["status"], ["events", "--feed", "flights", "--since", "0"], ["verify", "--feed", "flights"]],
+)
 def test_an_unknown_table_lists_the_known_ones(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:

@@ -13,6 +13,8 @@ from aggregator.verifier.owners import Subject
 from aggregator.verifier.row_check import RowCount
 from replicator.config.cluster_name import ClusterName
 from replicator.kafka.protocol.commit_record import Commit
+from tests.replicator.config.test_feed_contradictions import feed
+from tests.replicator.config.test_topology import SOUND
 from tui.commands.exit_codes import ExitCode
 from tui.commands.verify import check_text, check_values, exit_code
 from tui.program import run
@@ -166,3 +168,15 @@ def test_values_are_for_programs() -> None:
     assert (finding["topic"], finding["partition"]) == ("departures", 3)
     assert [each["kind"] for each in finding["findings"]] == ["gap", "overlap"]
     assert finding["before"] == {"offset": 10, "at_ms": 60_000, "metadata": '{"v":1,"count":10}'}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [(["--since", "often"], "often"), ([], "feed flights has no upsert tables")],
+)
+def test_upsert_verify_refuses_what_it_cannot_compare(tmp_path, capsys, arguments, text):
+    path = tmp_path / "appliance.toml"
+    path.write_text(SOUND + feed())
+    command = ["upsert", "verify", "--feed", "flights", "--config", str(path), *arguments]
+    assert run(command) == ExitCode.USAGE
+    assert text in capsys.readouterr().err
