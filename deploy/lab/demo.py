@@ -27,7 +27,7 @@ from contextlib import ExitStack
 from confluent_kafka.admin import NewTopic
 from rich.console import Console
 
-from deploy.lab import flight_objects, flight_tables, flights, region_loss
+from deploy.lab import flight_objects, flight_status, flight_tables, flights, region_loss
 from deploy.lab.clickhouse import PROGRAM as CLICKHOUSE
 from deploy.lab.clickhouse_replicas import ClickHouseReplicas
 from deploy.lab.daemons import SLUICE, Daemons
@@ -265,7 +265,9 @@ def load(lab: Lab, wanted: int, recording: Recording) -> bool:
             count = flight_tables.REPLICAS
             replicas = servers.enter_context(ClickHouseReplicas(lab.directory, count=count))
             flight_tables.create_tables(replicas)
-            flight_tables.add_feed(lab, replicas, "east")
+            more = [flight_status.TOPIC], flight_status.table_toml()
+            flight_tables.add_feed(lab, replicas, "east", *more)
+            statuses = flight_status.StatusDemo(lab, aggregate)
         into = "into S3" if replicas is None else "into two ClickHouse replicas, and S3"
         title("7. sluice aggregate", f"the flights of both regions, from east, {into}")
         if replicas is None:
@@ -274,7 +276,9 @@ def load(lab: Lab, wanted: int, recording: Recording) -> bool:
             daemons.start("east", "aggregate")
             in_order = flight_objects.in_order(aggregate)
             if replicas:
+                statuses.begin()
                 wait_for_rows(daemons, replicas, wanted * KILL_AT_PART)
+                wait_until(daemons, statuses.is_half, "the first half of flight_status is not kept")
             cut = flight_objects.almost_through(in_order)
             flight_objects.send_flights(aggregate, in_order[:cut])
             # Objects of earlier months are between two parts too, but only for a moment.
@@ -287,6 +291,8 @@ def load(lab: Lab, wanted: int, recording: Recording) -> bool:
                 ),
                 "the object of the last month is not between two parts",
             )
+            if replicas:
+                statuses.go_on()
             daemons.kill("east", "aggregate")
             open_objects = flight_objects.between_parts(store)
             say(
@@ -304,8 +310,12 @@ def load(lab: Lab, wanted: int, recording: Recording) -> bool:
                 "records are missing in S3",
             )
             say(f"{len(in_order):,} records in S3 ({time.monotonic() - began_at:.0f} s)")
+            if replicas:
+                wait_until(daemons, statuses.is_whole, "flight_status is not kept")
             daemons.end()
         is_right = verify(lab) and open_objects > 0
+        if replicas:
+            is_right = statuses.compare(say) and is_right
         for row in flight_tables.compare_tables(aggregate, replicas) if replicas else ():
             say(
                 f"{row.table:10} replica {row.replica}: {row.records:>8,} records, "

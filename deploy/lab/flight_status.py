@@ -7,15 +7,20 @@ their flight.
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from math import isnan
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import isclose, isnan
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from confluent_kafka.admin import NewTopic
 
 from deploy.lab import flights
+from deploy.lab.clickhouse import READER
 from deploy.lab.flight_tables import FEED, committed
 from deploy.lab.kafka import KafkaCluster
+from deploy.lab.lab import Lab
+from deploy.lab.operator import Operator
 from deploy.lab.traffic import Shape, TrafficRecord, send
 
 if TYPE_CHECKING:
@@ -33,7 +38,10 @@ LATE_EACH = 10
 """Every tenth record is late ..."""
 LATE_MS = 6 * HOUR_MS
 """... by the records of so many hours."""
-QUESTION = f"SELECT status, count(), avg(delay) FROM {TABLE} GROUP BY status ORDER BY status"
+QUESTION = (
+    f"SELECT status, count() AS flights, avg(delay) AS minutes FROM {TABLE} "
+    "GROUP BY status ORDER BY status"
+)
 
 
 class FlightEvent(NamedTuple):
@@ -84,6 +92,62 @@ settle_seconds = 5.0
 """
 
 
+class StatusDemo:
+    """Table in the demo: kept in two halves, and compared with the log as of half-way and now."""
+
+    def __init__(self, lab: Lab, aggregate: KafkaCluster) -> None:
+        self._aggregate = aggregate
+        self._operator = Operator(lab.configuration)
+        self._password = lab.directory / "clickhouse-password"
+        create_topic(aggregate)
+        self._operator.ask("upsert", "create", "--region", "east")
+        records = status_records(now_ms())
+        self._first, self._second = records[: len(records) // 2], records[len(records) // 2 :]
+        self._half = 0
+        """Tick that has the first half of the records, and nothing else."""
+
+    def begin(self) -> None:
+        """Sends the first half of the records."""
+        send_statuses(self._aggregate, self._first)
+
+    def is_half(self) -> bool:
+        """Returns True once the table has the first half."""
+        found = kept(self._operator)
+        self._half = found.tick
+        return found.is_all
+
+    def go_on(self) -> None:
+        """Sends the second half."""
+        send_statuses(self._aggregate, self._second)
+
+    def is_whole(self) -> bool:
+        """Returns True once the table has all records."""
+        return kept(self._operator).is_all
+
+    def compare(self, say: Callable[[str], None]) -> bool:
+        """Prints the averages of now and of the half, beside those of the log. Returns True if they
+        are equal."""
+        counts = Counter(each.partition for each in self._first)
+        is_right = True
+        for when, options, counted in (
+            ("as of half-way", ("--as-of", str(self._half)), counts),
+            ("now", (), None),
+        ):
+            shown = answered(self._operator, self._password, *options)
+            wanted = expected(self._aggregate, counted)
+            say(f"{TABLE} {when}: {spelled(shown)}")
+            say(f"  by the log, {when}: {spelled(wanted)}")
+            is_right = is_right and is_same(shown, wanted)
+        return is_right
+
+
+def spelled(answer: Answer) -> str:
+    """Returns an answer as text."""
+    return ", ".join(
+        f"{each.flights:,} {status} ({each.delay:.2f} min late)" for status, each in answer.items()
+    )
+
+
 def create_topic(cluster: KafkaCluster) -> None:
     """Creates the empty topic. Raises KafkaException."""
     cluster.create_topics(NewTopic(TOPIC, PARTITIONS, config={"retention.ms": "-1"}))
@@ -113,7 +177,7 @@ def expected(cluster: KafkaCluster, records_of_each: Mapping[int, int] | None = 
     """Returns the answer by brute force over the log: the newest record of each flight.
 
     Args:
-        records_of_each: offset of each partition below which records count; None: all do.
+        records_of_each: number of records that count, by partition; None: all do.
     """
     newest: dict[tuple[object, ...], tuple[tuple[int, int, int], dict[str, object]]] = {}
     for message in committed(cluster, TOPIC):
@@ -133,6 +197,44 @@ def expected(cluster: KafkaCluster, records_of_each: Mapping[int, int] | None = 
         status: StatusOfFlights(len(each), sum(each) / len(each))
         for status, each in sorted(delays.items())
     }
+
+
+class Kept(NamedTuple):
+    """Newest tick that may be read, and whether it has all records of the topic."""
+
+    tick: int
+    is_all: bool
+
+
+def kept(operator: Operator) -> Kept:
+    """Returns how far the table is kept. Raises Refused."""
+    answer = operator.ask("upsert", "status", "-o", "json", codes=(0, 3)).json()
+    (table,) = answer["tables"]
+    claimed = table["claimed"] or 0
+    return Kept(claimed, claimed == table["tick"] and table["lag"] == 0)
+
+
+def answered(operator: Operator, password: Path, *options: str) -> Answer:
+    """Returns the answer of `sluice sql`. Raises Refused.
+
+    Args:
+        password: file with the password of the user READER, who may only read.
+    """
+    as_reader = ("--user", READER, "--password-file", str(password))
+    found = operator.ask("sql", QUESTION, *as_reader, *options, "-o", "json")
+    return {
+        row["status"]: StatusOfFlights(int(row["flights"]), float(row["minutes"]))
+        for row in found.json()["rows"]
+    }
+
+
+def is_same(one: Answer, other: Answer) -> bool:
+    """Returns True if two answers are equal, but for the last digits of averages."""
+    return one.keys() == other.keys() and all(
+        one[status].flights == other[status].flights
+        and isclose(one[status].delay, other[status].delay, abs_tol=1e-9)
+        for status in one
+    )
 
 
 def now_ms() -> int:

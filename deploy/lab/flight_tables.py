@@ -2,7 +2,7 @@
 comparison of each with its topic."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,9 +47,16 @@ class TableVerdict:
         return not (self.lost or self.doubled or self.changed) and self.rows == self.records
 
 
-def feed_toml(replicas: ClickHouseReplicas, region: str) -> str:
-    """Returns the tables of the configuration that load a region's aggregate cluster."""
-    topics = [topic.name for topic in flights.TOPICS]
+def feed_toml(
+    replicas: ClickHouseReplicas, region: str, more_topics: Sequence[str] = (), more: str = ""
+) -> str:
+    """Returns the tables of the configuration that load a region's aggregate cluster.
+
+    Args:
+        more_topics: further topics of the feed.
+        more: further tables of the configuration.
+    """
+    topics = [*(topic.name for topic in flights.TOPICS), *more_topics]
     return f"""
 [feeds.{FEED}]
 region = "{region}"
@@ -61,16 +68,23 @@ database = "{DATABASE}"
 replicas = {json.dumps(replicas.addresses())}
 password_file = "clickhouse-password"
 quorum = {REPLICAS}
+{more}
 """
 
 
-def add_feed(lab: Lab, replicas: ClickHouseReplicas, region: str) -> None:
-    """Adds the feed to the configuration of a lab."""
+def add_feed(
+    lab: Lab,
+    replicas: ClickHouseReplicas,
+    region: str,
+    more_topics: Sequence[str] = (),
+    more: str = "",
+) -> None:
+    """Adds the feed to the configuration of a lab (see feed_toml)."""
     password = lab.directory / "clickhouse-password"
     password.write_text(f"{PASSWORD}\n")
     password.chmod(0o600)
     text = lab.configuration.read_text()
-    lab.configuration.write_text(f"{text}\n{feed_toml(replicas, region)}")
+    lab.configuration.write_text(f"{text}\n{feed_toml(replicas, region, more_topics, more)}")
 
 
 def create_tables(replicas: ClickHouseReplicas) -> None:
