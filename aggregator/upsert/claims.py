@@ -21,7 +21,7 @@ from aggregator.store.shard_store import NotStored, ShardStore
 from aggregator.tables.native_block import NativeBlock
 from aggregator.tables.table_schema import Column, TableSchema
 from aggregator.upsert.repeatable_insert import RepeatableInserts
-from aggregator.upsert.row_ends import encoded, ends_block
+from aggregator.upsert.row_ends import encoded, ends_blocks
 from aggregator.upsert.table_names import ticks_table, updates_table
 from aggregator.upsert.upsert_schema import PUBLISHED, TICKS_COLUMNS
 from aggregator.upsert.visibility import SettlePoint, next_horizon, settled_at
@@ -159,10 +159,11 @@ class TickTable:
             ends: columns of RowEnd.
             is_repeat: an earlier process may have inserted them.
         """
-        block = ends_block(ends)
-        name = f"{self._name(tick)}-ends"
-        self._inserts.insert(updates_table(self._table), block, name, is_repeat=is_repeat)
-        return block.rows
+        blocks = ends_blocks(ends)
+        for number, block in enumerate(blocks):
+            name = f"{self._name(tick)}-ends" + (f"-{number}" if number else "")
+            self._inserts.insert(updates_table(self._table), block, name, is_repeat=is_repeat)
+        return sum(block.rows for block in blocks)
 
     def publish(self, row: TickRow, *, is_repeat: bool = False) -> None:
         """Inserts a row. A claim goes behind the rows and the ends of its tick. Raises NotStored.

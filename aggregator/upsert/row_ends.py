@@ -1,8 +1,8 @@
 """Row ends: the segment update events of an upsert table, as they stand in `t__updates`.
 
-A tick's ends are one block, sorted by row id. The tick decides all of it, so that the block of a
-tick that is done again is the same bytes. Each end is there once: a table that has a block twice
-keeps one row of two, and readers leave out the other.
+A tick's ends are one block, or several if there are very many, sorted by row id. The tick decides
+all of it, so that the blocks of a tick that is done again are the same bytes. Each end is there
+once: a table that has a block twice keeps one row of two, and readers leave out the other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from clickhouse_driver import Client
 from aggregator.store.identifier import quoted
 from aggregator.tables.column_type import column_type
 from aggregator.tables.decoded import Decoded
-from aggregator.tables.native_block import NativeBlock, native
+from aggregator.tables.native_block import ROWS_MAX, NativeBlock, native
 from aggregator.tables.table_schema import Column, TableSchema
 from aggregator.upsert.table_names import updates_table
 from aggregator.upsert.upsert_schema import UPDATES_COLUMNS
@@ -25,8 +25,6 @@ from aggregator.upsert.version import EndKind, RowEnd
 
 KINDS = tuple(EndKind)
 """Kinds by their number in the table, less 1."""
-ENDS_MAX = 1_000_000
-"""Ends of a block. A tick ends no more rows than it and the ticks before have."""
 READ = """
 SELECT row_id, lane, offset, toString(kind), tick, by_row_id, key FROM {table}
 WHERE tick > %(after)s AND tick <= %(up_to)s{lanes} ORDER BY tick, row_id
@@ -54,23 +52,27 @@ def ends_table(ends: Iterable[RowEnd]) -> pa.Table:
     )
 
 
-def ends_block(ends: pa.Table) -> NativeBlock:
-    """Returns the block of a tick's ends: sorted by row id, each end once.
+def ends_blocks(ends: pa.Table, rows_max: int = ROWS_MAX) -> list[NativeBlock]:
+    """Returns the blocks of a tick's ends: sorted by row id, each end once.
 
     Args:
         ends: columns of RowEnd, of one tick, in any order. `kind` is a text.
+        rows_max: of a block. Most ticks have one; the others are cut at the same rows each time.
     """
-    count = ends.num_rows
     row_id = np.asarray(ends["row_id"]).astype(np.uint64)
     order = np.argsort(row_id, kind="stable")
-    order = order[np.diff(row_id[order], prepend=np.uint64(0)) > 0] if count else order
-    taken = ends.take(pa.array(order))
+    order = order[np.diff(row_id[order], prepend=np.uint64(0)) > 0] if len(order) else order
+    parts = [order[begin : begin + rows_max] for begin in range(0, len(order), rows_max)]
+    return [_block(ends.take(pa.array(part))) for part in parts]
+
+
+def _block(ends: pa.Table) -> NativeBlock:
     kinds = pa.array([str(kind) for kind in KINDS])
-    numbers = pc.add(pc.index_in(taken["kind"].cast(pa.string()), kinds), 1)
+    numbers = pc.add(pc.index_in(ends["kind"].cast(pa.string()), kinds), 1)
     if numbers.null_count:
         raise ValueError("an end is of a kind that has no number")
     schema = TableSchema("", tuple(Column(*each) for each in UPDATES_COLUMNS.items()))
-    columns = {name: numbers if name == "kind" else taken[name] for name in UPDATES_COLUMNS}
+    columns = {name: numbers if name == "kind" else ends[name] for name in UPDATES_COLUMNS}
     return encoded(columns, schema)
 
 

@@ -24,7 +24,7 @@ from aggregator.upsert.bootstrap import (
 )
 from aggregator.upsert.claims import TickRow, What, ticks_block
 from aggregator.upsert.fold import KeyState, bootstrapped, fold
-from aggregator.upsert.row_ends import ends_block, ends_table
+from aggregator.upsert.row_ends import ends_blocks, ends_table
 from aggregator.upsert.settling import open_condition, update_statement
 from aggregator.upsert.tick import OPEN, ROW_BITS, Lane
 from aggregator.upsert.upsert_schema import ServerTraits, settled_view, store_tables
@@ -87,7 +87,8 @@ def stored() -> Iterator[tuple[list[tuple[int, Version]], dict[bytes, KeyState]]
         folded = fold(tick, facts, states)
         states |= folded.states
         for _ in range(2):  # a block that comes twice changes nothing
-            insert("accounts__updates", ends_block(ends_table(folded.ends)))
+            for block in ends_blocks(ends_table(folded.ends)):
+                insert("accounts__updates", block)
     execute(f"{update_statement(BANK, 'accounts', 0, SETTLED)} SETTINGS mutations_sync = 2")
     insert("accounts__ticks", ticks_block(TickRow(1, SETTLED, What.SETTLED, 0, servers=("",))))
     yield records, states
