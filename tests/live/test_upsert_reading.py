@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from clickhouse_driver.errors import ServerException
+from hypothesis import HealthCheck, given, settings
 
 from aggregator.upsert.query_mark import SETTLED as AT_POINT
 from aggregator.upsert.query_mark import At
@@ -22,6 +23,7 @@ from deploy.lab.credentials import PASSWORD
 from replicator.config.clickhouse_address import ClickHouseAddress
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.aggregator.upsert.constructs import CONSTRUCTS, Construct
+from tests.aggregator.upsert.query_fuzz import any_queries
 from tests.aggregator.upsert.small_history import (
     AT_SETTLED,
     COLUMNS,
@@ -29,6 +31,7 @@ from tests.aggregator.upsert.small_history import (
     FRESH,
     KNOWN,
     SmallHistory,
+    ordinary_tables,
     tables,
 )
 from tests.live.replicas import ReplicatedDatabase
@@ -36,17 +39,21 @@ from tui.program import run
 
 pytestmark = pytest.mark.stores
 HISTORY = SmallHistory.make()
-DATABASE = "upsert_reading"
+DATABASE, ORDINARY = "upsert_reading", "upsert_reading_ordinary"
 
 
 @pytest.fixture(scope="module")
 def server(shared_clickhouse: ClickHouseServer) -> Iterator[ClickHouseServer]:
     with shared_clickhouse.client() as client:
-        client.execute(f"CREATE DATABASE {DATABASE}")
+        for name in (DATABASE, ORDINARY):
+            client.execute(f"CREATE DATABASE {name}")
         for statement in HISTORY.statements(DATABASE):
             client.execute(statement)
+        for statement in ordinary_tables(ORDINARY, HISTORY.seen(EARLIER)):
+            client.execute(statement)
         yield shared_clickhouse
-        client.execute(f"DROP DATABASE {DATABASE}")
+        for name in (DATABASE, ORDINARY):
+            client.execute(f"DROP DATABASE {name}")
 
 
 def place(*servers: ClickHouseServer, database: str = DATABASE) -> UpsertPlace:
@@ -83,6 +90,19 @@ def test_a_construct_answers_as_brute_force_or_is_none_of_18_16(
             expected = construct.answer(HISTORY.seen(mark))
             in_order = construct.is_ordered
             assert comparable(found, in_order) == comparable(expected, in_order)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(any_queries().filter(lambda sql: not sql.startswith("WITH")))
+def test_any_query_answers_as_over_ordinary_tables_of_what_is_seen(
+    server: ClickHouseServer, sql: str
+) -> None:
+    query = UserQuery(sql, KNOWN, DATABASE)
+    text = rewritten(query, dict.fromkeys(query.tables, EARLIER))
+    with server.client(DATABASE) as client, server.client(ORDINARY) as ordinary:
+        assert comparable(client.execute(text)) == comparable(ordinary.execute(sql))
 
 
 def test_a_user_that_only_reads_gets_each_mark_and_what_ended_each_version(

@@ -161,6 +161,23 @@ class SmallHistory:
         yield _insert(f"{database}.airports", AIRPORTS)
 
 
+def ordinary_tables(database: str, sight: Sight) -> Iterator[str]:
+    """Yields statements that make ordinary tables of what is seen at a mark."""
+    some = {"flights": sight.flights, "carriers": sight.carriers}
+    for table, columns in COLUMNS.items():
+        texts = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        key = next(iter(columns))
+        yield f"CREATE TABLE {database}.{table} ({texts}) ENGINE = MergeTree ORDER BY {key}"
+        yield _insert(
+            f"{database}.{table}", [[row[name] for name in columns] for row in some[table]]
+        )
+    yield (
+        f"CREATE TABLE {database}.airports (carrier String, city String) ENGINE = MergeTree "
+        "ORDER BY carrier"
+    )
+    yield _insert(f"{database}.airports", AIRPORTS)
+
+
 class _Rules(NamedTuple):
     """Settings of an upsert table that its tables follow from."""
 

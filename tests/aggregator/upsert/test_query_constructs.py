@@ -6,12 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from aggregator.upsert.query_rewrite import rewritten
 from aggregator.upsert.seen_rows import VERSION_COLUMNS
 from aggregator.upsert.user_query import UserQuery
 from tests.aggregator.tables.engine import engine, json_of
 from tests.aggregator.upsert.constructs import BOTH, CONDITION, CONSTRUCTS, SUB_QUERY, Construct
+from tests.aggregator.upsert.query_fuzz import any_queries
 from tests.aggregator.upsert.small_history import (
     AIRPORTS,
     AT_SETTLED,
@@ -21,22 +23,27 @@ from tests.aggregator.upsert.small_history import (
     KNOWN,
     ReadMark,
     SmallHistory,
+    ordinary_tables,
 )
 
-DATABASE = "constructs"
+DATABASE, ORDINARY = "constructs", "constructs_ordinary"
 HISTORY = SmallHistory.make()
 
 
 @pytest.fixture(scope="module")
 def database() -> Any:
     session = engine()
-    session.query(f"CREATE DATABASE {DATABASE}")
+    for name in (DATABASE, ORDINARY):
+        session.query(f"CREATE DATABASE {name}")
     for statement in HISTORY.statements(DATABASE):
+        session.query(statement)
+    for statement in ordinary_tables(ORDINARY, HISTORY.seen(EARLIER)):
         session.query(statement)
     session.query(f"USE {DATABASE}")
     yield
     session.query("USE default")
-    session.query(f"DROP DATABASE {DATABASE}")
+    for name in (DATABASE, ORDINARY):
+        session.query(f"DROP DATABASE {name}")
 
 
 def for_store(sql: str, mark: ReadMark) -> str:
@@ -60,6 +67,22 @@ def test_a_construct_answers_as_brute_force_over_the_log(
     expected = construct.answer(HISTORY.seen(mark))
     found = json_of(for_store(sql, mark))
     assert comparable(found, construct.is_ordered) == comparable(expected, construct.is_ordered)
+
+
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(any_queries())
+def test_any_query_answers_as_over_ordinary_tables_of_what_is_seen(
+    database: None, sql: str
+) -> None:
+    found = json_of(for_store(sql, EARLIER))
+    engine().query(f"USE {ORDINARY}")
+    try:
+        expected = json_of(sql)
+    finally:
+        engine().query(f"USE {DATABASE}")
+    assert comparable(found, is_ordered=False) == comparable(expected, is_ordered=False)
 
 
 @pytest.mark.parametrize("construct", CONSTRUCTS, ids=lambda each: each.name)
