@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.admin import NewPartitions, NewTopic
 
 from aggregator.upsert.table_creation import create_tables
 from aggregator.upsert.table_facts import store_of
@@ -20,6 +20,7 @@ from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import TrafficRecord, send
 from deploy.lab.wait import until
 from replicator.config.feed_settings import ClickHouseFeed
+from replicator.config.names import dead_letter_topic
 from replicator.config.topology import load
 from tests.live.feed_ground import committed
 from tests.live.replicas import ReplicatedDatabase
@@ -94,11 +95,27 @@ tick_seconds = 0.5
         """Produces records."""
         return send(self.cluster, self.topic, records)
 
+    def grow(self, partitions: int) -> None:
+        """Gives the topic so many partitions."""
+        admin = self.cluster.admin()  # it ends when nobody holds it
+        for done in admin.create_partitions([NewPartitions(self.topic, partitions)]).values():
+            done.result(30)
+
+    def dead_letters(self) -> list[tuple[bytes | None, dict[str, bytes | None]]]:
+        """Returns value and headers of each committed dead letter."""
+        return [
+            (message.value(), dict(message.headers() or []))
+            for message in committed(self.cluster, dead_letter_topic(self.feed))
+        ]
+
     def wanted(self) -> dict[int, Row]:
         """Returns the newest row of each key, by brute force over the log."""
         newest: dict[int, tuple[tuple[int, int, int], dict[str, Any]]] = {}
         for message in committed(self.cluster, self.topic):
-            row = json.loads(message.value() or b"")
+            try:
+                row = json.loads(message.value() or b"")
+            except ValueError:
+                continue  # a dead letter
             order = row["version"], message.partition() or 0, message.offset() or 0
             if row["id"] not in newest or newest[row["id"]][0] < order:
                 newest[row["id"]] = order, row
