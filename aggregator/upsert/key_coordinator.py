@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, Any
@@ -70,6 +71,7 @@ QUERY_CONF = {
     # Bounds all states of a process together, outside of the JVM's heap.
     "spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage": "true",
     "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": "256",
+    "spark.sql.streaming.stopTimeout": "5s",
     # A batch without a tick would have no offset of its own.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.pollingDelay": "20ms",
@@ -273,7 +275,9 @@ class KeyCoordinator:
         except (CoordinatorStopped, CheckpointUnreadable):
             return False
         finally:
-            self._query.stop()
+            # Spark waits for the callback. One that does not return ends with the process.
+            with suppress(Exception):
+                self._query.stop()
 
     def state_size(self) -> StateSize | None:
         """Returns the size of the state; None before the first batch is over."""

@@ -71,6 +71,9 @@ WORKERS = {
 # Control characters, line separators, and the invisible characters of writing directions, in the
 # syntax of a properties file (plain_text.py does the same for our own lines).
 UNPRINTABLE = r"[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+"
+# RocksDB asks Spark's logger which messages to hand to Java. While a JVM exits, which removes the
+# files that RocksDB writes, a warning of RocksDB's own thread waits for the JVM, which waits for
+# that thread: the JVM would outlive its daemon, with all its memory.
 LOG4J = f"""\
 rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
@@ -89,6 +92,8 @@ logger.dag.name = org.apache.spark.scheduler.DAGScheduler
 logger.dag.level = error
 logger.pools.name = org.apache.spark.scheduler.FairSchedulableBuilder
 logger.pools.level = error
+logger.rocksdb.name = org.apache.spark.sql.execution.streaming.state.RocksDB
+logger.rocksdb.level = error
 logger.adaptive.name = org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution
 logger.adaptive.level = error
 """

@@ -115,7 +115,9 @@ class Coordinators:
         run = folder / f"run-{os.getpid()}"
         run.mkdir()
         master, conf = shared_spark("local[1,8]", {}, query_tasks=PARTS)
-        self._session = Session(Jvm(master, run, conf, ["aggregator.upsert.key_coordinator"]))
+        jvm = Jvm(master, run, conf, ["aggregator.upsert.key_coordinator"])
+        self._session = Session(jvm)
+        (folder / "jvm").write_text(str(jvm.pid))
         self._spark = self._session.sql()
 
     def begin(self, table: str) -> Any:

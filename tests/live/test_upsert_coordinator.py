@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from aggregator.upsert.version import RowEnd
+from deploy.lab.wait import until
+from replicator.spark.parent_watch import process
 from tests.live.carrier_process import CHECKOUT
 from tests.live.folding import BOOTSTRAP_AT, DIES_AT, LANES, LAST, PARTS, History
 
@@ -38,6 +40,9 @@ class Folded:
         self.ends, self.states = self.history.folded()
         died = run(folder, "die")
         assert died.returncode == -signal.SIGKILL, died.stderr[-4000:]
+        left = int((folder / "jvm").read_text())
+        # RocksDB is loaded, and is no reason for a JVM to outlive its driver.
+        self.is_jvm_gone = until(lambda: process(left) is None, 30)
         done = run(folder, "go-on")
         assert done.returncode == 0, done.stderr[-4000:]
         self.found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -66,6 +71,10 @@ def test_a_tick_that_was_claimed_and_not_committed_is_folded_again_with_the_same
     assert folded.found["held"] == {"generation": 1, "tick": DIES_AT - 1}
     assert folded.claimed("first", f"{DIES_AT}.again") == folded.expected(DIES_AT)
     assert len(list(folded.folder.glob("first.*.again"))) == 1
+
+
+def test_no_jvm_outlives_its_driver(folded):
+    assert folded.is_jvm_gone
 
 
 def test_a_bootstrap_into_a_new_folder_gives_the_same_ends_afterwards(folded):
