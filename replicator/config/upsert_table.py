@@ -116,7 +116,7 @@ class UpsertTable(Table):
     """Cluster that keeps the tick of the table; None: the feed's first."""
     order_by: Names = ()
     """Columns by which rows are sorted in the store; without any, the primary key."""
-    state_partitions: Annotated[Int, Field(ge=1, le=1024)] = 4
+    state_partitions: Annotated[Int, Field(ge=1, le=1024)] = 2
     """Parts of the state of keys, each a task of every tick; changed by the next rotation."""
 
     @property
