@@ -406,7 +406,7 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, StreamingQueryException | Py4JError):
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raised = [line for line in lines if line.split(":")[0].endswith(("Error", "Exception"))]
-        own = [line for line in lines if line.startswith("aggregator.")]
+        own = [line for line in lines if line.startswith(("aggregator.", "replicator."))]
         return (own or raised or lines or [type(error).__name__])[0]
     return f"{type(error).__name__}: {error}"
 

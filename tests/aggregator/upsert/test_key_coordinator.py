@@ -156,3 +156,23 @@ def test_the_parcel_of_a_later_tick_is_the_greater_one():
 
 def test_the_reason_of_a_query_that_ended_is_one_line():
     assert reason_of(KeyError("lane")) == "KeyError: 'lane'"
+
+
+@pytest.mark.parametrize(
+    ("raised", "reason"),
+    [
+        ("aggregator.upsert.range_reader.RangeLost: east: flights-0: gone", None),
+        ("replicator.kafka.client.cluster.Forbidden: no right to read", None),
+        ("ValueError: lane", None),
+        ("    at org.apache.spark.Something", "[STREAM_FAILED] Query [id = 1] ended"),
+    ],
+)
+def test_the_reason_is_the_error_that_a_python_process_of_spark_raised(raised, reason):
+    text = f"""[STREAM_FAILED] Query [id = 1] ended
+    Traceback (most recent call last):
+      File "worker.py", line 1, in main
+    {raised}
+
+    at org.apache.spark.api.python.BasePythonRunner
+    """
+    assert reason_of(Py4JError(text)) == (reason or raised.strip())
