@@ -1,9 +1,10 @@
-"""A row task in a process of its own, which may kill itself as kill -9 would.
+"""Row tasks in processes of their own, which may kill themselves as kill -9 would.
 
-    python -m tests.live.row_process TOLD STEP
+    python -m tests.live.row_process TOLD
 
-STEP says where it dies: `before-insert`, `after-insert`, `after-facts`, or `part-of-block`, once
-the rows of the block's first day are in. With `never` it writes its facts next to TOLD.
+TOLD has tasks by the step at which their process dies: `before-insert`, `after-insert`,
+`after-facts`, or `part-of-block`, once the rows of the block's first day are in. With `never` it
+goes on. All are forked from one process, as Spark's are: imports take longer than the tasks.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import pickle
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +33,13 @@ STEPS = ("before-insert", "part-of-block", "after-insert", "after-facts")
 DAY_SECONDS = 86_400
 
 
-def begin_as_told(told: Path, task: RowTask, step: str = "never") -> Process:
-    """Writes the task's file and returns the started process; its log is next to the file."""
-    told.write_bytes(pickle.dumps(task))
+def begin_as_told(told: Path, tasks: Mapping[str, RowTask]) -> Process:
+    """Writes the tasks' file and returns the started process, which ends with the last task; its
+    log is next to the file."""
+    told.write_bytes(pickle.dumps(tasks))
     return Process(
-        f"rows-{step}",
-        [sys.executable, "-m", "tests.live.row_process", str(told), step],
+        "rows",
+        [sys.executable, "-m", "tests.live.row_process", str(told)],
         told.with_suffix(".log"),
         environment={"PYTHONPATH": str(CHECKOUT)},
     )
@@ -71,22 +74,31 @@ class DyingStore(ShardStore):
             die()
 
 
-def run_as_told(told: Path, step: str) -> None:
-    """Runs the task that begin_as_told described."""
+def run_as_told(told: Path) -> None:
+    """Runs the tasks that begin_as_told described."""
     # Written by begin_as_told only, so that unpickling is safe.
-    task: RowTask = pickle.loads(told.read_bytes())
+    tasks: dict[str, RowTask] = pickle.loads(told.read_bytes())
     log_to_stderr()
+    children = []
+    for step, task in tasks.items():
+        if (child := os.fork()) == 0:
+            do(task, step)
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+
+
+def do(task: RowTask, step: str) -> None:
+    """Does a task, up to a step."""
     DyingStore.step = step
     feed = task.appliance.feed(task.feed)
     assert isinstance(feed, ClickHouseFeed)
     worker = RowWorker(task.appliance, feed, feed.tables[task.table], DyingStore)
-    batches = []
-    for batch in worker.read(task):
+    for _ in worker.read(task):
         if step == "after-facts":
             die()
-        batches.append(batch)
-    told.with_suffix(".facts").write_bytes(pickle.dumps(batches))
 
 
 if __name__ == "__main__":
-    run_as_told(Path(sys.argv[1]), sys.argv[2])
+    run_as_told(Path(sys.argv[1]))

@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
 )
 
 from aggregator.upsert.range_reader import RangeLost
+from aggregator.upsert.row_task import RowsNotStored
 from deploy.lab.traffic import Shape, TrafficRecord
 from deploy.lab.wait import until
 from replicator.kafka.client.loss import LossKind
@@ -41,19 +42,17 @@ def test_a_task_that_is_killed_at_any_step_is_done_again_and_its_rows_are_exact(
     make_ground, tmp_path
 ):
     ground = make_ground(NEWEST)
-    processes = {}
+    tasks = {}
     for step in STEPS:
         ground.send(True, orders(300, days=3))
         ground.send(False, orders(200, first=300, days=3))
-        task = ground.task(ground.tick(block_rows=200), is_new=True)
-        processes[step] = task, begin_as_told(tmp_path / f"{step}.told", task, step)
-    stored = {}
-    for step, (task, process) in processes.items():
-        assert until(lambda process=process: not process.is_running(), 60)
-        stored[step] = len(ground.stored(task.tick)[0])
+        tasks[step] = ground.task(ground.tick(block_rows=200), is_new=True)
+    process = begin_as_told(tmp_path / "dying.told", tasks)
+    assert until(lambda: not process.is_running(), 60)
+    stored = {step: len(ground.stored(task.tick)[0]) for step, task in tasks.items()}
     assert stored["before-insert"] == 0
     assert 0 < stored["part-of-block"] < stored["after-insert"] == stored["after-facts"] == 200
-    for task, _ in processes.values():
+    for task in tasks.values():
         again = ground.done(ground.task(task.tick))
         assert len(again.rows) == 500
         ground.assert_exact(task.tick, again)
@@ -94,14 +93,27 @@ def test_an_insert_that_waits_for_its_quorum_is_not_repeated(make_ground, tmp_pa
     table, database = "orders__rows", ground.database
     row = [(1, "", 0, 0, 0, 0, "k" * 16, 0, 0, "", "", 0, 0, 0)]
     with database.no_fetches(table, 1, 2, wake=row):
-        process = begin_as_told(tmp_path / "waiting.told", task)
+        process = begin_as_told(tmp_path / "waiting.told", {"never": task})
         count = f"SELECT count() FROM {table}"
         assert until(lambda: database.ask(0, count) == 100, 30)
-        process.kill()
-        again = ThreadPoolExecutor(1).submit(ground.done, ground.task(task.tick), ground.worker)
-        time.sleep(0.5)
-        assert not again.done()
-    ground.assert_exact(task.tick, again.result(60))
+        process.kill_family()
+        with pytest.raises(RowsNotStored, match="quorum"):
+            ground.done(ground.task(task.tick, refused_seconds=0.5))
+    again = ground.done(ground.task(task.tick))
+    assert len(again.rows) == 100
+    ground.assert_exact(task.tick, again)
+
+
+def test_a_table_that_was_altered_meanwhile_fails_a_task_once(make_ground):
+    ground = make_ground(NEWEST)
+    ground.send(True, orders(20))
+    ground.done(ground.task(ground.tick(), is_new=True))
+    ground.database.order(0, "ALTER TABLE orders__rows DROP COLUMN text")
+    ground.send(True, orders(20, first=20))
+    tick = ground.tick()
+    with pytest.raises(RowsNotStored, match="text"):
+        ground.done(ground.task(tick, is_new=True))
+    ground.assert_exact(tick, ground.done(ground.task(tick)))
 
 
 def test_transactions_empty_values_and_bad_records_become_rows_deletes_and_letters(make_ground):
