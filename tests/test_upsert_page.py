@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 from aggregator.upsert.seen_rows import VERSION_COLUMNS, VIRTUAL_COLUMNS
-from aggregator.upsert.user_query import OWN_NAMES, SETTINGS, TABLE_FUNCTIONS
+from aggregator.upsert.taken_statements import SETTINGS, TABLE_FUNCTIONS
+from aggregator.upsert.user_query import OWN_NAMES
 from tests.aggregator.upsert.constructs import CONSTRUCTS
 from tests.tui.output.stored import REWRITE
 from tui.commands.sql import sql

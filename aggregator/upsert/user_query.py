@@ -10,27 +10,13 @@ from aggregator.tables.table_schema import COORDINATES
 from aggregator.upsert.seen_rows import ENDS, VERSION_COLUMNS, VIRTUAL_COLUMNS, UpsertNames
 from aggregator.upsert.sql_text import QueryRefused, SelectText, Span, Statement
 from aggregator.upsert.table_names import UPSERT_COLUMNS, rows_table, ticks_table, updates_table
+from aggregator.upsert.taken_statements import refuse_function, tree_of
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 OWN_NAMES = frozenset(UPSERT_COLUMNS) | {ENDS}
 """Names that a query over an upsert table may not use: its condition has them."""
-TABLE_FUNCTIONS = frozenset(["numbers", "numbers_mt", "zeros", "zeros_mt"])
-"""Table functions that read no table and no other server."""
-SETTINGS = frozenset(
-    [
-        "join_use_nulls",
-        "max_block_size",
-        "max_bytes_before_external_group_by",
-        "max_bytes_before_external_sort",
-        "max_execution_time",
-        "max_memory_usage",
-        "max_threads",
-        "priority",
-    ]
-)
-"""Settings that a query may name: they change no answer but that of the user's own joins."""
 _FUNCTIONS_OF_IN = frozenset(["in", "notin", "globalin", "globalnotin", "nullin", "notnullin"])
 _OF_LEFT_JOINS = frozenset(["", "ALL", "ANY", "OUTER", "SEMI", "ANTI", "ASOF"])
 _OF_OTHER_JOINS = frozenset(["", "ALL", "INNER", "CROSS"])
@@ -139,8 +125,7 @@ class UserQuery:
         self._own_tables = {
             own(table): table for table in known for own in (rows_table, updates_table, ticks_table)
         }
-        tree = _tree(self.statement)
-        _refuse_settings(tree)
+        tree = tree_of(self.statement)
         self.expressions = list(self._table_expressions(tree))
         self.selects: list[Select] = []
         self.references: list[Source] = []
@@ -219,7 +204,7 @@ class UserQuery:
 
         for node in tree.find_all(exp.Table):
             if not isinstance(node.this, exp.Identifier):
-                _refuse_function(node.this)
+                refuse_function(node.this)
                 continue
             around, wrapper = node.parent, ""
             while isinstance(around, exp.Final | exp.TableSample):
@@ -470,66 +455,6 @@ class UserQuery:
 
     def _name(self, identifier: exp.Expr) -> str:
         return self.statement.name_at(_position(identifier))
-
-
-def _tree(statement: Statement) -> exp.Expr:
-    """Returns sqlglot's reading of a text. Raises QueryRefused for all but a SELECT."""
-    from sqlglot import exp, parse
-    from sqlglot.errors import ParseError
-
-    first = next((at for at in range(len(statement.tokens)) if statement.word(at) != "("), 0)
-    word = statement.word(first)
-    if word not in ("SELECT", "WITH"):
-        what = f"{word} .." if word else "an empty text"
-        raise QueryRefused(f"{what} is no SELECT: a query at a mark only reads")
-    for select in statement.selects:
-        for clause, mend in (
-            ("INTO", "INTO OUTFILE: use the output of the command"),
-            ("FORMAT", "FORMAT: use --output; quote a column of this name"),
-        ):
-            if clause in select.clauses:
-                raise QueryRefused(mend)
-    try:
-        trees = [tree for tree in parse(statement.copy, read="clickhouse") if tree is not None]
-    except ParseError as error:
-        found = error.errors[0] if error.errors else {}
-        where = f" in line {found['line']}" if found.get("line") else ""
-        what = found.get("description") or "it is no SQL of ClickHouse's"
-        raise QueryRefused(f"the query cannot be read{where}: {what}") from None
-    if len(trees) != 1:
-        raise QueryRefused("several statements: give one SELECT at a time")
-    [tree] = trees
-    if not isinstance(tree, exp.Query):
-        raise QueryRefused(f"{word} .. is no SELECT: a query at a mark only reads")
-    for node in tree.find_all(exp.Command, exp.DML, exp.DDL, exp.Lateral, exp.Pivot):
-        if not isinstance(node, exp.Query):
-            raise QueryRefused(f"{node.key.upper()} within a SELECT: use a join or a sub-query")
-    for with_ in tree.find_all(exp.With):
-        if with_.args.get("recursive"):
-            raise QueryRefused("WITH RECURSIVE: it cannot be written out; use joins")
-    return tree
-
-
-def _refuse_settings(tree: exp.Expr) -> None:
-    from sqlglot import exp
-
-    for select in tree.find_all(exp.Query):
-        for each in select.args.get("settings") or ():
-            name = each.this.name if isinstance(each, exp.EQ) else each.sql()
-            if name not in SETTINGS:
-                raise QueryRefused(
-                    f"SETTINGS {name}: it may change the answer; put it into the user's profile. "
-                    f"Taken are {', '.join(sorted(SETTINGS))}"
-                )
-
-
-def _refuse_function(function: exp.Expr) -> None:
-    name = str(function.this) if isinstance(function.this, str) else function.key
-    if name not in TABLE_FUNCTIONS:
-        raise QueryRefused(
-            f"the table function {name}: a query at a mark reads tables of its server alone; "
-            f"taken are {', '.join(sorted(TABLE_FUNCTIONS))}"
-        )
 
 
 def _keeps_left(join: exp.Join) -> bool:

@@ -511,6 +511,7 @@ REFUSED = {
     "SELECT 1) FROM flights": "a bracket is closed that was not opened",
     "SELECT $tag$ x $tag$ FROM flights": "$",
     "SELECT flight FROM flights WHERE": "the query cannot be read",
+    f"SELECT {'(' * 3000}1{')' * 3000} FROM flights": "the query cannot be read",
     "SELECT 1 FROM flights RIGHT JOIN carriers USING carrier PREWHERE 1": "PREWHERE: flights",
 }
 """Queries that are refused, and what their error begins with or names."""
