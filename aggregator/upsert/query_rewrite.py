@@ -108,7 +108,8 @@ class _Rewrite:
                     text = f"{rows_table(source.upsert.table)}{name}"
                     self._splice(source.table_at, source.place.end, text)
                     of = source.name if source.is_joined else ""
-                    self._condition(select, seen(source.upsert.table, mark, of))
+                    of_key = self._query.key_condition(select, source)
+                    self._condition(select, seen(source.upsert.table, mark, of, of_key))
                     continue
                 if "PREWHERE" in select.text.clauses and not any(
                     map(self._is_flat, select.upserts)

@@ -34,6 +34,7 @@ from replicator.clickhouse.errors import ClientSetup, problem, reason
 from replicator.clickhouse.server import ClickHouse
 from replicator.config.clickhouse_address import ClickHouseAddress
 from replicator.config.feed_settings import ClickHouseFeed
+from replicator.config.upsert_table import UpsertTable
 from replicator.runtime.store_errors import StoreUnreachable
 
 if TYPE_CHECKING:
@@ -355,9 +356,15 @@ def places_of(feed: object) -> Iterator[UpsertPlace]:
                 database=shard.database,
                 servers=shard.replicas,
                 ca_file=shard.ca_file,
-                tables={each.name: UpsertNames(each.name, tuple(each.columns)) for each in tables},
+                tables={each.name: _names_of(each) for each in tables},
                 history_seconds={each.name: each.history_seconds for each in tables},
             )
+
+
+def _names_of(table: UpsertTable) -> UpsertNames:
+    key = tuple(table.primary_key)
+    is_sorted = {*table.sorted_by[: len(key)]} == {*key}
+    return UpsertNames(table.name, tuple(table.columns), key if is_sorted else ())
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from aggregator.store.identifier import quoted
-from aggregator.upsert.table_names import DELETED, ROW_ID, UNTIL, rows_table, updates_table
+from aggregator.upsert.table_names import DELETED, KEY, ROW_ID, UNTIL, rows_table, updates_table
 from aggregator.upsert.tick import OPEN, ROW_BITS
 from aggregator.upsert.visibility import row_id_end
 
@@ -33,10 +33,12 @@ class UpsertNames(NamedTuple):
 
     Args:
         columns: of its user, in their order.
+        key: columns of its primary key, if its rows are sorted by them; else empty.
     """
 
     table: str
     columns: tuple[str, ...]
+    key: tuple[str, ...] = ()
 
 
 class ReadMark(NamedTuple):
@@ -55,11 +57,13 @@ class ReadMark(NamedTuple):
     is_all_versions: bool = False
 
 
-def seen(table: str, mark: ReadMark, of: str = "") -> str:
+def seen(table: str, mark: ReadMark, of: str = "", of_key: str = "") -> str:
     """Returns the condition on a row of the table of all rows.
 
     Args:
         of: name of that table in the query; empty where no other table has its columns.
+        of_key: condition that all rows of the answer meet and that holds for few keys: only ends of
+            these keys are kept in memory.
     """
     front = f"{quoted(of)}." if of else ""
     born = f"{front}{ROW_ID} < {row_id_end(mark.tick)}"
@@ -68,9 +72,11 @@ def seen(table: str, mark: ReadMark, of: str = "") -> str:
         return f"{front}{ROW_ID} >= {row_id_end(0)} AND {born}"
     terms = [born, f"{front}{UNTIL} > {mark.tick}"]
     if mark.settled < mark.tick:
+        keys = f"(SELECT {KEY} FROM {rows_table(table)} WHERE {of_key})"
         terms.append(
             f"{front}{ROW_ID} NOT IN (SELECT {ENDS}.row_id FROM {updates_table(table)} AS {ENDS} "
-            f"WHERE {ENDS}.tick > {mark.settled} AND {ENDS}.tick <= {mark.tick})"
+            f"WHERE {ENDS}.tick > {mark.settled} AND {ENDS}.tick <= {mark.tick}"
+            f"{f' AND {ENDS}.key IN {keys}' if of_key else ''})"
         )
     return " AND ".join(terms)
 

@@ -252,6 +252,22 @@ class Statement:
         if begin < end:
             yield begin, end
 
+    def terms(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yields the terms of a condition that are joined by AND, as items() does; none for one
+        that has OR, or an AND of another meaning."""
+        outside = []
+        at = first
+        while at < end:
+            outside.append(at)
+            at = self.closing.get(at, at) + 1
+        words = {at: self.word(at) for at in outside}
+        if not {"OR", "XOR", "BETWEEN", "?", "->", "||"}.isdisjoint(words.values()):
+            return
+        begin = first
+        for at in [*(at for at in outside if words[at] == "AND"), end]:
+            yield begin, at
+            begin = at + 1
+
     def word(self, number: int) -> str:
         """Returns a token as a keyword; empty for a quoted name, a string, and beyond the end."""
         if not 0 <= number < len(self.tokens):

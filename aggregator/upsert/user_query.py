@@ -136,6 +136,8 @@ class UserQuery:
         """Databases, with the dot behind, that qualify columns of upsert tables."""
         self.columns: list[NamedColumn] = []
         self.stars: list[Star] = []
+        self._given: set[str] = set()
+        """Names that the user gives: aliases, and those of tables and settings."""
         self._find_sources(tree)
         self._find_sets(tree)
         self._find_stars(tree)
@@ -154,6 +156,33 @@ class UserQuery:
             (place.start, each.table) for place, each in self.sets if isinstance(each, UpsertNames)
         ]
         return tuple(dict.fromkeys(table for _, table in sorted(found)))
+
+    def key_condition(self, select: Select, source: Source) -> str:
+        """Returns the condition that names one key, if each row of a SELECT has to meet it.
+
+        It is empty unless WHERE has `column = literal` for each column of the key, joined by AND,
+        and the table is alone. A name that the user gives to anything else is not trusted: servers
+        take aliases for columns.
+        """
+        assert source.upsert
+        key, text = source.upsert.key, select.text
+        if not key or select.count > 1 or "WHERE" not in text.clauses or self._given & {*key}:
+            return ""
+        found: dict[str, str] = {}
+        begin, end = text.clauses["WHERE"] + 1, text.clause_end("WHERE")
+        for first, behind in self.statement.terms(begin, end):
+            for name in key:
+                if behind - first == 3 and self._is_equality(first, name):
+                    span = self.statement.span(first, behind)
+                    found[name] = self.statement.text[span.start : span.end]
+        return " AND ".join(found.values()) if len(found) == len(key) else ""
+
+    def _is_equality(self, first: int, name: str) -> bool:
+        """Returns True for the tokens of `name = literal`."""
+        statement = self.statement
+        column, sign, literal = (statement.tokens[first + at] for at in range(3))
+        is_literal = statement.read.copy[literal.start] == "'" or literal.text.isdecimal()
+        return statement.name_at(column.start) == name and sign.text == "=" and is_literal
 
     # -- common table expressions
 
@@ -379,6 +408,7 @@ class UserQuery:
             if position is None or position in seen:
                 continue
             name = self.statement.name_at(position)
+            self._given.add(name)
             self._refuse_own(name, is_new=True)
             if name.startswith("$"):
                 self._refuse_unknown(name)

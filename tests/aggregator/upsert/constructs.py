@@ -123,6 +123,12 @@ CONSTRUCTS = [
         lambda s: [(r["flight"],) for r in s.flights if r["delay"] < 0 or r["delay"] > 50],
     ),
     Construct(
+        "WHERE with the whole key",
+        "SELECT delay FROM flights AS f WHERE `flight` = 7 AND delay > -100",
+        CONDITION,
+        lambda s: [(r["delay"],) for r in s.flights if r["flight"] == 7],
+    ),
+    Construct(
         "PREWHERE",
         "SELECT flight FROM flights PREWHERE delay > 10 WHERE carrier = 'AA'",
         CONDITION,

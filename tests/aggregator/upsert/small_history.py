@@ -32,7 +32,10 @@ COLUMNS = {
     },
     "carriers": {"carrier": "String", "title": "String", "rank": "Int32"},
 }
-KNOWN = {table: UpsertNames(table, tuple(columns)) for table, columns in COLUMNS.items()}
+KNOWN = {
+    table: UpsertNames(table, tuple(columns), key=(next(iter(columns)),))
+    for table, columns in COLUMNS.items()
+}
 AIRPORTS = [("AA", "Boston"), ("BB", "Chicago"), ("ZZ", "Denver")]
 """Rows of an append table."""
 Row = dict[str, Any]

@@ -42,6 +42,39 @@ def test_the_users_conditions_stand_in_brackets_beside_ours() -> None:
     )
 
 
+def test_a_query_for_one_key_keeps_the_ends_of_that_key_alone() -> None:
+    text = for_store("SELECT delay FROM flights WHERE delay > 1 AND flight = 7")
+    of_key = " AND _ends.key IN (SELECT _key FROM flights__rows WHERE flight = 7))"
+    assert text == (
+        f"SELECT delay FROM flights__rows AS `flights` WHERE ({FLIGHTS[:-1]}{of_key}) AND ( "
+        "delay > 1 AND flight = 7)"
+    )
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT delay FROM flights WHERE flight = 7 OR delay > 1",
+        "SELECT delay FROM flights WHERE delay BETWEEN 1 AND flight = 7",
+        "SELECT delay FROM flights WHERE NOT flight = 7",
+        "SELECT delay FROM flights WHERE (flight = 7 OR 1)",
+        "SELECT delay FROM flights WHERE flight = 7 + 1",
+        "SELECT delay FROM flights WHERE flight = delay",
+        "SELECT delay FROM flights AS flight WHERE flight = 7",
+        "SELECT delay AS flight FROM flights WHERE flight = 7",
+        "SELECT delay FROM flights ARRAY JOIN stops AS flight WHERE flight = 7",
+        "WITH 7 AS flight SELECT delay FROM flights WHERE flight = 7",
+        "SELECT delay FROM flights ANY LEFT JOIN carriers USING carrier WHERE flight = 7",
+        "SELECT delay FROM flights WHERE flight != 7",
+        "SELECT delay FROM flights WHERE 1 = 1 AND x.flight = 7",
+        "SELECT count() FROM flights GROUP BY carrier HAVING flight = 7",
+        "SELECT delay FROM carriers WHERE carrier > 'AA'",
+    ],
+)
+def test_ends_of_all_keys_are_kept_where_rows_of_other_keys_may_be_in_the_answer(sql: str) -> None:
+    assert "_ends.key" not in for_store(sql)
+
+
 def test_at_a_settle_point_no_ends_are_read() -> None:
     assert for_store("SELECT delay FROM flights AS f", ReadMark(8, 8, 8)) == (
         "SELECT delay FROM flights__rows AS f WHERE _row_id < 38654705664 AND _until > 8"
