@@ -17,11 +17,12 @@ import asyncio
 import logging
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
+
+import pyarrow.compute as pc
 
 from aggregator.loader.intent_effects import EffectProducer
 from aggregator.loader.produced import Produced
@@ -153,6 +154,8 @@ class TableKeeper:
     tell_losses: Callable[[Mapping[Lane, str]], None] = lambda losses: None
     report: UpsertReport = field(init=False)
     query: TickQuery | None = field(init=False, default=None)
+    checkpoint: Checkpoint | None = field(init=False, default=None)
+    """Checkpoint that the query continues."""
     events_by_tick: dict[int, int] = field(init=False, default_factory=dict)
     """Numbers of ends of the ticks that are not settled, as far as this process claimed them."""
     _is_rotating: bool = field(init=False, default=False)
@@ -165,8 +168,10 @@ class TableKeeper:
         """Returns the report with what the servers and the state showed last."""
         report, look = self.report, self.parts.settling.look
         size = self.query.state_size() if self.query else None
+        if self.checkpoint is not None:
+            report = replace(report, state_bytes=self.checkpoint.size_bytes())
         if size is not None:
-            report = replace(report, state_keys=size.keys, state_bytes=size.memory_bytes)
+            report = replace(report, state_keys=size.keys)
         return with_look(report, look, self.events_by_tick) if look else report
 
     async def keep(self) -> None:
@@ -279,7 +284,7 @@ class KeeperRun:
             self._is_claimed.set()
         self._parts.posting.write(self.posting)
         query = await run_in_thread(self._parts.start, checkpoint, self.folded)
-        self.keeper.query = query
+        self.keeper.query, self.keeper.checkpoint = query, checkpoint
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._wait(query))
@@ -379,6 +384,7 @@ class KeeperRun:
             is_refresh_due=is_refresh_due and bool(self.posting.ticks),
         )
         lanes = found.tick.lanes if found.tick else before.lanes
+        self.keeper.report = replace(self.keeper.report, stopped_lanes=len(found.losses))
         self.keeper.tell_losses({lanes[at]: str(loss) for at, loss in found.losses.items()})
         return found.tick
 
@@ -428,7 +434,8 @@ def after_claim(
     report: UpsertReport, tick: Tick, claim: TickRow, result: TickResult, tick_seconds: float
 ) -> UpsertReport:
     """Returns a report after another tick was claimed."""
-    kinds = Counter(result.ends["kind"].to_pylist())
+    counts = pc.value_counts(result.ends["kind"]).to_pylist()
+    kinds = {str(each["values"]): int(each["counts"]) for each in counts}
     return replace(
         report,
         tick=claim.tick,
@@ -440,7 +447,7 @@ def after_claim(
         rows=report.rows + claim.rows,
         expired=report.expired + claim.expired,
         letters=report.letters + claim.letters,
-        events={kind: report.events.get(kind, 0) + kinds[kind] for kind in EndKind},
+        events={kind: report.events.get(kind, 0) + kinds.get(str(kind), 0) for kind in EndKind},
     )
 
 
@@ -456,15 +463,15 @@ def with_look(
     for tick in [each for each in events_by_tick if each <= settled]:
         del events_by_tick[tick]
     is_known = report.tick is not None and settled + len(events_by_tick) >= report.tick
-    at_mark = look.claim.time_ms if look.mark.tick == look.claim.tick else None
     return replace(
         report,
         settled=settled or None,
         settled_ms=look.settled.time_ms if look.settled else None,
         unsettled_events=sum(events_by_tick.values()) if is_known else None,
+        dead_rows=look.dead_rows,
         servers={
-            **{address: ServerFigures(at_mark) for address in look.mark.servers},
-            **{address: ServerFigures(None, is_left_out=True) for address in look.mark.left_out},
+            address: ServerFigures(look.mark_ms.get(address), address in look.mark.left_out)
+            for address in sorted({*look.mark_ms, *look.mark.left_out})
         },
     )
 

@@ -9,16 +9,22 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
+from clickhouse_driver import Client
+
+from aggregator.store.identifier import quoted
 from aggregator.store.shard_store import NotStored, ShardStore
 from aggregator.upsert.claims import TickRow, TickTable, What
 from aggregator.upsert.mark import TableMark
 from aggregator.upsert.server_levels import ServerLevels, look_at_servers
 from aggregator.upsert.settling import Settled, Settler, settle_plan
+from aggregator.upsert.table_names import UNTIL, rows_table
 from aggregator.upsert.table_orders import TableOrders
+from aggregator.upsert.tick import OPEN
 from replicator.config.upsert_table import UpsertTable
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import SettleTable
@@ -29,6 +35,11 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 2.0
 """Pause between two looks at the servers."""
+COUNT_SECONDS = 600.0
+"""Pause between two counts of dead rows, which read a column of all rows."""
+DEAD = "SELECT count(), countIf({until} < {open}) FROM {table}"
+TIMES_MAX = 1000
+"""Claimed ticks whose times are remembered."""
 
 
 class ServerLook(NamedTuple):
@@ -37,11 +48,15 @@ class ServerLook(NamedTuple):
     Args:
         claim: the newest one.
         settled: the newest settle point; None if there is none.
+        mark_ms: by address, the time of the newest tick that a server has whole; None: not known.
+        dead_rows: share of the stored rows that have ended, as it was counted last.
     """
 
     mark: TableMark
     claim: TickRow
     settled: TickRow | None
+    mark_ms: Mapping[str, int | None] = MappingProxyType({})
+    dead_rows: float | None = None
 
 
 @dataclass(eq=False)
@@ -63,6 +78,10 @@ class SettleSchedule:
     look: ServerLook | None = field(init=False, default=None)
     _levels: ServerLevels = field(init=False)
     _settled_at: float = field(init=False, default=-math.inf)
+    _counted_at: float = field(init=False, default=-math.inf)
+    _counted: float | None = field(init=False, default=None)
+    _times: dict[int, int] = field(init=False, default_factory=dict)
+    """Times of claimed ticks that were looked at, by number."""
     _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
 
     def __post_init__(self) -> None:
@@ -94,7 +113,13 @@ class SettleSchedule:
         sights, failures = look_at_servers(self.store, self.table.name)
         mark = self._levels.take(claim.tick, sights, failures, time.monotonic())
         points = ticks.settle_points()
-        self.look = ServerLook(mark, claim, points[-1] if points else None)
+        self.look = ServerLook(
+            mark,
+            claim,
+            points[-1] if points else None,
+            self._times_of({each: self._levels.held[each].mark for each in sights}, claim),
+            self._dead_rows(mark),
+        )
         names = [sights[address].server for address in mark.servers]
         if not names or not mark.tick:
             return
@@ -116,6 +141,29 @@ class SettleSchedule:
         settled = self.settler_of(ticks).settle(plan, timeout_seconds=self.table.settle_seconds)
         self._log(settled, time.monotonic() - self._settled_at)
 
+    def _times_of(self, marks: Mapping[str, int], claim: TickRow) -> dict[str, int | None]:
+        """Returns the times of ticks that servers have, as far as their claims were looked at."""
+        self._times[claim.tick] = claim.time_ms
+        while len(self._times) > TIMES_MAX:
+            del self._times[min(self._times)]
+        return {server: self._times.get(tick) for server, tick in marks.items()}
+
+    def _dead_rows(self, mark: TableMark) -> float | None:
+        """Returns the share of dead rows, counted now and then on a server that has the mark."""
+        replica = next((it for it in self.store.replicas if str(it) in mark.servers), None)
+        if replica is None or time.monotonic() - self._counted_at < COUNT_SECONDS:
+            return self._counted
+        self._counted_at = time.monotonic()
+        database, table = self.store.database, self.table.name
+        try:
+            self._counted = self.store.answer_of(
+                replica, lambda it: read_dead_share(it.client, database, table)
+            )
+        except NotStored as error:
+            # A figure for people: settling goes on without it.
+            log.debug("event=not-counted feed=%s table=%s: %s", self.feed, table, error)
+        return self._counted
+
     def _log(self, settled: Settled, seconds: float) -> None:
         log.info(
             "event=settled feed=%s table=%s tick=%d published=%s servers=%d seconds=%.2f",
@@ -126,3 +174,14 @@ class SettleSchedule:
             len(settled.servers),
             seconds,
         )
+
+
+def read_dead_share(client: Client, database: str, table: str) -> float | None:
+    """Returns the share of the stored rows that have ended, as far as that is settled; None for a
+    table without rows. Reads one column of all rows.
+
+    Raises the errors of the driver and of the socket.
+    """
+    query = DEAD.format(until=UNTIL, open=OPEN, table=quoted(database, rows_table(table)))
+    [(rows, dead)] = client.execute(query)
+    return dead / rows if rows else None

@@ -117,7 +117,7 @@ class UpsertTable(Table):
     order_by: Names = ()
     """Columns by which rows are sorted in the store; without any, the primary key."""
     state_partitions: Annotated[Int, Field(ge=1, le=1024)] = 2
-    """Parts of the state of keys, each a task of every tick; changed by the next rotation."""
+    """Parts of the state of keys, each a task of every tick. Others have the state read anew."""
 
     @property
     def is_upsert(self) -> bool:

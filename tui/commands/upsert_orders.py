@@ -38,7 +38,7 @@ def rotate(context: FeedContext) -> int:
     """Read the state of all keys from the store again, without those that have expired.
 
     The keeper does so by itself every half retention. No tick is claimed meanwhile; queries go on.
-    A new number of state_partitions takes effect with it. The order ends after ten minutes.
+    The order ends after ten minutes.
     """
     from replicator.orders.order_records import RotateTable
     from tui.orders.upsert_orders import order_table
