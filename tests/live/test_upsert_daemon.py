@@ -47,6 +47,11 @@ def test_a_query_sees_the_newest_row_of_each_key_whatever_is_killed_or_lost(grou
     first = start()
     first.hear("event=upsert-begins")
     ground.assert_exact()
+    # Killed while it reads the state from the store again.
+    table = ("--feed", ground.feed, "--table", ground.table)
+    ordered = Operator(ground.config).ask("upsert", "rotate", *table, "--reason", "smaller state")
+    assert ordered.code == 0, ordered.text
+    first.hear("event=upsert-rotates")
     sent += ground.send(states(2000, keys=400, partitions=3, seed=2, first=sent))
     first.process.send_signal(signal.SIGKILL)
     assert until(lambda: not any(map(is_alive, first.family())), 30)
