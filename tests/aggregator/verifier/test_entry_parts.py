@@ -11,28 +11,20 @@ from hypothesis import strategies as st
 from aggregator.verifier.cluster_judge import ClusterJudge
 from aggregator.verifier.finding import Kind, Weight
 from aggregator.verifier.group_commit import GroupCommit
-from aggregator.verifier.owners import Owner, PartGroup
-from aggregator.verifier.tick_rules import TickRules, sign
 from replicator.config.cluster_name import ClusterName
 from replicator.config.names import PLAN_TOPIC, upsert_group
 from replicator.kafka.protocol.commit_record import Committed
 from replicator.kafka.tail.tail_position import Portion, TailPosition, Version, VersionedRecord
-from tests.aggregator.verifier.ticks import ID, commits, long_tick, tick
+from tests.aggregator.verifier.ticks import commits, long_tick, owners, tick
 
 PARTS = len(commits(long_tick(1)))
 SKEW_MS = 10
-RULES = TickRules(ID)
+OWNERS = owners(PARTS + 1)
+FIRST = long_tick(1, 1)
 
 
 def group(number):
     return upsert_group("flights", "status", number)
-
-
-OWNERS = {
-    group(each): Owner("table flights.status", RULES, PartGroup(each, group(0), PLAN_TOPIC, sign))
-    for each in range(PARTS + 1)
-}
-FIRST = long_tick(1, 1)
 
 
 class Logs:
