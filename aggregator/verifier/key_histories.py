@@ -7,8 +7,9 @@ another way than the coordinator's, which folds ticks into a state.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
@@ -121,7 +122,7 @@ class Until(NamedTuple):
     ended: int | None
 
 
-def wrong_untils(rows: Iterable[Until], points: Collection[int], last: int) -> Iterator[int]:
+def wrong_untils(rows: Iterable[Until], points: Sequence[int], last: int) -> Iterator[int]:
     """Yields the ids of rows whose _until differs from what settling makes of their ends.
 
     Args:
@@ -135,7 +136,8 @@ def wrong_untils(rows: Iterable[Until], points: Collection[int], last: int) -> I
             is_right = last < until <= OPEN
         else:
             # Settling may have come to this server, and its point not have been published yet.
-            settled = next((each for each in points if each >= ended), OPEN)
+            place = bisect_left(points, ended)
+            settled = points[place] if place < len(points) else OPEN
             is_right = ended <= until <= settled
         if not is_right:
             yield row_id

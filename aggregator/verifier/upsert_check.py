@@ -23,7 +23,7 @@ from aggregator.tables.decoded import Decoded
 from aggregator.tables.table_schema import TableSchema
 from aggregator.upsert.row_facts import user_schema
 from aggregator.upsert.table_names import rows_table, ticks_table, updates_table
-from aggregator.upsert.tick import TICK_MAX, Tick
+from aggregator.upsert.tick import OPEN, ROW_BITS, TICK_MAX, Tick
 from aggregator.upsert.tick_codec import UnreadableTick
 from aggregator.upsert.tick_store import TickStore
 from aggregator.upsert.version import RowEnd, Version
@@ -63,7 +63,8 @@ class _Server:
     Args:
         points: settle points that name it.
         newest: newest tick of which it has anything, before the claims are read again.
-        untils: _until of the rows of all batches, and whether each is a delete.
+        settled: _until of the rows of all batches, but of those that are open, and of deletes.
+        lacking: rows of all batches that others have, and that it does not.
     """
 
     replica: Replica
@@ -75,7 +76,8 @@ class _Server:
     points: list[int] = field(default_factory=list)
     horizon: int = 0
     newest: int = 0
-    untils: dict[int, tuple[int, bool]] = field(default_factory=dict)
+    settled: dict[int, int] = field(default_factory=dict)
+    lacking: set[int] = field(default_factory=set)
 
     @property
     def counts(self) -> tuple[RowCount, ...]:
@@ -131,7 +133,7 @@ class UpsertCheck:
         self._servers: list[_Server] = []
         self._clusters: dict[str, Cluster] = {}
         self._problems: list[str] = []
-        self._expected: list[RowEnd] = []
+        self._ended: dict[int, int] = {}
         timeouts = StoreTimeouts(insert=timeout_seconds)
         self._store = ShardStore(feed.shard_of_table(table), timeouts, feed=feed.name, kept=1)
 
@@ -257,8 +259,11 @@ class UpsertCheck:
         await self._read_logs(batch, schema)
         found = await self._each(lambda _, it: it.rows(batch.first, batch.last))
         rows: dict[int, StoredRow] = {}
-        for server, some in found.items():
-            self._compare_rows(server, batch, some, rows)
+        ids = {
+            server: self._compare_rows(server, batch, some, rows) for server, some in found.items()
+        }
+        for server, own in ids.items():
+            server.lacking |= rows.keys() - own
         await self._each(lambda server, it: self._compare_values(server, it, batch, schema))
         lanes = batch.ticks.lane_of
         before: dict[bytes, Version] = {}
@@ -268,7 +273,7 @@ class UpsertCheck:
                 version = _version(row, lanes)
                 before[row.key] = max(version, before.get(row.key, version))
         ends = [*expected_ends(((row.key, _version(row, lanes)) for row in rows.values()), before)]
-        self._expected += ends
+        self._ended.update((each.row_id, each.tick) for each in ends)
         stored = await self._each(lambda _, it: it.ends(batch.first, batch.last))
         for server, counts in stored.items():
             await self._compare_ends(server, batch, ends, counts, has_memory=has_memory)
@@ -279,8 +284,11 @@ class UpsertCheck:
         batch: _Batch,
         some: Sequence[StoredRow],
         all_rows: dict[int, StoredRow],
-    ) -> None:
-        """Compares the rows of a server; adds those that are right to the rows of all servers."""
+    ) -> set[int]:
+        """Compares the rows of a server; adds those that are right to the rows of all servers.
+
+        Returns their ids.
+        """
         of = compared_rows(
             batch.ticks,
             some,
@@ -300,13 +308,19 @@ class UpsertCheck:
             count.example(text)
         if of.compacted:
             count.doubt(f"{of.compacted} rows of records that may be compacted away")
+        deletes: list[Until] = []
         for row_id, row in of.right.items():
-            server.untils[row_id] = row.until, row.is_delete
+            if row.is_delete:
+                deletes.append(Until(row_id, row.until, True, None))
+            elif row.until != OPEN:
+                server.settled[row_id] = row.until
             known = all_rows.setdefault(row_id, row)
             if known._replace(until=0) != row._replace(until=0):
                 of.changed.append(row_id)
+        of.changed += wrong_untils(deletes, (), batch.last)
         count.changed += len(of.changed)
         _name(count, "changed: rows", of.changed)
+        return {*of.right}
 
     async def _compare_ends(
         self,
@@ -322,8 +336,8 @@ class UpsertCheck:
         found = {each: count for each, count in found.items() if each.tick >= kept_from}
         of = compared_ends(expected, found, has_memory=has_memory)
         surplus = of.surplus
-        if older := [each for each in surplus if each >> 32 < batch.first][:IDS_MAX]:
-            dropped = await self._dropped(server, {each >> 32 for each in older}, older)
+        if older := [each for each in surplus if each >> ROW_BITS < batch.first][:IDS_MAX]:
+            dropped = await self._dropped(server, {each >> ROW_BITS for each in older}, older)
             surplus = [each for each in surplus if each not in dropped]
         count = server.ends
         count.expected += len(expected)
@@ -361,24 +375,20 @@ class UpsertCheck:
             return {
                 each
                 for each in ids
-                if each not in known and counts.get(each >> 32, 0) < claims.get(each >> 32, 0)
+                if each not in known
+                and counts.get(each >> ROW_BITS, 0) < claims.get(each >> ROW_BITS, 0)
             }
 
         return (await self._each(ask, only=server)).get(server, set())
 
     def _compare_untils(self, server: _Server, it: UpsertRows, first: int, last: int) -> None:
         """Compares _until of all rows with the ends and the settle points."""
-        ended = {each.row_id: each.tick for each in self._expected}
-        wrong = [
-            *wrong_untils(
-                (
-                    Until(row_id, until, is_delete, ended.get(row_id))
-                    for row_id, (until, is_delete) in server.untils.items()
-                ),
-                server.points,
-                last,
-            )
-        ]
+        untils = (
+            Until(row_id, server.settled.get(row_id, OPEN), False, self._ended.get(row_id))
+            for row_id in sorted({*server.settled, *self._ended} - server.lacking)
+            if row_id >> ROW_BITS >= first
+        )
+        wrong = [*wrong_untils(untils, server.points, last)]
         count = server.rows
         count.changed += len(wrong)
         _name(count, "changed: _until of rows", wrong)

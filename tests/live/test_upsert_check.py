@@ -348,6 +348,9 @@ def test_a_table_is_silent_while_it_is_kept(kept):
             checks += 1
         keeping.result()
     assert checks > 1
+    kept.tick([record(0, 1, now_s + 20)], [], is_claimed=False)
+    found = checked(kept, kept.appliance)
+    assert spoken(found) == {}, "rows of a tick that is not claimed yet are not compared"
 
 
 def keep_on(kept: Kept, now_s: int) -> None:
