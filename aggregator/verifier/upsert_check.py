@@ -151,20 +151,24 @@ class UpsertCheck:
             missing = [name for name in names if name not in schemas]
             self._servers = [self._server(replica, names) for replica in self._store.replicas]
             if missing:
-                for each in self._servers:
-                    each.doubt(f"there is no table {', '.join(missing)}: sluice upsert create")
+                self._doubt(f"there is no table {', '.join(missing)}: sluice upsert create")
                 return
             await self._compare(schemas[names[1]], has_memory=schemas[names[2]].is_replicated)
         except (Unreachable, Answered, NotStored) as error:
             self._problems.append(str(error))
+            self._doubt("a server did not answer")
         except TimeoutError:
             self._problems.append(f"{self._home}: no answer within {self._timeout_seconds:g} s")
+            self._doubt("a server did not answer")
         finally:
             for cluster in self._clusters.values():
                 await cluster.close()
             await run_in_thread(self._store.close)
 
     async def _compare(self, schema: TableSchema, *, has_memory: bool) -> None:
+        if not self._is_known and await self._newest_tick():
+            self._doubt("the tick could not be read when the check began")
+            return
         firsts = await self._each(lambda _, it: it.first_claim(self._since_ms))
         first = min((each for each in firsts.values() if each), default=self._tick.number + 1)
         before = max(first - 1, 1)
@@ -195,8 +199,6 @@ class UpsertCheck:
     async def _compare_claims(self, first: int, *, has_memory: bool) -> None:
         found = await self._each(lambda _, it: (it.claims(first), it.claims_before(first)))
         newest = await self._newest_tick()
-        if newest and not self._is_known:
-            self._doubt_rows("its tick was not read when the check began")
         for server, (claims, older) in found.items():
             of = compared_claims(claims, first, self._tick, newest, has_memory=has_memory)
             count = server.ticks
@@ -534,6 +536,10 @@ class UpsertCheck:
             async with asyncio.timeout(self._timeout_seconds):
                 await cluster.open(sorted(topics))
         return self._clusters[name]
+
+    def _doubt(self, text: str) -> None:
+        for server in self._servers:
+            server.doubt(text)
 
     def _doubt_rows(self, text: str) -> None:
         for server in self._servers:

@@ -367,6 +367,7 @@ def test_a_part_of_the_tick_that_was_deleted_speaks(kept):
     for each in admin.delete_consumer_groups([upsert_group("shop", TABLE, 0)]).values():
         each.result(30)
     only = [f"table shop.{TABLE}"]
-    found = Check(kept.appliance, "west", 0, TIMEOUT_SECONDS, only=only).run()
+    found = Check(kept.appliance, "west", 0, TIMEOUT_SECONDS, with_rows=True, only=only).run()
     assert [str(it.kind) for each in found.judgements for it in each.findings] == ["vanished"]
+    assert spoken(found.row_counts) == {CLAIMS: {"surplus"}, ROWS: {"surplus"}}
     assert found.has_anomaly and not found.problems
