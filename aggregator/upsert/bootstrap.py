@@ -1,8 +1,9 @@
 """Bootstrap: the state of the keys at a claimed tick, read from the store instead of the log.
 
 The state follows from the rows that are visible at the tick, and from the deletes, which are never
-visible: without them a late row would revive its key. Rows older than the retention are left out,
-as no record that old is admitted any more.
+visible: without them a late row would revive its key. Deletes older than the retention are left
+out, as no record that old is admitted any more; rows are not, while queries see them (decision
+0101).
 
 A plan is cut into slices, which tasks read by themselves, from any server that is complete. What a
 slice holds does not depend on the server, nor on what is settled or merged meanwhile.
@@ -39,7 +40,7 @@ from aggregator.upsert.table_names import (
 )
 from aggregator.upsert.tick import ROW_BITS, Lane
 from aggregator.upsert.upsert_schema import literal
-from aggregator.upsert.visibility import row_id_end
+from aggregator.upsert.visibility import remembered_since_s, row_id_end
 
 T = TypeVar("T")
 BATCH_ROWS = 65_536
@@ -61,8 +62,7 @@ PACKED = np.dtype(
 """Row as the server packs it: one string a row is read many times faster than seven columns."""
 NO_PLACE = (1 << 32) - 1
 DAYS = """
-SELECT toYYYYMMDD({time}) AS day, count() FROM {table}
-WHERE {time} >= toDateTime({oldest_s}) GROUP BY day ORDER BY day
+SELECT toYYYYMMDD({time}) AS day, count() FROM {table} GROUP BY day ORDER BY day
 """
 BIRTHS = """
 SELECT length(ends) AS lanes, min(tick) FROM {table}
@@ -99,7 +99,7 @@ class BootstrapPlan:
 
     Args:
         tick: that the state is to be of.
-        oldest_s: Unix time in seconds; rows before it are left out.
+        oldest_s: Unix time in seconds; deletes before it are left out.
         lanes: of the table at the tick, by number.
         born: first tick of each lane, by number.
         settled: by name of the server, the newest settle point at or before the tick.
@@ -136,14 +136,14 @@ def plan_bootstrap(
 
     Raises NotStored if no server answers.
     """
-    oldest_s = max(0, claim.time_ms // 1000 - round(retention_hours * 3600))
+    oldest_s = remembered_since_s(claim.time_ms, retention_hours)
 
     def ask(it: Connected) -> tuple[list[tuple[int, int]], list[tuple[int, int]]] | None:
         is_whole = is_complete(it.client, store.database, ticks_table(table))
         if not is_whole or _complete_sight(it, store.database, table) is None:
             return None
         rows = quoted(store.database, rows_table(table))
-        days = it.client.execute(DAYS.format(table=rows, time=TIME, oldest_s=oldest_s))
+        days = it.client.execute(DAYS.format(table=rows, time=TIME))
         ticks = quoted(store.database, ticks_table(table))
         births = it.client.execute(BIRTHS.format(table=ticks))
         return days, births
@@ -250,10 +250,9 @@ def slice_query(database: str, plan: BootstrapPlan, which: Slice, settled: int) 
         )
     terms = [
         f"toYYYYMMDD({TIME}) = {which.day}",
-        f"{TIME} >= toDateTime({plan.oldest_s})",
         f"{ROW_ID} >= {1 << ROW_BITS}",
         f"{ROW_ID} < {end}",
-        f"({DELETED} = 1 OR ({visible}))",
+        f"({DELETED} = 1 AND {TIME} >= toDateTime({plan.oldest_s}) OR {visible})",
     ]
     if which.shares > 1:
         terms.append(

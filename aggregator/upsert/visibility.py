@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from aggregator.upsert.tick import ROW_BITS
 
-DAY_SECONDS = 86_400
 PARTITION_TICKS = 3600
 """Ticks in each partition of the table of updates."""
 
@@ -81,19 +80,17 @@ def is_visible(row_id: int, until: int, mark: int, ended: Collection[int]) -> bo
     return row_id < row_id_end(mark) and until > mark and row_id not in ended
 
 
-def kept_since_s(time_ms: int, retention_hours: float) -> int:
-    """Returns the event time, in Unix seconds, before which rows are gone at a tick.
+def remembered_since_s(time_ms: int, retention_hours: float) -> int:
+    """Returns the event time, in Unix seconds, before which a bootstrap at a tick forgets deletes.
 
-    No query at the tick sees older rows, a bootstrap at it leaves them out, and once it is the
-    horizon they may be deleted. All three have to agree: a row that the state has forgotten, and a
-    query still sees, is never ended by a newer one (decision 0101). Times are those of whole days,
-    as rows are deleted by day.
+    No record that is older is admitted at the tick or later, so that none revives their keys. Rows
+    are not forgotten while the store has them: nothing would end them, and a query would see them
+    beside the next row of their key (decision 0101).
 
     Args:
         time_ms: of the tick (Tick.time_ms).
     """
-    oldest_s = time_ms // 1000 - round(retention_hours * 3600)
-    return max(0, oldest_s // DAY_SECONDS * DAY_SECONDS)
+    return max(0, time_ms // 1000 - round(retention_hours * 3600))
 
 
 def is_behind(tick: int, settled: int, mark: int) -> bool:

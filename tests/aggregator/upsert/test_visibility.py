@@ -10,7 +10,6 @@ from aggregator.upsert.fold import bootstrapped, fold
 from aggregator.upsert.tick import OPEN, ROW_BITS
 from aggregator.upsert.version import Version
 from aggregator.upsert.visibility import (
-    DAY_SECONDS,
     PARTITION_TICKS,
     MarkRefused,
     ReplicaCount,
@@ -19,9 +18,9 @@ from aggregator.upsert.visibility import (
     droppable_end,
     is_behind,
     is_visible,
-    kept_since_s,
     may_publish,
     next_horizon,
+    remembered_since_s,
     row_id_end,
     settled_at,
     settled_until,
@@ -52,27 +51,19 @@ def test_a_row_is_seen_from_its_tick_up_to_that_of_its_end_whatever_is_settled(
         assert seen(begin, end, mark, settled=settled_at(mark, published), until=until) == is_there
 
 
-@given(st.integers(0, 1 << 42), st.floats(1, 336))
-def test_rows_of_the_retention_are_kept_and_at_most_a_day_more(time_ms, retention_hours):
-    kept = kept_since_s(time_ms, retention_hours)
-    oldest = time_ms / 1000 - retention_hours * 3600
-    assert kept % DAY_SECONDS == 0
-    assert max(0, oldest - DAY_SECONDS) - 2 <= kept <= max(0, oldest + 1)
+def test_a_row_that_a_bootstrap_forgets_is_seen_beside_the_next_one_of_its_key():
+    """Nothing ends the old row, so that only deletes may be forgotten."""
+    old = Version(20, 0, 0, 0, 1 << ROW_BITS, False)
+    new = Version(90, 0, 1, 0, 3 << ROW_BITS, False)
+    for state in ({}, bootstrapped([(b"key", old)])):
+        ended = {each.row_id for each in fold(3, [(b"key", new)], state).ends}
+        rows = [it for it in (old, new) if is_visible(it.row_id, OPEN, 3, ended)]
+        assert rows == ([new] if state else [old, new])
 
 
-def test_a_row_that_a_bootstrap_forgets_is_not_seen_beside_a_newer_one():
-    """Nothing ends the old row: the state does not know it any more."""
-    retention_hours, day_ms = 48.0, DAY_SECONDS * 1000
-    old = Version(20 * DAY_SECONDS, 0, 0, 0, 1 << ROW_BITS, False)
-    new = Version(23 * DAY_SECONDS, 0, 1, 0, 3 << ROW_BITS, False)
-    bootstrap_s = kept_since_s(23 * day_ms, retention_hours)
-    state = bootstrapped((b"key", it) for it in [old] if it.order >= bootstrap_s)
-    assert state == {}
-    assert fold(3, [(b"key", new)], state).ends == []
-    seen_s = kept_since_s(23 * day_ms + 5, retention_hours)
-    rows = [it for it in (old, new) if is_visible(it.row_id, OPEN, 3, ())]
-    assert rows == [old, new], "by ticks and ends alone"
-    assert [it for it in rows if it.order >= seen_s] == [new]
+def test_deletes_are_remembered_for_as_long_as_older_records_are_admitted():
+    assert remembered_since_s(100 * 3_600_000 + 999, 36.0) == 64 * 3600
+    assert remembered_since_s(5, 336.0) == 0
 
 
 def test_a_delete_is_never_seen():

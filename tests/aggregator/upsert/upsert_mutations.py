@@ -14,7 +14,7 @@ from aggregator.upsert.recovery import Found, Recovery, StateAction
 from aggregator.upsert.tick import ROW_BITS, LaneRange, Tick, tick_of
 from aggregator.upsert.tick_cut import Cut, Logs
 from aggregator.upsert.version import Version
-from aggregator.upsert.visibility import ReplicaCount, kept_since_s
+from aggregator.upsert.visibility import ReplicaCount, remembered_since_s
 from replicator.kafka.client.loss import Loss
 from tests.aggregator.upsert.upsert_rules import RETENTION_HOURS, Rules, States
 from tests.aggregator.upsert.upsert_store import Server, StoredRow
@@ -153,40 +153,31 @@ class AlienCheckpointKept(Mutation):
 
 
 class BootstrapWithoutDeletes(Mutation):
-    often = MappingProxyType({"change_checkpoint": 3, "produce": 25})
+    often = MappingProxyType({"change_checkpoint": 3, "produce": 15})
     examples = 60
 
     def facts(self, rows: Sequence[StoredRow], is_visible: Callable[[StoredRow], bool]) -> Any:
         return [(each.key, each.version) for each in rows if is_visible(each)]
 
 
-class ExpiredRowsAreSeen(Mutation):
-    """Rows that the state forgot, and that no newer row of their key ends."""
-
-    often = MappingProxyType({"change_checkpoint": 3})
-
-    def is_kept(self, version: Version, time_ms: int) -> bool:
-        return True
-
-
-class BootstrapForgetsRowsThatAreSeen(Mutation):
-    """Those older than the retention, on a day that is not over."""
+class BootstrapForgetsOldRows(Mutation):
+    """Rows older than the retention, which queries see."""
 
     often = MappingProxyType({"change_checkpoint": 3})
     examples = 60
 
     def is_remembered(self, version: Version, time_ms: int) -> bool:
-        return version.order >= time_ms // 1000 - round(RETENTION_HOURS * 3600)
+        return version.order >= remembered_since_s(time_ms, RETENTION_HOURS)
 
 
-class OldRowsDeletedByTheNewestTick(Mutation):
-    """Queries at the horizon see them."""
+class RecordsOfAnyAgeAreAdmitted(Mutation):
+    """Rows older than deletes that a bootstrap has forgotten."""
 
-    often = SETTLED
+    often = MappingProxyType({"change_checkpoint": 3, "produce": 20, "replicate": 12})
     examples = 60
 
-    def is_deleted(self, version: Version, horizon_ms: int, newest_ms: int) -> bool:
-        return version.order < kept_since_s(newest_ms, RETENTION_HOURS)
+    def is_admitted(self, order: int, time_ms: int) -> bool:
+        return True
 
 
 class ZombieCommits(Mutation):

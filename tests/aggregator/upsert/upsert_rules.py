@@ -19,7 +19,7 @@ from replicator.kafka.client.loss import Loss
 from tests.aggregator.upsert.upsert_store import SERVERS, Server, StoredRow
 
 SETTINGS = CutSettings(records_max=6, rows_per_record=2, block_rows=3)
-RETENTION_HOURS = 36.0
+RETENTION_HOURS = 18.0
 States = dict[bytes, KeyState]
 
 
@@ -68,17 +68,14 @@ class Rules:
     def is_visible(self, row_id: int, until: int, mark: int, ended: set[int]) -> bool:
         return visibility.is_visible(row_id, until, mark, ended)
 
-    def is_kept(self, version: Version, time_ms: int) -> bool:
-        """Returns True for a row that is not too old to be seen at a tick of this time."""
-        return version.order >= visibility.kept_since_s(time_ms, RETENTION_HOURS)
-
     def is_remembered(self, version: Version, time_ms: int) -> bool:
         """Returns True for a row that a bootstrap at a tick of this time takes."""
-        return version.order >= visibility.kept_since_s(time_ms, RETENTION_HOURS)
+        oldest_s = visibility.remembered_since_s(time_ms, RETENTION_HOURS)
+        return not version.is_delete or version.order >= oldest_s
 
-    def is_deleted(self, version: Version, horizon_ms: int, newest_ms: int) -> bool:
-        """Returns True for a row that goes with its day."""
-        return version.order < visibility.kept_since_s(horizon_ms, RETENTION_HOURS)
+    def is_admitted(self, order: int, time_ms: int) -> bool:
+        """Returns True for a record that a tick of this time takes (row_facts.py)."""
+        return order >= time_ms // 1000 - round(RETENTION_HOURS * 3600)
 
     def is_behind(self, tick: int, settled: int, mark: int) -> bool:
         return visibility.is_behind(tick, settled, mark)

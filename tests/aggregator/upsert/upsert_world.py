@@ -22,14 +22,18 @@ from aggregator.upsert.version import Version
 from aggregator.upsert.visibility import ReplicaCount, SettlePoint
 from replicator.kafka.client.loss import Loss
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
-from tests.aggregator.upsert.upsert_rules import RETENTION_HOURS, Rules, States
+from tests.aggregator.upsert.upsert_rules import Rules, States
 from tests.aggregator.upsert.upsert_store import QUORUM, SERVERS, Entry, Store, StoredRow
 
 GENERATION = 1
 CLUSTERS = ("west", "east")
-STEP_MS = 6 * 3_600_000
+STEP_MS = 2 * 3_600_000
 """Time for which a coordinator goes on at once; ages of records are multiples of it."""
-HISTORY_SECONDS = 30 * 3600.0
+DAY_SECONDS = 4 * 3600
+"""Length of the days by which blocks become parts."""
+LATENESS = (0, 1, 2, 4, 5, 7, 9, 11, 13, 16)
+"""Steps by which records are behind the clock."""
+HISTORY_SECONDS = 10 * 3600.0
 LANES_MAX = 7
 ID = "sluice.upsert.feed.table"
 
@@ -111,8 +115,8 @@ class World:
     def produce(self, lane: int, key: int, order: int, kind: int) -> None:
         """Appends a record to any partition; some are deletes, and some offsets have no record."""
         logs = [each for each in self.logs.values() if not each.is_gone]
-        time_s = (self.clock_ms - order % 7 * STEP_MS) // 1000
-        record = Record(key % 4, time_s, kind % 4 == 0, 1 + (kind % 5 == 0))
+        time_s = (self.clock_ms - LATENESS[order % len(LATENESS)] * STEP_MS) // 1000
+        record = Record(key % 3, time_s, kind % 3 == 0, 1 + (kind % 5 == 0))
         logs[lane % len(logs)].records.append(None if kind % 11 == 5 else record)
 
     def add_partition(self, which: int) -> None:
@@ -222,16 +226,12 @@ class World:
                     store.put(Entry("horizon", found), name)
 
     def drop(self, server: int) -> None:
-        """Drops the ends and the old rows that no query needs, on one server."""
+        """Drops the ends that no query needs, on one server."""
         store = self.store
-        if not store.horizon:
-            return
-        times = self.ticks[store.horizon].time_ms, self.ticks[store.claimed].time_ms
         found = store.servers[SERVERS[server % len(SERVERS)]]
         points = {name: store.points_of(name, self.rules) for name in SERVERS}
         last = self.rules.last_dropped(store.horizon, points)
         found.ends = {tick: rows for tick, rows in found.ends.items() if tick > last}
-        found.rows = [it for it in found.rows if not self.rules.is_deleted(it.version, *times)]
 
     # -- the ledger
 
@@ -262,12 +262,10 @@ class World:
         found, rules = self.store.servers[server], self.rules
         settled = rules.settled_at(mark, self.store.points_of(server, rules))
         ended = found.ended(settled, mark, rules.is_behind)
-        time_ms = self.time_of(mark)
         return [
             each
             for each in found.rows
             if rules.is_visible(each.version.row_id, each.until, mark, ended)
-            and rules.is_kept(each.version, time_ms)
         ]
 
     def time_of(self, mark: int) -> int:
@@ -277,17 +275,13 @@ class World:
         return sorted(Place(it.key[0], *it.version[1:4]) for it in self.rows_seen(server, mark))
 
     def newest(self, mark: int) -> list[Place]:
-        """Returns, by brute force over what all ticks took, the newest row of each key, if it is
-        not older than the retention."""
-        oldest = visibility.kept_since_s(self.time_of(mark), RETENTION_HOURS)
+        """Returns, by brute force over what all ticks took, the newest row of each key."""
         best: dict[int, tuple[int, int, int, int, bool]] = {}
         for number in range(1, mark + 1):
             for key, version in records_of(self, self.ticks[number]):
                 found = (*version[:4], version.is_delete)
                 best[key[0]] = max(best.get(key[0], found), found)
-        return sorted(
-            Place(key, *it[1:4]) for key, it in best.items() if not it[4] and it[0] >= oldest
-        )
+        return sorted(Place(key, *it[1:4]) for key, it in best.items() if not it[4])
 
     def check(self) -> None:
         """Compares what every server shows at every permitted mark with brute force."""
@@ -452,8 +446,8 @@ def _rows(world: World, tick: Tick) -> Steps:
         mine = [each for each in rows if each[1].row_id in ids]
         if world.rules.is_block_done(world.store.rows_in(ids), len(mine)):
             continue
-        for day in sorted({version.order // visibility.DAY_SECONDS for _, version in mine}):
-            part = tuple(each for each in mine if each[1].order // visibility.DAY_SECONDS == day)
+        for day in sorted({version.order // DAY_SECONDS for _, version in mine}):
+            part = tuple(each for each in mine if each[1].order // DAY_SECONDS == day)
             lanes = frozenset(version.lane for _, version in part)
             yield from _insert(world, Entry("rows", tick.number, part, lanes))
 
@@ -476,17 +470,16 @@ def save(world: World, number: int, states: States) -> None:
 
 
 def records_of(world: World, tick: Tick) -> list[tuple[bytes, Version]]:
-    """Returns the rows of a tick's records, with their keys; older records give none."""
+    """Returns the rows of a tick's records, with their keys; records that are too old give none."""
     found = []
-    oldest_s = tick.time_ms // 1000 - round(RETENTION_HOURS * 3600)
     for lane, (name, (begin, end)) in enumerate(zip(tick.lanes, tick.ranges, strict=True)):
         for offset in range(begin, end):
             record = world.logs[name].records[offset]
-            if record is None or record.order < oldest_s:
+            if record is None or not world.rules.is_admitted(record.order, tick.time_ms):
                 continue
             for row in range(record.rows):
                 row_id = tick.row_id(lane, offset, row)
-                key = bytes([(record.key + row) % 4]) * 16
+                key = bytes([(record.key + row) % 3]) * 16
                 version = Version(record.order, lane, offset, row, row_id, record.is_delete)
                 found.append((key, version))
     return found
