@@ -9,7 +9,9 @@ from clickhouse_driver import Client
 TOKEN = "insert_deduplication_token"
 RECEIVE_TIMEOUT = "receive_timeout"
 SEND_TIMEOUT = "send_timeout"
+SUBQUERY_MUTATIONS = "allow_nondeterministic_mutations"
 ASKED = (
+    SUBQUERY_MUTATIONS,
     "async_insert",
     "insert_deduplicate",
     "insert_quorum",
@@ -21,7 +23,7 @@ ASKED = (
     SEND_TIMEOUT,
     TOKEN,
 )
-"""Settings that inserts and reads use where the server has them."""
+"""Settings that inserts, reads and mutations use where the server has them."""
 SETTINGS = "SELECT name FROM system.settings WHERE name IN %(names)s"
 TABLES = "SELECT name FROM system.tables WHERE database = 'system'"
 

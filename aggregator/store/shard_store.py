@@ -329,9 +329,19 @@ class ShardStore:
 
     # -- replicas
 
+    def in_turn(self) -> list[Replica]:
+        """Returns the replicas, first the one that is not known to be in trouble."""
+        first = self._choice.best(time.monotonic())
+        return [self.replicas[first], *self.replicas[:first], *self.replicas[first + 1 :]]
+
     def answer_of(self, replica: Replica, ask: Callable[[Connected], T]) -> T:
-        """Returns the answer of a replica. Raises NotStored."""
-        return self._asked_of(replica, ask)
+        """Returns the answer of a replica. Raises NotStored; others are asked first then."""
+        try:
+            return self._asked_of(replica, ask)
+        except NotStored as error:
+            if error.problem.leaves_replica:
+                self._choice.failed(self.replicas.index(replica), time.monotonic())
+            raise
 
     def _asked(self, ask: Callable[[Connected], T], table: str, *, is_one_part: bool = True) -> T:
         """Returns the answer of the replica that is chosen now, of those that have the table.

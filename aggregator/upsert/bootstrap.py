@@ -167,7 +167,7 @@ def _from_complete(
     """Returns a server that is complete, and its answer. Raises NotStored if none answers."""
     while True:
         errors: list[NotStored] = []
-        for replica in store.replicas:
+        for replica in store.in_turn():
             try:
                 answer = store.answer_of(replica, ask)
             except NotStored as error:

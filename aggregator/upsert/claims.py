@@ -204,25 +204,13 @@ class TickTable:
     def settle_points(self, first: int = 0, last: int = TICK_MAX) -> list[TickRow]:
         """Returns settle points by tick. Raises NotStored.
 
-        All servers are asked: each may lack some, and none is wrong.
+        A server may lack some before the newest. Whoever goes by an earlier one reads more ends,
+        and sees the same.
         """
-        found: dict[int, TickRow] = {}
-        errors: list[NotStored] = []
-        for replica in self._store.replicas:
-            try:
-                rows = self._store.answer_of(
-                    replica,
-                    lambda it: self._rows(
-                        it, What.SETTLED, first=first, last=last, is_consistent=False
-                    ),
-                )
-            except NotStored as error:
-                errors.append(error)
-            else:
-                found.update((row.tick, row) for row in rows)
-        if len(errors) == len(self._store.replicas):
-            raise errors[-1]
-        return [found[tick] for tick in sorted(found)]
+        return (
+            self._first_answer(lambda it: self._rows(it, What.SETTLED, first=first, last=last))
+            or []
+        )
 
     def oldest_permitted(self, history_seconds: float) -> int:
         """Returns the oldest tick that may be read. Raises NotStored.
@@ -248,7 +236,6 @@ class TickTable:
         first: int = 0,
         last: int = TICK_MAX,
         newest: int | None = None,
-        is_consistent: bool = True,
     ) -> list[TickRow]:
         return read_rows(
             it.client,
@@ -259,7 +246,6 @@ class TickTable:
             first=first,
             last=last,
             newest=newest,
-            is_consistent=is_consistent,
         )
 
     def _first_answer(self, ask: Callable[[Connected], T | None]) -> T | None:
@@ -268,7 +254,7 @@ class TickTable:
         Raises NotStored if no server answers.
         """
         errors: list[NotStored] = []
-        for replica in self._store.replicas:
+        for replica in self._store.in_turn():
             try:
                 answer = self._store.answer_of(replica, ask)
             except NotStored as error:

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from threading import Thread
 from typing import NamedTuple
 
 from clickhouse_driver import Client
 
 from aggregator.store.recognition import is_complete
+from aggregator.store.replica import Replica
 from aggregator.store.shard_store import NotStored, ShardStore
 from aggregator.upsert.mark import Claimed, Level, TableMark, table_mark
 from aggregator.upsert.table_names import rows_table, updates_table
-from replicator.runtime.clock import sleep
+from replicator.runtime.clock import monotonic, sleep
 
 NAME = """
 SELECT replica_name FROM system.replicas WHERE database = %(database)s AND table = %(table)s
@@ -32,6 +34,7 @@ FROM system.tables WHERE database = %(database)s AND name IN %(tables)s
 """
 
 
+LOOK_SECONDS = 3.0
 LOOKS = 3
 LOOK_PAUSE_SECONDS = 0.1
 INCOMPLETE = "fetches parts since it came, and was never seen complete"
@@ -167,29 +170,46 @@ class ServerLevels:
             self._claims.append(Claimed(claimed, now_seconds))
 
 
-def look_at_servers(store: ShardStore, table: str) -> tuple[dict[str, ServerSight], dict[str, str]]:
-    """Looks at all replicas of a shard; returns sights, and failures, by address. Blocking.
+def look_at_servers(
+    store: ShardStore, table: str, *, seconds: float = LOOK_SECONDS
+) -> tuple[dict[str, ServerSight], dict[str, str]]:
+    """Looks at all replicas of a shard at once; returns sights, and failures, by address. Blocking.
 
-    A server that fetches the part of a tick is seldom caught at it twice, so that those which are
-    not complete are looked at again.
+    Args:
+        seconds: longest wait. A server that hangs does not hold up the looks at the others.
     """
-    sights: dict[str, ServerSight] = {}
-    failures: dict[str, str] = {}
-    left = list(store.replicas)
-    for number in range(LOOKS):
-        if number and left:
-            sleep(LOOK_PAUSE_SECONDS)
-        for replica in list(left):
-            try:
-                sight = store.answer_of(
-                    replica, lambda it: read_sight(it.client, store.database, table)
-                )
-            except NotStored as error:
-                failures[str(replica)] = error.problem.text
-                sights.pop(str(replica), None)
-                left.remove(replica)
-                continue
-            sights[str(replica)] = sight
-            if sight.has_rows and sight.has_updates:
-                left.remove(replica)
-    return sights, failures
+    answers: dict[str, ServerSight | str] = {}
+
+    def look(replica: Replica) -> None:
+        try:
+            answers[str(replica)] = store.answer_of(
+                replica, lambda it: _patient_sight(it.client, store.database, table)
+            )
+        except NotStored as error:
+            answers[str(replica)] = error.problem.text
+
+    threads = [Thread(target=look, args=(each,), daemon=True) for each in store.replicas]
+    for thread in threads:
+        thread.start()
+    deadline = monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, deadline - monotonic()))
+    found = dict(answers)
+    silent = f"has not answered for {seconds:g} s"
+    failures = {
+        address: text
+        for address in map(str, store.replicas)
+        if isinstance(text := found.get(address, silent), str)
+    }
+    return {at: sight for at, sight in found.items() if isinstance(sight, ServerSight)}, failures
+
+
+def _patient_sight(client: Client, database: str, table: str) -> ServerSight:
+    """Looks at a server, and again if it is not complete: a server that fetches the part of a tick
+    is seldom caught at it twice."""
+    for _ in range(LOOKS - 1):
+        sight = read_sight(client, database, table)
+        if sight.has_rows and sight.has_updates:
+            return sight
+        sleep(LOOK_PAUSE_SECONDS)
+    return read_sight(client, database, table)

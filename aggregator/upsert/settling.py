@@ -31,13 +31,19 @@ from clickhouse_driver import Client
 
 from aggregator.store.identifier import quoted
 from aggregator.store.replica import Connected, Replica
+from aggregator.store.server_features import SUBQUERY_MUTATIONS
 from aggregator.store.shard_store import NotStored, ShardStore
 from aggregator.tables.native_block import NativeBlock
 from aggregator.tables.table_schema import Column, TableSchema
 from aggregator.upsert.claims import TickRow, TickTable, What, settle_point
 from aggregator.upsert.repeatable_insert import RepeatableInserts
 from aggregator.upsert.row_ends import encoded
-from aggregator.upsert.server_levels import ServerSight, is_same_server, read_sight
+from aggregator.upsert.server_levels import (
+    ServerSight,
+    is_same_server,
+    look_at_servers,
+    read_sight,
+)
 from aggregator.upsert.table_names import ROW_ID, TIME, UNTIL, rows_table, updates_table
 from aggregator.upsert.tick import ROW_BITS
 from aggregator.upsert.visibility import ReplicaCount, may_publish, row_id_end
@@ -47,13 +53,12 @@ T = TypeVar("T")
 POLL_SECONDS = 0.1
 POLL_SECONDS_MAX = 2.0
 ATTEMPT_SECONDS = 10.0
-"""Time after which a mutation that left rows open is made again. It may have run on a server that
-lacked ends, whose parts the others then took."""
+"""Time after which a mutation that left rows open is made again."""
 UNFINISHED_MAX = 20
 """Mutations that may wait for last parts before all partitions are pushed."""
 PUSHER_COLUMNS = {ROW_ID: "UInt64", UNTIL: "UInt32", TIME: "DateTime"}
 ENDS = """
-SELECT count() FROM {updates} WHERE tick > {after} AND tick <= {up_to}
+SELECT uniqExact(row_id) FROM {updates} WHERE tick > {after} AND tick <= {up_to}
 """
 UNFINISHED = """
 SELECT count() FROM system.mutations
@@ -114,12 +119,22 @@ def settle_plan(
     return SettlePlan(claim.generation, claim.tick, claim.time_ms, after)
 
 
-def update_statement(database: str, table: str, after: int, up_to: int) -> str:
-    """Returns the mutation that brings the ends of the ticks in (after, up_to] into the rows."""
+def update_statement(database: str, table: str, after: int, up_to: int, ends: int) -> str:
+    """Returns the mutation that brings the ends of the ticks in (after, up_to] into the rows.
+
+    Each server runs the sub-queries by itself. One that lacks ends would be the first to be done,
+    and hand its parts to all others; so it fails, and tries again until it has them.
+
+    Args:
+        ends: that these ticks have; a block that came twice may make it more on a server.
+    """
+    updates = quoted(database, updates_table(table))
     return (
         f"ALTER TABLE {quoted(database, rows_table(table))} "
         f"UPDATE {UNTIL} = least({UNTIL}, toUInt32({up_to})) "
-        f"WHERE {open_condition(database, table, after, up_to)}"
+        f"WHERE throwIf((SELECT count() FROM {updates} "
+        f"WHERE tick > {after} AND tick <= {up_to}) < {ends}) = 0 "
+        f"AND {open_condition(database, table, after, up_to)}"
     )
 
 
@@ -213,9 +228,12 @@ class Settler:
         while counted and self._clock() < deadline:
             after = plan.first(counted)
             attempt_ends = min(deadline, self._clock() + self._attempt_seconds)
-            if self._has_ends(counted, after, plan.point):
+            if ends := self._ends(counted, after, plan.point):
                 self._push(counted, after, plan.point, result)
-                self._mutate(counted, after, plan.point)
+                self._mutate(
+                    counted,
+                    update_statement(self._store.database, self._table, after, plan.point, ends),
+                )
                 result.mutations += 1
             if self._counts(counted, result, attempt_ends):
                 break
@@ -224,22 +242,20 @@ class Settler:
 
     def _complete_servers(self, result: Settled, deadline: float) -> dict[str, _Server]:
         """Returns the servers that have all rows and ends up to the point, by name."""
-        complete: dict[str, _Server] = {}
-        missing = list(self._store.replicas)
+        replicas = {str(replica): replica for replica in self._store.replicas}
         pause = POLL_SECONDS
         while True:
-            for replica in list(missing):
-                sight = self._answer(replica, result, self._sight)
-                if sight is None:
-                    missing.remove(replica)  # a silent server may take long to say nothing
-                elif sight.has_rows and sight.has_updates:
-                    complete[sight.server] = _Server(replica, sight)
-                    missing.remove(replica)
-                else:
-                    result.failures[str(replica)] = "fetches rows or ends"
+            sights, result.failures = look_at_servers(self._store, self._table)
+            complete = {
+                sight.server: _Server(replicas[address], sight)
+                for address, sight in sights.items()
+                if sight.has_rows and sight.has_updates
+            }
+            lacking = [address for address, sight in sights.items() if sight.server not in complete]
+            result.failures |= dict.fromkeys(lacking, "fetches rows or ends")
             is_patient = len(complete) < max(self._store.quorum, 1)
             # Those that get queries are complete most of the time: a short wait finds them so.
-            if not missing or self._clock() >= deadline or (pause > 1.0 and not is_patient):
+            if not lacking or self._clock() >= deadline or (pause > 1.0 and not is_patient):
                 return complete
             self._wait(pause)
             pause = min(2 * pause, POLL_SECONDS_MAX)
@@ -247,14 +263,14 @@ class Settler:
     def _sight(self, it: Connected) -> ServerSight:
         return read_sight(it.client, self._store.database, self._table)
 
-    def _has_ends(self, servers: Mapping[str, _Server], after: int, up_to: int) -> bool:
+    def _ends(self, servers: Mapping[str, _Server], after: int, up_to: int) -> int:
         query = ENDS.format(
             updates=quoted(self._store.database, updates_table(self._table)),
             after=after,
             up_to=up_to,
         )
         first = next(iter(servers.values()))
-        return self._store.answer_of(first.replica, lambda it: _number(it.client, query) > 0)
+        return self._store.answer_of(first.replica, lambda it: _number(it.client, query))
 
     def _push(
         self, servers: Mapping[str, _Server], after: int, up_to: int, result: Settled
@@ -279,12 +295,16 @@ class Settler:
             self._inserts.insert(rows_table(self._table), pusher(number, day_s), name)
             result.pushed += 1
 
-    def _mutate(self, servers: Mapping[str, _Server], after: int, up_to: int) -> None:
-        statement = update_statement(self._store.database, self._table, after, up_to)
+    def _mutate(self, servers: Mapping[str, _Server], statement: str) -> None:
+        def ask(it: Connected) -> None:
+            # Newer servers refuse sub-queries in mutations of replicated tables otherwise.
+            known = {SUBQUERY_MUTATIONS} & it.features.settings
+            it.client.execute(statement, settings=dict.fromkeys(known, 1))
+
         errors: list[NotStored] = []
         for server in servers.values():
             try:
-                self._store.answer_of(server.replica, lambda it: it.client.execute(statement))
+                self._store.answer_of(server.replica, ask)
             except NotStored as error:
                 errors.append(error)
             else:

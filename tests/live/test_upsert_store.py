@@ -139,6 +139,11 @@ class Kept:
         )
         return (settler or self.settler()).settle(plan, timeout_seconds=timeout_seconds)
 
+    def mutation(self) -> str:
+        """Returns the statement of a settling at the newest tick."""
+        ends = sum(map(len, self.ends.values()))
+        return update_statement(self.database.name, "accounts", 0, self.tick, ends)
+
     def expected(self, mark: int) -> list[tuple[int, int]]:
         """Returns what is seen at a mark by brute force: the newest row of each key."""
         newest: dict[int, Version] = {}
@@ -155,8 +160,14 @@ class Kept:
             return client.execute(query)
 
     def view(self, replica: int) -> list[tuple[int, int]]:
+        """Returns what the view of a replica shows once it knows the newest settle point."""
+        self.catch_up(replica)
         with self.database.client(replica) as client:
             return client.execute("SELECT id, value FROM accounts ORDER BY id")
+
+    def catch_up(self, replica: int, *tables: str) -> None:
+        for table in tables or ("accounts__ticks",):
+            self.database.order(replica, f"SYSTEM SYNC REPLICA {self.database.name}.{table}")
 
     def bootstrapped(self) -> dict[bytes, KeyState]:
         """Returns the newest row of each key as a bootstrap at the newest tick finds it."""
@@ -219,12 +230,11 @@ def test_each_server_shows_the_newest_row_of_each_key_at_each_mark_however_settl
                 with suppress(Stopped):
                     kept.settle(kept.settler(dies))
             case 2:  # another settler is ahead, and dies before it publishes
-                kept.database.order(
-                    1, update_statement(kept.database.name, "accounts", 0, kept.tick)
-                )
+                kept.database.order(1, kept.mutation())
     kept.settle()
     kept.add_tick(versions(dice, 12), days=3)
     for replica in range(3):
+        kept.catch_up(replica, "accounts__rows", "accounts__updates")
         for mark in range(kept.tick + 1):
             assert kept.seen(replica, mark) == kept.expected(mark)
         assert kept.shown_by_view(replica) == kept.tick - 1
@@ -236,8 +246,7 @@ def test_a_last_part_that_mutations_leave_out_is_settled_all_the_same(kept):
     """18.16 neither merges nor mutates the last part of a quorum insert in a partition."""
     kept.add_tick([(1, 1, False), (2, 1, False)])
     kept.add_tick([(1, 2, False), (1, 3, False)])
-    name = kept.database.name
-    kept.database.order(0, update_statement(name, "accounts", 0, kept.tick))
+    kept.database.order(0, kept.mutation())
     unsettled = "SELECT count() FROM accounts__rows WHERE _until > 2 AND _row_id IN "
     unsettled += "(SELECT row_id FROM accounts__updates)"
     assert until(lambda: kept.database.ask(0, unsettled) == 1, 20)
@@ -318,7 +327,7 @@ def test_ends_and_claims_that_are_sent_again_to_another_server_are_there_once(ke
     assert [claim.events for claim in kept.ticks.claims(1, 2)] == [0, 2]
 
 
-def test_a_server_that_is_killed_while_it_settles_is_settled_once_it_is_back(
+def test_a_server_that_is_killed_or_hangs_holds_nothing_up_and_is_settled_once_it_is_back(
     own_replicas, tmp_path
 ):
     kept = kept_in(ReplicatedDatabase(own_replicas, "default"), tmp_path)
@@ -339,4 +348,8 @@ def test_a_server_that_is_killed_while_it_settles_is_settled_once_it_is_back(
     assert until(lambda: kept.settle(timeout_seconds=30.0).servers == ("0", "1", "2"), 30)
     for replica in range(3):
         assert kept.view(replica) == kept.expected(3)
+    own_replicas[1].pause()
+    kept.add_tick([(1, 4, False)], replica=0)
+    assert kept.settle(timeout_seconds=20.0).servers == ("0", "2")
+    own_replicas[1].resume()
     kept.close()

@@ -54,12 +54,19 @@ def test_a_server_that_gets_no_queries_does_not_make_a_settling_due():
 
 def test_the_mutation_and_the_count_are_about_the_same_rows():
     condition = open_condition("shop", "t", 70, 100)
-    assert condition in update_statement("shop", "t", 70, 100)
+    assert condition in update_statement("shop", "t", 70, 100, 5)
     assert condition == (
         f"_until > 100 AND _row_id < {101 << 32} AND _row_id IN (SELECT row_id FROM "
         "`shop`.`t__updates` WHERE tick > 70 AND tick <= 100)"
     )
-    assert "_until = least(_until, toUInt32(100))" in update_statement("shop", "t", 70, 100)
+    assert "_until = least(_until, toUInt32(100))" in update_statement("shop", "t", 70, 100, 5)
+
+
+def test_a_server_that_lacks_ends_fails_instead_of_handing_its_parts_to_all():
+    statement = update_statement("shop", "t", 70, 100, 5)
+    assert (
+        "throwIf((SELECT count() FROM `shop`.`t__updates` WHERE tick > 70 AND tick <= 100) < 5) = 0"
+    ) in statement
 
 
 def test_only_servers_without_open_rows_have_the_settle_point():

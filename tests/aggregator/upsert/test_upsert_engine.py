@@ -69,6 +69,7 @@ def stored() -> Iterator[tuple[list[tuple[int, Version]], dict[bytes, KeyState]]
     dice = random.Random(39)
     records: list[tuple[int, Version]] = []
     states: dict[bytes, KeyState] = {}
+    settled_ends = 0
     for tick in range(1, TICKS + 1):
         rows = []
         for number in range(10):
@@ -86,10 +87,12 @@ def stored() -> Iterator[tuple[list[tuple[int, Version]], dict[bytes, KeyState]]
         facts = [(key.to_bytes(16, "big"), version) for key, version in records[-10:]]
         folded = fold(tick, facts, states)
         states |= folded.states
+        settled_ends += len(folded.ends) if tick <= SETTLED else 0
         for _ in range(2):  # a block that comes twice changes nothing
             for block in ends_blocks(ends_table(folded.ends)):
                 insert("accounts__updates", block)
-    execute(f"{update_statement(BANK, 'accounts', 0, SETTLED)} SETTINGS mutations_sync = 2")
+    statement = update_statement(BANK, "accounts", 0, SETTLED, ends=settled_ends)
+    execute(f"{statement} SETTINGS mutations_sync = 2")
     insert("accounts__ticks", ticks_block(TickRow(1, SETTLED, What.SETTLED, 0, servers=("",))))
     yield records, states
     execute(f"DROP DATABASE {BANK}")
