@@ -25,7 +25,8 @@ from aggregator.upsert.version import RowEnd
 
 CONSISTENT = "select_sequential_consistency"
 READONLY = "readonly"
-WANTED = {**WHOLE_ANSWERS, CONSISTENT: 1}
+WANTED = {**WHOLE_ANSWERS, "extremes": 0, CONSISTENT: 1}
+"""Settings of each query. Extremes would come as two more rows."""
 SETTINGS = "SELECT name, value FROM system.settings WHERE name IN %(names)s"
 ENGINES = "SELECT name, engine FROM system.tables WHERE database = %(database)s AND name IN %(of)s"
 REPLICAS = """
@@ -72,20 +73,23 @@ def session_settings(found: Mapping[str, str]) -> dict[str, object]:
     Args:
         found: settings of the user's profile that the server has, of WANTED and READONLY.
 
-    Raises RightsMissing for a profile that may leave rows out, and lets no query say otherwise.
+    Raises RightsMissing for a profile that may leave rows out or add some, and lets no query say
+    otherwise.
     """
-    wanted = {
+    wanted: dict[str, object] = {
         name: value for name, value in WANTED.items() if name in found and found[name] != str(value)
     }
-    if found.get(READONLY) != "1":
+    if found.get(READONLY, "0") == "0":
         return {**wanted, READONLY: 2}
+    if found[READONLY] != "1":
+        return wanted
     # 18.16 takes no setting of such a user, and says nothing.
     partial = {name: value for name, value in wanted.items() if name != CONSISTENT}
     if partial:
         listed = ", ".join(f"{name} = {found[name]}" for name in sorted(partial))
         raise RightsMissing(
-            f"the user's profile has readonly = 1 and {listed}, by which answers may lack rows: "
-            "remove it there, or make it readonly = 2"
+            f"the user's profile has readonly = 1 and {listed}, by which answers may have other "
+            "rows: remove it there, or make it readonly = 2"
         )
     return {}
 
