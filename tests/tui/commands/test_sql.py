@@ -19,7 +19,7 @@ from tui.commands.sql import lines_of, mark_of, mark_values, marks_text
 from tui.program import run
 
 NOW_MS = 1_764_385_200_000
-FROZEN = Path(__file__).parents[1] / "output" / "frozen"
+ANSWERS = Path(__file__).parents[1] / "output" / "answers"
 NAMES = ["flight", "$validFrom", "title", "stops", "at"]
 ROWS = [
     (7, 12, "Boston\x1b[2J", [1, 2], datetime(2026, 11, 29, 3)),
@@ -38,13 +38,13 @@ HEAD = {
 )
 def test_an_answer_has_its_stored_form(output: str, suffix: str) -> None:
     text = "\n".join(lines_of(output, NAMES, ROWS, HEAD)) + "\n"
-    assert_stored(text, FROZEN / f"sql.{suffix}")
+    assert_stored(text, ANSWERS / f"sql.{suffix}")
 
 
 def test_what_is_said_about_the_mark_has_its_stored_form() -> None:
     later = ShownMark(ReadMark(700, 690, 700, is_all_versions=True), 1, TickTime(812, NOW_MS))
     lines = marks_text("clickhouse://analyst@db:9000/feed", {"flights": SHOWN, "old": later})
-    assert_stored("".join(f"sluice: {line}\n" for line in lines), FROZEN / "sql.err")
+    assert_stored("".join(f"sluice: {line}\n" for line in lines), ANSWERS / "sql.err")
 
 
 @pytest.mark.parametrize("rows", [[], ROWS[:1], ROWS * 700])
