@@ -155,7 +155,7 @@ class UpsertTables:
             ticks_of=lambda generation: TickTable(
                 store, inserts, feed=feed.name, table=table.name, generation=generation
             ),
-            logs=[self._logs(each, table, changed) for each in feed.clusters],
+            logs=[self._logs(each, feed, table, changed) for each in feed.clusters],
             changed=changed,
             cut_settings=CutSettings(
                 records_max=table.tick_records_max,
@@ -208,11 +208,13 @@ class UpsertTables:
             idle_seconds=settings.connections_idle_seconds,
         )
 
-    def _logs(self, name: ClusterName, table: UpsertTable, changed: asyncio.Event) -> ClusterLogs:
+    def _logs(
+        self, name: ClusterName, feed: ClickHouseFeed, table: UpsertTable, changed: asyncio.Event
+    ) -> ClusterLogs:
         return ClusterLogs(
             name,
             WITHOUT_CONFIGS(name, self.appliance.cluster(name)),
-            table.takes,
+            partial(feed.keeps, table),
             look_seconds=table.tick_seconds / LOOKS_PER_TICK,
             refresh_seconds=self.appliance.aggregator.refresh_seconds,
             changed=changed,

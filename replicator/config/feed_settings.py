@@ -192,6 +192,11 @@ class Feed(Table):
             return None
         return next((table for table in self.upsert_tables if table.takes(topic)), None)
 
+    def keeps(self, table: UpsertTable, topic: str) -> bool:
+        """Returns True if a topic goes to an upsert table, and not to another one before it."""
+        found = self.upsert_table(topic)
+        return found is not None and found.name == table.name
+
     def shard_number(self, topic: str) -> int | None:
         """Returns the number of the shard that a topic goes to; None if no loader of the feed loads
         it."""
@@ -299,6 +304,9 @@ class ClickHouseFeed(Feed):
         if self.table_from != "topic":
             text = 'upsert tables take whole topics, and table_from = "header" shares them out: '
             yield "semantic", text + "move the table to a feed of its own"
+        if self.start != "earliest":
+            text = "an upsert table has all records of its topics: it needs start"
+            yield "semantic", f'{text} = "earliest"; move the table to a feed of its own'
         if self.dead_letters != "topic":
             text = "a tick does not stop at a record: it needs dead_letters"
             yield "semantic", f'{text} = "topic"; move the table to a feed of its own'

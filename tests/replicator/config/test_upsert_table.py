@@ -91,6 +91,9 @@ def test_the_first_table_that_takes_a_topic_has_it(tmp_path: Path) -> None:
     both = table("a", 'topics = ["s.*"]') + table("b", 'topics = ["s[0-9]+"]')
     flights = clickhouse_feed(tmp_path, ANY + both)
     assert flights.upsert_table("s1") is flights.tables["a"]
+    assert flights.keeps(flights.tables["a"], "s1")
+    assert not flights.keeps(flights.tables["b"], "s1")
+    assert not flights.keeps(flights.tables["a"], "other")
 
 
 def test_a_table_has_its_name_shard_and_home(tmp_path: Path) -> None:
@@ -264,6 +267,7 @@ def test_an_append_table_has_no_other_settings(tmp_path: Path) -> None:
     [
         ('table_from = "header"', "", "semantic"),
         ('dead_letters = "stop"', "", "semantic"),
+        ('start = "latest"', "", "semantic"),
         (
             'format = "row_batches"',
             'primary_key = ["id", "at"]\nempty_value_deletes = true',
