@@ -43,6 +43,7 @@ from deploy.lab.wait import until
 from replicator.config.names import PLAN_TOPIC, upsert_group, upsert_id
 from replicator.config.topology import Appliance
 from replicator.kafka.client.cluster import Cluster
+from tests.aggregator.verifier.ticks import long_tick
 from tests.live.replicas import ReplicatedDatabase, new_database
 from tests.live.row_ground import COLUMNS, TABLE, RowGround
 
@@ -85,7 +86,7 @@ class Kept:
         self.ground.send(True, west)
         self.ground.send(False, east)
         tick = self.ground.tick()
-        asyncio.run(self._commit(tick))
+        asyncio.run(self.commit(tick))
         self.last = tick
         facts = self.ground.done(self.ground.task(tick))
         rows = [
@@ -121,7 +122,7 @@ class Kept:
         )
         assert plan and self.settler.settle(plan, timeout_seconds=30.0).is_published
 
-    async def _commit(self, tick: Tick) -> None:
+    async def commit(self, tick: Tick) -> None:
         region = self.appliance.region("west")
         cluster = Cluster("west regional", region.regional)
         await cluster.open([PLAN_TOPIC])
@@ -371,3 +372,21 @@ def test_a_part_of_the_tick_that_was_deleted_speaks(kept):
     assert [str(it.kind) for each in found.judgements for it in each.findings] == ["vanished"]
     assert spoken(found.row_counts) == {CLAIMS: {"surplus"}, ROWS: {"surplus"}}
     assert found.has_anomaly and not found.problems
+
+
+def test_a_tick_in_several_groups_is_read_from_all_of_their_logs(kept):
+    only, begin_ms = [f"table shop.{TABLE}"], time.time_ns() // 1_000_000
+    for number in (1, 2):
+        asyncio.run(kept.commit(long_tick(number)))
+
+    def judged() -> tuple[int | None, list[str]]:
+        found = Check(kept.appliance, "west", begin_ms, TIMEOUT_SECONDS, only=only).run()
+        kinds = [str(it.kind) for each in found.judgements for it in each.findings]
+        assert not found.problems
+        return found.rows[0].entries, kinds
+
+    assert judged() == (2, [])
+    admin = kept.ground.clusters[0].admin()
+    for each in admin.delete_consumer_groups([upsert_group("shop", TABLE, 1)]).values():
+        each.result(30)
+    assert judged() == (2, ["unreadable"])
