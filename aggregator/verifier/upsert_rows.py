@@ -69,8 +69,8 @@ FROM {updates} WHERE tick >= %(begin)s AND tick <= %(end)s
 GROUP BY row_id, lane, offset, kind, tick, by_row_id, key
 """
 COUNTS = """
-SELECT intDiv(_row_id, 4294967296) AS tick, count() FROM {rows} WHERE tick IN %(ticks)s
-GROUP BY tick
+SELECT intDiv(_row_id, 4294967296) AS _tick, count() FROM {rows}
+WHERE intDiv(_row_id, 4294967296) IN %(ticks)s GROUP BY _tick
 """
 KNOWN = """
 SELECT DISTINCT _row_id FROM {rows} WHERE _row_id IN %(ids)s

@@ -11,9 +11,9 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -225,6 +225,7 @@ class Copy(NamedTuple):
 
 
 ALL = Copy()
+TICK_1 = "intDiv(_row_id, 4294967296) = 1"
 TICK_2 = "intDiv(_row_id, 4294967296) = 2"
 A_ROW = f"_row_id = (SELECT max(_row_id) FROM {{rows}} WHERE {TICK_2} AND NOT _deleted)"
 AN_END = "row_id = (SELECT min(row_id) FROM {updates} WHERE tick = 2)"
@@ -299,9 +300,9 @@ CASCADES = ("row removed", "key changed", "delete unmarked")
 """Cases in which ends differ too, as those that are right follow from the rows."""
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_what_is_removed_doubled_changed_or_foreign_speaks(kept, case):
-    suffix, copies, expected = CASES[case]
+@contextmanager
+def copied(kept: Kept, suffix: str, copies: Sequence[Copy]) -> Iterator[Appliance]:
+    """Yields the configuration of a copy on the first replica, whose tables are not replicated."""
     database, of = f"case_{uuid.uuid4().hex[:8]}", kept.ground.database
     names = {each[2:]: f"{of.name}.{TABLE}{each}" for each in COPIED}
     with of.client() as client:
@@ -316,15 +317,41 @@ def test_what_is_removed_doubled_changed_or_foreign_speaks(kept, case):
                 picked = ", ".join(values.get(name, name) for name in columns)
                 query = f"INSERT INTO {table} SELECT {picked} FROM {names[each[2:]]} WHERE {{}}"
                 client.execute(query.format(copy.where.format(**names)))
-    found = checked(kept, moved(kept.appliance, database))
-    try:
-        speaks = spoken(found)
-        if case in CASCADES:
-            assert expected[ROWS] <= speaks[ROWS]
-        else:
-            assert speaks == expected, [each.examples + each.doubts for each in found]
-    finally:
-        of.order(0, f"DROP DATABASE {database}")
+    yield moved(kept.appliance, database)
+    of.order(0, f"DROP DATABASE {database}")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_removed_doubled_changed_or_foreign_speaks(kept, case):
+    suffix, copies, expected = CASES[case]
+    with copied(kept, suffix, copies) as appliance:
+        found = checked(kept, appliance)
+    speaks = spoken(found)
+    if case in CASCADES:
+        assert expected[ROWS] <= speaks[ROWS]
+    else:
+        assert speaks == expected, [each.examples + each.doubts for each in found]
+
+
+def test_ends_of_rows_that_retention_has_dropped_are_right(kept):
+    since_ms = kept.claims[1].time_ms
+    with copied(kept, ROWS, [Copy(f"NOT ({ENDED})")]) as appliance:
+        found = checked(kept, appliance, since_ms)
+    assert spoken(found) == {}, [each.examples + each.doubts for each in found]
+    foreign = [ALL, Copy(AN_END, {"row_id": "toUInt64(4294967296 * 2 + 4000)"})]
+    with copied(kept, ENDS, foreign) as appliance:
+        assert spoken(checked(kept, appliance, since_ms)) == {ENDS: {"surplus"}}
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [(ENDED, "4294967295"), (f"NOT _deleted AND {TICK_1} AND _until > 3", "toUInt32(3)")],
+    ids=["open", "settled"],
+)
+def test_until_of_rows_before_the_time_asked_for_is_compared_too(kept, where, value):
+    with copied(kept, ROWS, changed(where, "_until", value)) as appliance:
+        found = checked(kept, appliance, kept.claims[3].time_ms)
+    assert spoken(found) == {ROWS: {"changed"}}
 
 
 def moved(appliance: Appliance, database: str) -> Appliance:
