@@ -9,6 +9,7 @@ all its parts; at last the claims and the tick once more.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -336,14 +337,23 @@ class UpsertCheck:
         kept_from = (server.horizon + 1) // ENDS_PER_PARTITION * ENDS_PER_PARTITION
         expected = [each for each in expected if each.tick >= kept_from]
         found = {each: count for each, count in found.items() if each.tick >= kept_from}
-        of = compared_ends(expected, found, has_memory=has_memory)
-        surplus = of.surplus
-        if older := [each for each in surplus if each >> ROW_BITS < batch.first][:IDS_MAX]:
-            dropped = await self._dropped(server, {each >> ROW_BITS for each in older}, older)
-            surplus = [each for each in surplus if each not in dropped]
         count = server.ends
         count.expected += len(expected)
         count.found += sum(found.values())
+        in_tick = Counter(each.tick for each in found)
+        others = found.keys() - {*expected}
+        older = {it for each in others for it in (each.row_id, each.by_row_id)}
+        dropped = await self._dropped(server, [it for it in older if it >> ROW_BITS < batch.first])
+        # The coordinator may know the newest row of a key after retention has dropped it.
+        if keys := {each.key for each in others if each.by_row_id in dropped}:
+            count.doubt(f"{len(keys)} keys, whose newest rows retention has dropped")
+            for each in (it for it in expected if it.key in keys):
+                self._ended.pop(each.row_id, None)
+            self._ended.update((each.row_id, each.tick) for each in found if each.key in keys)
+            expected = [each for each in expected if each.key not in keys]
+            found = {each: number for each, number in found.items() if each.key not in keys}
+        of = compared_ends(expected, found, has_memory=has_memory)
+        surplus = [each for each in of.surplus if each not in dropped]
         count.missing += len(of.missing)
         count.surplus += len(surplus)
         count.doubled += len(of.doubled)
@@ -357,31 +367,25 @@ class UpsertCheck:
             _name(count, f"{what}: ends of rows", ids)
         if of.maybe_repeated:
             _doubt_repeated(count, of.maybe_repeated)
-        in_tick: dict[int, int] = {}
-        for each in found:
-            in_tick[each.tick] = in_tick.get(each.tick, 0) + 1
         for tick in range(max(batch.first, kept_from), batch.last + 1):
             claimed = batch.ticks.claims[tick].events
-            if claimed != in_tick.get(tick, 0) and not (of.missing or surplus):
+            if claimed != in_tick[tick] and not (of.missing or surplus):
                 count.changed += 1
-                count.example(f"tick {tick} has {in_tick.get(tick, 0)} ends, its claim {claimed}")
+                count.example(f"tick {tick} has {in_tick[tick]} ends, its claim {claimed}")
 
-    async def _dropped(self, server: _Server, ticks: set[int], ids: list[int]) -> set[int]:
-        """Returns those of some rows that retention has dropped: they are not there, and neither
-        are all rows of their tick."""
+    async def _dropped(self, server: _Server, row_ids: Sequence[int]) -> set[int]:
+        """Returns those of some rows, or of the first of many, that retention has dropped: they are
+        not there, and neither are all rows of their tick."""
+        ids = sorted(row_ids)[:IDS_MAX]
+        ticks = {each >> ROW_BITS for each in ids}
 
         def ask(server: _Server, it: UpsertRows) -> set[int]:
-            known = it.known(ids)
-            counts = it.rows_of_ticks(ticks)
+            known, counts = it.known(ids), it.rows_of_ticks(ticks)
             claims = {each.tick: each.rows for each in it.claims(min(ticks)) if each.tick in ticks}
-            return {
-                each
-                for each in ids
-                if each not in known
-                and counts.get(each >> ROW_BITS, 0) < claims.get(each >> ROW_BITS, 0)
-            }
+            short = {tick for tick, rows in claims.items() if counts.get(tick, 0) < rows}
+            return {each for each in ids if each not in known and each >> ROW_BITS in short}
 
-        return (await self._each(ask, only=server)).get(server, set())
+        return (await self._each(ask, only=server)).get(server, set()) if ids else set()
 
     def _compare_untils(self, server: _Server, it: UpsertRows, first: int, last: int) -> None:
         """Compares _until of all rows with the ends and the settle points."""

@@ -338,6 +338,9 @@ def test_ends_of_rows_that_retention_has_dropped_are_right(kept):
     with copied(kept, ROWS, [Copy(f"NOT ({ENDED})")]) as appliance:
         found = checked(kept, appliance, since_ms)
     assert spoken(found) == {}, [each.examples + each.doubts for each in found]
+    with copied(kept, ROWS, [Copy(f"NOT ({TICK_1})")]) as appliance:
+        found = checked(kept, appliance, since_ms)
+    assert spoken(found) == {ENDS: {"doubts"}}, "the newest rows of some keys are gone too"
     foreign = [ALL, Copy(AN_END, {"row_id": "toUInt64(4294967296 * 2 + 4000)"})]
     with copied(kept, ENDS, foreign) as appliance:
         assert spoken(checked(kept, appliance, since_ms)) == {ENDS: {"surplus"}}
