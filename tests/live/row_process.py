@@ -83,7 +83,7 @@ def run_as_told(told: Path) -> None:
     for step, task in tasks.items():
         if (child := os.fork()) == 0:
             do(task, step)
-            os._exit(0)
+            die()
         children.append(child)
     for child in children:
         os.waitpid(child, 0)
