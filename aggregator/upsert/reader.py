@@ -285,7 +285,7 @@ class Reader:
             )
         if at.is_settled:
             if tick and not settled:
-                raise MarkRefused(f"{table} has no settle point yet: read it without --settled")
+                raise ServerUnfit(f"has no settle point of {table} yet", lasts=True)
             tick = settled
         mark = mark_at(at, tick, settled, ticks, is_all_versions=is_all_versions)
         return ShownMark(mark, ticks.generation, ticks.newest)
