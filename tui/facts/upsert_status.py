@@ -120,7 +120,8 @@ class UpsertTableView:
         settled: newest settle point of all servers that answer.
         oldest: tick that may be read.
         unsettled_events: ends of rows that a query reads beside the rows.
-        lag: offsets that no tick took, of all partitions whose ends are known.
+        lag: offsets that no tick took, of all partitions whose ends are known; None while a
+            partition with records is in no tick yet.
     """
 
     feed: str
@@ -176,7 +177,9 @@ def table_view(facts: UpsertFacts, now_ms: int) -> UpsertTableView:
     settled = min(points, key=_tick, default=None) if are_all else None
     partitions = tuple(sorted(_partitions(facts), key=_place))
     lags = [each.lag for each in partitions if each.lag is not None]
-    is_lag_known = facts.is_tick_known and not facts.unknown_clusters
+    # Nobody told where the log of a partition begins that no tick has yet.
+    are_begun = all(each.lane is not None or each.lag == 0 for each in partitions)
+    is_lag_known = facts.is_tick_known and not facts.unknown_clusters and are_begun
     return UpsertTableView(
         feed=facts.feed.name,
         table=facts.table.name,
@@ -231,7 +234,7 @@ def _partitions(facts: UpsertFacts) -> Iterator[UpsertPartitionView]:
                 lane=None,
                 next_offset=None,
                 end=end,
-                lag=None,
+                lag=None if end else 0,
             )
 
 
