@@ -225,6 +225,8 @@ class TableKeeper:
             checkpoint=state,
         )
         decided = recovery(found)
+        if self._is_rotating:
+            decided = replace(decided, state=StateAction.BOOTSTRAP)
         log.info(
             "event=upsert-begins feed=%s table=%s generation=%d cut=%d claimed=%d state=%s: %s",
             parts.feed,
@@ -237,10 +239,12 @@ class TableKeeper:
         )
         if decided.action is TickAction.STOP:
             raise ContradictoryProgress(decided.reason)
-        if self._is_rotating:
-            decided = replace(decided, state=StateAction.BOOTSTRAP)
+        rotate = parts.orders.due(RotateTable, parts.order_log(), time.time_ns() // 1_000_000)
         checkpoint = await run_in_thread(checkpoint_for, parts.checkpoints, identity, decided)
         self._is_rotating = False
+        if rotate is not None and checkpoint.is_new:
+            # The state is read anew after the order was heard, for whatever reason.
+            parts.orders.done(rotate)
         facts = parts.facts
         if claim and cut_last and checkpoint.is_new:
             plan = await run_in_thread(parts.planned, ticks, claim, cut_last.lanes)
