@@ -353,7 +353,10 @@ class KeeperRun:
             await self._is_claimed.wait()
             await self._pause()
             self._parts.changed.clear()
-            tick = self._next(is_refresh_due=self._age_seconds() >= expiry.renewal_seconds)
+            # Dead letters of a tick go with the next one, whether that takes records or not.
+            has_letters = self.claim is not None and self.claim.letters > 0
+            is_old = self._age_seconds() >= expiry.renewal_seconds
+            tick = self._next(is_refresh_due=is_old or has_letters)
             if tick is not None:
                 await self._post(tick)
                 continue
