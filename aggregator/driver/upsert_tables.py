@@ -19,15 +19,16 @@ from aggregator.upsert.bootstrap import BootstrapPlan, plan_bootstrap
 from aggregator.upsert.checkpoint import Checkpoint, Checkpoints
 from aggregator.upsert.claims import TickRow, TickTable
 from aggregator.upsert.cluster_logs import ClusterLogs
+from aggregator.upsert.fact_reader import UpsertFactReader
 from aggregator.upsert.facts import LaneNote
 from aggregator.upsert.keeper import KeeperParts, TableKeeper
 from aggregator.upsert.key_coordinator import KeyCoordinator, TickResult
 from aggregator.upsert.letters import letters_of
 from aggregator.upsert.range_reader import RangeReader
 from aggregator.upsert.repeatable_insert import RepeatableInserts
+from aggregator.upsert.row_task import store_of
 from aggregator.upsert.settle_schedule import SettleSchedule
 from aggregator.upsert.settling import Settler
-from aggregator.upsert.table_facts import TableFacts, store_of
 from aggregator.upsert.table_orders import TableOrders
 from aggregator.upsert.tick import Lane, Tick
 from aggregator.upsert.tick_cut import CutSettings
@@ -122,10 +123,10 @@ class UpsertTables:
         appliance = self.appliance
         name = f"{feed.name}.{table.name}"
         home = self._client(feed.home_of(table), f"sluice-upsert-{name}")
-        store = store_of(feed, table.name, kept=KEPT_CONNECTIONS)
+        store = store_of(feed, table, kept=KEPT_CONNECTIONS)
         inserts = RepeatableInserts(store, self._wait)
         changed, orders = asyncio.Event(), TableOrders(feed.name, table.name)
-        facts = TableFacts(appliance, feed.name, table.name)
+        facts = UpsertFactReader(appliance, feed.name, table.name, table.state_partitions)
         posting = TickPostingFile(self.folder / f"{name}.ticks")
 
         def planned(ticks: TickTable, claim: TickRow, lanes: Sequence[Lane]) -> BootstrapPlan:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from aggregator.upsert.bootstrap import BootstrapPlan, Slice, read_slice
+from aggregator.upsert.facts import LaneNote, notes_by_lane
 from aggregator.upsert.range_reader import PATIENCE_SECONDS
 from aggregator.upsert.row_task import RowTask, read_block, row_tasks, worker_of
 from aggregator.upsert.stored_rows import StoreAway
@@ -81,6 +82,26 @@ class UpsertFactReader:
         store = worker_of(self.appliance, self.feed, self.table).store
         for each in task.slices:
             yield from read_slice(store, task.plan, each, wait=self._patience())
+
+    def notes_of(self, tick: Tick) -> tuple[LaneNote, ...]:
+        """Returns the notes of a claimed tick, read again. Blocking; raises what `read_block`
+        raises."""
+        task = RowTask(
+            appliance=self.appliance,
+            feed=self.feed,
+            table=self.table,
+            tick=tick,
+            blocks=tuple(range(tick.blocks)),
+            is_claimed=True,
+            accepted=self.accepted,
+            patience_seconds=self.patience_seconds,
+        )
+        return notes_by_lane(
+            note
+            for batch in read_block(task)
+            for note in batch["note"].to_pylist()
+            if note is not None
+        )
 
     def _patience(self) -> Callable[[float], None]:
         began = time.monotonic()

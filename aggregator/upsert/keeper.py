@@ -30,11 +30,11 @@ from aggregator.upsert.bootstrap import BootstrapPlan
 from aggregator.upsert.checkpoint import Checkpoint, Checkpoints, CheckpointUnreadable, Identity
 from aggregator.upsert.claims import TickRow, TickTable, What
 from aggregator.upsert.cluster_logs import ClusterLogs
+from aggregator.upsert.fact_reader import UpsertFactReader
 from aggregator.upsert.facts import LaneNote
 from aggregator.upsert.key_coordinator import StateSize, TickResult
 from aggregator.upsert.recovery import Found, Recovery, StateAction, TickAction, TickName, recovery
 from aggregator.upsert.settle_schedule import ServerLook, SettleSchedule
-from aggregator.upsert.table_facts import TableFacts
 from aggregator.upsert.table_orders import TableOrders
 from aggregator.upsert.tick import Lane, Tick
 from aggregator.upsert.tick_cut import CutSettings, LaneLog, cut, tick_zero
@@ -131,7 +131,7 @@ class KeeperParts:
     cut_settings: CutSettings
     checkpoints: Checkpoints
     posting: TickPostingFile
-    facts: TableFacts
+    facts: UpsertFactReader
     planned: Callable[[TickTable, TickRow, Sequence[Lane]], BootstrapPlan]
     letters_of: LettersOf
     start: Callable[[Checkpoint, Callable[[TickResult], None]], TickQuery]

@@ -12,7 +12,6 @@ from asyncio import AbstractEventLoop
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
-    Callable,
     Coroutine,
     Iterator,
     Mapping,
@@ -104,6 +103,16 @@ class RowTask:
     part_bytes: int = PART_BYTES
 
 
+def store_of(feed: ClickHouseFeed, table: UpsertTable, *, kept: int = 1) -> ShardStore:
+    """Returns the shard that keeps an upsert table.
+
+    Args:
+        kept: connections per replica that stay open while nobody uses them.
+    """
+    timeouts = StoreTimeouts(insert=feed.insert_timeout_seconds)
+    return ShardStore(feed.shard_of_table(table), timeouts, feed=feed.name, kept=kept)
+
+
 def row_tasks(task: RowTask, tasks_max: int) -> list[RowTask]:
     """Returns the blocks of a tick as so many tasks at most, each with blocks that follow each
     other. Which task has a block changes nothing of it.
@@ -142,13 +151,11 @@ class RowWorker:
     Its event loop runs in a thread of its own, as tasks come one after the other.
 
     Args:
-        make_store: makes the store of the table's shard.
     """
 
     appliance: Appliance
     feed: ClickHouseFeed
     table: UpsertTable
-    make_store: Callable[..., ShardStore] = ShardStore
     store: ShardStore = field(init=False)
     _loading: BlockLoading = field(init=False)
     _decode: Decoder = field(init=False)
@@ -159,13 +166,12 @@ class RowWorker:
     _thread: Thread = field(init=False)
 
     def __post_init__(self) -> None:
-        feed, shard = self.feed, self.feed.shard_of_table(self.table)
-        timeouts = StoreTimeouts(insert=feed.insert_timeout_seconds)
-        self.store = self.make_store(shard, timeouts, feed=feed.name, kept=KEPT_CONNECTIONS)
+        feed = self.feed
+        self.store = store_of(feed, self.table, kept=KEPT_CONNECTIONS)
         policy = RetryPolicy(
             pause_seconds=feed.retry_seconds,
             pause_seconds_max=feed.retry_seconds_max,
-            replicas=len(shard.replicas),
+            replicas=len(self.store.replicas),
         )
         fields = f"feed={feed.name} table={self.table.name}"
         self._loading = BlockLoading(self.store, policy, asyncio.Semaphore(1), fields)

@@ -12,8 +12,8 @@ from typing import Any
 
 from confluent_kafka.admin import NewPartitions, NewTopic
 
+from aggregator.upsert.row_task import store_of
 from aggregator.upsert.table_creation import create_tables
-from aggregator.upsert.table_facts import store_of
 from deploy.lab.credentials import PASSWORD
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
@@ -129,7 +129,7 @@ tick_seconds = 0.5
         """Makes the tables of the store."""
         feed = load(self.config).feed(self.feed)
         assert isinstance(feed, ClickHouseFeed)
-        store = store_of(feed, self.table)
+        store = store_of(feed, feed.tables[self.table])
         try:
             found = create_tables(store, feed.tables[self.table])
         finally:
