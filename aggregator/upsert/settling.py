@@ -44,7 +44,14 @@ from aggregator.upsert.server_levels import (
     look_at_servers,
     read_sight,
 )
-from aggregator.upsert.table_names import ROW_ID, TIME, UNTIL, rows_table, updates_table
+from aggregator.upsert.table_names import (
+    ROW_ID,
+    TIME,
+    UNTIL,
+    rows_table,
+    ticks_table,
+    updates_table,
+)
 from aggregator.upsert.tick import ROW_BITS
 from aggregator.upsert.visibility import ReplicaCount, may_publish, row_id_end
 from replicator.runtime.clock import monotonic
@@ -123,25 +130,31 @@ def update_statement(database: str, table: str, after: int, up_to: int, ends: in
     """Returns the mutation that brings the ends of the ticks in (after, up_to] into the rows.
 
     Each server runs the sub-queries by itself. One that lacks ends would be the first to be done,
-    and hand its parts to all others; so it fails, and tries again until it has them.
+    and hand its parts to all others; so it fails, and tries again until it has them. A part whose
+    turn comes once ends were dropped, up to a published horizon, has none of their rows open.
 
     Args:
         ends: that these ticks have; a block that came twice may make it more on a server.
     """
     updates = quoted(database, updates_table(table))
+    ticks = quoted(database, ticks_table(table))
+    lacks_ends = (
+        f"(SELECT count() FROM {updates} WHERE tick > {after} AND tick <= {up_to}) < {ends} "
+        f"AND (SELECT max(tick) FROM {ticks} WHERE what = 'horizon') <= {after}"
+    )
+    # Within the comparison, so that it comes first: newer servers order conditions as they like.
+    row_id = f"({ROW_ID} + throwIf({lacks_ends}))"
     return (
         f"ALTER TABLE {quoted(database, rows_table(table))} "
         f"UPDATE {UNTIL} = least({UNTIL}, toUInt32({up_to})) "
-        f"WHERE throwIf((SELECT count() FROM {updates} "
-        f"WHERE tick > {after} AND tick <= {up_to}) < {ends}) = 0 "
-        f"AND {open_condition(database, table, after, up_to)}"
+        f"WHERE {open_condition(database, table, after, up_to, row_id)}"
     )
 
 
-def open_condition(database: str, table: str, after: int, up_to: int) -> str:
+def open_condition(database: str, table: str, after: int, up_to: int, row_id: str = ROW_ID) -> str:
     """Returns the condition on rows that ended in (after, up_to], and do not tell so."""
     return (
-        f"{UNTIL} > {up_to} AND {ROW_ID} < {row_id_end(up_to)} AND {ROW_ID} IN "
+        f"{UNTIL} > {up_to} AND {ROW_ID} < {row_id_end(up_to)} AND {row_id} IN "
         f"(SELECT row_id FROM {quoted(database, updates_table(table))} "
         f"WHERE tick > {after} AND tick <= {up_to})"
     )

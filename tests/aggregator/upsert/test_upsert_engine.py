@@ -141,3 +141,13 @@ def packed(query: str) -> bytes:
     """Returns the packed rows of a slice, one after the other."""
     columns = f"SELECT hex(packed) FROM ({query.replace(' FROM ', ' AS packed FROM ', 1)})"
     return b"".join(bytes.fromhex(text) for (text,) in json_of(columns))
+
+
+def test_a_mutation_fails_where_ends_are_missing_and_not_where_they_were_dropped(stored):
+    statement = update_statement(BANK, "accounts", 0, SETTLED, ends=10**6)
+    with pytest.raises(RuntimeError, match="throwIf|FUNCTION_THROW_IF"):
+        execute(f"{statement} SETTINGS mutations_sync = 2")
+    condition = f"database = '{BANK}' AND NOT is_done"
+    execute(f"KILL MUTATION WHERE {condition}")
+    insert("accounts__ticks", ticks_block(TickRow(1, 1, What.HORIZON, 0)))
+    execute(f"{statement} SETTINGS mutations_sync = 2")
