@@ -149,8 +149,6 @@ class RowWorker:
     """Connections and columns that a process keeps between the tasks of a table.
 
     Its event loop runs in a thread of its own, as tasks come one after the other.
-
-    Args:
     """
 
     appliance: Appliance
