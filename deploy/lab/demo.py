@@ -7,8 +7,9 @@
 5. A whole region is killed; an application continues in the other one, and the region returns.
 6. Another client reads both ends again, and every record is compared.
 7. `sluice aggregate` loads the flights into two ClickHouse replicas, and by month into an S3
-   store, is killed between two parts of an object, and every row and record is compared. Without
-   ClickHouse where the system has no package of it.
+   store, and keeps an upsert table of their statuses. It is killed between two parts of an object,
+   and every row, record and average is compared. Without ClickHouse where the system has no
+   package of it.
 
 `sluice record` runs beside all this: the last line names the command that replays it.
 
