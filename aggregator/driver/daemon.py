@@ -100,6 +100,7 @@ class Daemon(DriverDaemon[FeedLeadership]):
             run.folder,
             run.conditions,
             lambda: self._leadership.order_log,
+            self._leadership.has_successor,
         )
         await self._upsert_tables.keep(await run_in_thread(session.sql))
 

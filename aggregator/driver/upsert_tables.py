@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,7 @@ from aggregator.upsert.claims import TickRow, TickTable
 from aggregator.upsert.cluster_logs import ClusterLogs
 from aggregator.upsert.fact_reader import UpsertFactReader
 from aggregator.upsert.facts import LaneNote
-from aggregator.upsert.keeper import KeeperParts, TableKeeper
+from aggregator.upsert.keeper import KeeperParts, TableKeeper, first_of
 from aggregator.upsert.key_coordinator import KeyCoordinator, TickResult
 from aggregator.upsert.letters import letters_of
 from aggregator.upsert.range_reader import RangeReader
@@ -39,16 +39,20 @@ from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.topology import Appliance
 from replicator.config.upsert_table import UpsertTable
-from replicator.kafka.client.cluster import Cluster, Fenced
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Answered, Cluster, Fenced
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.orders.order_log import OrderLog
+from replicator.runtime.error_text import error_text
 
 log = logging.getLogger(__name__)
 
 ROWS_PER_RECORD = 4096
 """Row numbers of a record whose format may hold several rows."""
 KEPT_CONNECTIONS = 2
+AGAIN_SECONDS = 5.0
+"""Pause before a table that was fenced is kept again: another driver takes over meanwhile."""
 LOOKS_PER_TICK = 2
 """Looks at the log ends in the least time between two ticks."""
 
@@ -64,6 +68,7 @@ class UpsertTables:
     Args:
         folder: of the postings, private to this run of the daemon.
         order_log: returns all orders that are known.
+        has_successor: returns True if another driver leads.
     """
 
     appliance: Appliance
@@ -71,6 +76,7 @@ class UpsertTables:
     folder: Path
     conditions: Conditions
     order_log: Callable[[], OrderLog]
+    has_successor: Callable[[], Awaitable[bool]]
     keepers: list[TableKeeper] = field(init=False, default_factory=list)
     _failures: dict[Subject, str] = field(init=False, default_factory=dict)
     _losses: dict[tuple[str, str], Mapping[Lane, str]] = field(init=False, default_factory=dict)
@@ -107,15 +113,42 @@ class UpsertTables:
         )
         self.keepers.append(keeper)
         try:
-            async with asyncio.TaskGroup() as tasks:
-                for each in parts.logs:
-                    tasks.create_task(each.watch())
-                await keeper.keep()
-        except* Fenced:
-            # Another driver of this region keeps the table. Its term ends this daemon.
-            log.warning("event=upsert-fenced feed=%s table=%s", feed.name, table.name)
+            is_ours = True
+            while is_ours:
+                is_ours = await self._keep_once(keeper, about)
+                await asyncio.sleep(AGAIN_SECONDS if is_ours else 0.0)
         finally:
             await parts.home.close()
+
+    async def _keep_once(self, keeper: TableKeeper, about: Subject) -> bool:
+        """Keeps a table until it is fenced, or its clusters can be watched no more. Returns False
+        once another driver keeps it."""
+        found: BaseException | None = None
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for each in keeper.parts.logs:
+                    tasks.create_task(each.watch())
+                await keeper.keep()
+        except* Exception as group:
+            found = first_of(group)
+        assert found is not None, "a table is kept until cancelled"
+        fields = f"feed={about.feed} table={about.topic}"
+        if isinstance(found, Fenced):
+            # Another driver of this region, whose term ends this daemon; or a transaction of ours
+            # that took too long.
+            is_over = await self._is_succeeded()
+            log.warning("event=upsert-fenced %s succeeded=%s", fields, str(is_over).lower())
+            return not is_over
+        self._tell(about, error_text(found))
+        log.error("event=upsert-failed %s: %s", fields, error_text(found), exc_info=found)
+        return True
+
+    async def _is_succeeded(self) -> bool:
+        """Returns True if another driver of the region has published a command."""
+        try:
+            return await self.has_successor()
+        except (Answered, Unreachable, OSError):
+            return False
 
     def _parts(
         self, session: SparkSession, feed: ClickHouseFeed, table: UpsertTable
