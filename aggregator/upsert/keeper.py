@@ -382,12 +382,14 @@ class KeeperRun:
         for each in answering:
             logs.update(each.logs)
         before = self.posting.ticks[-1] if self.posting.ticks else tick_zero(self.ticks.generation)
+        now_ms = time.time_ns() // 1_000_000
         found = cut(
             before,
             logs,
             [str(each.name) for each in answering],
-            time.time_ns() // 1_000_000,
+            now_ms,
             self._parts.cut_settings,
+            accepted=self._parts.orders.accepted(before.stops, self._parts.order_log(), now_ms),
             is_refresh_due=is_refresh_due and bool(self.posting.ticks),
         )
         lanes = found.tick.lanes if found.tick else before.lanes

@@ -6,10 +6,13 @@ another one did: to settle or to rotate once more changes nothing that a query s
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeVar
 
+from aggregator.upsert.tick import Stop
+from replicator.kafka.client.loss import Loss
 from replicator.orders.order_log import OrderLog
-from replicator.orders.order_records import RotateTable, SettleTable
+from replicator.orders.order_records import AcceptLaneLosses, RotateTable, SettleTable
 
 Kind = TypeVar("Kind", SettleTable, RotateTable)
 
@@ -28,6 +31,24 @@ class TableOrders:
             if order.table == self._table and self._done.get(kind) != (order.at_ms, order.who):
                 return order
         return None
+
+    def accepted(self, stops: Iterable[Stop], order_log: OrderLog, now_ms: int) -> dict[int, Loss]:
+        """Returns the losses of stopped lanes that an operator has accepted, by lane.
+
+        An order names each loss as it was shown, so that it is good for no later one.
+        """
+        named = {
+            each
+            for order in order_log.of(AcceptLaneLosses, self._feed, now_ms)
+            if order.table == self._table
+            for each in order.losses
+        }
+        return {
+            stop.lane: stop.loss
+            for stop in stops
+            if not stop.is_accepted
+            and (stop.lane, stop.loss.kind.value, stop.loss.begin, stop.loss.end) in named
+        }
 
     def done(self, order: SettleTable | RotateTable) -> None:
         """Notes that an order was carried out."""

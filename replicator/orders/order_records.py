@@ -246,6 +246,18 @@ class RotateTable(TableOrder):
     kind: Literal["rotate-table"] = "rotate-table"
 
 
+class AcceptLaneLosses(TableOrder):
+    """Lets stopped partitions of an upsert table go on behind what they have lost.
+
+    Args:
+        losses: (number of the lane, kind of its loss, begin, end or None) as the operator was shown
+            them: another loss stays a reason to stop.
+    """
+
+    kind: Literal["accept-lane-losses"] = "accept-lane-losses"
+    losses: tuple[tuple[Natural, str, Natural, Natural | None], ...]
+
+
 class Answer(Record):
     """The balancer's answer to a manual order.
 
@@ -355,6 +367,7 @@ AnyRecord = (
     | SkipReplay
     | SettleTable
     | RotateTable
+    | AcceptLaneLosses
     | Answer
     | Placed
     | Lease

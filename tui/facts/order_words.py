@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replicator.orders.order_records import (
+    AcceptLaneLosses,
     ByHand,
     Exclusion,
     Freeze,
@@ -52,6 +53,9 @@ def order_text(order: Order) -> str:
             return f"settle upsert table {order.table}"
         case RotateTable():
             return f"rotate the state of upsert table {order.table}"
+        case AcceptLaneLosses():
+            segments = ", ".join(str(lane) for lane, *_ in order.losses)
+            return f"accept what segments {segments} of upsert table {order.table} have lost"
         case _:
             return type(order).__name__.lower()
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from aggregator.upsert.table_orders import TableOrders
+from aggregator.upsert.tick import Stop
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.orders.order_log import OrderLog
-from replicator.orders.order_records import RotateTable, SettleTable, key_of
+from replicator.orders.order_records import (
+    AcceptLaneLosses,
+    RotateTable,
+    SettleTable,
+    key_of,
+)
 
 SAID = {"route": "flights", "at_ms": 5, "who": "ann@ops", "until_ms": 100, "table": "status"}
 SETTLE = SettleTable.model_validate(SAID)
 ROTATE = RotateTable.model_validate(SAID)
 
 
-def log_of(*orders: SettleTable | RotateTable) -> OrderLog:
+def log_of(*orders: SettleTable | RotateTable | AcceptLaneLosses) -> OrderLog:
     return OrderLog({key_of(each): each for each in orders})
 
 
@@ -39,3 +46,17 @@ def test_a_process_that_begins_carries_out_what_has_not_ended() -> None:
     orders, log = TableOrders("flights", "status"), log_of(SETTLE)
     orders.done(SETTLE)
     assert TableOrders("flights", "status").due(SettleTable, log, 10) == SETTLE
+
+
+def test_a_loss_is_accepted_as_it_was_shown_and_no_later_one() -> None:
+    loss = Loss(LossKind.RETENTION_PASSED, 5, 9)
+    order = AcceptLaneLosses.model_validate(
+        SAID | {"losses": [(0, loss.kind.value, 5, 9), (2, loss.kind.value, 1, 3)]}
+    )
+    orders, log = TableOrders("flights", "status"), log_of(order)
+    assert orders.accepted([Stop(0, loss), Stop(1, loss)], log, 10) == {0: loss}
+    later = Loss(LossKind.RETENTION_PASSED, 5, 12)
+    assert orders.accepted([Stop(0, later)], log, 10) == {}
+    assert orders.accepted([Stop(0, loss, is_accepted=True)], log, 10) == {}
+    assert orders.accepted([Stop(0, loss)], log, 100) == {}, "the order has ended"
+    assert TableOrders("flights", "other").accepted([Stop(0, loss)], log, 10) == {}

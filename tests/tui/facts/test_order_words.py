@@ -4,6 +4,7 @@ import pytest
 
 from balancer.decision.placement import Scope
 from replicator.orders.order_records import (
+    AcceptLaneLosses,
     ByHand,
     Exclusion,
     Freeze,
@@ -36,6 +37,10 @@ SKIP = SkipReplay(
         (RefreshSchema(**OF_FEED, table="hits"), "read the columns of hits again"),
         (SettleTable(**OF_FEED, table="hits"), "settle upsert table hits"),
         (RotateTable(**OF_FEED, table="hits"), "rotate the state of upsert table hits"),
+        (
+            AcceptLaneLosses(**OF_FEED, table="hits", losses=((3, "x", 5, 9),)),
+            "accept what segments 3 of upsert table hits have lost",
+        ),
         (SKIP, "skip offsets [3, 9) of table hits in west regional t-1"),
         (PIN, "pin orders-3 to carrier 2"),
         (Exclusion(**FIELDS, carrier=1), "exclude carrier 1"),
