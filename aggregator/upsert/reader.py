@@ -11,7 +11,6 @@ returns by itself.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -35,6 +34,7 @@ from replicator.clickhouse.server import ClickHouse
 from replicator.config.clickhouse_address import ClickHouseAddress
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.upsert_table import UpsertTable
+from replicator.runtime.clock import monotonic, sleep
 from replicator.runtime.store_errors import StoreUnreachable
 
 if TYPE_CHECKING:
@@ -145,8 +145,8 @@ class Reader:
         user: str = "default",
         password: str = "",
         timeout_seconds: float = 30.0,
-        clock: Callable[[], float] = time.monotonic,
-        pause: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = monotonic,
+        pause: Callable[[float], None] = sleep,
     ) -> None:
         self._places = places
         self._user = user

@@ -261,7 +261,7 @@ NEITHER = """
     epoch_seconds held_back_records kind name object_age_seconds object_interval_seconds object_mib
     object_records object_times owner part_mib path_style region registry_ca_file
     registry_password_file registry_user retry_seconds retry_seconds_max schemas shards start
-    storage_class store_region tagging tags topics unknown_schema_seconds
+    storage_class store_region tables tagging tags topics unknown_schema_seconds
 """
 """Settings that decide neither the name of an object nor its bytes: where it is stored, when it is
 sealed, and how its schemas are found, whose content a topic fixes by their ids."""
