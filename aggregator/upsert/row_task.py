@@ -12,6 +12,7 @@ from asyncio import AbstractEventLoop
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
+    Callable,
     Coroutine,
     Iterator,
     Mapping,
@@ -103,14 +104,21 @@ class RowTask:
     part_bytes: int = PART_BYTES
 
 
-def store_of(feed: ClickHouseFeed, table: UpsertTable, *, kept: int = 1) -> ShardStore:
+def store_of(
+    feed: ClickHouseFeed,
+    table: UpsertTable,
+    *,
+    kept: int = 1,
+    make: Callable[..., ShardStore] = ShardStore,
+) -> ShardStore:
     """Returns the shard that keeps an upsert table.
 
     Args:
         kept: connections per replica that stay open while nobody uses them.
+        make: makes the store.
     """
     timeouts = StoreTimeouts(insert=feed.insert_timeout_seconds)
-    return ShardStore(feed.shard_of_table(table), timeouts, feed=feed.name, kept=kept)
+    return make(feed.shard_of_table(table), timeouts, feed=feed.name, kept=kept)
 
 
 def row_tasks(task: RowTask, tasks_max: int) -> list[RowTask]:
@@ -149,11 +157,15 @@ class RowWorker:
     """Connections and columns that a process keeps between the tasks of a table.
 
     Its event loop runs in a thread of its own, as tasks come one after the other.
+
+    Args:
+        make_store: makes the store of the table's shard.
     """
 
     appliance: Appliance
     feed: ClickHouseFeed
     table: UpsertTable
+    make_store: Callable[..., ShardStore] = ShardStore
     store: ShardStore = field(init=False)
     _loading: BlockLoading = field(init=False)
     _decode: Decoder = field(init=False)
@@ -165,7 +177,7 @@ class RowWorker:
 
     def __post_init__(self) -> None:
         feed = self.feed
-        self.store = store_of(feed, self.table, kept=KEPT_CONNECTIONS)
+        self.store = store_of(feed, self.table, kept=KEPT_CONNECTIONS, make=self.make_store)
         policy = RetryPolicy(
             pause_seconds=feed.retry_seconds,
             pause_seconds_max=feed.retry_seconds_max,
