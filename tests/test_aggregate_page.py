@@ -1,10 +1,8 @@
 """docs/aggregate.md names only commands that exist, and the settings that feeds have."""
 
 import re
-import shlex
 from pathlib import Path
 
-import click
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
@@ -14,7 +12,7 @@ from aggregator.loader.dead_letters import HEADER_PREFIX, dead_letters
 from aggregator.tables.table_schema import OWN_COLUMNS
 from replicator.config.feed_settings import AggregatorSettings, ClickHouseFeed, Shard
 from replicator.config.schema_folder import schema_folder
-from tui.program import program
+from tests.typed_command import check_typed
 
 CHECKOUT = Path(__file__).parents[1]
 PAGE = (CHECKOUT / "docs" / "aggregate.md").read_text()
@@ -31,14 +29,7 @@ def test_every_command_is_one_that_can_be_typed_like_that(
     line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLUICE_CONFIG", "appliance.toml")
-    arguments = shlex.split(line)
-    command: click.Command = program
-    context = click.Context(command)
-    while isinstance(command, click.Group) and not arguments[0].startswith("-"):
-        found = command.get_command(context, arguments.pop(0))
-        assert found
-        command = found
-    command.make_context(command.name, arguments)
+    check_typed(line)
 
 
 def test_every_setting_on_the_page_exists() -> None:

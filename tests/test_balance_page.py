@@ -1,17 +1,15 @@
 """docs/balance.md lists every trigger, alert and metric, and only commands that exist."""
 
 import re
-import shlex
 from pathlib import Path
 
-import click
 import pytest
 
 from balancer.decision.balance_alerts import AlertName
 from balancer.decision.triggers import ANSWERS
 from replicator.placement.rounds.metrics import BalanceCollector
 from tests.tui.balance_records import status
-from tui.program import program
+from tests.typed_command import check_typed
 
 CHECKOUT = Path(__file__).parents[1]
 PAGE = (CHECKOUT / "docs" / "balance.md").read_text()
@@ -48,11 +46,4 @@ def test_every_command_is_one_that_can_be_typed_like_that(
     line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLUICE_CONFIG", "appliance.toml")
-    arguments = shlex.split(line)
-    command: click.Command = program
-    context = click.Context(command)
-    while isinstance(command, click.Group) and not arguments[0].startswith("-"):
-        found = command.get_command(context, arguments.pop(0))
-        assert found
-        command = found
-    command.make_context(command.name, arguments)
+    check_typed(line)

@@ -1,16 +1,14 @@
 """docs/upsert.md shows settings of upsert tables that work, and commands that exist."""
 
 import re
-import shlex
 from pathlib import Path
 
-import click
 import pytest
 
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.upsert_table import RETENTION_HOURS_MAX, UpsertTable
 from tests.replicator.config.test_topology import SOUND, loaded
-from tui.program import program
+from tests.typed_command import check_typed
 
 PAGE = (Path(__file__).parents[1] / "docs" / "upsert.md").read_text()
 SECTION = PAGE.partition("\n## Settings\n")[2].partition("\n## ")[0]
@@ -42,11 +40,4 @@ def test_each_command_of_the_section_can_be_typed_like_that(
     line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLUICE_CONFIG", "appliance.toml")
-    arguments = shlex.split(line)
-    command: click.Command = program
-    context = click.Context(command)
-    while isinstance(command, click.Group) and not arguments[0].startswith("-"):
-        found = command.get_command(context, arguments.pop(0))
-        assert found
-        command = found
-    command.make_context(command.name, arguments)
+    check_typed(line)

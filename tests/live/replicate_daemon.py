@@ -6,8 +6,8 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -208,3 +208,22 @@ def region(
     finally:
         region.kill_all()
     region.assert_nothing_differs()
+
+
+@contextmanager
+def aggregate_runs(config: Path) -> Iterator[Callable[[], ReplicateDaemon]]:
+    """Yields `start()`, which begins another run of `sluice aggregate` in the region east; all runs
+    are killed in the end."""
+    started: list[ReplicateDaemon] = []
+
+    def start() -> ReplicateDaemon:
+        started.append(
+            ReplicateDaemon(config, "east", len(started), "local[2,8]", subcommand="aggregate")
+        )
+        return started[-1]
+
+    try:
+        yield start
+    finally:
+        for daemon in started:
+            daemon.kill()

@@ -14,7 +14,7 @@ from replicator.config.topology import load as load_config
 from replicator.kafka.client.custody import Custody
 from tests.live.feed_ground import COLUMNS, FeedGround, documents
 from tests.live.feed_metrics import Scraped
-from tests.live.replicate_daemon import ReplicateDaemon, is_alive
+from tests.live.replicate_daemon import aggregate_runs, is_alive
 
 BUSY_SECONDS = 10.0
 """Time that other tests on the same cores may take."""
@@ -34,18 +34,8 @@ def feed(tmp_path, aggregate, redis, replicated_database, opened):
 @pytest.fixture
 def start(feed):
     """`start()`: a run of the daemon for the feed."""
-    started: list[ReplicateDaemon] = []
-
-    def start() -> ReplicateDaemon:
-        daemon = ReplicateDaemon(
-            feed.config, "east", len(started), "local[2,8]", subcommand="aggregate"
-        )
-        started.append(daemon)
-        return daemon
-
-    yield start
-    for daemon in started:
-        daemon.kill()
+    with aggregate_runs(feed.config) as start:
+        yield start
 
 
 @pytest.mark.core

@@ -10,7 +10,7 @@ import pytest
 from deploy.lab.operator import Operator
 from deploy.lab.traffic import TrafficRecord
 from deploy.lab.wait import until
-from tests.live.replicate_daemon import ReplicateDaemon, is_alive
+from tests.live.replicate_daemon import aggregate_runs, is_alive
 from tests.live.upsert_ground import UpsertGround, states
 
 NO_DOCUMENT = TrafficRecord(0, None, b"no document")
@@ -26,18 +26,8 @@ def ground(tmp_path, aggregate, redis, replicated_database):
 @pytest.fixture
 def start(ground):
     """`start()`: a run of the daemon."""
-    started: list[ReplicateDaemon] = []
-
-    def start() -> ReplicateDaemon:
-        daemon = ReplicateDaemon(
-            ground.config, "east", len(started), "local[2,8]", subcommand="aggregate"
-        )
-        started.append(daemon)
-        return daemon
-
-    yield start
-    for daemon in started:
-        daemon.kill()
+    with aggregate_runs(ground.config) as start:
+        yield start
 
 
 @pytest.mark.core

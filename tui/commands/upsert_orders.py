@@ -33,7 +33,7 @@ def settle(context: FeedContext) -> int:
     `sluice upsert status` shows the settle point. The order ends after ten minutes.
     """
     from replicator.orders.order_records import SettleTable
-    from tui.orders.upsert_orders import order_table
+    from tui.orders.feed_orders import order_table
 
     assert context.table is not None
     why = context.reason or ""
@@ -52,7 +52,7 @@ def rotate(context: FeedContext) -> int:
     The order ends after ten minutes.
     """
     from replicator.orders.order_records import RotateTable
-    from tui.orders.upsert_orders import order_table
+    from tui.orders.feed_orders import order_table
 
     assert context.table is not None
     why = context.reason or ""
@@ -110,13 +110,13 @@ def accept_loss(context: FeedContext, segments: Sequence[int], yes: bool) -> int
     from aggregator.upsert.tick import Tick
     from replicator.config.feed_settings import ClickHouseFeed
     from tui.facts.watch.upsert_questions import read_tick
-    from tui.orders.upsert_orders import accept_losses, check_table
+    from tui.orders.feed_orders import accept_lane_losses, check_upsert_table
 
     assert context.table is not None
     if yes and not (context.reason or "").strip():
         raise click.UsageError("--yes needs --reason: why records are given up")
     feed = context.feed
-    check_table(feed, context.table)
+    check_upsert_table(feed, context.table)
     assert isinstance(feed, ClickHouseFeed)
     upsert_table, home = feed.tables[context.table], feed.home_of(feed.tables[context.table])
     cluster = context.appliance.cluster(home)
@@ -129,7 +129,7 @@ def accept_loss(context: FeedContext, segments: Sequence[int], yes: bool) -> int
     ]
     if yes and stops:
         why = context.reason or ""
-        return context.show(accept_losses(context.orders, feed, context.table, stops, why))
+        return context.show(accept_lane_losses(context.orders, feed, context.table, stops, why))
     losses = SegmentLosses(tuple(losses_of(shown, [stop.lane for stop in stops])))
     emit(context.output, losses, lambda: losses_text(losses))
     return ExitCode.REFUSED if stops else ExitCode.DONE

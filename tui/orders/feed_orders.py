@@ -1,22 +1,36 @@
-"""Orders to the loaders of a feed: freeze, resume, refresh the schema, skip a replayed block."""
+"""Orders about a feed: to its loaders, and to the keepers of its upsert tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from aggregator.objects.named_folder import UnknownFolder, named_folder
 from aggregator.objects.schema_versions import bare
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import Feed
 from replicator.config.object_feed import ObjectFeed
-from replicator.orders.order_records import Freeze, RefreshSchema, SkipReplay
+from replicator.config.topology import UnknownRegion
+from replicator.orders.order_records import (
+    AcceptLaneLosses,
+    Freeze,
+    RefreshSchema,
+    RotateTable,
+    SettleTable,
+    SkipReplay,
+)
 from tui.facts.feed_scope import PendingBlock, Scope
 from tui.orders.order_checks import OrderRefused
 from tui.orders.region_orders import OrderChange, RegionOrders, Terms
 
+if TYPE_CHECKING:
+    from aggregator.upsert.tick import Stop
+
 SKIP_DURATION = "1d"
 """Time for which a block may be skipped. Offsets of a topic that is created anew begin at 0."""
+KEEPER_DURATION = "10m"
+"""Time after which an order to a keeper ends that no daemon has followed."""
 
 
 def check_scope(feed: Feed, scope: Scope) -> None:
@@ -146,3 +160,40 @@ def _is_within(feed: Feed, one: Freeze | Scope, other: Freeze | Scope) -> bool:
 
 def _without_table(of: Freeze | Scope) -> Scope:
     return Scope(of.cluster, of.topic, of.partition)
+
+
+def order_table(
+    orders: RegionOrders,
+    kind: type[SettleTable | RotateTable],
+    feed: Feed,
+    table: str,
+    why: str,
+) -> OrderChange:
+    """Orders the keeper of a table to settle it, or to rotate its state.
+
+    Raises UnknownRegion for a name that no upsert table of the feed has.
+    """
+    check_upsert_table(feed, table)
+    return orders.publish([kind(**orders.fields(feed, ending(why)), table=table)])
+
+
+def accept_lane_losses(
+    orders: RegionOrders, feed: Feed, table: str, stops: Sequence[Stop], why: str
+) -> OrderChange:
+    """Orders the keeper of a table to let stopped lanes go on behind these losses."""
+    losses = [(each.lane, each.loss.kind.value, each.loss.begin, each.loss.end) for each in stops]
+    fields = orders.fields(feed, ending(why))
+    return orders.publish([AcceptLaneLosses(**fields, table=table, losses=tuple(losses))])
+
+
+def ending(why: str) -> Terms:
+    """Returns the terms of an order that ends by itself."""
+    return replace(Terms(why), duration=KEEPER_DURATION)
+
+
+def check_upsert_table(feed: Feed, table: str) -> None:
+    """Raises UnknownRegion for a name that no upsert table of the feed has."""
+    known = [each.name for each in feed.upsert_tables]
+    if table not in known:
+        listed = ", ".join(sorted(known)) or "none"
+        raise UnknownRegion(f"feed {feed.name} has no upsert table {table!r}; known: {listed}")
