@@ -7,9 +7,11 @@ import json
 import random
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import OFFSET_END, TopicPartition
 from confluent_kafka.admin import NewPartitions, NewTopic
 
 from aggregator.upsert.row_task import store_of
@@ -52,6 +54,8 @@ class UpsertGround:
         aggregator: str = "",
     ) -> None:
         self.cluster, self.database, self.partitions = cluster, database, partitions
+        self._records: dict[tuple[int, int], dict[str, Any]] = {}
+        """Records by partition and offset: those that retention has taken since, too."""
         number = uuid.uuid4().hex[:8]
         self.feed, self.table, self.topic = f"feed-{number}", f"t_{number}", f"states_{number}"
         (directory / "password").write_text(f"{PASSWORD}\n")
@@ -101,6 +105,13 @@ tick_seconds = 0.5
         for done in admin.create_partitions([NewPartitions(self.topic, partitions)]).values():
             done.result(30)
 
+    def lose(self, partition: int) -> None:
+        """Deletes all records that a partition has."""
+        admin = self.cluster.admin()
+        whole = TopicPartition(self.topic, partition, OFFSET_END)
+        for done in admin.delete_records([whole]).values():
+            done.result(30)
+
     def dead_letters(self) -> list[tuple[bytes | None, dict[str, bytes | None]]]:
         """Returns value and headers of each committed dead letter."""
         return [
@@ -109,14 +120,14 @@ tick_seconds = 0.5
         ]
 
     def wanted(self) -> dict[int, Row]:
-        """Returns the newest row of each key, by brute force over the log."""
-        newest: dict[int, tuple[tuple[int, int, int], dict[str, Any]]] = {}
+        """Returns the newest row of each key, by brute force over what the log has had."""
         for message in committed(self.cluster, self.topic):
-            try:
-                row = json.loads(message.value() or b"")
-            except ValueError:
-                continue  # a dead letter
-            order = row["version"], message.partition() or 0, message.offset() or 0
+            with suppress(ValueError):  # a dead letter
+                place = message.partition() or 0, message.offset() or 0
+                self._records[place] = json.loads(message.value() or b"")
+        newest: dict[int, tuple[tuple[int, int, int], dict[str, Any]]] = {}
+        for place, row in self._records.items():
+            order = row["version"], *place
             if row["id"] not in newest or newest[row["id"]][0] < order:
                 newest[row["id"]] = order, row
         return {
