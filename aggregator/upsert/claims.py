@@ -31,8 +31,11 @@ COUNTS = ("rows", "events", "expired", "letters")
 FIELDS = ", ".join("toString(what)" if name == "what" else name for name in TICKS_COLUMNS)
 READ = """
 SELECT {fields} FROM {table} WHERE what = %(what)s AND generation = %(generation)s
-AND tick >= %(first)s AND tick <= %(last)s ORDER BY tick {order}
+AND tick >= %(first)s AND tick <= %(last)s{newest} ORDER BY tick
 """
+NEWEST = """
+AND tick >= (SELECT max(tick) FROM {table} WHERE what = %(what)s AND generation = %(generation)s)"""
+"""Condition on the newest row: of all others, only the number of the tick is read."""
 TICK_MAX = (1 << 32) - 1
 CONSISTENT = {"select_sequential_consistency": 1}
 
@@ -93,21 +96,19 @@ def read_rows(
     *,
     first: int = 0,
     last: int = TICK_MAX,
-    newest: int | None = None,
+    is_newest: bool = False,
     is_consistent: bool = True,
 ) -> list[TickRow]:
     """Returns rows of `t__ticks` by tick, each once. Raises the errors of the driver and of the
     socket.
 
     Args:
-        newest: number of rows, counted from the last; None: all.
+        is_newest: only the newest row is returned.
         is_consistent: a server refuses (289) that lacks the newest row.
     """
-    query = READ.format(
-        fields=FIELDS,
-        table=quoted(database, ticks_table(table)).replace("%", "%%"),
-        order="" if newest is None else f"DESC LIMIT {2 * newest}",
-    )
+    name = quoted(database, ticks_table(table)).replace("%", "%%")
+    newest = NEWEST.format(table=name) if is_newest else ""
+    query = READ.format(fields=FIELDS, table=name, newest=newest)
     wanted = {"what": str(what), "generation": generation, "first": first, "last": last}
     settings = CONSISTENT if is_consistent else {}
     rows: dict[int, TickRow] = {}
@@ -115,8 +116,7 @@ def read_rows(
         of, tick, kind, time_ms, ends, *counts, servers = found
         row = TickRow(of, tick, What(kind), time_ms, tuple(ends), servers=tuple(servers))
         rows[tick] = row._replace(**dict(zip(COUNTS, counts, strict=True)))
-    in_order = [rows[tick] for tick in sorted(rows)]
-    return in_order if newest is None else in_order[-newest:]
+    return [rows[tick] for tick in sorted(rows)]
 
 
 def settle_point(points: Iterable[TickRow], tick: int, server: str | None = None) -> int:
@@ -176,7 +176,7 @@ class TickTable:
 
     def newest(self, what: What) -> TickRow | None:
         """Returns the newest row of a kind; None if there is none. Raises NotStored."""
-        rows = self._first_answer(lambda it: self._rows(it, what, newest=1))
+        rows = self._first_answer(lambda it: self._rows(it, what, is_newest=True))
         return rows[0] if rows else None
 
     def claims(self, first: int, last: int) -> list[TickRow]:
@@ -235,7 +235,7 @@ class TickTable:
         *,
         first: int = 0,
         last: int = TICK_MAX,
-        newest: int | None = None,
+        is_newest: bool = False,
     ) -> list[TickRow]:
         return read_rows(
             it.client,
@@ -245,7 +245,7 @@ class TickTable:
             self.generation,
             first=first,
             last=last,
-            newest=newest,
+            is_newest=is_newest,
         )
 
     def _first_answer(self, ask: Callable[[Connected], T | None]) -> T | None:

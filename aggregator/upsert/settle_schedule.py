@@ -18,7 +18,7 @@ from clickhouse_driver import Client
 
 from aggregator.store.identifier import quoted
 from aggregator.store.shard_store import NotStored, ShardStore
-from aggregator.upsert.claims import TickRow, TickTable, What
+from aggregator.upsert.claims import ClaimsMissing, TickRow, TickTable, What, settle_point
 from aggregator.upsert.mark import TableMark
 from aggregator.upsert.server_levels import ServerLevels, look_at_servers
 from aggregator.upsert.settling import Settled, Settler, settle_plan
@@ -80,6 +80,8 @@ class SettleSchedule:
     _settled_at: float = field(init=False, default=-math.inf)
     _counted_at: float = field(init=False, default=-math.inf)
     _counted: float | None = field(init=False, default=None)
+    _points_from: int = field(init=False, default=0)
+    """First settle point that is asked for."""
     _times: dict[int, int] = field(init=False, default_factory=dict)
     """Times of claimed ticks that were looked at, by number."""
     _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
@@ -94,7 +96,7 @@ class SettleSchedule:
             await asyncio.sleep(look_seconds)
             try:
                 await run_in_thread(self._round, ticks)
-            except NotStored as error:
+            except (NotStored, ClaimsMissing) as error:
                 if self._reports.is_news(self.table.name, str(error)):
                     log.error(
                         "event=settling-fails feed=%s table=%s: %s",
@@ -106,13 +108,16 @@ class SettleSchedule:
                 self._reports.settle(self.table.name)
 
     def _round(self, ticks: TickTable) -> None:
-        """Looks at the servers, and settles what is due. Blocking; raises NotStored."""
+        """Looks at the servers, and settles what is due. Blocking.
+
+        Raises NotStored, ClaimsMissing: look again.
+        """
         claim = ticks.newest(What.CLAIM)
         if claim is None:
             return
         sights, failures = look_at_servers(self.store, self.table.name)
         mark = self._levels.take(claim.tick, sights, failures, time.monotonic())
-        points = ticks.settle_points()
+        points = ticks.settle_points(self._points_from)
         self.look = ServerLook(
             mark,
             claim,
@@ -135,6 +140,8 @@ class SettleSchedule:
         )
         if order is not None:
             self.orders.done(order)
+        # Points before the last one that each server has say nothing any more.
+        self._points_from = min(settle_point(points, claim.tick, name) for name in names)
         if plan is None:
             return
         self._settled_at = time.monotonic()

@@ -298,13 +298,22 @@ def read_server(client: Client, database: str, table: UpsertTable, generation: i
     """Returns what a server has of a table. Raises the errors of the driver and of the socket."""
     name = table.name
 
-    def rows(what: What, **more: int) -> Sequence[TickRow]:
-        return read_rows(client, database, name, what, generation, is_consistent=False, **more)
+    def rows(what: What, *, first: int = 0, is_newest: bool = False) -> Sequence[TickRow]:
+        return read_rows(
+            client,
+            database,
+            name,
+            what,
+            generation,
+            first=first,
+            is_newest=is_newest,
+            is_consistent=False,
+        )
 
-    claims = rows(What.CLAIM, newest=1)
+    claims = rows(What.CLAIM, is_newest=True)
     # What was committed before the claim has to be there, if the server is complete behind it.
     sight = read_sight(client, database, name)
-    horizons = rows(What.HORIZON, newest=1)
+    horizons = rows(What.HORIZON, is_newest=True)
     points = rows(What.SETTLED, first=horizons[0].tick if horizons else 0)
     own = settle_point(points, TICK_MAX, sight.server)
     claim = claims[0] if claims else None
