@@ -37,6 +37,7 @@ from aggregator.upsert.recovery import Found, Recovery, StateAction, TickAction,
 from aggregator.upsert.settle_schedule import ServerLook, SettleSchedule
 from aggregator.upsert.table_orders import TableOrders
 from aggregator.upsert.tick import Lane, Tick
+from aggregator.upsert.tick_clock import ClockDiffers, TickClock
 from aggregator.upsert.tick_cut import CutSettings, LaneLog, cut, tick_zero
 from aggregator.upsert.tick_posting import TickPosting, TickPostingFile
 from aggregator.upsert.tick_store import TickStore
@@ -114,6 +115,7 @@ class KeeperParts:
         logs: of each cluster that the table reads.
         changed: set when logs change.
         cut_settings: settings that ticks follow.
+        clock: that ticks have their times of.
         facts: of the table.
         planned: plans a bootstrap at a claim, whose lanes are given. Blocking.
         letters_of: makes dead letters.
@@ -129,6 +131,7 @@ class KeeperParts:
     logs: Sequence[ClusterLogs]
     changed: asyncio.Event
     cut_settings: CutSettings
+    clock: TickClock
     checkpoints: Checkpoints
     posting: TickPostingFile
     facts: UpsertFactReader
@@ -356,13 +359,36 @@ class KeeperRun:
             # Dead letters of a tick go with the next one, whether that takes records or not.
             has_letters = self.claim is not None and self.claim.letters > 0
             is_old = self._age_seconds() >= expiry.renewal_seconds
-            tick = self._next(is_refresh_due=is_old or has_letters)
+            now_ms = await self._time_ms()
+            tick = self._next(now_ms, is_refresh_due=is_old or has_letters)
             if tick is not None:
                 await self._post(tick)
                 continue
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(IDLE_SECONDS, expiry.renewal_seconds)):
                     await self._parts.changed.wait()
+
+    async def _time_ms(self) -> int:
+        """Returns the time, in Unix ms, once the clock can be trusted. Raises NotStored."""
+        told = ""
+        while True:
+            try:
+                now_ms = await run_in_thread(self._parts.clock.now_ms)
+            except ClockDiffers as error:
+                if not told:
+                    log.error(
+                        "event=upsert-clock-differs feed=%s table=%s: %s",
+                        self._parts.feed,
+                        self._parts.table.name,
+                        error,
+                    )
+                told = str(error)
+                self.keeper.tell(told)
+                await asyncio.sleep(IDLE_SECONDS)
+            else:
+                if told:
+                    self.keeper.tell("")
+                return now_ms
 
     async def _pause(self) -> None:
         """Waits until the least time between two ticks is over."""
@@ -375,14 +401,13 @@ class KeeperRun:
         ago."""
         return time.monotonic() - self._cut_at if self._cut_at else math.inf
 
-    def _next(self, *, is_refresh_due: bool) -> Tick | None:
+    def _next(self, now_ms: int, *, is_refresh_due: bool) -> Tick | None:
         """Returns the next tick, and tells of lanes that lost records."""
         answering = [each for each in self._parts.logs if each.is_answering]
         logs: dict[Lane, LaneLog | None] = {}
         for each in answering:
             logs.update(each.logs)
         before = self.posting.ticks[-1] if self.posting.ticks else tick_zero(self.ticks.generation)
-        now_ms = time.time_ns() // 1_000_000
         found = cut(
             before,
             logs,

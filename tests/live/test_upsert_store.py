@@ -7,6 +7,7 @@ largest record of each key.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from aggregator.upsert.server_levels import ServerLevels, look_at_servers
 from aggregator.upsert.settling import Settled, Settler, settle_plan, update_statement
 from aggregator.upsert.table_creation import create_tables
 from aggregator.upsert.tick import OPEN, ROW_BITS, Lane
+from aggregator.upsert.tick_clock import ClockDiffers, TickClock
 from aggregator.upsert.version import RowEnd, Version
 from deploy.lab.wait import until
 from replicator.config.upsert_table import UpsertTable
@@ -354,3 +356,14 @@ def test_a_server_that_is_killed_or_hangs_holds_nothing_up_and_is_settled_once_i
     assert kept.settle(timeout_seconds=20.0).servers == ("0", "2")
     own_replicas[1].resume()
     kept.close()
+
+
+def test_a_clock_that_no_server_agrees_with_gives_no_time_until_it_is_set_right(kept):
+    ahead = 0.0
+    clock = TickClock(kept.store, 3600.0, wall=lambda: time.time() + ahead)
+    for ahead in (40 * DAY_S, -2 * 3600, 0, 2 * 3600, -40 * DAY_S, 1800):
+        if abs(ahead) > 3600:
+            with pytest.raises(ClockDiffers, match="set the clock that is wrong"):
+                clock.now_ms()
+        else:
+            assert abs(clock.now_ms() / 1000 - time.time() - ahead) < 60
