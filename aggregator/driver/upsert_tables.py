@@ -26,6 +26,7 @@ from aggregator.upsert.key_coordinator import KeyCoordinator, TickResult
 from aggregator.upsert.letters import letters_of
 from aggregator.upsert.range_reader import RangeReader
 from aggregator.upsert.repeatable_insert import RepeatableInserts
+from aggregator.upsert.row_facts import order_since
 from aggregator.upsert.row_task import store_of
 from aggregator.upsert.settle_schedule import SettleSchedule
 from aggregator.upsert.settling import Settler
@@ -36,6 +37,7 @@ from aggregator.upsert.tick_cut import CutSettings
 from aggregator.upsert.tick_posting import TickPostingFile
 from aggregator.upsert.tick_store import TickStore
 from aggregator.upsert.upsert_metrics import UpsertReport
+from aggregator.upsert.visibility import shown_since_s
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.topology import Appliance
@@ -175,9 +177,19 @@ class UpsertTables:
                 wait=self._wait,
             )
 
+        newest = table.columns[table.newest_column] if table.newest_column else None
+
+        def since_order(tick: Tick) -> int:
+            return order_since(newest, shown_since_s(tick.time_ms, table.retention_hours))
+
         def start(checkpoint: Checkpoint, on_tick: Callable[[TickResult], None]) -> KeyCoordinator:
             coordinator = KeyCoordinator(
-                session, table=name, posting=posting, checkpoint=checkpoint, on_tick=on_tick
+                session,
+                table=name,
+                posting=posting,
+                checkpoint=checkpoint,
+                on_tick=on_tick,
+                since_order=since_order,
             )
             coordinator.start()
             return coordinator

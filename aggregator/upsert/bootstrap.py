@@ -2,8 +2,8 @@
 
 The state follows from the rows that are visible at the tick, and from the deletes, which are never
 visible: without them a late row would revive its key. Deletes older than the retention are left
-out, as no record that old is admitted any more; rows are not, while queries see them (decision
-0101).
+out, as no record that old is admitted any more. So are rows of days that are over at the tick,
+whether or not the server has dropped them yet (decision 0114).
 
 A plan is cut into slices, which tasks read by themselves, from any server that is complete. What a
 slice holds does not depend on the server, nor on what is settled or merged meanwhile.
@@ -39,8 +39,14 @@ from aggregator.upsert.table_names import (
     updates_table,
 )
 from aggregator.upsert.tick import ROW_BITS, Lane
-from aggregator.upsert.upsert_schema import literal
-from aggregator.upsert.visibility import remembered_since_s, row_id_end
+from aggregator.upsert.upsert_schema import ROWS_PARTITION, literal
+from aggregator.upsert.visibility import (
+    DAY_S,
+    day_begin_s,
+    remembered_since_s,
+    row_id_end,
+    shown_since_s,
+)
 
 T = TypeVar("T")
 BATCH_ROWS = 65_536
@@ -62,7 +68,8 @@ PACKED = np.dtype(
 """Row as the server packs it: one string a row is read many times faster than seven columns."""
 NO_PLACE = (1 << 32) - 1
 DAYS = """
-SELECT toYYYYMMDD({time}) AS day, count() FROM {table} GROUP BY day ORDER BY day
+SELECT {day} AS day, count() FROM {table} WHERE {time} >= toDateTime({since_s})
+GROUP BY day ORDER BY day
 """
 BIRTHS = """
 SELECT length(ends) AS lanes, min(tick) FROM {table}
@@ -84,7 +91,7 @@ class Slice(NamedTuple):
     """Part of the keys' rows: those of a day, or of a share of its keys.
 
     Args:
-        day: as toYYYYMMDD has it, by the server's time zone.
+        day: of UTC, as YYYYMMDD.
         share, shares: number of the part of the day's keys, from 0, and how many there are.
     """
 
@@ -103,7 +110,7 @@ class BootstrapPlan:
         lanes: of the table at the tick, by number.
         born: first tick of each lane, by number.
         settled: by name of the server, the newest settle point at or before the tick.
-        slices: together all rows.
+        slices: together all rows that may be seen at the tick.
     """
 
     table: str
@@ -137,13 +144,16 @@ def plan_bootstrap(
     Raises NotStored if no server answers.
     """
     oldest_s = remembered_since_s(claim.time_ms, retention_hours)
+    since_s = shown_since_s(claim.time_ms, retention_hours)
 
     def ask(it: Connected) -> tuple[list[tuple[int, int]], list[tuple[int, int]]] | None:
         is_whole = is_complete(it.client, store.database, ticks_table(table))
         if not is_whole or _complete_sight(it, store.database, table) is None:
             return None
         rows = quoted(store.database, rows_table(table))
-        days = it.client.execute(DAYS.format(table=rows, time=TIME))
+        days = it.client.execute(
+            DAYS.format(table=rows, time=TIME, day=ROWS_PARTITION, since_s=since_s)
+        )
         ticks = quoted(store.database, ticks_table(table))
         births = it.client.execute(BIRTHS.format(table=ticks))
         return days, births
@@ -248,8 +258,9 @@ def slice_query(database: str, plan: BootstrapPlan, which: Slice, settled: int) 
             f"{quoted(database, updates_table(plan.table))} "
             f"WHERE tick > {settled} AND tick <= {plan.tick})"
         )
+    begin_s = day_begin_s(which.day)
     terms = [
-        f"toYYYYMMDD({TIME}) = {which.day}",
+        f"{TIME} >= toDateTime({begin_s}) AND {TIME} < toDateTime({begin_s + DAY_S})",
         f"{ROW_ID} >= {1 << ROW_BITS}",
         f"{ROW_ID} < {end}",
         f"({DELETED} = 1 AND {TIME} >= toDateTime({plan.oldest_s}) OR {visible})",

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aggregator.upsert.facts import FACTS, KEY_BYTES
-from aggregator.upsert.version import EndKind
+from aggregator.upsert.version import ORDER_MIN, EndKind
 
 PACKED = np.dtype(
     [
@@ -160,12 +160,13 @@ def top_of(keys: pa.Array, versions: pa.Array) -> Top:
     return Top(every[last], every[last - has_second], has_second)
 
 
-def ends(tick: int, facts: Packed, top: Top) -> pa.Table:
+def ends(tick: int, facts: Packed, top: Top, since_order: int = ORDER_MIN) -> pa.Table:
     """Returns the ends of rows that follow from a tick, sorted by row id.
 
     Args:
         facts: all of the tick, sorted.
         top: state after the tick of the keys that have facts.
+        since_order: order before which rows of earlier ticks have no ends (see fold.fold).
 
     Raises:
         FoldedTwice: the state held the tick before.
@@ -183,7 +184,7 @@ def ends(tick: int, facts: Packed, top: Top) -> pa.Table:
     # Losers of the tick, by the best of their key.
     is_loser = ~are_best(facts)
     by = best[np.searchsorted(best_at, np.flatnonzero(is_loser))]
-    late, old = best[~won], has_old
+    late, old = best[~won], has_old & (top.second["order"] >= _flipped(since_order))
     # The old row ends, not the new one.
     old_rows, old_by = top.second[old], best[old]
     ended = joined([facts[is_loser], late, old_rows])
@@ -213,6 +214,11 @@ def joined(parts: Sequence[Packed]) -> Packed:
     """Returns all facts of some arrays."""
     # Concatenated as they are, numbers would be turned into the machine's byte order.
     return from_bytes(b"".join(each.tobytes() for each in parts))
+
+
+def _flipped(order: int) -> np.uint64:
+    """Returns an order as packed facts have it."""
+    return np.uint64(order + (1 << 63))
 
 
 def _by_winner(winners: Packed) -> NDArray[np.int64]:

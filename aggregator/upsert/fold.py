@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from aggregator.upsert.version import EndKind, RowEnd, Version
+from aggregator.upsert.version import ORDER_MIN, EndKind, RowEnd, Version
 
 KEPT = 2
 """Versions that the state of a key holds."""
@@ -47,7 +47,10 @@ class Folded(NamedTuple):
 
 
 def fold(
-    tick: int, rows: Iterable[tuple[bytes, Version]], states: Mapping[bytes, KeyState]
+    tick: int,
+    rows: Iterable[tuple[bytes, Version]],
+    states: Mapping[bytes, KeyState],
+    since_order: int = ORDER_MIN,
 ) -> Folded:
     """Returns new states and ends of rows.
 
@@ -55,7 +58,11 @@ def fold(
         tick: number of the tick that all rows are of.
         rows: with the hash of their key, in any order.
         states: as the tick before left them. With any other state the ends are wrong: rows that
-            are in the state already would be ended by themselves.
+            are in the state already would be ended by themselves. Rows before `since_order` may be
+            there or not.
+        since_order: order before which rows are not seen at the tick, where the order is the time
+            (row_facts.order_since). They have no ends, so that the ends are those of a state that
+            was read without them. No row of the tick is that old.
     """
     by_key: dict[bytes, list[Version]] = {}
     for key, version in rows:
@@ -65,7 +72,7 @@ def fold(
     for key, versions in by_key.items():
         found = reduced(versions)
         after[key] = merged(states.get(key, ()), found.best)
-        ends += ends_of(tick, key, found, after[key])
+        ends += ends_of(tick, key, found, after[key], since_order)
     ends.sort()
     return Folded(after, ends)
 
@@ -96,13 +103,16 @@ def bootstrapped(rows: Iterable[tuple[bytes, Version]]) -> dict[bytes, KeyState]
     return states
 
 
-def ends_of(tick: int, key: bytes, rows: KeyRows, state: KeyState) -> list[RowEnd]:
+def ends_of(
+    tick: int, key: bytes, rows: KeyRows, state: KeyState, since_order: int
+) -> list[RowEnd]:
     """Returns the ends of a key's rows in a tick: at most one of a row.
 
     Deletes have no ends: they are never visible.
 
     Args:
         state: after the tick.
+        since_order: see fold.
     """
     best, newest = rows.best, state[0]
     won = EndKind.DELETED if best.is_delete else EndKind.SUPERSEDED
@@ -110,7 +120,7 @@ def ends_of(tick: int, key: bytes, rows: KeyRows, state: KeyState) -> list[RowEn
     if newest != best:
         if not best.is_delete:
             ends.append(_end(best, EndKind.LATE, tick, newest, key))
-    elif len(state) > 1 and not state[1].is_delete:
+    elif len(state) > 1 and not state[1].is_delete and state[1].order >= since_order:
         # The old row's end, not that of the new one.
         ends.append(_end(state[1], won, tick, best, key))
     return ends

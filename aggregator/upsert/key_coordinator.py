@@ -46,7 +46,8 @@ from aggregator.upsert.column_fold import (
     top_of,
 )
 from aggregator.upsert.facts import KEY_BYTES, LaneNote, notes_by_lane
-from aggregator.upsert.tick_posting import TickPostingFile
+from aggregator.upsert.tick import Tick
+from aggregator.upsert.tick_posting import TickPostingFile, UnknownTick
 from aggregator.upsert.tick_source import (
     BOOTSTRAP,
     IS_LOCAL,
@@ -57,6 +58,7 @@ from aggregator.upsert.tick_source import (
     TickSource,
     become_worker,
 )
+from aggregator.upsert.version import ORDER_MIN
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -157,6 +159,7 @@ class KeyCoordinator:
         checkpoint: begun.
         on_tick: called in a thread of Spark's, for a tick after the other; once it returns, Spark
             commits the tick. An error of it ends the query.
+        since_order: returns the order before which rows have no ends at a tick (see fold.fold).
     """
 
     def __init__(
@@ -167,12 +170,14 @@ class KeyCoordinator:
         posting: TickPostingFile,
         checkpoint: Checkpoint,
         on_tick: Callable[[TickResult], None],
+        since_order: Callable[[Tick], int] = lambda tick: ORDER_MIN,
     ) -> None:
         self._session = session
         self._table = table
         self._posting = posting
         self._checkpoint = checkpoint
         self._on_tick = on_tick
+        self._since_order = since_order
         self._query: StreamingQuery | None = None
         self._error: Exception | None = None
 
@@ -296,11 +301,17 @@ class KeyCoordinator:
                 return
             table = frame.toArrow()
             began = time.monotonic()
-            result = tick_result(offset[TICK], table, began)
+            result = tick_result(offset[TICK], table, began, self._since_of(offset[TICK]))
             self._on_tick(result)
         except Exception as error:
             self._error = error
             raise
+
+    def _since_of(self, number: int) -> int:
+        posting = self._posting.read()
+        if posting is None:
+            raise UnknownTick(f"tick {number} is not posted; none is")
+        return self._since_order(posting.tick(number))
 
 
 def is_local(context: SparkContext) -> bool:
@@ -377,12 +388,15 @@ def opened(content: bytes) -> tuple[int, list[bytes], Packed]:
     return tick, notes, from_bytes(content[end:])
 
 
-def tick_result(tick: int, table: pa.Table, began: float) -> TickResult:
+def tick_result(
+    tick: int, table: pa.Table, began: float, since_order: int = ORDER_MIN
+) -> TickResult:
     """Returns the outcome of a tick.
 
     Args:
         table: what the query returned for the tick.
         began: time at which this was, by the monotonic clock, in seconds.
+        since_order: order before which rows have no ends (see fold.fold).
     """
     is_key = pc.equal(pc.binary_length(table["key"]), KEY_BYTES)
     parcels = [opened(each) for each in table.filter(pc.invert(is_key))["parcel"].to_pylist()]
@@ -393,7 +407,7 @@ def tick_result(tick: int, table: pa.Table, began: float) -> TickResult:
     top = top_of(keys["key"].combine_chunks(), keys["top"].combine_chunks())
     return TickResult(
         tick,
-        ends(tick, facts, top),
+        ends(tick, facts, top, since_order),
         notes_by_lane(note for each in parcels for note in each[1]),
         keys.num_rows,
         time.monotonic() - began,

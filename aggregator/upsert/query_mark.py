@@ -108,16 +108,23 @@ def tick_at(at: At, table: str, ticks: TableTicks, found: TickTime = NEVER) -> i
 
 
 def mark_at(
-    at: At, tick: int, settled: int, ticks: TableTicks, *, is_all_versions: bool
+    at: At,
+    tick: int,
+    settled: int,
+    ticks: TableTicks,
+    *,
+    is_all_versions: bool,
+    since_s: int = 0,
 ) -> ReadMark:
     """Returns the mark at which a query reads a table.
 
     Args:
         tick: see tick_at; the settle point itself, if that is asked for.
         settled: newest settle point of the server up to `tick`; 0 without any.
+        since_s: see ReadMark.
     """
     known = ticks.newest.tick if at.is_earlier and not is_all_versions else tick
-    return ReadMark(tick, settled, known, is_all_versions)
+    return ReadMark(tick, settled, known, is_all_versions, since_s)
 
 
 def iso(time_ms: int) -> str:

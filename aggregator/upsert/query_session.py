@@ -3,8 +3,8 @@
 A server answers if it has every part that was committed of the three tables when it is asked: then
 it has all that its newest claim stands for. That needs no right but to read, and no setting, so it
 holds for users whose profile has readonly = 1 as well. `select_sequential_consistency` proves less
-(see server_levels.py); where the profile lets a query set it, it is set, so that parts whose quorum
-is open are not shown either.
+(see server_levels.py), and once a partition was dropped 18.16 refuses every query that sets it: it
+misses the partition's last quorum part. So it is off (decision 0114).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from aggregator.store.recognition import is_complete
 from aggregator.store.replica import WHOLE_ANSWERS
 from aggregator.upsert.query_mark import NEVER, TableTicks, TickTime, oldest_mark
 from aggregator.upsert.row_ends import read_ends
-from aggregator.upsert.table_names import rows_table, ticks_table, updates_table
+from aggregator.upsert.table_names import TIME, rows_table, ticks_table, updates_table
 from aggregator.upsert.version import RowEnd
 
 CONSISTENT = "select_sequential_consistency"
 READONLY = "readonly"
-WANTED = {**WHOLE_ANSWERS, "extremes": 0, CONSISTENT: 1}
+WANTED = {**WHOLE_ANSWERS, "extremes": 0, CONSISTENT: 0}
 """Settings of each query. Extremes would come as two more rows."""
 SETTINGS = "SELECT name, value FROM system.settings WHERE name IN %(names)s"
 ENGINES = "SELECT name, engine FROM system.tables WHERE database = %(database)s AND name IN %(of)s"
@@ -47,6 +47,11 @@ SELECT tick, time_ms FROM {table} WHERE what = 'settled' AND generation = %(gene
 AND tick <= %(tick)s AND time_ms <= %(time_ms)s{of_server}
 ORDER BY tick DESC LIMIT 1
 """
+TIME_OF = """
+SELECT max(time_ms) FROM {table} WHERE generation = %(generation)s AND tick = %(tick)s
+"""
+# Nothing is read where the parts' times show that there is none.
+ROWS_BEFORE = f"SELECT 1 FROM {{table}} WHERE {TIME} < toDateTime(%(since_s)s) LIMIT 1"
 OF_SERVER = " AND has(servers, %(server)s)"
 TIME_MAX = (1 << 63) - 1
 
@@ -84,12 +89,11 @@ def session_settings(found: Mapping[str, str]) -> dict[str, object]:
     if found[READONLY] != "1":
         return wanted
     # 18.16 takes no setting of such a user, and says nothing.
-    partial = {name: value for name, value in wanted.items() if name != CONSISTENT}
-    if partial:
-        listed = ", ".join(f"{name} = {found[name]}" for name in sorted(partial))
+    if wanted:
+        listed = ", ".join(f"{name} = {found[name]}" for name in sorted(wanted))
         raise RightsMissing(
             f"the user's profile has readonly = 1 and {listed}, by which answers may have other "
-            "rows: remove it there, or make it readonly = 2"
+            "rows, or fail: remove it there, or make it readonly = 2"
         )
     return {}
 
@@ -151,10 +155,23 @@ class QuerySession:
         found = self._ask(CLAIM_OF, table, generation=generation, time_ms=max(0, time_ms))
         return TickTime(*found[0]) if found else NEVER
 
-    def settled(self, table: str, generation: int, tick: int) -> int:
-        """Returns the newest settle point of this server up to a tick; 0 without any."""
+    def time_of(self, table: str, generation: int, tick: int) -> int:
+        """Returns the time of a claimed tick in milliseconds since 1970; 0 of tick 0."""
+        return int(self._ask(TIME_OF, table, generation=generation, tick=tick)[0][0])
+
+    def has_rows_before(self, table: str, since_s: int) -> bool:
+        """Returns True if the server has rows whose time is before one, in Unix seconds.
+
+        If it has none at a mark's shown_since_s, none that the mark would have to hide comes any
+        more: ticks up to the mark are there whole, and admitted none that is older than their own.
+        """
+        name = quoted(self.database, rows_table(table)).replace("%", "%%")
+        return bool(self.client.execute(ROWS_BEFORE.format(table=name), {"since_s": since_s}))
+
+    def settled(self, table: str, generation: int, tick: int) -> TickTime:
+        """Returns the newest settle point of this server up to a tick; tick 0 without any."""
         server = self.names.get(rows_table(table), "")
-        return self._settled(table, generation, tick, server=server).tick
+        return self._settled(table, generation, tick, server=server)
 
     def _settled(
         self,

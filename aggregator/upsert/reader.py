@@ -28,7 +28,7 @@ from aggregator.upsert.seen_rows import ReadMark, UpsertNames
 from aggregator.upsert.sql_text import QueryRefused
 from aggregator.upsert.user_query import UserQuery
 from aggregator.upsert.version import RowEnd
-from aggregator.upsert.visibility import MarkRefused
+from aggregator.upsert.visibility import MarkRefused, shown_since_s
 from replicator.clickhouse.errors import ClientSetup, problem, reason
 from replicator.clickhouse.server import ClickHouse
 from replicator.config.clickhouse_address import ClickHouseAddress
@@ -60,7 +60,7 @@ class UpsertPlace(NamedTuple):
     Args:
         servers: in the order of the configuration.
         tables: by name.
-        history_seconds: of each table.
+        history_seconds, retention_hours: of each table.
     """
 
     feed: str
@@ -69,6 +69,7 @@ class UpsertPlace(NamedTuple):
     ca_file: Path | None
     tables: Mapping[str, UpsertNames]
     history_seconds: Mapping[str, float]
+    retention_hours: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +278,7 @@ class Reader:
         if at.time_ms is not None:
             found = session.claim_of(table, ticks.generation, at.time_ms)
         tick = tick_at(at, table, ticks, found)
-        settled = session.settled(table, ticks.generation, tick)
+        settled, settled_ms = session.settled(table, ticks.generation, tick)
         if settled < ticks.horizon <= tick:
             raise ServerUnfit(
                 f"has {table} settled up to tick {settled}, and the ends up to {ticks.horizon} may "
@@ -286,8 +287,15 @@ class Reader:
         if at.is_settled:
             if tick and not settled:
                 raise ServerUnfit(f"has no settle point of {table} yet", lasts=True)
-            tick = settled
-        mark = mark_at(at, tick, settled, ticks, is_all_versions=is_all_versions)
+            tick, time_ms = settled, settled_ms
+        elif at.tick is not None:
+            time_ms = session.time_of(table, ticks.generation, tick)
+        else:
+            time_ms = (found if at.is_earlier else ticks.newest).time_ms
+        since_s = shown_since_s(time_ms, place.retention_hours[table])
+        if since_s and not session.has_rows_before(table, since_s):
+            since_s = 0
+        mark = mark_at(at, tick, settled, ticks, is_all_versions=is_all_versions, since_s=since_s)
         return ShownMark(mark, ticks.generation, ticks.newest)
 
     # -- servers
@@ -358,6 +366,7 @@ def places_of(feed: object) -> Iterator[UpsertPlace]:
                 ca_file=shard.ca_file,
                 tables={each.name: _names_of(each) for each in tables},
                 history_seconds={each.name: each.history_seconds for each in tables},
+                retention_hours={each.name: each.retention_hours for each in tables},
             )
 
 

@@ -26,10 +26,11 @@ from aggregator.upsert.key_hash import key_hashes
 from aggregator.upsert.key_values import key_rows, merged
 from aggregator.upsert.table_names import UPSERT_COLUMNS
 from aggregator.upsert.tick import ROW_BITS, Tick
+from aggregator.upsert.version import ORDER_MIN
+from aggregator.upsert.visibility import admitted_since_ms
 
 SECONDS_MAX = (1 << 32) - 1
 """Last second that a DateTime has."""
-_HOUR_MS = 3_600_000
 _MS_MAX = 9 * 10**15
 """Larger than any time in milliseconds that a column of another unit than seconds has."""
 _DAY_MS = 86_400_000
@@ -182,7 +183,7 @@ class RowReading:
             )
             counts.refuse_future(int(number[at]), text)
         is_alive = ~counts.are_dead(number)
-        oldest_ms = self.tick.time_ms - round(self.rules.retention_hours * _HOUR_MS)
+        oldest_ms = admitted_since_ms(self.tick.time_ms, self.rules.retention_hours)
         is_expired = is_alive & (time_ms < oldest_ms)
         kept = is_alive & ~is_expired
         notes = counts.notes(number[kept], number[is_expired])
@@ -382,6 +383,26 @@ def _milliseconds(kind: ColumnType, ticks: Ints) -> Ints:
         return floored
     exact: Ints = np.clip(ticks, -_MS_MAX, _MS_MAX) * 10**power
     return exact
+
+
+def order_since(kind: str | None, since_s: int) -> int:
+    """Returns the order before which a row's `_time` is before some time.
+
+    Args:
+        kind: type of the column that says which row is the newest; None: the record's timestamp.
+        since_s: begin of a UTC day, in Unix seconds.
+
+    Returns:
+        ORDER_MIN if that is no time, as the order does not tell a row's time then.
+    """
+    if not since_s:
+        return ORDER_MIN
+    if kind is None:
+        return since_s * 1000
+    column = column_type(kind)
+    if column.base not in TIMES:
+        return ORDER_MIN
+    return int(_in_unit(column, np.array([since_s * 1000], np.int64))[0])
 
 
 def _in_unit(kind: ColumnType, time_ms: Ints) -> Ints:

@@ -1,7 +1,8 @@
 """Seen rows: the rows of an upsert table that a query sees at a mark, as SQL. Pure.
 
 At mark L, with the settle point S at or before it, a row is seen if it was there by L, and had not
-ended by L: ends up to S are in the rows, those after S are read from the table of the ends.
+ended by L: ends up to S are in the rows, those after S are read from the table of the ends. Its day
+must not be over at L; the condition stands only where the server still has such days.
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from aggregator.store.identifier import quoted
-from aggregator.upsert.table_names import DELETED, KEY, ROW_ID, UNTIL, rows_table, updates_table
+from aggregator.upsert.table_names import (
+    DELETED,
+    KEY,
+    ROW_ID,
+    TIME,
+    UNTIL,
+    rows_table,
+    updates_table,
+)
 from aggregator.upsert.tick import OPEN, ROW_BITS
 from aggregator.upsert.visibility import row_id_end
 
@@ -49,12 +58,15 @@ class ReadMark(NamedTuple):
         settled: newest settle point at or before `tick`.
         known: tick up to which ends are told, in $validUntil; `tick` or later.
         is_all_versions: rows that ended by `tick` are seen as well, with what ended them.
+        since_s: Unix time before which rows are not seen (shown_since_s of the tick); 0: the server
+            has none that are so old.
     """
 
     tick: int
     settled: int
     known: int
     is_all_versions: bool = False
+    since_s: int = 0
 
 
 def seen(table: str, mark: ReadMark, of: str = "", of_key: str = "") -> str:
@@ -67,10 +79,11 @@ def seen(table: str, mark: ReadMark, of: str = "", of_key: str = "") -> str:
     """
     front = f"{quoted(of)}." if of else ""
     born = f"{front}{ROW_ID} < {row_id_end(mark.tick)}"
+    kept = [f"{front}{TIME} >= toDateTime({mark.since_s})"] if mark.since_s else []
     if mark.is_all_versions:
         # Rows of tick 0 are no versions of a key: see Pusher in settling.py.
-        return f"{front}{ROW_ID} >= {row_id_end(0)} AND {born}"
-    terms = [born, f"{front}{UNTIL} > {mark.tick}"]
+        return " AND ".join([f"{front}{ROW_ID} >= {row_id_end(0)}", born, *kept])
+    terms = [born, f"{front}{UNTIL} > {mark.tick}", *kept]
     if mark.settled < mark.tick:
         keys = f"(SELECT {KEY} FROM {rows_table(table)} WHERE {of_key})"
         terms.append(

@@ -24,8 +24,12 @@ from aggregator.upsert.table_names import (
 )
 from aggregator.upsert.tick import OPEN, ROW_BITS
 from aggregator.upsert.version import EndKind
+from aggregator.upsert.visibility import DAY_S, admitted_since_ms
 
 FIRST_GENERATION = 1
+ROWS_PARTITION = f"toYYYYMMDD({TIME}, 'UTC')"
+"""Partition of `t__rows`: a day, the same on every server. 18.16 reads all partitions for a
+condition on it, and those of the day for one on `_time`."""
 TICKS_PER_PARTITION = 3600
 """Ticks whose ends are dropped together once no query may ask for them."""
 PUBLISHED = ("claim", "settled", "horizon", "void")
@@ -76,6 +80,9 @@ class TableRules(Protocol):
 
     @property
     def sorted_by(self) -> Sequence[str]: ...
+
+    @property
+    def retention_hours(self) -> float: ...
 
 
 class ServerTraits(NamedTuple):
@@ -145,7 +152,7 @@ def store_tables(table: TableRules) -> tuple[StoreTable, ...]:
             rows_table(table.name),
             {**table.columns, **COORDINATES, **UPSERT_COLUMNS},
             (*table.sorted_by, ROW_ID),
-            partition_key=f"toYYYYMMDD({TIME})",
+            partition_key=ROWS_PARTITION,
             defaults={UNTIL: str(OPEN)},
             settings=repeatable,
         ),
@@ -175,21 +182,37 @@ def settled_view(
     was found to have all that is settled, so that one which is behind shows an older state, and no
     key twice.
     """
-    settled = (
-        f"(SELECT max(tick) FROM {quoted(database, ticks_table(table.name))} "
+    points = (
+        f"FROM {quoted(database, ticks_table(table.name))} "
         f"WHERE what = 'settled' AND generation = {generation} "
-        f"AND has(servers, {literal(traits.replica)}))"
+        f"AND has(servers, {literal(traits.replica)})"
     )
+    settled = f"(SELECT max(tick) {points})"
+    # shown_since_s in visibility.py. Times of ticks do not go back, so that the last is the latest.
+    since = f"(SELECT toDateTime(intDiv({_admitted_ms(table)}, {DAY_S}000) * {DAY_S}) {points})"
     return (
         f"SELECT {', '.join(map(quoted, table.columns))} "
         f"FROM {quoted(database, rows_table(table.name))} "
-        f"WHERE {ROW_ID} < ({settled} + 1) * {1 << ROW_BITS} AND {UNTIL} > {settled}"
+        f"WHERE {ROW_ID} < ({settled} + 1) * {1 << ROW_BITS} AND {UNTIL} > {settled} "
+        f"AND {TIME} >= {since}"
     )
 
 
-def view_traits(traits: ServerTraits, generation: int = FIRST_GENERATION) -> tuple[str, ...]:
+def view_traits(
+    table: TableRules, traits: ServerTraits, generation: int = FIRST_GENERATION
+) -> tuple[str, ...]:
     """Returns texts that the statement of a view has, however the server writes it."""
-    return f"generation = {generation}", f"has(servers, {literal(traits.replica)})"
+    return (
+        f"generation = {generation}",
+        f"has(servers, {literal(traits.replica)})",
+        _admitted_ms(table),
+    )
+
+
+def _admitted_ms(table: TableRules) -> str:
+    """Returns admitted_since_ms of the newest settle point as SQL; 0 where it is negative."""
+    retention_ms = -admitted_since_ms(0, table.retention_hours)
+    return f"greatest(max(time_ms), {retention_ms}) - {retention_ms}"
 
 
 def literal(text: str) -> str:
@@ -273,7 +296,7 @@ def is_current(
     """Returns True if a view shows what it has to."""
     columns = [(column.name, column.type) for column in found.columns]
     wanted = [(name, types[name]) for name in table.columns]
-    return columns == wanted and all(each in found.statement for each in view_traits(traits))
+    return columns == wanted and all(each in found.statement for each in view_traits(table, traits))
 
 
 def _plain(expression: str) -> str:

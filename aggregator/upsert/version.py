@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+ORDER_MIN = -(1 << 63)
+"""Least order."""
+
 
 class Version(NamedTuple):
     """Row of a key. Versions compare by what the record alone says: the largest is the newest.

@@ -3,18 +3,22 @@
 A row begins with its tick, and ends with the tick of its end in the table of updates. Settling
 brings ends into the rows' column _until; a settle point S says that all ends up to tick S are there
 on every replica. A query at mark L starts from the newest settle point S <= L and reads the ends of
-the ticks behind S itself. The SQL of readers, of settling and of the bootstrap says the same.
+the ticks behind S itself. Rows of days that are over at the time of L are not seen, so that servers
+may drop them one by one. The SQL of readers, of settling and of the bootstrap says the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from aggregator.upsert.tick import ROW_BITS
 
 PARTITION_TICKS = 3600
 """Ticks in each partition of the table of updates."""
+DAY_S = 86_400
+_HOUR_MS = 3_600_000
 
 
 class MarkRefused(Exception):
@@ -68,7 +72,15 @@ def row_id_end(mark: int) -> int:
     return (mark + 1) << ROW_BITS
 
 
-def is_visible(row_id: int, until: int, mark: int, ended: Collection[int]) -> bool:
+def is_visible(
+    row_id: int,
+    until: int,
+    mark: int,
+    ended: Collection[int],
+    *,
+    time_s: int = 0,
+    since_s: int = 0,
+) -> bool:
     """Returns True if a query at a mark sees a row.
 
     A delete's _until is its own tick, so that it is never seen.
@@ -76,21 +88,56 @@ def is_visible(row_id: int, until: int, mark: int, ended: Collection[int]) -> bo
     Args:
         until: the row's _until.
         ended: ids of the rows with an end in a tick behind the settle point, up to the mark.
+        time_s: the row's _time, in Unix seconds.
+        since_s: shown_since_s of the mark's tick.
     """
-    return row_id < row_id_end(mark) and until > mark and row_id not in ended
+    is_open = until > mark and row_id not in ended
+    return row_id < row_id_end(mark) and is_open and time_s >= since_s
+
+
+def admitted_since_ms(time_ms: int, retention_hours: float) -> int:
+    """Returns the event time, in Unix milliseconds, before which a tick admits no record.
+
+    Args:
+        time_ms: of the tick (Tick.time_ms), which never goes back from one tick to the next.
+    """
+    return time_ms - round(retention_hours * _HOUR_MS)
 
 
 def remembered_since_s(time_ms: int, retention_hours: float) -> int:
     """Returns the event time, in Unix seconds, before which a bootstrap at a tick forgets deletes.
 
-    No record that is older is admitted at the tick or later, so that none revives their keys. Rows
-    are not forgotten while the store has them: nothing would end them, and a query would see them
-    beside the next row of their key (decision 0101).
+    No record that is older is admitted at the tick or later, so that none revives their keys.
 
     Args:
-        time_ms: of the tick (Tick.time_ms).
+        time_ms: of the tick.
     """
-    return max(0, time_ms // 1000 - round(retention_hours * 3600))
+    return max(0, admitted_since_ms(time_ms, retention_hours) // 1000)
+
+
+def shown_since_s(time_ms: int, retention_hours: float) -> int:
+    """Returns the event time, in Unix seconds, before which no row is seen at a mark.
+
+    It is the begin of the UTC day of the oldest record that the mark's tick admits: a day of rows
+    is seen as a whole or not at all, and is dropped as a whole (decision 0114).
+
+    Args:
+        time_ms: of the mark's tick.
+    """
+    since_s = remembered_since_s(time_ms, retention_hours)
+    return since_s - since_s % DAY_S
+
+
+def day_of(time_s: int) -> int:
+    """Returns the UTC day of a Unix time as YYYYMMDD, by which rows are partitioned."""
+    at = datetime.fromtimestamp(time_s, UTC)
+    return (at.year * 100 + at.month) * 100 + at.day
+
+
+def day_begin_s(day: int) -> int:
+    """Returns the Unix time at which a day (YYYYMMDD) begins."""
+    begin = datetime(day // 10_000, day // 100 % 100, day % 100, tzinfo=UTC)
+    return int(begin.timestamp())
 
 
 def is_behind(tick: int, settled: int, mark: int) -> bool:

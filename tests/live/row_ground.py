@@ -17,6 +17,7 @@ from aggregator.upsert.facts import LaneNote, notes_by_lane
 from aggregator.upsert.row_task import RowTask, RowWorker
 from aggregator.upsert.table_names import UPSERT_COLUMNS, rows_table
 from aggregator.upsert.tick import Lane, LaneRange, Tick
+from aggregator.upsert.upsert_schema import ROWS_PARTITION
 from deploy.lab.credentials import PASSWORD
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import PLAIN, Shape, TrafficRecord, send
@@ -85,7 +86,7 @@ class RowGround:
             rows_table(TABLE),
             f"{own}, {COORDINATES}",
             order_by="(id, _row_id)",
-            partition_by="toYYYYMMDD(_time)",
+            partition_by=ROWS_PARTITION,
             settings={"replicated_deduplication_window": 10_000},
         )
         self.lanes = asyncio.run(self._lanes())

@@ -58,8 +58,8 @@ def server(shared_clickhouse: ClickHouseServer) -> Iterator[ClickHouseServer]:
 
 def place(*servers: ClickHouseServer, database: str = DATABASE) -> UpsertPlace:
     addresses = tuple(ClickHouseAddress.parse(each.address()) for each in servers)
-    history = dict.fromkeys(KNOWN, 5.0)
-    return UpsertPlace("feed", database, addresses, None, KNOWN, history)
+    history, retention = dict.fromkeys(KNOWN, 5.0), dict.fromkeys(KNOWN, 336.0)
+    return UpsertPlace("feed", database, addresses, None, KNOWN, history, retention)
 
 
 def reader(*servers: ClickHouseServer, database: str = DATABASE, **options: Any) -> Reader:

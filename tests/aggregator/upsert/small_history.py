@@ -187,6 +187,7 @@ class _Rules(NamedTuple):
     name: str
     columns: dict[str, str]
     sorted_by: tuple[str, ...]
+    retention_hours: float = 336.0
 
 
 def tables(database: str, traits: ServerTraits) -> Iterator[str]:

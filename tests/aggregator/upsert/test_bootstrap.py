@@ -91,12 +91,13 @@ def test_a_table_without_rows_gives_no_facts():
     assert facts_of(packed(), LaneNumbers.of((), ())).num_rows == 0
 
 
-def test_a_slice_has_visible_rows_of_any_age_and_deletes_within_the_retention():
-    """Decision 0101: a row that is left out, and is seen, would never end."""
+def test_a_slice_has_the_visible_rows_of_its_day_and_deletes_within_the_retention():
+    """A row that is left out, and is seen, would never end."""
     query = slice_query("shop", PLAN, Slice(20240101), 4)
+    assert "_time >= toDateTime(1704067200) AND _time < toDateTime(1704153600)" in query
     assert f"_row_id < {10 << 32}" in query
     assert "(_deleted = 1 AND _time >= toDateTime(5000) OR _until > 9 AND _row_id NOT IN (" in query
-    assert query.count("_time >=") == 1
+    assert query.count("_time >=") == 2
     assert "WHERE tick > 4 AND tick <= 9" in query
     assert "NOT IN" not in slice_query("shop", PLAN, Slice(20240101), 9)
 

@@ -85,17 +85,17 @@ def row_ends(table: pa.Table) -> list[RowEnd]:
     return [RowEnd(**row) for row in table.to_pylist()]
 
 
-@given(histories())
-def test_ends_of_any_history_are_those_that_are_found_row_by_row(ticks):
+@given(histories(), ORDERS)
+def test_ends_of_any_history_are_those_that_are_found_row_by_row(ticks, since_order):
     by_row, by_column = {}, State()
     for number, rows in enumerate(ticks, 1):
         half = len(rows) // 2
         facts = sorted_facts(joined([pack(batch(rows[half:])), pack(batch(rows[:half]))]))
         state = by_column.fold(facts)
         top = top_of(*(state[name].combine_chunks() for name in ("key", "top")))
-        expected = fold(number, rows, by_row)
+        expected = fold(number, rows, by_row, since_order)
         by_row |= expected.states
-        assert row_ends(ends(number, facts, top)) == expected.ends
+        assert row_ends(ends(number, facts, top, since_order)) == expected.ends
 
 
 @given(histories())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.upsert.fold import Folded, bootstrapped, fold, merged, reduced
+from aggregator.upsert.fold import Folded, KeyState, bootstrapped, fold, merged, reduced
 from aggregator.upsert.tick import ROW_BITS
 from aggregator.upsert.version import EndKind, RowEnd, Version
 
@@ -191,3 +191,20 @@ def test_a_state_read_from_living_rows_and_deletes_gives_the_same_ends(history):
 
 def test_a_merged_state_keeps_two():
     assert merged((NEW, OLD), version(15, 3)) == (NEW, version(15, 3))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=6))
+def test_a_state_that_was_read_without_rows_of_days_that_are_over_gives_the_same_ends(drawn):
+    """Rows of a tick are never of such a day, as they are admitted."""
+    states: dict[bytes, KeyState] = {}
+    for number, (order, is_delete) in enumerate(drawn):
+        version = Version(order, 0, number, 0, number << ROW_BITS, is_delete)
+        states[KEY] = merged(states.get(KEY, ()), version)
+    newest = states[KEY][0]
+    for since in range(newest.order + 3):
+        row = Version(since, 0, 99, 0, 99 << ROW_BITS, False)
+        read = {} if newest.order < since else {KEY: (newest,)}
+        anew = fold(99, [(KEY, row)], read, since).ends
+        assert fold(99, [(KEY, row)], states, since).ends == anew
+        if newest.order < since and not newest.is_delete:
+            assert fold(99, [(KEY, row)], states).ends != anew

@@ -88,8 +88,8 @@ def histories(draw) -> list[list[list[Row]]]:
     return ticks
 
 
-@given(histories(), st.integers(0, 3))
-def test_the_ends_of_any_history_are_those_of_the_fold(ticks, bootstrap_at):
+@given(histories(), st.integers(0, 3), st.integers(0, 9))
+def test_the_ends_of_any_history_are_those_of_the_fold(ticks, bootstrap_at, since_order):
     """From tick `bootstrap_at` on with a state that was read from the store."""
     states: dict = {}
     query = Query()
@@ -99,10 +99,10 @@ def test_the_ends_of_any_history_are_those_of_the_fold(ticks, bootstrap_at):
             stored = [(key, state[0]) for key, state in states.items()]
             query.run(bootstrap_at, [batch(stored)], is_bootstrap=True)
         rows = [row for task in tasks for row in task]
-        expected = fold(number, rows, states)
+        expected = fold(number, rows, states, since_order)
         states |= expected.states
         found = query.run(number, [batch(task) for task in tasks], is_bootstrap=False)
-        result = tick_result(number, found, 0.0)
+        result = tick_result(number, found, 0.0, since_order)
         assert [RowEnd(**row) for row in result.ends.to_pylist()] == expected.ends
         assert result.keys == len(expected.states)
 

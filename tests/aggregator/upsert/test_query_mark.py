@@ -43,6 +43,11 @@ def test_all_versions_of_an_earlier_mark_are_those_that_were_known_then() -> Non
     assert mark_at(at, 50, 45, TICKS, is_all_versions=True) == ReadMark(50, 45, 50, True)
 
 
+def test_a_mark_says_since_when_rows_are_seen():
+    mark = mark_at(FRESH, 90, 80, TICKS, is_all_versions=False, since_s=86_400)
+    assert mark == ReadMark(90, 80, 90, since_s=86_400)
+
+
 @pytest.mark.parametrize("tick", [40, 41, 89, 90])
 def test_ticks_within_the_history_are_read(tick: int) -> None:
     assert tick_at(At(tick=tick), "t", TICKS) == tick

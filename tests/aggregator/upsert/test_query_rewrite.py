@@ -81,6 +81,16 @@ def test_at_a_settle_point_no_ends_are_read() -> None:
     )
 
 
+def test_rows_of_days_that_are_over_are_left_out_where_a_server_still_has_some() -> None:
+    mark = ReadMark(8, 8, 8, since_s=86_400)
+    assert for_store("SELECT f.delay FROM flights AS f", mark).endswith(
+        " WHERE _row_id < 38654705664 AND _until > 8 AND _time >= toDateTime(86400)"
+    )
+    versions = UserQuery("SELECT delay FROM flights", KNOWN, is_all_versions=True)
+    every = rewritten(versions, {"flights": mark._replace(is_all_versions=True)})
+    assert "_time >= toDateTime(86400)" in every
+
+
 def test_the_optional_side_of_a_join_becomes_a_sub_query() -> None:
     carriers = SEEN.format(table="carriers")
     assert for_store("SELECT a.city, title FROM airports AS a ANY LEFT JOIN carriers USING x") == (

@@ -18,7 +18,15 @@ SERVER = ClickHouseAddress.parse("clickhouse://loader@127.0.0.1:1")
 
 def place(feed: str, *tables: str) -> UpsertPlace:
     names = {table: UpsertNames(table, ("a",)) for table in tables}
-    return UpsertPlace(feed, "default", (SERVER,), None, names, dict.fromkeys(tables, 60.0))
+    return UpsertPlace(
+        feed,
+        "default",
+        (SERVER,),
+        None,
+        names,
+        dict.fromkeys(tables, 60.0),
+        dict.fromkeys(tables, 336.0),
+    )
 
 
 READER = Reader([place("one", "flights", "routes"), place("two", "planes", "routes")])

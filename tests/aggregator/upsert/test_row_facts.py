@@ -11,7 +11,8 @@ from aggregator.formats.protobuf_records import ProtobufRecords
 from aggregator.formats.row_batch_type import WrittenColumn
 from aggregator.formats.undecodable import SettingAside
 from aggregator.upsert.facts import FACTS
-from aggregator.upsert.row_facts import RowReading
+from aggregator.upsert.row_facts import RowReading, order_since
+from aggregator.upsert.version import ORDER_MIN
 from tests.aggregator.formats.protos import folder_of, message_class, row_batch
 from tests.aggregator.upsert.tick_records import (
     HOUR_MS,
@@ -340,3 +341,31 @@ def test_records_cannot_fill_the_columns_of_sluice():
     found = rows_of(tick_of((0, 1)), records(0, 0, b'{"id":1,"_row_id":5,"_until":1,"_deleted":1}'))
     assert not found.decoded.columns.keys() & {"_row_id", "_until", "_deleted"}
     assert found.is_delete.tolist() == [False]
+
+
+@pytest.mark.parametrize(
+    ("kind", "of_s"),
+    [
+        (None, 1000),
+        ("DateTime", 1),
+        ("DateTime64(0)", 1),
+        ("DateTime64(1, 'UTC')", 10),
+        ("LowCardinality(DateTime64(6))", 10**6),
+        ("DateTime64(9)", 10**9),
+    ],
+)
+def test_an_order_tells_whether_its_time_is_before_a_day_in_any_unit(kind, of_s):
+    day_s = 20_000 * 86_400
+    since = order_since(kind, day_s)
+    assert since == day_s * of_s
+    # The last order of the day before is still of the last second of that day.
+    assert (since - 1) // of_s == day_s - 1
+
+
+@pytest.mark.parametrize("kind", ["Date", "Date32"])
+def test_an_order_of_days_tells_whether_it_is_before_a_day(kind):
+    assert order_since(kind, 20_000 * 86_400) == 20_000
+
+
+def test_a_version_tells_no_time():
+    assert order_since("UInt64", 86_400) == order_since("DateTime", 0) == ORDER_MIN

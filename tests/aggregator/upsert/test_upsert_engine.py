@@ -27,7 +27,12 @@ from aggregator.upsert.fold import KeyState, bootstrapped, fold
 from aggregator.upsert.row_ends import ends_blocks, ends_table
 from aggregator.upsert.settling import open_condition, update_statement
 from aggregator.upsert.tick import OPEN, ROW_BITS, Lane
-from aggregator.upsert.upsert_schema import ServerTraits, settled_view, store_tables
+from aggregator.upsert.upsert_schema import (
+    ROWS_PARTITION,
+    ServerTraits,
+    settled_view,
+    store_tables,
+)
 from aggregator.upsert.version import Version
 from replicator.config.upsert_table import UpsertTable
 from tests.aggregator.tables.engine import engine, json_of
@@ -121,7 +126,7 @@ def test_no_row_that_ended_is_open_at_the_settle_point(stored):
 def test_a_bootstrap_finds_the_newest_row_of_each_key_whatever_is_settled(stored, settled):
     _, states = stored
     days = [day for (day,) in json_of(
-        f"SELECT DISTINCT toYYYYMMDD(_time) FROM {BANK}.accounts__rows"
+        f"SELECT DISTINCT {ROWS_PARTITION} FROM {BANK}.accounts__rows"
     )]  # fmt: skip
     plan = BootstrapPlan("accounts", TICKS, 0, (LANE,), (1,))
     rows = []

@@ -34,6 +34,7 @@ ACTIONS: Mapping[str, tuple[int, float]] = {
     "leave_or_return": (1, 0.2),
     "raise_horizon": (0, 0.6),
     "drop": (1, 1),
+    "drop_days": (1, 1),
 }
 """Actions of the world: how many numbers each takes, and how often it is drawn."""
 
@@ -130,6 +131,10 @@ class UpsertTable(RuleBasedStateMachine):
     @rule(server=number)
     def drop(self, server: int) -> None:
         self.world.drop(server)
+
+    @rule(server=number)
+    def drop_days(self, server: int) -> None:
+        self.world.drop_days(server)
 
     @invariant()
     def every_server_shows_the_newest_rows_at_every_mark(self) -> None:

@@ -49,7 +49,7 @@ def test_replicas_share_a_table_and_keep_the_blocks_of_a_long_outage():
     assert "ReplicatedMergeTree('/sluice/tables/{shard}/shop/accounts__rows', '{replica}')" in (
         statement
     )
-    assert "PARTITION BY toYYYYMMDD(_time) ORDER BY (`id`, `_row_id`)" in statement
+    assert "PARTITION BY toYYYYMMDD(_time, 'UTC') ORDER BY (`id`, `_row_id`)" in statement
     assert statement.endswith("SETTINGS replicated_deduplication_window = 10000")
 
 
@@ -78,7 +78,12 @@ def test_names_that_mean_something_in_sql_are_quoted():
 def test_the_view_of_a_server_knows_only_settle_points_at_which_it_was_complete():
     view = settled_view("shop", ACCOUNTS, OLD)
     assert view.startswith("SELECT `id`, `balance`, `at` FROM `shop`.`accounts__rows`")
-    assert view.count("what = 'settled' AND generation = 1 AND has(servers, 'r1')") == 2
+    assert view.count("what = 'settled' AND generation = 1 AND has(servers, 'r1')") == 3
+
+
+def test_days_by_the_time_zone_of_a_server_are_a_difference():
+    [text] = wrong(found(partition_key="toYYYYMMDD(_time)"))
+    assert "is partitioned by (toYYYYMMDD(_time)), and (toYYYYMMDD(_time, 'UTC')) is" in text
 
 
 def test_tables_as_they_have_to_be_have_no_difference():
@@ -104,7 +109,9 @@ def test_all_differences_of_a_table_are_named_at_once():
 
 
 def test_keys_are_compared_whatever_the_server_does_with_spaces_and_brackets():
-    assert wrong(found(sorting_key="(`id`,_row_id)", partition_key="toYYYYMMDD( _time )")) == []
+    assert (
+        wrong(found(sorting_key="(`id`,_row_id)", partition_key="toYYYYMMDD( _time,'UTC' )")) == []
+    )
 
 
 @pytest.mark.parametrize("engine", ["MergeTree", "ReplicatedReplacingMergeTree", "Log"])
@@ -128,4 +135,8 @@ def test_a_view_of_other_columns_or_another_server_is_made_again():
     view = FoundTable("View", columns, statement=settled_view("shop", ACCOUNTS, OLD))
     assert is_current(view, ACCOUNTS, ACCOUNTS.columns, OLD)
     assert not is_current(view, ACCOUNTS, ACCOUNTS.columns, OLD._replace(replica="r2"))
+    shorter = ACCOUNTS.model_copy(update={"retention_hours": 24.0})
+    assert not is_current(view, shorter, ACCOUNTS.columns, OLD)
+    older = view.statement[: view.statement.rindex(" AND _time")]
+    assert not is_current(view._replace(statement=older), ACCOUNTS, ACCOUNTS.columns, OLD)
     assert not is_current(view._replace(columns=columns[:2]), ACCOUNTS, ACCOUNTS.columns, OLD)

@@ -14,7 +14,10 @@ from aggregator.upsert.visibility import (
     MarkRefused,
     ReplicaCount,
     SettlePoint,
+    admitted_since_ms,
     check_mark,
+    day_begin_s,
+    day_of,
     droppable_end,
     is_behind,
     is_visible,
@@ -24,6 +27,7 @@ from aggregator.upsert.visibility import (
     row_id_end,
     settled_at,
     settled_until,
+    shown_since_s,
     unread_end,
 )
 
@@ -51,8 +55,8 @@ def test_a_row_is_seen_from_its_tick_up_to_that_of_its_end_whatever_is_settled(
         assert seen(begin, end, mark, settled=settled_at(mark, published), until=until) == is_there
 
 
-def test_a_row_that_a_bootstrap_forgets_is_seen_beside_the_next_one_of_its_key():
-    """Nothing ends the old row, so that only deletes may be forgotten."""
+def test_a_row_that_a_bootstrap_forgets_while_it_is_seen_is_seen_beside_the_next_of_its_key():
+    """Nothing ends the old row, so that no row may be forgotten that a query sees."""
     old = Version(20, 0, 0, 0, 1 << ROW_BITS, False)
     new = Version(90, 0, 1, 0, 3 << ROW_BITS, False)
     for state in ({}, bootstrapped([(b"key", old)])):
@@ -64,6 +68,22 @@ def test_a_row_that_a_bootstrap_forgets_is_seen_beside_the_next_one_of_its_key()
 def test_deletes_are_remembered_for_as_long_as_older_records_are_admitted():
     assert remembered_since_s(100 * 3_600_000 + 999, 36.0) == 64 * 3600
     assert remembered_since_s(5, 336.0) == 0
+
+
+@given(st.integers(0, 2**42), st.integers(0, 2**36), st.floats(1, 336))
+def test_no_record_that_a_tick_admits_is_hidden_at_the_tick(time_ms, later_ms, hours):
+    """The days that are seen begin with that of the oldest record, and never go back."""
+    since_s = shown_since_s(time_ms, hours)
+    assert since_s <= max(0, admitted_since_ms(time_ms, hours)) // 1000 < since_s + 86_400
+    assert since_s == day_begin_s(day_of(since_s))
+    assert shown_since_s(time_ms + later_ms, hours) >= since_s
+
+
+def test_a_row_of_a_day_that_is_over_is_not_seen():
+    row_id, since_s = 4 << ROW_BITS, shown_since_s(20_000 * 86_400_000 + 5, 24.0)
+    assert since_s == 19_999 * 86_400
+    assert is_visible(row_id, OPEN, 4, (), time_s=since_s, since_s=since_s)
+    assert not is_visible(row_id, OPEN, 4, (), time_s=since_s - 1, since_s=since_s)
 
 
 def test_a_delete_is_never_seen():

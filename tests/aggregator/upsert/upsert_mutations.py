@@ -7,7 +7,6 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from aggregator.upsert import fold as folding
 from aggregator.upsert.fold import Folded
 from aggregator.upsert.mark import Level
 from aggregator.upsert.recovery import Found, Recovery, StateAction
@@ -92,34 +91,44 @@ class SettlePointBehindTheMark(Mutation):
 class EndNamesTheNewRow(Mutation):
     """The seed's getDeleteEvent(newEvent)."""
 
-    def fold(self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States) -> Folded:
-        found = folding.fold(tick, rows, states)
+    def fold(
+        self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States, since_s: int
+    ) -> Folded:
+        found = super().fold(tick, rows, states, since_s)
         return Folded(found.states, [it._replace(row_id=it.by_row_id) for it in found.ends])
 
 
 class RunnerUpForgotten(Mutation):
-    def fold(self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States) -> Folded:
-        found = folding.fold(tick, rows, states)
+    def fold(
+        self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States, since_s: int
+    ) -> Folded:
+        found = super().fold(tick, rows, states, since_s)
         return Folded(found.states, [it for it in found.ends if tick_of(it.row_id) == tick])
 
 
 class LateRowsLive(Mutation):
-    def fold(self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States) -> Folded:
-        found = folding.fold(tick, rows, states)
+    def fold(
+        self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States, since_s: int
+    ) -> Folded:
+        found = super().fold(tick, rows, states, since_s)
         return Folded(found.states, [it for it in found.ends if it.kind != "late"])
 
 
 class LosersOfATickLive(Mutation):
-    def fold(self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States) -> Folded:
-        found = folding.fold(tick, rows, states)
+    def fold(
+        self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States, since_s: int
+    ) -> Folded:
+        found = super().fold(tick, rows, states, since_s)
         ends = [it for it in found.ends if it.kind == "late" or tick_of(it.row_id) < tick]
         return Folded(found.states, ends)
 
 
 class OrderOfArrival(Mutation):
-    def fold(self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States) -> Folded:
+    def fold(
+        self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States, since_s: int
+    ) -> Folded:
         arrived = [(key, each._replace(order=each.row_id)) for key, each in rows]
-        return folding.fold(tick, arrived, states)
+        return super().fold(tick, arrived, states, since_s)
 
 
 class CheckpointKept(Mutation):
@@ -161,7 +170,7 @@ class BootstrapWithoutDeletes(Mutation):
 
 
 class BootstrapForgetsOldRows(Mutation):
-    """Rows older than the retention, which queries see."""
+    """Rows older than the retention, which queries see until their day is over."""
 
     often = MappingProxyType({"change_checkpoint": 3})
     examples = 60
@@ -178,6 +187,30 @@ class RecordsOfAnyAgeAreAdmitted(Mutation):
 
     def is_admitted(self, order: int, time_ms: int) -> bool:
         return True
+
+
+class DaysAreSeenForEver(Mutation):
+    """Until a server drops them."""
+
+    def is_shown(self, time_s: int, since_s: int) -> bool:
+        return True
+
+
+class DaysAreOverByTheClock(Mutation):
+    """The clock is that of whoever asks, and not the time of the mark's tick."""
+
+    def shown_since_s(self, time_ms: int, clock_ms: int) -> int:
+        return super().shown_since_s(clock_ms, clock_ms)
+
+
+class DaysDroppedAtTheNewestTick(Mutation):
+    """Days that a mark between the horizon and the newest tick still shows."""
+
+    often = MappingProxyType({"drop_days": 6, "produce": 15})
+    examples = 60
+
+    def expired_days(self, days: Iterable[int], horizon_ms: int, newest_ms: int) -> list[int]:
+        return super().expired_days(days, newest_ms, newest_ms)
 
 
 class ZombieCommits(Mutation):
@@ -241,8 +274,8 @@ class EndsDroppedUpToTheSettlePoint(Mutation):
 class EndsDroppedUpToTheHorizon(Mutation):
     """A server that the horizon's settle point does not name reads older ends itself."""
 
-    often = SETTLED
-    examples = 60
+    often = MappingProxyType({**SETTLED, "drop": 8, "drop_days": 0.2})
+    examples = 100
 
     def last_dropped(self, horizon: int, points: Mapping[str, Sequence[int]]) -> int:
         return horizon

@@ -8,12 +8,13 @@ from typing import Any
 from aggregator.upsert import fold as folding
 from aggregator.upsert import recovery as recovering
 from aggregator.upsert import visibility
+from aggregator.upsert.expired_days import expired_days
 from aggregator.upsert.fold import Folded, KeyState
 from aggregator.upsert.mark import Level, server_mark
 from aggregator.upsert.recovery import Found, Recovery
-from aggregator.upsert.tick import Tick
+from aggregator.upsert.tick import OPEN, Tick
 from aggregator.upsert.tick_cut import Cut, CutSettings, Logs, cut
-from aggregator.upsert.version import Version
+from aggregator.upsert.version import ORDER_MIN, Version
 from aggregator.upsert.visibility import ReplicaCount
 from replicator.kafka.client.loss import Loss
 from tests.aggregator.upsert.upsert_store import SERVERS, Server, StoredRow
@@ -47,8 +48,15 @@ class Rules:
         """
         return intent
 
-    def fold(self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States) -> Folded:
-        return folding.fold(tick, rows, states)
+    def fold(
+        self, tick: int, rows: Iterable[tuple[bytes, Version]], states: States, since_s: int
+    ) -> Folded:
+        """Returns the result of a tick. The order of the rows is their time, in seconds.
+
+        Args:
+            since_s: time since which rows are seen at the tick.
+        """
+        return folding.fold(tick, rows, states, since_s or ORDER_MIN)
 
     def facts(self, rows: Sequence[StoredRow], is_visible: Callable[[StoredRow], bool]) -> Any:
         """Returns what a bootstrap reads: visible rows and deletes."""
@@ -68,14 +76,36 @@ class Rules:
     def is_visible(self, row_id: int, until: int, mark: int, ended: set[int]) -> bool:
         return visibility.is_visible(row_id, until, mark, ended)
 
+    def is_shown(self, time_s: int, since_s: int) -> bool:
+        """Returns True for a row of a day that is not over (visibility.is_visible)."""
+        return visibility.is_visible(0, OPEN, 0, (), time_s=time_s, since_s=since_s)
+
+    def shown_since_s(self, time_ms: int, clock_ms: int) -> int:
+        """Returns the time since which rows are seen.
+
+        Args:
+            time_ms: of the mark's tick.
+            clock_ms: of whoever asks.
+        """
+        return visibility.shown_since_s(time_ms, RETENTION_HOURS)
+
+    def expired_days(self, days: Iterable[int], horizon_ms: int, newest_ms: int) -> list[int]:
+        """Returns the days that a server may drop.
+
+        Args:
+            horizon_ms, newest_ms: times of the horizon's tick and of the newest claimed one.
+        """
+        return expired_days(days, horizon_ms, RETENTION_HOURS)
+
     def is_remembered(self, version: Version, time_ms: int) -> bool:
         """Returns True for a row that a bootstrap at a tick of this time takes."""
         oldest_s = visibility.remembered_since_s(time_ms, RETENTION_HOURS)
-        return not version.is_delete or version.order >= oldest_s
+        since_s = visibility.shown_since_s(time_ms, RETENTION_HOURS)
+        return version.order >= (oldest_s if version.is_delete else since_s)
 
     def is_admitted(self, order: int, time_ms: int) -> bool:
         """Returns True for a record that a tick of this time takes (row_facts.py)."""
-        return order >= time_ms // 1000 - round(RETENTION_HOURS * 3600)
+        return order * 1000 >= visibility.admitted_since_ms(time_ms, RETENTION_HOURS)
 
     def is_behind(self, tick: int, settled: int, mark: int) -> bool:
         return visibility.is_behind(tick, settled, mark)

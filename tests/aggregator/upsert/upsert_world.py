@@ -7,22 +7,23 @@ zombie. Servers get what is inserted in any order, and settle at any time.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
 from aggregator.upsert import fold as folding
 from aggregator.upsert import visibility
+from aggregator.upsert.fold import Folded
 from aggregator.upsert.recovery import Found, StateAction, TickAction, TickName
 from aggregator.upsert.tick import Lane, Tick, tick_of
 from aggregator.upsert.tick_codec import decode, encode
 from aggregator.upsert.tick_cut import LaneLog, tick_zero
-from aggregator.upsert.version import Version
+from aggregator.upsert.version import RowEnd, Version
 from aggregator.upsert.visibility import ReplicaCount, SettlePoint
 from replicator.kafka.client.loss import Loss
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
-from tests.aggregator.upsert.upsert_rules import Rules, States
+from tests.aggregator.upsert.upsert_rules import RETENTION_HOURS, Rules, States
 from tests.aggregator.upsert.upsert_store import QUORUM, SERVERS, Entry, Store, StoredRow
 
 GENERATION = 1
@@ -88,6 +89,7 @@ class World:
     Args:
         accepted: losses that an operator accepted, by lane.
         ticks: as they were committed, by number: the oracle's.
+        ends: of each tick that was folded: the same whenever it is done again.
     """
 
     rules: Rules = field(default_factory=Rules)
@@ -104,6 +106,7 @@ class World:
     coordinator: Steps | None = None
     zombies: list[Steps] = field(default_factory=list)
     settlers: list[Steps] = field(default_factory=list)
+    ends: dict[int, Sequence[RowEnd]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.add_partition(0)
@@ -233,6 +236,17 @@ class World:
         last = self.rules.last_dropped(store.horizon, points)
         found.ends = {tick: rows for tick, rows in found.ends.items() if tick > last}
 
+    def drop_days(self, server: int) -> None:
+        """Drops the days that no permitted mark shows, on one server."""
+        store = self.store
+        found = store.servers[SERVERS[server % len(SERVERS)]]
+        horizon_ms, newest_ms = self.time_of(store.horizon), self.time_of(store.claimed)
+        days = {visibility.day_of(each.version.order) for each in found.rows}
+        expired = self.rules.expired_days(days, horizon_ms, newest_ms)
+        found.rows = [
+            each for each in found.rows if visibility.day_of(each.version.order) not in expired
+        ]
+
     # -- the ledger
 
     def intent(self) -> Tick | None:
@@ -262,10 +276,12 @@ class World:
         found, rules = self.store.servers[server], self.rules
         settled = rules.settled_at(mark, self.store.points_of(server, rules))
         ended = found.ended(settled, mark, rules.is_behind)
+        since_s = rules.shown_since_s(self.time_of(mark), self.clock_ms)
         return [
             each
             for each in found.rows
             if rules.is_visible(each.version.row_id, each.until, mark, ended)
+            and rules.is_shown(each.version.order, since_s)
         ]
 
     def time_of(self, mark: int) -> int:
@@ -275,12 +291,15 @@ class World:
         return sorted(Place(it.key[0], *it.version[1:4]) for it in self.rows_seen(server, mark))
 
     def newest(self, mark: int) -> list[Place]:
-        """Returns, by brute force over what all ticks took, the newest row of each key."""
+        """Returns, by brute force over what all ticks took, the newest row of each key, of those
+        whose day is not over."""
+        since_s = visibility.shown_since_s(self.time_of(mark), RETENTION_HOURS)
         best: dict[int, tuple[int, int, int, int, bool]] = {}
         for number in range(1, mark + 1):
             for key, version in records_of(self, self.ticks[number]):
                 found = (*version[:4], version.is_delete)
-                best[key[0]] = max(best.get(key[0], found), found)
+                if version.order >= since_s:
+                    best[key[0]] = max(best.get(key[0], found), found)
         return sorted(Place(key, *it[1:4]) for key, it in best.items() if not it[4])
 
     def check(self) -> None:
@@ -376,7 +395,7 @@ def _coordinated(world: World, epoch: int) -> Steps:
     elif world.checkpoint:
         states = dict(world.checkpoint[1])
         if plan.state is StateAction.FOLD_AGAIN and intent:
-            states |= rules.fold(intent.number, records_of(world, intent), states).states
+            states |= _folded(world, intent, states).states
     before = intent or tick_zero(GENERATION)
     redo = None
     if plan.action is TickAction.REDO:
@@ -423,7 +442,9 @@ def _bootstrapped(world: World) -> Generator[None, int, States]:
 
 def _done(world: World, tick: Tick, states: States) -> Generator[None, int, States]:
     """Does a tick that the ledger has: rows, ends, claim, and Spark's commit."""
-    folded = world.rules.fold(tick.number, records_of(world, tick), states)
+    folded = _folded(world, tick, states)
+    known = world.ends.setdefault(tick.number, folded.ends)
+    assert known == folded.ends, f"tick {tick.number} was done again with other ends"
     for step in world.rules.order:
         if step == "rows":
             yield from _rows(world, tick)
@@ -436,6 +457,11 @@ def _done(world: World, tick: Tick, states: States) -> Generator[None, int, Stat
     save(world, tick.number, after)
     yield
     return after
+
+
+def _folded(world: World, tick: Tick, states: States) -> Folded:
+    since_s = visibility.shown_since_s(tick.time_ms, RETENTION_HOURS)
+    return world.rules.fold(tick.number, records_of(world, tick), states, since_s)
 
 
 def _rows(world: World, tick: Tick) -> Steps:
