@@ -9,24 +9,30 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
 from aggregator.upsert.tick import OPEN, tick_of
-from aggregator.upsert.version import EndKind, RowEnd, Version
+from aggregator.upsert.version import ORDER_MIN, EndKind, RowEnd, Version
 
 Keyed = tuple[bytes, Version]
 """Hash of a key, and a row of it."""
 
 
-def expected_ends(rows: Iterable[Keyed], before: Mapping[bytes, Version]) -> Iterator[RowEnd]:
+def expected_ends(
+    rows: Iterable[Keyed],
+    before: Mapping[bytes, Version],
+    since_order: Callable[[int], int] = lambda tick: ORDER_MIN,
+) -> Iterator[RowEnd]:
     """Yields the ends that the ticks of some rows bring.
 
     Args:
         rows: all rows of these ticks.
         before: the newest row of each key before these ticks, deletes included.
+        since_order: returns the order before which rows of earlier ticks have no end at a tick, as
+            their day is over (decision 0114).
     """
     by_key: defaultdict[bytes, list[Version]] = defaultdict(list)
     for key, version in rows:
@@ -40,7 +46,7 @@ def expected_ends(rows: Iterable[Keyed], before: Mapping[bytes, Version]) -> Ite
             ended = [(each, best) for each in of_tick if each != best]
             if newest is not None and newest > best:
                 ended.append((best, newest))
-            elif newest is not None:
+            elif newest is not None and newest.order >= since_order(tick):
                 ended.append((newest, best))
             for row, by in ended:
                 if not row.is_delete:

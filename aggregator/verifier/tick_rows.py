@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,10 +29,12 @@ class LoggedRow(NamedTuple):
 
     Args:
         timestamp_ms: of the record.
+        time_s: by which the retention of the row goes, in Unix seconds.
         is_bare: the record has an empty value, which deletes its key.
     """
 
     timestamp_ms: int
+    time_s: int
     is_bare: bool = False
 
 
@@ -125,12 +127,16 @@ def compared_rows(
     rows_per_record: int,
     *,
     is_ordered_by_timestamp: bool,
+    dropped_before_s: int = 0,
+    may_lack: Container[int] = (),
 ) -> RowDifference:
     """Compares the rows of ticks with their claims and with the records.
 
     Args:
         rows: of the ticks, each as often as it is there.
         logs: by lane; a lane whose records cannot be read is left out.
+        dropped_before_s: Unix time before which rows may be dropped, as their days are over.
+        may_lack: ticks that may have such rows, so that they have fewer than they claim.
     """
     result = RowDifference()
     places: dict[tuple[int, int, int], int] = {}
@@ -146,7 +152,11 @@ def compared_rows(
             places[place] = row.row_id
             result.right[row.row_id] = row
     for lane, log in logs.items():
-        result.candidates += [(lane, *it) for it in log.rows if (lane, *it) not in places]
+        result.candidates += [
+            (lane, *it)
+            for it, logged in log.rows.items()
+            if (lane, *it) not in places and logged.time_s >= dropped_before_s
+        ]
     for (lane, offset, number), row_id in places.items():
         of_lane = logs.get(lane)
         if of_lane is None or offset < of_lane.begin:
@@ -164,7 +174,7 @@ def compared_rows(
             result.changed.append(row_id)
             result.texts.append(f"row {_named(row)} has another order, or another delete mark")
     result.candidates.sort()
-    _count_missing(ticks, result, sum(each.dead for each in logs.values()))
+    _count_missing(ticks, result, sum(each.dead for each in logs.values()), may_lack)
     return result
 
 
@@ -211,7 +221,9 @@ def _shift(row: StoredRow, rows_per_record: int) -> int:
     return number - row.offset * rows_per_record - row.row
 
 
-def _count_missing(ticks: Ticks, result: RowDifference, dead: int) -> None:
+def _count_missing(
+    ticks: Ticks, result: RowDifference, dead: int, may_lack: Container[int]
+) -> None:
     """Counts rows that are not there: those that a claim counts, and records that are no rows and
     that no claim counts as expired or as dead letters.
 
@@ -220,7 +232,9 @@ def _count_missing(ticks: Ticks, result: RowDifference, dead: int) -> None:
     """
     found = Counter(map(tick_of, result.right))
     claims = [each for tick, each in ticks.claims.items() if tick >= ticks.first]
-    short = sum(max(0, each.rows - found[each.tick]) for each in claims)
+    short = sum(
+        max(0, each.rows - found[each.tick]) for each in claims if each.tick not in may_lack
+    )
     letters = sum(each.letters for each in claims) - dead
     expired = sum(each.expired for each in claims)
     # Expired are rows, and dead letters are records: those with the most rows, in the best case.

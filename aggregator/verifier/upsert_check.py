@@ -15,19 +15,23 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from aggregator.formats.decoders import decoder_of
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.store.replica import Replica
 from aggregator.store.shard_store import DRIVER_ERRORS, NotStored, ShardStore, StoreTimeouts
-from aggregator.tables.decoded import Decoded
+from aggregator.tables.column_type import column_type
+from aggregator.tables.decoded import Decoded, Ints
 from aggregator.tables.table_schema import TableSchema
-from aggregator.upsert.row_facts import user_schema
+from aggregator.upsert.row_facts import order_since, user_schema
 from aggregator.upsert.table_names import rows_table, ticks_table, updates_table
 from aggregator.upsert.tick import OPEN, ROW_BITS, TICK_MAX, Tick
 from aggregator.upsert.tick_codec import UnreadableTick
 from aggregator.upsert.tick_store import TickStore
 from aggregator.upsert.version import RowEnd, Version
+from aggregator.upsert.visibility import DAY_S, shown_since_s
 from aggregator.verifier.claim_history import Claim, compared_claims
 from aggregator.verifier.key_histories import Until, compared_ends, expected_ends, wrong_untils
 from aggregator.verifier.plain_records import reader_of
@@ -54,6 +58,7 @@ BATCH_ROWS = 200_000
 """Rows of consecutive ticks that are compared at a time."""
 ENDS_PER_PARTITION = 3600
 """Ticks whose ends are dropped together, below the horizon."""
+NO_TIME_S = (1 << 63) - 1
 T = TypeVar("T")
 
 
@@ -76,6 +81,7 @@ class _Server:
     is_silent: bool = False
     points: list[int] = field(default_factory=list)
     horizon: int = 0
+    horizon_ms: int = 0
     newest: int = 0
     settled: dict[int, int] = field(default_factory=dict)
     lacking: set[int] = field(default_factory=set)
@@ -254,7 +260,8 @@ class UpsertCheck:
         return it.claims(first)
 
     def _look(self, server: _Server, it: UpsertRows) -> None:
-        server.points, server.horizon, server.newest = it.settle_points(), it.horizon(), it.newest()
+        server.points, server.newest = it.settle_points(), it.newest()
+        server.horizon, server.horizon_ms = it.horizon()
 
     # -- rows and ends
 
@@ -275,11 +282,20 @@ class UpsertCheck:
             if row.place in lanes:
                 version = _version(row, lanes)
                 before[row.key] = max(version, before.get(row.key, version))
-        ends = [*expected_ends(((row.key, _version(row, lanes)) for row in rows.values()), before)]
+        keyed = ((row.key, _version(row, lanes)) for row in rows.values())
+        ends = [*expected_ends(keyed, before, lambda tick: self._since_order(batch, tick))]
         self._ended.update((each.row_id, each.tick) for each in ends)
         stored = await self._each(lambda _, it: it.ends(batch.first, batch.last))
         for server, counts in stored.items():
             await self._compare_ends(server, batch, ends, counts, has_memory=has_memory)
+
+    def _since_order(self, batch: _Batch, tick: int) -> int:
+        newest = self._table.newest_column
+        kind = self._table.columns[newest] if newest is not None else None
+        return order_since(kind, self._shown_since_s(batch.ticks.claims[tick].time_ms))
+
+    def _shown_since_s(self, time_ms: int) -> int:
+        return shown_since_s(time_ms, self._table.retention_hours)
 
     def _compare_rows(
         self,
@@ -292,15 +308,20 @@ class UpsertCheck:
 
         Returns their ids.
         """
+        claims = [batch.ticks.claims[each] for each in range(batch.first, batch.last + 1)]
+        dropped_s = self._shown_since_s(server.horizon_ms)
         of = compared_rows(
             batch.ticks,
             some,
             batch.logs,
             self._tick.rows_per_record,
             is_ordered_by_timestamp=self._table.newest_column is None,
+            dropped_before_s=dropped_s,
+            may_lack={
+                each.tick for each in claims if self._shown_since_s(each.time_ms) < dropped_s
+            },
         )
         count = server.rows
-        claims = [batch.ticks.claims[each] for each in range(batch.first, batch.last + 1)]
         count.expected += sum(each.rows for each in claims)
         count.found += len(some)
         count.missing += of.missing
@@ -343,7 +364,9 @@ class UpsertCheck:
         in_tick = Counter(each.tick for each in found)
         others = found.keys() - {*expected}
         older = {it for each in others for it in (each.row_id, each.by_row_id)}
-        dropped = await self._dropped(server, [it for it in older if it >> ROW_BITS < batch.first])
+        dropped = await self._dropped(server, [*older])
+        others = {it for it in others if not dropped.issuperset((it.row_id, it.by_row_id))}
+        found = {it: count for it, count in found.items() if it in others or it in {*expected}}
         # The coordinator may know the newest row of a key after retention has dropped it.
         if keys := {each.key for each in others if each.by_row_id in dropped}:
             count.doubt(f"{len(keys)} keys, whose newest rows retention has dropped")
@@ -439,10 +462,11 @@ class UpsertCheck:
             values, rows = self._split(parts)
             decoded = await run_in_thread(decode, values, own) if values else Decoded()
             offsets, numbers = decoded.offset.tolist(), decoded.row.tolist()
-            for offset, at, stamp in zip(
-                offsets, numbers, decoded.timestamp_ms.tolist(), strict=True
+            stamps, times_s = decoded.timestamp_ms.tolist(), times_of(decoded, self._table)
+            for offset, at, stamp, time_s in zip(
+                offsets, numbers, stamps, times_s.tolist(), strict=True
             ):
-                rows[offset, at] = LoggedRow(stamp)
+                rows[offset, at] = LoggedRow(stamp, time_s)
             batch.logs[number] = LaneLog(begin, rows, len(decoded.dead), is_compact)
             batch.slices[number] = values
 
@@ -459,7 +483,7 @@ class UpsertCheck:
                 for offset, stamp in zip(
                     bare.offset.tolist(), bare.timestamp_ms.tolist(), strict=True
                 ):
-                    rows[offset, 0] = LoggedRow(stamp, is_bare=True)
+                    rows[offset, 0] = LoggedRow(stamp, stamp // 1000, is_bare=True)
                 part = part.at(np.flatnonzero(~is_empty))
             if len(part):
                 values.append(part)
@@ -548,6 +572,21 @@ class UpsertCheck:
     def _doubt_rows(self, text: str) -> None:
         for server in self._servers:
             server.rows.doubt(text)
+
+
+def times_of(decoded: Decoded, table: UpsertTable) -> Ints:
+    """Returns the time of each row by which its retention goes, in Unix seconds; the greatest
+    number where there is none."""
+    newest = table.newest_column
+    if newest is None or not table.newest_is_time:
+        return decoded.timestamp_ms // 1000
+    kind, values = column_type(table.columns[newest]), decoded.columns.get(newest)
+    if values is None:
+        return np.full(len(decoded), NO_TIME_S, np.int64)
+    ticks = np.asarray(pc.fill_null(values.cast(pa.int64()), NO_TIME_S))
+    if kind.base in ("Date", "Date32"):
+        return np.where(ticks == NO_TIME_S, ticks, ticks * DAY_S)
+    return np.where(ticks == NO_TIME_S, ticks, ticks // 10**kind.scale)
 
 
 def _batches(claims: Mapping[int, Claim], first: int, tick: Tick) -> Iterator[_Batch]:

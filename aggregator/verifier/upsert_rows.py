@@ -38,7 +38,7 @@ SELECT DISTINCT tick FROM {ticks} WHERE what = 'settled' AND generation = %(gene
 AND has(servers, %(server)s) ORDER BY tick
 """
 HORIZON = """
-SELECT max(tick) FROM {ticks} WHERE what = 'horizon' AND generation = %(generation)s
+SELECT max(tick), max(time_ms) FROM {ticks} WHERE what = 'horizon' AND generation = %(generation)s
 """
 SERVER = """
 SELECT replica_name FROM system.replicas WHERE database = %(database)s AND table = %(name)s
@@ -161,10 +161,11 @@ class UpsertRows:
         points = self._found(POINTS, generation=self.generation, server=server.decode())
         return [tick for (tick,) in points]
 
-    def horizon(self) -> int:
-        """Returns the tick up to which ends may be dropped; 0 without one."""
-        [(tick,)] = self._found(HORIZON, generation=self.generation)
-        return int(tick)
+    def horizon(self) -> tuple[int, int]:
+        """Returns the tick up to which ends may be dropped, and its time in milliseconds since
+        1970; 0 without one."""
+        [(tick, time_ms)] = self._found(HORIZON, generation=self.generation)
+        return int(tick), int(time_ms)
 
     def newest(self) -> int:
         """Returns the newest tick that has rows or ends; 0 without any."""

@@ -52,8 +52,8 @@ keys = st.sampled_from([bytes([each]) * 16 for each in range(3)])
 drawn = st.lists(st.tuples(keys, st.integers(0, 4), st.integers(0, 1), st.booleans()), max_size=8)
 
 
-@given(st.lists(drawn, max_size=5), st.integers(1, 4))
-def test_the_ends_are_those_of_the_coordinator(ticks, cut):
+@given(st.lists(drawn, max_size=5), st.integers(1, 4), st.integers(0, 4))
+def test_the_ends_are_those_of_the_coordinator(ticks, cut, since):
     rows, states, ends, begun = [], {}, [], {}
     for tick, some in enumerate(ticks, 1):
         if tick == cut:
@@ -62,12 +62,12 @@ def test_the_ends_are_those_of_the_coordinator(ticks, cut):
             (key, row(tick, number, order, is_delete=is_delete, lane=lane))
             for number, (key, order, lane, is_delete) in enumerate(some)
         ]
-        folded = fold(tick, of_tick, states)
+        folded = fold(tick, of_tick, states, since)
         states |= folded.states
         if tick >= cut:
             rows += of_tick
             ends += folded.ends
-    assert sorted(expected_ends(rows, begun)) == sorted(ends)
+    assert sorted(expected_ends(rows, begun, lambda tick: since)) == sorted(ends)
 
 
 # -- comparison

@@ -38,7 +38,7 @@ ROWS = [
 
 
 def log(*offsets, begin=0, **fields):
-    return LaneLog(begin, {(each, 0): LoggedRow(each) for each in offsets}, **fields)
+    return LaneLog(begin, {(each, 0): LoggedRow(each, each) for each in offsets}, **fields)
 
 
 LOGS = {0: log(0, 1, 2, 3, 4), 1: log(0, 1), 2: log(5, 6, begin=5)}
@@ -62,6 +62,27 @@ def test_a_row_that_was_removed_is_named_by_its_offset():
     assert it.texts == ["1 rows are missing: offsets 1 of lane 0"]
 
 
+def test_rows_of_days_that_are_over_may_be_dropped_and_no_others():
+    """The time of a record is its offset here."""
+
+    def missing(*gone, may_lack=(1,)):
+        rows = [each for each in ROWS if each not in gone]
+        return compared_rows(
+            TICKS,
+            rows,
+            LOGS,
+            1,
+            is_ordered_by_timestamp=True,
+            dropped_before_s=2,
+            may_lack=may_lack,
+        ).missing
+
+    assert missing(ROWS[0], ROWS[1], ROWS[3]) == 0
+    assert missing(ROWS[0], ROWS[2]) == 1
+    assert missing(ROWS[8]) == 1
+    assert missing(ROWS[0], may_lack=()) == 1
+
+
 def test_expired_rows_and_dead_letters_are_missed_by_their_number_only():
     ticks = Ticks([claim(1, 3, 2, rows=3, expired=1, letters=1), CLAIMS[1]], 1, LANES)
     without = [each for each in ROWS if each not in (ROWS[1], ROWS[3])]
@@ -77,7 +98,7 @@ def test_records_that_are_neither_rows_nor_counted_are_missing():
 
 
 def test_a_dead_letter_excuses_all_rows_of_its_record_and_none_of_another():
-    rows = {(each, number): LoggedRow(each) for each in (0, 1) for number in range(3)}
+    rows = {(each, number): LoggedRow(each, each) for each in (0, 1) for number in range(3)}
     ticks = Ticks([claim(1, 2, rows=3, letters=1)], 1, LANES)
     kept = [row(1, each, 0, 0, row=each) for each in range(3)]
     kept = [each._replace(row_id=(1 << ROW_BITS) + each.row) for each in kept]
@@ -136,7 +157,7 @@ def test_an_order_that_is_not_the_records_timestamp_speaks():
 
 
 def test_an_empty_value_has_to_be_a_delete():
-    logs = LOGS | {1: LaneLog(0, {(0, 0): LoggedRow(0, is_bare=True), (1, 0): LoggedRow(1)})}
+    logs = LOGS | {1: LaneLog(0, {(0, 0): LoggedRow(0, 0, is_bare=True), (1, 0): LoggedRow(1, 1)})}
     assert difference(ROWS, logs)[0] == {"changed": [ROWS[3].row_id]}
     rows = [each._replace(is_delete=each is ROWS[3]) for each in ROWS]
     assert difference(rows, logs)[0] == {}
