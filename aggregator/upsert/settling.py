@@ -39,6 +39,7 @@ from aggregator.upsert.claims import TickRow, TickTable, What, settle_point
 from aggregator.upsert.repeatable_insert import RepeatableInserts
 from aggregator.upsert.row_ends import encoded
 from aggregator.upsert.server_levels import (
+    LOOK_SECONDS,
     ServerSight,
     is_same_server,
     look_at_servers,
@@ -237,7 +238,8 @@ class Settler:
         """
         deadline = self._clock() + timeout_seconds
         result = Settled(plan)
-        counted = self._complete_servers(result, deadline)
+        # The other half is for counting, even if a server hangs or lags all the time.
+        counted = self._complete_servers(result, timeout_seconds / 2)
         while counted and self._clock() < deadline:
             after = plan.first(counted)
             attempt_ends = min(deadline, self._clock() + self._attempt_seconds)
@@ -253,12 +255,19 @@ class Settler:
         self._publish(result)
         return result
 
-    def _complete_servers(self, result: Settled, deadline: float) -> dict[str, _Server]:
-        """Returns the servers that have all rows and ends up to the point, by name."""
+    def _complete_servers(self, result: Settled, seconds: float) -> dict[str, _Server]:
+        """Returns the servers that have all rows and ends up to the point, by name.
+
+        Args:
+            seconds: for which those that lack some, or do not answer, are waited for.
+        """
+        deadline = self._clock() + seconds
         replicas = {str(replica): replica for replica in self._store.replicas}
         pause = POLL_SECONDS
         while True:
-            sights, result.failures = look_at_servers(self._store, self._table)
+            sights, result.failures = look_at_servers(
+                self._store, self._table, seconds=min(LOOK_SECONDS, seconds)
+            )
             complete = {
                 sight.server: _Server(replicas[address], sight)
                 for address, sight in sights.items()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from threading import Event
+from typing import Any
+
 from aggregator.upsert.claims import TickRow, What
+from aggregator.upsert.server_levels import ServerSight
 from aggregator.upsert.settling import (
     Settled,
     SettlePlan,
+    Settler,
     open_condition,
     pusher,
     settle_plan,
@@ -85,3 +90,38 @@ def test_a_pusher_is_of_no_tick_and_never_visible():
     assert bytes(columns["_row_id"]) == (7).to_bytes(8, "little")
     assert bytes(columns["_until"]) == bytes(4)
     assert bytes(columns["_time"]) == (86_400).to_bytes(4, "little")
+
+
+class HalfSilent:
+    """Store of two replicas, of which one hangs. The other one tells what it is asked for: that it
+    is complete, the number of ends, that it has no parts to mutate, its count."""
+
+    quorum, database, replicas = 1, "flights", ("up", "hangs")
+
+    def __init__(self) -> None:
+        self.goes_on = Event()
+        self.answers = iter([ServerSight("a", 1, 0, True, True), 0, True, ReplicaCount(100, 0)])
+
+    def answer_of(self, replica: str, ask: object) -> object:
+        if replica == "hangs":
+            self.goes_on.wait()
+            return None
+        return next(self.answers)
+
+
+def test_a_server_that_hangs_leaves_time_to_settle_on_the_others():
+    store: Any = HalfSilent()
+    published: list[TickRow] = []
+
+    class Ticks:
+        publish = published.append
+
+    ticks: Any = Ticks
+    settler = Settler(store, store, ticks, "t", wait=lambda seconds: None)
+    found = plan([])
+    assert found
+    try:
+        assert settler.settle(found, timeout_seconds=0.4).is_published
+    finally:
+        store.goes_on.set()
+    assert [each.servers for each in published] == [("a",)]
