@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from aggregator.driver.cluster_leadership import WITHOUT_CONFIGS
 from aggregator.loader.produced import Produced
+from aggregator.store.insert_errors import InsertProblem
 from aggregator.upsert.bootstrap import BootstrapPlan, plan_bootstrap
 from aggregator.upsert.checkpoint import Checkpoint, Checkpoints
 from aggregator.upsert.claims import TickRow, TickTable
@@ -48,6 +49,7 @@ from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.orders.order_log import OrderLog
 from replicator.runtime.error_text import error_text
+from replicator.runtime.report_once import ReportOnce
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +85,8 @@ class UpsertTables:
     keepers: list[TableKeeper] = field(init=False, default_factory=list)
     _failures: dict[Subject, str] = field(init=False, default_factory=dict)
     _losses: dict[tuple[str, str], Mapping[Lane, str]] = field(init=False, default_factory=dict)
+    _waiting: ReportOnce = field(init=False, default_factory=ReportOnce)
+    _telling: threading.Lock = field(init=False, default_factory=threading.Lock)
     _stopping: threading.Event = field(init=False, default_factory=threading.Event)
 
     @property
@@ -160,7 +164,8 @@ class UpsertTables:
         name = f"{feed.name}.{table.name}"
         home = self._client(feed.home_of(table), f"sluice-upsert-{name}")
         store = store_of(feed, table, kept=KEPT_CONNECTIONS)
-        inserts = RepeatableInserts(store, self._wait)
+        about = Subject(feed=feed.name, topic=table.name)
+        inserts = RepeatableInserts(store, self._wait, partial(self._tell_waiting, about))
         changed, orders = asyncio.Event(), TableOrders(feed.name, table.name)
         facts = UpsertFactReader(appliance, feed.name, table.name, table.state_partitions)
         posting = TickPostingFile(self.folder / f"{name}.ticks")
@@ -274,10 +279,24 @@ class UpsertTables:
 
     def _tell(self, about: Subject, why: str) -> None:
         """Notes why a table stands still; empty once it moves."""
-        self._failures.pop(about, None)
-        if why:
-            self._failures[about] = why
-        self.conditions.replace(Kind.UPSERT_FAILED, self._failures)
+        with self._telling:
+            self._failures.pop(about, None)
+            if why:
+                self._failures[about] = why
+            self.conditions.replace(Kind.UPSERT_FAILED, self._failures)
+
+    def _tell_waiting(self, about: Subject, problem: InsertProblem | None) -> None:
+        """Notes why the store takes no ends or claims of a table; None once it does. Called by the
+        threads that insert."""
+        fields = f"feed={about.feed} table={about.topic}"
+        if problem is None:
+            if self._waiting.settle(about):
+                log.info("event=upsert-insert-works %s", fields)
+                self._tell(about, "")
+        elif self._waiting.is_news(about, f"{problem.error_class} {problem.code}"):
+            # Replicas refuse in turn, for one reason: the text of one of them is enough.
+            log.warning("event=upsert-insert-waits %s: %s", fields, problem.text)
+            self._tell(about, problem.text)
 
     def _tell_losses(self, table: tuple[str, str], losses: Mapping[Lane, str]) -> None:
         """Notes the partitions of a table that take nothing, and logs each once."""

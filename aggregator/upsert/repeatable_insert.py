@@ -52,14 +52,15 @@ class RepeatableInserts:
 
     Args:
         wait: waits for seconds; raises where the caller stops.
-        tell: takes each failure that is waited for.
+        tell: takes each failure that is waited for once as many as there are replicas are over, and
+            None when the block is stored after that.
     """
 
     def __init__(
         self,
         store: ShardStore,
         wait: Callable[[float], None],
-        tell: Callable[[InsertProblem], None] = lambda problem: None,
+        tell: Callable[[InsertProblem | None], None] = lambda problem: None,
     ) -> None:
         self._store = store
         self._wait = wait
@@ -84,7 +85,7 @@ class RepeatableInserts:
         if not block.rows:
             return
         acknowledged = Acknowledgements(self._store.quorum > 1, is_repeat)
-        failures, kind = 0, None
+        failures, kind, all_failures = 0, None, 0
         while not acknowledged.are_enough():
             try:
                 self._store.insert_native(table, block, query_id, is_one_part=True)
@@ -95,11 +96,16 @@ class RepeatableInserts:
                 acknowledged.failed(problem)
                 failures = failures + 1 if problem.error_class is kind else 1
                 kind = problem.error_class
-                self._tell(problem)
+                all_failures += 1
+                # A replica that restarts is nothing to tell of: the next one has the block already.
+                if all_failures >= len(self._store.replicas):
+                    self._tell(problem)
                 self._wait(self._pause(problem, failures))
             else:
                 acknowledged.count += 1
                 failures, kind = 0, None
+        if all_failures >= len(self._store.replicas):
+            self._tell(None)
 
     def _pause(self, problem: InsertProblem, failures: int) -> float:
         """Returns the seconds to wait. A server that starts refuses as one without rights does
