@@ -16,7 +16,7 @@ from aggregator.upsert.tick import BLOCK_ROWS, ROWS_MAX, TICK_MAX, Lane, LaneRan
 from replicator.config.settings import BLOCK_ROWS_MAX
 from replicator.kafka.client.loss import Loss, LossKind
 
-RECORDS_MAX = 200_000
+RECORDS_MAX = 500_000
 """Most offsets of a tick by default."""
 _GONE = (LossKind.SOURCE_DELETED, LossKind.SOURCE_RECREATED)
 """Losses behind which a lane has nothing more."""

@@ -104,7 +104,7 @@ class UpsertTable(Table):
     """Interval at which ends of rows are brought into the rows, so that queries need not join."""
     tick_seconds: Annotated[Float, Field(ge=0.1, le=60)] = 1.0
     """Least time between two ticks. A backlog makes them longer."""
-    tick_records_max: Annotated[Int, Field(ge=1, le=TICK_RECORDS_MAX)] = 200_000
+    tick_records_max: Annotated[Int, Field(ge=1, le=TICK_RECORDS_MAX)] = 500_000
     """Most offsets of a tick."""
     block_rows: Annotated[Int, Field(ge=1, le=BLOCK_ROWS_MAX)] = 65_536
     """Row numbers of one insert."""

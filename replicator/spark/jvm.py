@@ -26,6 +26,7 @@ from replicator.spark import worker_starter
 from replicator.spark.archive_options import archive_options
 from replicator.spark.authentication import split_secret
 from replicator.spark.parent_watch import tell_daemon
+from replicator.spark.slots import QUERY_TASKS
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +34,18 @@ log = logging.getLogger(__name__)
 MASTER = "local[*,8]"
 # One collector thread and the quick compiler only: enough for a driver that mostly waits.
 JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+# Each row of a streaming query passes through the JVM, where the second compiler pays: for what is
+# called once per row, not for what is called some thousand times per batch (decision 0104).
+QUERY_JVM_OPTIONS = " ".join(
+    (
+        "-XX:+UseSerialGC",
+        "-XX:MetaspaceSize=192m",
+        "-XX:Tier4InvocationThreshold=50000",
+        "-XX:Tier4MinInvocationThreshold=6000",
+        "-XX:Tier4CompileThreshold=150000",
+        "-XX:Tier4BackEdgeThreshold=400000",
+    )
+)
 
 CONF = {
     "spark.app.name": "sluice",
@@ -41,7 +54,6 @@ CONF = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "512m",
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": JVM_OPTIONS,
     "spark.speculation": "false",
     # A carrier's task fails for transient reasons. After so many failures Spark ends the whole
     # epoch.
@@ -137,7 +149,8 @@ class Jvm:
         if java_options is None:
             java_options = archive_options()
         _prepare(master, folder, imports)
-        shown, self._secret = split_secret(master, {**_conf(folder, java_options), **conf})
+        ours = _conf(folder, java_options, has_queries=QUERY_TASKS in conf)
+        shown, self._secret = split_secret(master, {**ours, **conf})
         self.master = master
         self._settings = SparkConf().setMaster(master).setAll(list(shown.items()))
         self._gateway = THREADS.submit(launch, self._settings, {"start_new_session": True})
@@ -219,7 +232,7 @@ def _prepare(master: str, folder: Path, imports: Iterable[str]) -> None:
     logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
 
 
-def _conf(folder: Path, java_options: str) -> dict[str, str]:
+def _conf(folder: Path, java_options: str, *, has_queries: bool) -> dict[str, str]:
     scratch = folder / "spark"
     scratch.mkdir(parents=True, exist_ok=True)
     log4j = folder / "log4j2.properties"
@@ -227,11 +240,13 @@ def _conf(folder: Path, java_options: str) -> dict[str, str]:
     ours = f"-Djava.io.tmpdir={scratch} -Dlog4j2.configurationFile=file:{log4j}"
     names = (*WORKERS, worker_starter.IMPORTS)
     elsewhere = {f"spark.executorEnv.{name}": os.environ[name] for name in names}
+    options = QUERY_JVM_OPTIONS if has_queries else JVM_OPTIONS
     return (
         CONF
         | elsewhere
         | {
             "spark.local.dir": str(scratch),
-            "spark.driver.extraJavaOptions": f"{JVM_OPTIONS} {java_options} {ours}",
+            "spark.driver.extraJavaOptions": f"{options} {java_options} {ours}",
+            "spark.executor.extraJavaOptions": options,
         }
     )

@@ -23,6 +23,7 @@ from replicator.spark.authentication import (
 )
 from replicator.spark.jvm import LOG4J, Jvm
 from replicator.spark.session import Session, SparkGone
+from replicator.spark.slots import QUERY_TASKS
 
 # -- Spark's JVM: what it is launched with, how it ends, and its log lines.
 #
@@ -98,6 +99,21 @@ def test_workers_of_all_hosts_are_told_what_to_import(launching, tmp_path):
         assert os.environ["SLUICE_WORKER_IMPORTS"] == "json csv"
     assert launching.settings["spark.executorEnv.SLUICE_WORKER_IMPORTS"] == "json csv"
     assert launching.settings["spark.python.daemon.module"] == "replicator.spark.worker_starter"
+
+
+def test_a_jvm_compiles_twice_only_where_rows_of_streaming_queries_pass_through_it(
+    launching, tmp_path
+):
+    launching.may_go_on.set()
+    names = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
+    with Jvm(MASTER, tmp_path, {}, launch=launching) as jvm:
+        jvm.gateway()
+    launching.process.wait(PATIENCE_SECONDS)
+    assert all("-XX:TieredStopAtLevel=1" in launching.settings[name] for name in names)
+    with Jvm(MASTER, tmp_path, {QUERY_TASKS: "2"}, launch=launching) as jvm:
+        jvm.gateway()
+    assert not any("TieredStopAtLevel" in launching.settings[name] for name in names)
+    assert all("-XX:+UseSerialGC" in launching.settings[name] for name in names)
 
 
 @pytest.mark.parametrize(
