@@ -170,13 +170,12 @@ class UpsertTables:
         facts = UpsertFactReader(appliance, feed.name, table.name, table.state_partitions)
         posting = TickPostingFile(self.folder / f"{name}.ticks")
 
-        def planned(ticks: TickTable, claim: TickRow, lanes: Sequence[Lane]) -> BootstrapPlan:
+        def planned(claim: TickRow, lanes: Sequence[Lane]) -> BootstrapPlan:
             return plan_bootstrap(
                 store,
                 table.name,
                 claim,
                 lanes,
-                ticks.settle_points(),
                 retention_hours=table.retention_hours,
                 tasks=table.state_partitions,
                 wait=self._wait,

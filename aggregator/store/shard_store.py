@@ -46,6 +46,9 @@ TRIAL_SECONDS = 5.0
 """Timeout of an insert without rows: the server has nothing to do for it."""
 SILENT_SECONDS = 60.0
 """Time for which a replica that did not answer is not asked for its tables, unless it matters."""
+LEADS = """
+SELECT is_leader FROM system.replicas WHERE database = %(database)s AND table = %(table)s
+"""
 MOST = """
 SELECT max(parts) FROM (
     SELECT count() AS parts FROM system.parts
@@ -342,6 +345,33 @@ class ShardStore:
             if error.problem.leaves_replica:
                 self._choice.failed(self.replicas.index(replica), time.monotonic())
             raise
+
+    def answer_of_leader(self, table: str, ask: Callable[[Connected], T]) -> T:
+        """Returns the answer of the replica that leads a table; of any, if it is not replicated.
+
+        18.16 has one leader for each table, which alone drops partitions: another server hands the
+        statement on to it as the user `default`, whom it may not know. Newer servers all lead.
+
+        Raises NotStored, also while there is no leader.
+        """
+        of = {"database": self.database, "table": table}
+
+        def led(it: Connected) -> tuple[T] | None:
+            found = it.client.execute(LEADS, of)
+            return (ask(it),) if all(leads for (leads,) in found) else None
+
+        why: NotStored | None = None
+        for replica in self.in_turn():
+            try:
+                answer = self.answer_of(replica, led)
+            except NotStored as error:
+                why = error
+            else:
+                if answer is not None:
+                    return answer[0]
+        text = f"no server leads {table} now"
+        nobody = InsertProblem(ErrorClass.WAIT, None, text, may_be_stored=False)
+        raise why or NotStored(nobody)
 
     def _asked(self, ask: Callable[[Connected], T], table: str, *, is_one_part: bool = True) -> T:
         """Returns the answer of the replica that is chosen now, of those that have the table.

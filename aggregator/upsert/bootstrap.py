@@ -11,8 +11,8 @@ slice holds does not depend on the server, nor on what is settled or merged mean
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -21,12 +21,11 @@ import pyarrow as pa
 from clickhouse_driver import Client
 
 from aggregator.store.identifier import quoted
-from aggregator.store.recognition import is_complete
 from aggregator.store.replica import Connected, Replica
 from aggregator.store.shard_store import NotStored, ShardStore
-from aggregator.upsert.claims import TickRow, settle_point
+from aggregator.upsert.claims import TickRow
 from aggregator.upsert.facts import FACTS, KEY_BYTES
-from aggregator.upsert.server_levels import ServerSight, read_sight
+from aggregator.upsert.server_levels import read_sight
 from aggregator.upsert.table_names import (
     DELETED,
     KEY,
@@ -39,10 +38,11 @@ from aggregator.upsert.table_names import (
     updates_table,
 )
 from aggregator.upsert.tick import ROW_BITS, Lane
-from aggregator.upsert.upsert_schema import ROWS_PARTITION, literal
+from aggregator.upsert.upsert_schema import FIRST_GENERATION, ROWS_PARTITION, literal
 from aggregator.upsert.visibility import (
     DAY_S,
     day_begin_s,
+    has_ends,
     remembered_since_s,
     row_id_end,
     shown_since_s,
@@ -74,6 +74,11 @@ GROUP BY day ORDER BY day
 BIRTHS = """
 SELECT length(ends) AS lanes, min(tick) FROM {table}
 WHERE what = 'claim' GROUP BY lanes ORDER BY lanes
+"""
+"""First ticks that were claimed with so many lanes, which are always kept (horizon.py)."""
+OWN_POINT = """
+SELECT maxIf(tick, what = 'settled' AND tick <= %(tick)s AND has(servers, %(server)s)),
+maxIf(tick, what = 'horizon') FROM {table} WHERE generation = %(generation)s
 """
 SETTINGS = {
     "strings_as_bytes": True,
@@ -109,7 +114,6 @@ class BootstrapPlan:
         oldest_s: Unix time in seconds; deletes before it are left out.
         lanes: of the table at the tick, by number.
         born: first tick of each lane, by number.
-        settled: by name of the server, the newest settle point at or before the tick.
         slices: together all rows that may be seen at the tick.
     """
 
@@ -118,8 +122,8 @@ class BootstrapPlan:
     oldest_s: int
     lanes: tuple[Lane, ...]
     born: tuple[int, ...]
-    settled: Mapping[str, int] = field(default_factory=dict)
     slices: tuple[Slice, ...] = ()
+    generation: int = FIRST_GENERATION
 
 
 def plan_bootstrap(
@@ -127,7 +131,6 @@ def plan_bootstrap(
     table: str,
     claim: TickRow,
     lanes: Sequence[Lane],
-    points: Sequence[TickRow],
     *,
     retention_hours: float,
     tasks: int,
@@ -137,7 +140,6 @@ def plan_bootstrap(
 
     Args:
         lanes: of the table's newest tick, by number.
-        points: settle points.
         tasks: that share the slices.
         wait: waits for seconds while no server is complete; raises where the caller stops.
 
@@ -147,8 +149,8 @@ def plan_bootstrap(
     since_s = shown_since_s(claim.time_ms, retention_hours)
 
     def ask(it: Connected) -> tuple[list[tuple[int, int]], list[tuple[int, int]]] | None:
-        is_whole = is_complete(it.client, store.database, ticks_table(table))
-        if not is_whole or _complete_sight(it, store.database, table) is None:
+        sight = read_sight(it.client, store.database, table)
+        if not (sight.has_rows and sight.has_ticks):
             return None
         rows = quoted(store.database, rows_table(table))
         days = it.client.execute(
@@ -159,15 +161,14 @@ def plan_bootstrap(
         return days, births
 
     _, (days, births) = _from_complete(store, ask, wait)
-    names = {name for each in points for name in each.servers}
     return BootstrapPlan(
         table,
         claim.tick,
         oldest_s,
         tuple(lanes[: len(claim.ends)]),
         tuple(first_ticks(len(claim.ends), births)),
-        {name: settle_point(points, claim.tick, name) for name in sorted(names)},
         tuple(slices_of(days, tasks)),
+        claim.generation,
     )
 
 
@@ -230,18 +231,29 @@ def read_slice(
 
     An error of the driver or of the socket ends a slice that was begun: read all of it again.
     """
-    replica, sight = _from_complete(
-        store, lambda it: _complete_sight(it, store.database, plan.table), wait
+    replica, settled = _from_complete(
+        store, lambda it: usable_point(it.client, store.database, plan), wait
     )
-    query = slice_query(store.database, plan, which, plan.settled.get(sight.server, 0))
+    query = slice_query(store.database, plan, which, settled)
     # Parts that a server has stay: what it answers is whole whatever it lacks by then.
     with replica.connected() as it:
         yield from read_facts(it.client, query, plan)
 
 
-def _complete_sight(it: Connected, database: str, table: str) -> ServerSight | None:
-    sight = read_sight(it.client, database, table)
-    return sight if sight.has_rows and sight.has_updates else None
+def usable_point(client: Client, database: str, plan: BootstrapPlan) -> int | None:
+    """Returns the newest settle point of a server at or before the plan's tick; None if the server
+    is not complete, or lacks ends: those behind its settle point, up to the horizon, may be gone.
+
+    Raises the errors of the driver and of the socket.
+    """
+    sight = read_sight(client, database, plan.table)
+    if not (sight.has_rows and sight.has_updates and sight.has_ticks):
+        return None
+    # Whatever was dropped when the server was looked at lies before a horizon that it has.
+    query = OWN_POINT.format(table=quoted(database, ticks_table(plan.table)))
+    wanted = {"tick": plan.tick, "server": sight.server, "generation": plan.generation}
+    [(settled, horizon)] = client.execute(query, wanted)
+    return settled if has_ends(settled, horizon) else None
 
 
 def slice_query(database: str, plan: BootstrapPlan, which: Slice, settled: int) -> str:

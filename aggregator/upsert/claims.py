@@ -2,7 +2,7 @@
 
 claim    rows and ends of the tick are in the store: the tick may be read.
 settled  ends up to the tick are in the column _until of the servers that the row names.
-horizon  nothing before the tick may be read any more.
+horizon  nothing before the tick may be read any more; ends up to it may be gone (horizon.py).
 void     the tick was taken back. Nothing writes this yet; readers leave such claims out.
 """
 
@@ -24,7 +24,7 @@ from aggregator.upsert.repeatable_insert import RepeatableInserts
 from aggregator.upsert.row_ends import encoded, ends_blocks
 from aggregator.upsert.table_names import ticks_table, updates_table
 from aggregator.upsert.upsert_schema import PUBLISHED, TICKS_COLUMNS
-from aggregator.upsert.visibility import SettlePoint, next_horizon, settled_at
+from aggregator.upsert.visibility import settled_at
 
 T = TypeVar("T")
 COUNTS = ("rows", "events", "expired", "letters")
@@ -34,8 +34,10 @@ SELECT {fields} FROM {table} WHERE what = %(what)s AND generation = %(generation
 AND tick >= %(first)s AND tick <= %(last)s{newest} ORDER BY tick
 """
 NEWEST = """
-AND tick >= (SELECT max(tick) FROM {table} WHERE what = %(what)s AND generation = %(generation)s)"""
+AND tick >= (SELECT max(tick) FROM {table} WHERE what = %(what)s AND generation = %(generation)s
+{by_time}) {by_time}"""
 """Condition on the newest row: of all others, only the number of the tick is read."""
+BY_TIME = "AND time_ms <= %(time_ms)s"
 TICK_MAX = (1 << 32) - 1
 CONSISTENT = {"select_sequential_consistency": 1}
 
@@ -97,24 +99,33 @@ def read_rows(
     first: int = 0,
     last: int = TICK_MAX,
     is_newest: bool = False,
+    time_ms: int | None = None,
     is_consistent: bool = True,
 ) -> list[TickRow]:
     """Returns rows of `t__ticks` by tick, each once. Raises the errors of the driver and of the
     socket.
 
+    A settle point that was published again, once it was reached by another server, is one row that
+    names all of them.
+
     Args:
         is_newest: only the newest row is returned.
+        time_ms: with is_newest, the time that the row may have at most; None: any.
         is_consistent: a server refuses (289) that lacks the newest row.
     """
     name = quoted(database, ticks_table(table)).replace("%", "%%")
-    newest = NEWEST.format(table=name) if is_newest else ""
+    by_time = "" if time_ms is None else BY_TIME
+    newest = NEWEST.format(table=name, by_time=by_time) if is_newest else ""
     query = READ.format(fields=FIELDS, table=name, newest=newest)
     wanted = {"what": str(what), "generation": generation, "first": first, "last": last}
+    if time_ms is not None:
+        wanted["time_ms"] = time_ms
     settings = CONSISTENT if is_consistent else {}
     rows: dict[int, TickRow] = {}
     for found in client.execute(query, wanted, settings=settings):
-        of, tick, kind, time_ms, ends, *counts, servers = found
-        row = TickRow(of, tick, What(kind), time_ms, tuple(ends), servers=tuple(servers))
+        of, tick, kind, at_ms, ends, *counts, servers = found
+        named = {*servers, *(rows[tick].servers if tick in rows else ())}
+        row = TickRow(of, tick, What(kind), at_ms, tuple(ends), servers=tuple(sorted(named)))
         rows[tick] = row._replace(**dict(zip(COUNTS, counts, strict=True)))
     return [rows[tick] for tick in sorted(rows)]
 
@@ -174,9 +185,13 @@ class TickTable:
         name = f"{self._name(row.tick)}-{row.what}"
         self._inserts.insert(ticks_table(self._table), ticks_block(row), name, is_repeat=is_repeat)
 
-    def newest(self, what: What) -> TickRow | None:
-        """Returns the newest row of a kind; None if there is none. Raises NotStored."""
-        rows = self._first_answer(lambda it: self._rows(it, what, is_newest=True))
+    def newest(self, what: What, time_ms: int | None = None) -> TickRow | None:
+        """Returns the newest row of a kind; None if there is none. Raises NotStored.
+
+        Args:
+            time_ms: that the row may have at most; None: any.
+        """
+        rows = self.first_answer(lambda it: self._rows(it, what, is_newest=True, time_ms=time_ms))
         return rows[0] if rows else None
 
     def claims(self, first: int, last: int) -> list[TickRow]:
@@ -193,7 +208,7 @@ class TickTable:
             gaps.append(len(rows))
             return None
 
-        found = self._first_answer(whole)
+        found = self.first_answer(whole)
         if found is None:
             raise ClaimsMissing(
                 f"of the claims of ticks {first} to {last} of {self._table} no server shows more "
@@ -208,24 +223,7 @@ class TickTable:
         and sees the same.
         """
         return (
-            self._first_answer(lambda it: self._rows(it, What.SETTLED, first=first, last=last))
-            or []
-        )
-
-    def oldest_permitted(self, history_seconds: float) -> int:
-        """Returns the oldest tick that may be read. Raises NotStored.
-
-        Ends at and before it may be gone.
-        """
-        claim = self.newest(What.CLAIM)
-        if claim is None:
-            return 0
-        published = self.newest(What.HORIZON)
-        return next_horizon(
-            [SettlePoint(each.tick, each.time_ms) for each in self.settle_points()],
-            claim.time_ms,
-            history_seconds,
-            before=published.tick if published else 0,
+            self.first_answer(lambda it: self._rows(it, What.SETTLED, first=first, last=last)) or []
         )
 
     def _rows(
@@ -236,6 +234,7 @@ class TickTable:
         first: int = 0,
         last: int = TICK_MAX,
         is_newest: bool = False,
+        time_ms: int | None = None,
     ) -> list[TickRow]:
         return read_rows(
             it.client,
@@ -246,9 +245,10 @@ class TickTable:
             first=first,
             last=last,
             is_newest=is_newest,
+            time_ms=time_ms,
         )
 
-    def _first_answer(self, ask: Callable[[Connected], T | None]) -> T | None:
+    def first_answer(self, ask: Callable[[Connected], T | None]) -> T | None:
         """Returns the first answer of a server that gives one; None if those that answer do not.
 
         Raises NotStored if no server answers.

@@ -135,7 +135,7 @@ class KeeperParts:
     checkpoints: Checkpoints
     posting: TickPostingFile
     facts: UpsertFactReader
-    planned: Callable[[TickTable, TickRow, Sequence[Lane]], BootstrapPlan]
+    planned: Callable[[TickRow, Sequence[Lane]], BootstrapPlan]
     letters_of: LettersOf
     start: Callable[[Checkpoint, Callable[[TickResult], None]], TickQuery]
     settling: SettleSchedule
@@ -250,7 +250,7 @@ class TableKeeper:
             parts.orders.done(rotate)
         facts = parts.facts
         if claim and cut_last and checkpoint.is_new:
-            plan = await run_in_thread(parts.planned, ticks, claim, cut_last.lanes)
+            plan = await run_in_thread(parts.planned, claim, cut_last.lanes)
             facts = replace(facts, plan=plan)
         parts.posting.write_reader(facts)
         posting = TickPosting(generation, claimed, claimed, (cut_last,) if cut_last else ())
@@ -501,6 +501,8 @@ def with_look(
         report,
         settled=settled or None,
         settled_ms=look.settled.time_ms if look.settled else None,
+        horizon=look.horizon.tick if look.horizon else None,
+        horizon_ms=look.horizon.time_ms if look.horizon else None,
         unsettled_events=sum(events_by_tick.values()) if is_known else None,
         dead_rows=look.dead_rows,
         servers={

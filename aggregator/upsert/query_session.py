@@ -3,8 +3,8 @@
 A server answers if it has every part that was committed of the three tables when it is asked: then
 it has all that its newest claim stands for. That needs no right but to read, and no setting, so it
 holds for users whose profile has readonly = 1 as well. `select_sequential_consistency` proves less
-(see server_levels.py), and once a partition was dropped 18.16 refuses every query that sets it: it
-misses the partition's last quorum part. So it is off (decision 0114).
+(see server_levels.py), and is switched off: once a partition was dropped, 18.16 refuses every query
+of the table that has it. Parts whose quorum is open are of ticks that are not claimed.
 """
 
 from __future__ import annotations
@@ -34,9 +34,12 @@ SELECT table, replica_name FROM system.replicas
 WHERE database = %(database)s AND table IN %(of)s
 """
 NEWEST = """
-SELECT generation, maxIf(tick, what = 'claim'), maxIf(time_ms, what = 'claim'),
-maxIf(tick, what = 'horizon'), maxIf(time_ms, what = 'horizon')
-FROM {table} GROUP BY generation ORDER BY generation DESC LIMIT 1
+SELECT generation, max(tick), max(time_ms) FROM {table} WHERE what = 'claim'
+GROUP BY generation ORDER BY generation DESC LIMIT 1
+"""
+HORIZON = """
+SELECT max(tick), max(time_ms) FROM {table}
+WHERE what = 'horizon' AND generation = %(generation)s
 """
 CLAIM_OF = """
 SELECT tick, time_ms FROM {table} WHERE what = 'claim' AND generation = %(generation)s
@@ -138,17 +141,17 @@ class QuerySession:
         """
         kept = self._checked(table)
         found = self._ask(NEWEST, table)
-        generation, tick, time_ms, *horizon = found[0] if found else (1, 0, 0, 0, 0)
+        generation, tick, time_ms = found[0] if found else (1, 0, 0)
         # The claim was read first: its rows and ends were committed before.
         for name in kept:
             if not is_complete(self.client, self.database, name):
                 raise ServerUnfit(f"lacks parts of {name}: it is behind, or without ZooKeeper")
+        # The horizon is read last: whatever was dropped by now is before it.
+        horizon = TickTime(*self._ask(HORIZON, table, generation=generation)[0])
         newest = TickTime(tick, time_ms)
         limit = max(0, time_ms - round(history_seconds * 1000))
         before = self._settled(table, generation, tick, limit)
-        return TableTicks(
-            generation, newest, oldest_mark(newest, TickTime(*horizon), before), horizon[0]
-        )
+        return TableTicks(generation, newest, oldest_mark(newest, horizon, before), horizon.tick)
 
     def claim_of(self, table: str, generation: int, time_ms: int) -> TickTime:
         """Returns the newest claimed tick that is not later than a time."""

@@ -28,7 +28,7 @@ from aggregator.upsert.seen_rows import ReadMark, UpsertNames
 from aggregator.upsert.sql_text import QueryRefused
 from aggregator.upsert.user_query import UserQuery
 from aggregator.upsert.version import RowEnd
-from aggregator.upsert.visibility import MarkRefused, shown_since_s
+from aggregator.upsert.visibility import MarkRefused, has_ends, shown_since_s
 from replicator.clickhouse.errors import ClientSetup, problem, reason
 from replicator.clickhouse.server import ClickHouse
 from replicator.config.clickhouse_address import ClickHouseAddress
@@ -279,7 +279,7 @@ class Reader:
             found = session.claim_of(table, ticks.generation, at.time_ms)
         tick = tick_at(at, table, ticks, found)
         settled, settled_ms = session.settled(table, ticks.generation, tick)
-        if settled < ticks.horizon <= tick:
+        if not has_ends(settled, ticks.horizon):
             raise ServerUnfit(
                 f"has {table} settled up to tick {settled}, and the ends up to {ticks.horizon} may "
                 "be gone"

@@ -29,10 +29,6 @@ READ = """
 SELECT row_id, lane, offset, toString(kind), tick, by_row_id, key FROM {table}
 WHERE tick > %(after)s AND tick <= %(up_to)s{lanes} ORDER BY tick, row_id
 """
-COUNTS = """
-SELECT tick, uniqExact(row_id) FROM {table} WHERE tick > %(after)s AND tick <= %(up_to)s
-GROUP BY tick ORDER BY tick
-"""
 
 
 def ends_table(ends: Iterable[RowEnd]) -> pa.Table:
@@ -127,12 +123,3 @@ def read_ends(
         if end != last:
             yield end
         last = end
-
-
-def read_counts(
-    client: Client, database: str, table: str, *, after: int, up_to: int
-) -> dict[int, int]:
-    """Returns the number of ends by tick, of the ticks after one, up to another. Raises the errors
-    of the driver and of the socket."""
-    query = COUNTS.format(table=quoted(database, updates_table(table)).replace("%", "%%"))
-    return dict(client.execute(query, {"after": after, "up_to": up_to}))

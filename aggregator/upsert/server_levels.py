@@ -22,7 +22,7 @@ from aggregator.store.recognition import is_complete
 from aggregator.store.replica import Replica
 from aggregator.store.shard_store import NotStored, ShardStore
 from aggregator.upsert.mark import Claimed, Level, TableMark, table_mark
-from aggregator.upsert.table_names import rows_table, updates_table
+from aggregator.upsert.table_names import rows_table, ticks_table, updates_table
 from replicator.runtime.clock import monotonic, sleep
 
 NAME = """
@@ -47,7 +47,8 @@ class ServerSight(NamedTuple):
         server: name of the replica; empty for one that is not replicated.
         uptime_seconds: of the server; less than before means that it was started again.
         made_s: time at which its tables were made or altered last.
-        has_rows, has_updates: the server had every part of the table when the look began.
+        has_rows, has_updates, has_ticks: the server had every part of the table when the look
+            began.
     """
 
     server: str
@@ -55,6 +56,7 @@ class ServerSight(NamedTuple):
     made_s: int
     has_rows: bool
     has_updates: bool
+    has_ticks: bool = True
 
 
 def read_sight(client: Client, database: str, table: str) -> ServerSight:
@@ -71,6 +73,7 @@ def read_sight(client: Client, database: str, table: str) -> ServerSight:
         made,
         is_there and is_complete(client, database, rows),
         is_there and is_complete(client, database, updates),
+        is_complete(client, database, ticks_table(table)),
     )
 
 

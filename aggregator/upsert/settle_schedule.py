@@ -1,4 +1,5 @@
-"""Settle schedule: looks at the servers of an upsert table, and settles it every settle_seconds.
+"""Settle schedule: looks at the servers of an upsert table, settles it every settle_seconds, and
+has its horizon follow.
 
 A failure is logged, and tried again: ticks go on without settle points, and only reads get slower.
 """
@@ -19,6 +20,7 @@ from clickhouse_driver import Client
 from aggregator.store.identifier import quoted
 from aggregator.store.shard_store import NotStored, ShardStore
 from aggregator.upsert.claims import ClaimsMissing, TickRow, TickTable, What, settle_point
+from aggregator.upsert.horizon import Horizon
 from aggregator.upsert.mark import TableMark
 from aggregator.upsert.server_levels import ServerLevels, look_at_servers
 from aggregator.upsert.settling import Settled, Settler, settle_plan
@@ -50,6 +52,7 @@ class ServerLook(NamedTuple):
         settled: the newest settle point; None if there is none.
         mark_ms: by address, the time of the newest tick that a server has whole; None: not known.
         dead_rows: share of the stored rows that have ended, as it was counted last.
+        horizon: that is published; None if there is none.
     """
 
     mark: TableMark
@@ -57,6 +60,7 @@ class ServerLook(NamedTuple):
     settled: TickRow | None
     mark_ms: Mapping[str, int | None] = MappingProxyType({})
     dead_rows: float | None = None
+    horizon: TickRow | None = None
 
 
 @dataclass(eq=False)
@@ -77,6 +81,7 @@ class SettleSchedule:
     order_log: Callable[[], OrderLog]
     look: ServerLook | None = field(init=False, default=None)
     _levels: ServerLevels = field(init=False)
+    _horizon: Horizon = field(init=False)
     _settled_at: float = field(init=False, default=-math.inf)
     _counted_at: float = field(init=False, default=-math.inf)
     _counted: float | None = field(init=False, default=None)
@@ -87,7 +92,11 @@ class SettleSchedule:
     _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
 
     def __post_init__(self) -> None:
-        self._levels = ServerLevels(self.table.server_lag_seconds)
+        table = self.table
+        self._levels = ServerLevels(table.server_lag_seconds)
+        self._horizon = Horizon(
+            self.store, table.name, table.history_seconds, table.retention_hours
+        )
 
     async def keep(self, ticks: TickTable) -> None:
         """Settles the table until cancelled."""
@@ -118,12 +127,14 @@ class SettleSchedule:
         sights, failures = look_at_servers(self.store, self.table.name)
         mark = self._levels.take(claim.tick, sights, failures, time.monotonic())
         points = ticks.settle_points(self._points_from)
+        horizon = ticks.newest(What.HORIZON)
         self.look = ServerLook(
             mark,
             claim,
             points[-1] if points else None,
             self._times_of({each: self._levels.held[each].mark for each in sights}, claim),
             self._dead_rows(mark),
+            horizon,
         )
         names = [sights[address].server for address in mark.servers]
         if not names or not mark.tick:
@@ -137,16 +148,17 @@ class SettleSchedule:
             names,
             seconds_since_last=math.inf if order else time.monotonic() - self._settled_at,
             settle_seconds=self.table.settle_seconds,
+            horizon=horizon.tick if horizon else 0,
         )
         if order is not None:
             self.orders.done(order)
         # Points before the last one that each server has say nothing any more.
         self._points_from = min(settle_point(points, claim.tick, name) for name in names)
-        if plan is None:
-            return
-        self._settled_at = time.monotonic()
-        settled = self.settler_of(ticks).settle(plan, timeout_seconds=self.table.settle_seconds)
-        self._log(settled, time.monotonic() - self._settled_at)
+        if plan is not None:
+            self._settled_at = time.monotonic()
+            settled = self.settler_of(ticks).settle(plan, timeout_seconds=self.table.settle_seconds)
+            self._log(settled, time.monotonic() - self._settled_at)
+        self._horizon.follow(ticks, claim, time.monotonic())
 
     def _times_of(self, marks: Mapping[str, int], claim: TickRow) -> dict[str, int | None]:
         """Returns the times of ticks that servers have, as far as their claims were looked at."""

@@ -5,12 +5,17 @@
 2  push     a last part that 18.16 would leave out: see Pusher below.
 3  mutate   UPDATE _until = least(_until, S2) of the rows whose ends are in (S1, S2].
 4  count    on each server, the rows of these ends that are open still.
-5  publish  S2, with the names of the servers where none is.
+5  compare  a server whose settle point lies before the horizon: see below.
+6  publish  S2, with the names of the servers where no row is open.
 
 Each step may be repeated, by several settlers at once, and the process may end after any: a settle
 point is published only after the count, and `_until` is only lowered, to a tick at which all
 queries that read it do not look at ends before any more. One constant for all rows is enough: a
 query at a mark between S1 and S2 reads the ends themselves (decision 0102).
+
+A server that was away for longer than the history, or is new, cannot count: ends behind its settle
+point are gone. Its parts become those of the others by replication alone. It has S2 once the rows
+that are open at S2 are those of a server that was counted at S2.
 
 Pusher: of each partition of the table, 18.16 leaves out of merges and mutations the last part that
 a quorum insert made, until there is another. So a row of tick 0, which no query sees, is inserted
@@ -54,7 +59,7 @@ from aggregator.upsert.table_names import (
     updates_table,
 )
 from aggregator.upsert.tick import ROW_BITS
-from aggregator.upsert.visibility import ReplicaCount, may_publish, row_id_end
+from aggregator.upsert.visibility import ReplicaCount, has_ends, may_publish, row_id_end
 from replicator.runtime.clock import monotonic
 
 T = TypeVar("T")
@@ -71,6 +76,11 @@ SELECT uniqExact(row_id) FROM {updates} WHERE tick > {after} AND tick <= {up_to}
 UNFINISHED = """
 SELECT count() FROM system.mutations
 WHERE database = %(database)s AND table = %(table)s AND parts_to_do > 0
+"""
+HORIZON = "SELECT max(tick) FROM {ticks} WHERE what = 'horizon'"
+OPEN_ROWS = f"""
+SELECT count(), sum(intHash64({ROW_ID})) FROM {{rows}}
+WHERE {UNTIL} > {{point}} AND {ROW_ID} < {{end}}
 """
 TO_DO = """
 SELECT max(parts_to_do) FROM system.mutations
@@ -89,12 +99,18 @@ class SettlePlan(NamedTuple):
         point: tick of the settle point.
         time_ms: time of the tick.
         after: by name of a server, the newest settle point that names it.
+        horizon: that is published; ends up to it may be gone.
     """
 
     generation: int
     point: int
     time_ms: int
     after: Mapping[str, int]
+    horizon: int = 0
+
+    def can_count(self, server: str) -> bool:
+        """Returns True for a server that has all ends behind the last point that names it."""
+        return has_ends(self.after.get(server, 0), self.horizon)
 
     def first(self, servers: Iterable[str]) -> int:
         """Returns the tick after which ends are brought into the rows, for servers together."""
@@ -108,6 +124,7 @@ def settle_plan(
     *,
     seconds_since_last: float,
     settle_seconds: float,
+    horizon: int = 0,
 ) -> SettlePlan | None:
     """Returns the next settle point; None if none is due. Pure.
 
@@ -116,6 +133,7 @@ def settle_plan(
         claim: of the mark: the newest tick that every server which gets queries has.
         servers: names of those servers; without any, nothing is due.
         seconds_since_last: since a settling began; infinite at first.
+        horizon: that is published.
     """
     if seconds_since_last < settle_seconds or not claim.tick:
         return None
@@ -124,7 +142,7 @@ def settle_plan(
     after = {server: settle_point(points, claim.tick, server) for server in sorted(known)}
     if all(after[server] >= claim.tick for server in wanted):
         return None
-    return SettlePlan(claim.generation, claim.tick, claim.time_ms, after)
+    return SettlePlan(claim.generation, claim.tick, claim.time_ms, after, horizon)
 
 
 def update_statement(database: str, table: str, after: int, up_to: int, ends: int) -> str:
@@ -132,7 +150,8 @@ def update_statement(database: str, table: str, after: int, up_to: int, ends: in
 
     Each server runs the sub-queries by itself. One that lacks ends would be the first to be done,
     and hand its parts to all others; so it fails, and tries again until it has them. A part whose
-    turn comes once ends were dropped, up to a published horizon, has none of their rows open.
+    turn comes once ends were dropped, up to a published horizon, has none of their rows open, but
+    on a server that was away: its parts are compared with those of the others, and fetched.
 
     Args:
         ends: that these ticks have; a block that came twice may make it more on a server.
@@ -141,7 +160,7 @@ def update_statement(database: str, table: str, after: int, up_to: int, ends: in
     ticks = quoted(database, ticks_table(table))
     lacks_ends = (
         f"(SELECT count() FROM {updates} WHERE tick > {after} AND tick <= {up_to}) < {ends} "
-        f"AND (SELECT max(tick) FROM {ticks} WHERE what = 'horizon') <= {after}"
+        f"AND ({HORIZON.format(ticks=ticks)}) <= {after}"
     )
     # Within the comparison, so that it comes first: newer servers order conditions as they like.
     row_id = f"({ROW_ID} + throwIf({lacks_ends}))"
@@ -187,6 +206,27 @@ class Settled:
         return tuple(
             name for name in sorted(self.counts) if may_publish(point, [name], self.counts)
         )
+
+
+class OpenRows(NamedTuple):
+    """Rows of a server that are open at a settle point.
+
+    Args:
+        digest: of their ids, whatever their order.
+    """
+
+    rows: int
+    digest: int
+
+
+def compared(point: int, found: OpenRows, wanted: OpenRows) -> ReplicaCount:
+    """Returns the count of a server whose ends are gone. Pure.
+
+    Args:
+        wanted: of a server that has the settle point.
+    """
+    different = max(1, found.rows - wanted.rows) if found != wanted else 0
+    return ReplicaCount(point, different)
 
 
 class _Server(NamedTuple):
@@ -239,7 +279,8 @@ class Settler:
         deadline = self._clock() + timeout_seconds
         result = Settled(plan)
         # The other half is for counting, even if a server hangs or lags all the time.
-        counted = self._complete_servers(result, timeout_seconds / 2)
+        complete = self._complete_servers(result, timeout_seconds / 2)
+        counted = {name: it for name, it in complete.items() if plan.can_count(name)}
         while counted and self._clock() < deadline:
             after = plan.first(counted)
             attempt_ends = min(deadline, self._clock() + self._attempt_seconds)
@@ -252,6 +293,7 @@ class Settler:
                 result.mutations += 1
             if self._counts(counted, result, attempt_ends):
                 break
+        self._compare([it for name, it in complete.items() if name not in counted], counted, result)
         self._publish(result)
         return result
 
@@ -369,18 +411,53 @@ class Settler:
         return self._answer(replica, result, ask) is not False
 
     def _count(self, server: _Server, plan: SettlePlan) -> Callable[[Connected], ReplicaCount]:
-        condition = open_condition(
-            self._store.database, self._table, plan.first([server.sight.server]), plan.point
-        )
-        table = quoted(self._store.database, rows_table(self._table))
+        database, after = self._store.database, plan.first([server.sight.server])
+        condition = open_condition(database, self._table, after, plan.point)
+        table = quoted(database, rows_table(self._table))
+        horizon = HORIZON.format(ticks=quoted(database, ticks_table(self._table)))
 
         def ask(it: Connected) -> ReplicaCount:
             rows = _number(it.client, f"SELECT count() FROM {table} WHERE {condition}")
-            # An empty disk has no open rows either.
-            has_all = is_same_server(server.sight, self._sight(it))
+            sight = self._sight(it)
+            # An empty disk has no open rows either, and a server without these ends sees none.
+            has_all = is_same_server(server.sight, sight) and sight.has_ticks
+            has_all = has_all and has_ends(after, _number(it.client, horizon))
             return ReplicaCount(plan.point if has_all else 0, rows)
 
         return ask
+
+    def _compare(
+        self, returning: Sequence[_Server], counted: Mapping[str, _Server], result: Settled
+    ) -> None:
+        """Compares the open rows of servers that cannot count with those of one that was counted.
+
+        Once in a settling, as it reads two columns of all rows: a server that still differs, as its
+        parts are not yet those of the others, is compared again by the next one.
+        """
+        point = result.plan.point
+        named = next((counted[name] for name in result.servers if name in counted), None)
+        wanted = self._open_rows(named, result) if returning and named else None
+        for server in returning:
+            if wanted is None:
+                text = "lacks ends, and no other server has the settle point"
+                result.failures.setdefault(str(server.replica), text)
+            elif (found := self._open_rows(server, result)) is not None:
+                result.counts[server.sight.server] = compared(point, found, wanted)
+
+    def _open_rows(self, server: _Server, result: Settled) -> OpenRows | None:
+        """Returns the open rows of a server at the point; None if it does not answer, or was
+        started again."""
+        query = OPEN_ROWS.format(
+            rows=quoted(self._store.database, rows_table(self._table)),
+            point=result.plan.point,
+            end=row_id_end(result.plan.point),
+        )
+
+        def ask(it: Connected) -> OpenRows | None:
+            [found] = it.client.execute(query)
+            return OpenRows(*found) if is_same_server(server.sight, self._sight(it)) else None
+
+        return self._answer(server.replica, result, ask)
 
     def _publish(self, result: Settled) -> None:
         if len(result.servers) < max(self._store.quorum, 1):

@@ -45,6 +45,8 @@ class UpsertReport:
         tick_offsets: taken by the tick.
         settled: number of the newest settle point.
         settled_ms: time of that tick.
+        horizon: number of the published horizon: ends up to that tick may be gone.
+        horizon_ms: time of that tick.
         unsettled_events: ends of rows that are not in the rows yet.
         dead_rows: share of the stored rows that have ended, from 0 to 1.
         state_keys, state_bytes: of the coordinator's state.
@@ -64,6 +66,8 @@ class UpsertReport:
     tick_offsets: int | None = None
     settled: int | None = None
     settled_ms: int | None = None
+    horizon: int | None = None
+    horizon_ms: int | None = None
     unsettled_events: int | None = None
     dead_rows: float | None = None
     state_keys: int | None = None
@@ -109,6 +113,16 @@ GAUGES = (
         "sluice_upsert_settled_age_seconds",
         "Age of the newest settle point.",
         lambda r, now_ms: _age_seconds(r.settled_ms, now_ms),
+    ),
+    UpsertGauge(
+        "sluice_upsert_horizon_tick",
+        "Published horizon: ends up to this tick may be gone.",
+        lambda r, _: r.horizon,
+    ),
+    UpsertGauge(
+        "sluice_upsert_horizon_age_seconds",
+        "Age of the published horizon.",
+        lambda r, now_ms: _age_seconds(r.horizon_ms, now_ms),
     ),
     UpsertGauge(
         "sluice_upsert_unsettled_events",

@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from aggregator.upsert.tick import ROW_BITS
 
-PARTITION_TICKS = 3600
-"""Ticks in each partition of the table of updates."""
 DAY_S = 86_400
 _HOUR_MS = 3_600_000
 
@@ -170,6 +168,16 @@ def may_publish(point: int, replicas: Collection[str], counts: Mapping[str, Repl
     )
 
 
+def has_ends(settled: int, horizon: int) -> bool:
+    """Returns True for a server that has all ends that its rows do not tell.
+
+    Args:
+        settled: newest settle point that the server has.
+        horizon: that is published; ends up to it may be gone.
+    """
+    return settled >= horizon
+
+
 def next_horizon(
     points: Iterable[SettlePoint], now_ms: int, history_seconds: float, *, before: int = 0
 ) -> int:
@@ -183,23 +191,3 @@ def next_horizon(
     """
     old = [each.tick for each in points if now_ms - each.time_ms >= history_seconds * 1000]
     return max([before, *old])
-
-
-def unread_end(horizon: int, points: Mapping[str, Iterable[int]]) -> int:
-    """Returns the first tick whose ends a query at the horizon or behind it may read.
-
-    Args:
-        points: settle points that each server has, of all that answer queries. A server that the
-            horizon's settle point does not name reads the ends from its own on.
-    """
-    settled = (settled_at(horizon, each) for each in points.values())
-    return min(settled, default=0) + 1
-
-
-def droppable_end(horizon: int, points: Mapping[str, Iterable[int]]) -> int:
-    """Returns the first partition of the table of updates that has to be kept.
-
-    Args:
-        points: see unread_end.
-    """
-    return unread_end(horizon, points) // PARTITION_TICKS

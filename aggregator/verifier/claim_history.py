@@ -7,7 +7,7 @@ parts of the table has the claims of all ticks before the committed one, and non
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -47,8 +47,29 @@ class ClaimDifference:
     """Claims that are there twice in a table without a memory of blocks."""
 
 
+def unbroken_from(ticks: Collection[int], first: int, horizon: int) -> int:
+    """Returns the first tick, from one on, that can be compared, as all claims behind it are there,
+    and the one before it, where its ranges begin. Claims before the horizon may be gone.
+
+    Args:
+        ticks: that have a claim.
+        horizon: that was published.
+    """
+    begin = max(first, horizon)
+    while begin > first and begin - 1 in ticks:
+        begin -= 1
+    is_cut_off = 1 < begin <= horizon and begin - 1 not in ticks
+    return begin + is_cut_off
+
+
 def compared_claims(
-    found: Iterable[Claim], first: int, tick: Tick, newest: int, *, has_memory: bool
+    found: Iterable[Claim],
+    first: int,
+    tick: Tick,
+    newest: int,
+    *,
+    has_memory: bool,
+    horizon: int = 0,
 ) -> ClaimDifference:
     """Compares the claims of a server with the tick.
 
@@ -57,6 +78,7 @@ def compared_claims(
         tick: that was committed before the claims were read.
         newest: number of the tick that was committed after they were read.
         has_memory: the table drops a block that it has.
+        horizon: that was published; claims before it may be gone.
     """
     result, own = ClaimDifference(), Counter[Claim]()
     for each in found:
@@ -82,7 +104,8 @@ def compared_claims(
         result.texts.append(f"tick {number} is claimed, and the newest committed is {newest}")
     # Claims behind the tick came later, and a server may have some without those before.
     last = tick.number if tick.number in by_tick else tick.number - 1
-    result.missing += [each for each in range(first, last + 1) if each not in by_tick]
+    kept = range(max(first, horizon), last + 1)
+    result.missing += [each for each in kept if each not in by_tick]
     in_order = [by_tick[each] for each in sorted(by_tick)]
     result.texts += _contents(in_order, tick, result.changed)
     return result

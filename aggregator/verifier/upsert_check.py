@@ -30,9 +30,10 @@ from aggregator.upsert.table_names import rows_table, ticks_table, updates_table
 from aggregator.upsert.tick import OPEN, ROW_BITS, TICK_MAX, Tick
 from aggregator.upsert.tick_codec import UnreadableTick
 from aggregator.upsert.tick_store import TickStore
+from aggregator.upsert.upsert_schema import TICKS_PER_PARTITION
 from aggregator.upsert.version import RowEnd, Version
 from aggregator.upsert.visibility import DAY_S, shown_since_s
-from aggregator.verifier.claim_history import Claim, compared_claims
+from aggregator.verifier.claim_history import Claim, compared_claims, unbroken_from
 from aggregator.verifier.key_histories import Until, compared_ends, expected_ends, wrong_untils
 from aggregator.verifier.plain_records import reader_of
 from aggregator.verifier.row_check import EXAMPLES_MAX, RowCount, RowResult
@@ -56,8 +57,6 @@ from replicator.runtime.run_in_thread import run_in_thread
 
 BATCH_ROWS = 200_000
 """Rows of consecutive ticks that are compared at a time."""
-ENDS_PER_PARTITION = 3600
-"""Ticks whose ends are dropped together, below the horizon."""
 NO_TIME_S = (1 << 63) - 1
 T = TypeVar("T")
 
@@ -190,6 +189,9 @@ class UpsertCheck:
                 }
             )
         await self._each(self._look)
+        horizon = max((each.horizon for each in self._servers), default=0)
+        first = unbroken_from(found.keys(), first, horizon)
+        before = max(first - 1, 1)
         compared = 0
         for batch in _batches(found, first, self._tick):
             await self._compare_batch(batch, schema, has_memory=has_memory)
@@ -204,13 +206,21 @@ class UpsertCheck:
     # -- claims
 
     async def _compare_claims(self, first: int, *, has_memory: bool) -> None:
-        found = await self._each(lambda _, it: (it.claims(first), it.claims_before(first)))
+        found = await self._each(lambda server, it: self._claims_now(server, it, first))
         newest = await self._newest_tick()
         for server, (claims, older) in found.items():
-            of = compared_claims(claims, first, self._tick, newest, has_memory=has_memory)
+            of = compared_claims(
+                claims,
+                first,
+                self._tick,
+                newest,
+                has_memory=has_memory,
+                horizon=server.horizon,
+            )
             count = server.ticks
             count.found = len(claims) + older
-            lost = first - 1 - older
+            # Ticks begin with 1, and claims before the horizon may be gone.
+            lost = first - max(server.horizon, 1) - older
             count.missing += len(of.missing) + max(lost, 0)
             count.expected = count.missing + len({each.tick for each in claims}) + older
             count.expected -= len(set(of.surplus))
@@ -259,6 +269,13 @@ class UpsertCheck:
                 return []
         return it.claims(first)
 
+    def _claims_now(self, server: _Server, it: UpsertRows, first: int) -> tuple[list[Claim], int]:
+        """Returns the claims from a tick on, and how many there are before. The horizon is read
+        behind them: whatever was deleted by then lies before it."""
+        claims = it.claims(first)
+        server.horizon, server.horizon_ms = it.horizon()
+        return claims, it.claims_before(first, server.horizon)
+
     def _look(self, server: _Server, it: UpsertRows) -> None:
         server.points, server.newest = it.settle_points(), it.newest()
         server.horizon, server.horizon_ms = it.horizon()
@@ -285,7 +302,7 @@ class UpsertCheck:
         keyed = ((row.key, _version(row, lanes)) for row in rows.values())
         ends = [*expected_ends(keyed, before, lambda tick: self._since_order(batch, tick))]
         self._ended.update((each.row_id, each.tick) for each in ends)
-        stored = await self._each(lambda _, it: it.ends(batch.first, batch.last))
+        stored = await self._each(lambda server, it: self._ends_now(server, it, batch))
         for server, counts in stored.items():
             await self._compare_ends(server, batch, ends, counts, has_memory=has_memory)
 
@@ -296,6 +313,12 @@ class UpsertCheck:
 
     def _shown_since_s(self, time_ms: int) -> int:
         return shown_since_s(time_ms, self._table.retention_hours)
+
+    def _ends_now(self, server: _Server, it: UpsertRows, batch: _Batch) -> Counter[RowEnd]:
+        """Returns the ends of a batch. What was dropped by then lies before the horizon."""
+        ends = it.ends(batch.first, batch.last)
+        server.horizon, server.horizon_ms = it.horizon()
+        return ends
 
     def _compare_rows(
         self,
@@ -355,7 +378,7 @@ class UpsertCheck:
         *,
         has_memory: bool,
     ) -> None:
-        kept_from = (server.horizon + 1) // ENDS_PER_PARTITION * ENDS_PER_PARTITION
+        kept_from = (server.horizon + 1) // TICKS_PER_PARTITION * TICKS_PER_PARTITION
         expected = [each for each in expected if each.tick >= kept_from]
         found = {each: count for each, count in found.items() if each.tick >= kept_from}
         count = server.ends
@@ -406,6 +429,8 @@ class UpsertCheck:
             known, counts = it.known(ids), it.rows_of_ticks(ticks)
             claims = {each.tick: each.rows for each in it.claims(min(ticks)) if each.tick in ticks}
             short = {tick for tick, rows in claims.items() if counts.get(tick, 0) < rows}
+            # A claim goes once rows of its age have gone.
+            short |= {each for each in ticks if each not in claims and each < server.horizon}
             return {each for each in ids if each not in known and each >> ROW_BITS in short}
 
         return (await self._each(ask, only=server)).get(server, set()) if ids else set()

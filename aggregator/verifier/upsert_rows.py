@@ -31,7 +31,7 @@ WHERE what = 'claim' AND generation = %(generation)s AND time_ms >= %(since_ms)s
 """
 CLAIMS_BEFORE = """
 SELECT uniqExact(tick) FROM {ticks}
-WHERE what = 'claim' AND generation = %(generation)s AND tick < %(first)s
+WHERE what = 'claim' AND generation = %(generation)s AND tick < %(first)s AND tick >= %(horizon)s
 """
 POINTS = """
 SELECT DISTINCT tick FROM {ticks} WHERE what = 'settled' AND generation = %(generation)s
@@ -148,9 +148,10 @@ class UpsertRows:
         [(tick,)] = self._found(FIRST_CLAIM, generation=self.generation, since_ms=since_ms)
         return int(tick)
 
-    def claims_before(self, first: int) -> int:
-        """Returns how many ticks are claimed before one."""
-        [(count,)] = self._found(CLAIMS_BEFORE, generation=self.generation, first=first)
+    def claims_before(self, first: int, horizon: int) -> int:
+        """Returns how many ticks are claimed from the horizon on, and before one."""
+        wanted = {"generation": self.generation, "first": first, "horizon": horizon}
+        [(count,)] = self._found(CLAIMS_BEFORE, **wanted)
         return int(count)
 
     def settle_points(self) -> list[int]:

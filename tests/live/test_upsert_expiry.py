@@ -113,10 +113,9 @@ class Calls:
         """Returns the offsets of the rows that the state has at the newest tick."""
         claim = self.ticks.newest(What.CLAIM)
         assert claim
-        points = self.ticks.settle_points()
         hours = TABLE.retention_hours
         plan = plan_bootstrap(
-            self.store, "calls", claim, [LANE], points, retention_hours=hours, tasks=2, wait=wait
+            self.store, "calls", claim, [LANE], retention_hours=hours, tasks=2, wait=wait
         )
         return {
             row["offset"]

@@ -178,7 +178,6 @@ class Kept:
             TABLE.name,
             self.ticks.newest(What.CLAIM),
             [LANE],
-            self.ticks.settle_points(),
             retention_hours=336,
             tasks=5,
             wait=wait,

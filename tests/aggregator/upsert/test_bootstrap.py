@@ -30,7 +30,7 @@ def lane(topic: str, partition: int, topic_id: int = 1) -> Lane:
 
 
 LANES = (lane("orders", 0), lane("orders", 1), lane("orders", 0, topic_id=2))
-PLAN = BootstrapPlan("t", 9, 5_000, LANES, (1, 1, 6), {"a": 4})
+PLAN = BootstrapPlan("t", 9, 5_000, LANES, (1, 1, 6))
 
 
 def packed(*rows: tuple) -> np.ndarray:

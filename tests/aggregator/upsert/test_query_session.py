@@ -32,7 +32,13 @@ def test_a_read_only_profile_is_sent_nothing_as_it_would_be_passed_over_in_silen
 
 @pytest.mark.parametrize(
     "name",
-    ["set_overflow_mode", "limit", "use_query_cache", "extremes", "select_sequential_consistency"],
+    [
+        "set_overflow_mode",
+        "limit",
+        "use_query_cache",
+        "extremes",
+        "select_sequential_consistency",
+    ],
 )
 def test_a_read_only_profile_that_changes_answers_is_refused(name: str) -> None:
     with pytest.raises(RightsMissing, match=f"readonly = 1 and {name} = 1"):

@@ -8,9 +8,11 @@ from typing import Any
 from aggregator.upsert.claims import TickRow, What
 from aggregator.upsert.server_levels import ServerSight
 from aggregator.upsert.settling import (
+    OpenRows,
     Settled,
     SettlePlan,
     Settler,
+    compared,
     open_condition,
     pusher,
     settle_plan,
@@ -76,6 +78,17 @@ def test_a_server_that_lacks_ends_fails_instead_of_handing_its_parts_to_all():
         "tick <= 100) < 5 AND (SELECT max(tick) FROM `shop`.`t__ticks` WHERE what = 'horizon') "
         "<= 70)) IN (SELECT row_id FROM"
     ) in statement
+
+
+def test_a_server_whose_ends_may_be_gone_cannot_count_and_is_compared():
+    found = SettlePlan(1, 100, 0, {"a": 70, "b": 40}, horizon=50)
+    assert [found.can_count(each) for each in ("a", "b", "new")] == [True, False, False]
+    assert SettlePlan(1, 100, 0, {}).can_count("first")
+    wanted = OpenRows(7, 123)
+    assert compared(100, OpenRows(7, 123), wanted) == ReplicaCount(100, 0)
+    assert compared(100, OpenRows(9, 99), wanted) == ReplicaCount(100, 2)
+    assert compared(100, OpenRows(7, 99), wanted).open_rows == 1
+    assert compared(100, OpenRows(3, 99), wanted).open_rows == 1
 
 
 def test_only_servers_without_open_rows_have_the_settle_point():

@@ -13,7 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.aggregator.upsert.upsert_mutations import MUTATIONS, Mutation
 from tests.aggregator.upsert.upsert_rules import Rules
-from tests.aggregator.upsert.upsert_world import World
+from tests.aggregator.upsert.upsert_store import SERVERS
+from tests.aggregator.upsert.upsert_world import STEP_MS, World
 
 STEPS = 80
 ACTIONS: Mapping[str, tuple[int, float]] = {
@@ -35,6 +36,8 @@ ACTIONS: Mapping[str, tuple[int, float]] = {
     "raise_horizon": (0, 0.6),
     "drop": (1, 1),
     "drop_days": (1, 1),
+    "follow": (2, 1.5),
+    "send_away": (1, 0.3),
 }
 """Actions of the world: how many numbers each takes, and how often it is drawn."""
 
@@ -52,6 +55,56 @@ def play(rules: Rules, seed: int, often: Mapping[str, float]) -> World:
         world.check()
     world.rest()
     return world
+
+
+def away_beyond_the_horizon(rules: Rules) -> World:
+    """Plays a history in which a server returns whose ends are gone."""
+    world = World(rules, step_ms=STEP_MS // 4)  # All days are seen until the end.
+
+    def tick(key: int, order: int) -> None:
+        world.produce(0, key, order, 1)
+        for step in range(8):
+            world.coordinate(15, step)
+        for server in range(3):
+            for which in range(4):
+                world.replicate(server, 7, which)
+        world.check()
+
+    def settle() -> None:
+        world.settlers = []
+        for _ in range(4):
+            world.settle(0, 15, 0)
+        world.check()
+
+    tick(0, 1)
+    settle()
+    assert all(world.settled(each) for each in SERVERS)
+    world.send_away(2)
+    for _ in range(4):
+        tick(0, 0)
+        settle()
+    world.raise_horizon()
+    for server in range(3):
+        world.drop(server)
+        world.check()
+    assert world.settled("c") < world.store.horizon <= world.settled("a")
+    world.send_away(2)
+    tick(1, 0)
+    settle()  # The parts of the server are not those of the others yet.
+    tick(0, 0)
+    world.change_checkpoint(0)
+    tick(0, 0)
+    settle()
+    for which in range(2):
+        world.follow(2, which)
+    settle()
+    assert world.settled("c") == world.settled("a") == world.store.claimed
+    world.rest()
+    return world
+
+
+def test_a_server_that_was_away_beyond_the_horizon_is_settled_once_it_follows():
+    away_beyond_the_horizon(Rules())
 
 
 number = st.integers(0, (1 << 16) - 1)
@@ -136,6 +189,13 @@ class UpsertTable(RuleBasedStateMachine):
     def drop_days(self, server: int) -> None:
         self.world.drop_days(server)
 
+    def send_away(self, server: int) -> None:
+        self.world.send_away(server)
+
+    @rule(server=number, which=number)
+    def follow(self, server: int, which: int) -> None:
+        self.world.follow(server, which)
+
     @invariant()
     def every_server_shows_the_newest_rows_at_every_mark(self) -> None:
         if hasattr(self, "world"):
@@ -165,6 +225,10 @@ def test_every_server_shows_the_newest_rows_at_every_mark(seed):
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.__name__)
 def test_each_rule_is_needed(mutation: type[Mutation]):
     """Within the examples that the mutation states, a history without the rule goes wrong."""
+    if mutation.is_away:
+        with pytest.raises(AssertionError):
+            away_beyond_the_horizon(mutation())
+        return
     for seed in range(mutation.examples):
         try:
             play(mutation(), seed, mutation.often)

@@ -10,7 +10,6 @@ from aggregator.upsert.fold import bootstrapped, fold
 from aggregator.upsert.tick import OPEN, ROW_BITS
 from aggregator.upsert.version import Version
 from aggregator.upsert.visibility import (
-    PARTITION_TICKS,
     MarkRefused,
     ReplicaCount,
     SettlePoint,
@@ -18,7 +17,7 @@ from aggregator.upsert.visibility import (
     check_mark,
     day_begin_s,
     day_of,
-    droppable_end,
+    has_ends,
     is_behind,
     is_visible,
     may_publish,
@@ -28,7 +27,6 @@ from aggregator.upsert.visibility import (
     settled_at,
     settled_until,
     shown_since_s,
-    unread_end,
 )
 
 
@@ -133,27 +131,9 @@ def test_the_horizon_is_the_newest_settle_point_that_is_older_than_the_history()
     assert next_horizon([], 62_500, 60) == 0
 
 
-def test_only_ends_that_no_query_reads_are_dropped():
-    for horizon, end in (
-        (PARTITION_TICKS - 2, 0),
-        (PARTITION_TICKS - 1, 1),
-        (2 * PARTITION_TICKS, 2),
-    ):
-        assert droppable_end(horizon, {"a": [5, horizon], "b": [horizon, horizon + 9]}) == end
-
-
-def test_ends_are_kept_for_a_server_that_the_horizons_settle_point_does_not_name():
-    horizon = 2 * PARTITION_TICKS
-    assert droppable_end(horizon, {"a": [horizon], "b": [PARTITION_TICKS - 1]}) == 1
-    assert droppable_end(horizon, {"a": [horizon], "new": []}) == 0
-    assert unread_end(7, {"a": [3, 7], "b": [5, 9]}) == 6
-
-
-@given(st.dictionaries(st.sampled_from("abc"), st.lists(st.integers(0, 20)), max_size=3), st.data())
-def test_no_query_at_the_horizon_or_behind_it_reads_an_end_before_it(points, data):
-    horizon = data.draw(st.integers(0, 20))
-    mark = data.draw(st.integers(horizon, 25))
-    first = unread_end(horizon, points)
-    for mine in points.values():
-        settled = settled_at(mark, mine)
-        assert not [tick for tick in range(first) if is_behind(tick, settled, mark)]
+@given(st.lists(st.integers(0, 20)), st.integers(0, 20), st.integers(0, 5))
+def test_no_query_of_a_server_that_has_its_ends_reads_one_up_to_the_horizon(points, horizon, more):
+    mark = horizon + more
+    settled = settled_at(mark, points)
+    if has_ends(settled, horizon):
+        assert not [tick for tick in range(horizon + 1) if is_behind(tick, settled, mark)]

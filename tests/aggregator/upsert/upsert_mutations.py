@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from aggregator.upsert.fold import Folded
 from aggregator.upsert.mark import Level
 from aggregator.upsert.recovery import Found, Recovery, StateAction
+from aggregator.upsert.settling import OpenRows
 from aggregator.upsert.tick import ROW_BITS, LaneRange, Tick, tick_of
 from aggregator.upsert.tick_cut import Cut, Logs
 from aggregator.upsert.version import Version
@@ -33,6 +34,8 @@ class Mutation(Rules):
     """
 
     examples: ClassVar[int] = 20
+    is_away: ClassVar[bool] = False
+    """The model notices once a server was away beyond the horizon."""
     often: ClassVar[Mapping[str, float]] = MappingProxyType({})
 
 
@@ -183,7 +186,7 @@ class RecordsOfAnyAgeAreAdmitted(Mutation):
     """Rows older than deletes that a bootstrap has forgotten."""
 
     often = MappingProxyType({"change_checkpoint": 3, "produce": 20, "replicate": 12})
-    examples = 60
+    examples = 200
 
     def is_admitted(self, order: int, time_ms: int) -> bool:
         return True
@@ -267,18 +270,40 @@ class NewestUntilWins(Mutation):
 class EndsDroppedUpToTheSettlePoint(Mutation):
     often = SETTLED
 
-    def last_dropped(self, horizon: int, points: Mapping[str, Sequence[int]]) -> int:
-        return max((max(each, default=0) for each in points.values()), default=0)
+    def last_dropped(self, horizon: int, following: int, points: Sequence[int]) -> int:
+        return max(points, default=0)
 
 
-class EndsDroppedUpToTheHorizon(Mutation):
-    """A server that the horizon's settle point does not name reads older ends itself."""
+class EndsDroppedBeforeTheHorizonIsPublished(Mutation):
+    often = SETTLED
 
-    often = MappingProxyType({**SETTLED, "drop": 8, "drop_days": 0.2})
-    examples = 100
+    def last_dropped(self, horizon: int, following: int, points: Sequence[int]) -> int:
+        return following
 
-    def last_dropped(self, horizon: int, points: Mapping[str, Sequence[int]]) -> int:
-        return horizon
+
+class ServerBeforeTheHorizonAnswers(Mutation):
+    is_away = True
+
+    def may_answer(self, settled: int, horizon: int) -> bool:
+        return True
+
+
+class ServerBeforeTheHorizonCounts(Mutation):
+    """Count by ends that are gone."""
+
+    is_away = True
+
+    def can_count(self, after: int, horizon: int) -> bool:
+        return True
+
+
+class ServerBeforeTheHorizonIsBelieved(Mutation):
+    """Without a comparison with another one."""
+
+    is_away = True
+
+    def compared(self, point: int, found: OpenRows, wanted: OpenRows) -> ReplicaCount:
+        return ReplicaCount(point, 0)
 
 
 class MarkOfTheNewerLevel(Mutation):

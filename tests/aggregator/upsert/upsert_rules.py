@@ -7,11 +7,12 @@ from typing import Any
 
 from aggregator.upsert import fold as folding
 from aggregator.upsert import recovery as recovering
-from aggregator.upsert import visibility
+from aggregator.upsert import settling, visibility
 from aggregator.upsert.expired_days import expired_days
 from aggregator.upsert.fold import Folded, KeyState
 from aggregator.upsert.mark import Level, server_mark
 from aggregator.upsert.recovery import Found, Recovery
+from aggregator.upsert.settling import OpenRows
 from aggregator.upsert.tick import OPEN, Tick
 from aggregator.upsert.tick_cut import Cut, CutSettings, Logs, cut
 from aggregator.upsert.version import ORDER_MIN, Version
@@ -128,13 +129,31 @@ class Rules:
         """Returns True if a settle point names a server."""
         return (server.name, server.number) == (name, number)
 
-    def last_dropped(self, horizon: int, points: Mapping[str, Sequence[int]]) -> int:
+    def last_dropped(self, horizon: int, following: int, points: Sequence[int]) -> int:
         """Returns the last tick whose ends are dropped, in partitions of a tick.
 
         Args:
-            points: settle points that each server has.
+            horizon: that is published.
+            following: that may be published.
+            points: settle points.
         """
-        return visibility.unread_end(horizon, points) - 1
+        return horizon
+
+    def may_answer(self, settled: int, horizon: int) -> bool:
+        """Returns True for a server that gets queries."""
+        return visibility.has_ends(settled, horizon)
+
+    def may_bootstrap(self, settled: int, horizon: int) -> bool:
+        """Returns True for a server from which a bootstrap reads."""
+        return visibility.has_ends(settled, horizon)
+
+    def can_count(self, after: int, horizon: int) -> bool:
+        """Returns True for a server whose count of open rows is one."""
+        return visibility.has_ends(after, horizon)
+
+    def compared(self, point: int, found: OpenRows, wanted: OpenRows) -> ReplicaCount:
+        """Returns the count of a server that cannot count."""
+        return settling.compared(point, found, wanted)
 
     def server_mark(self, levels: Mapping[int, Level]) -> int:
         return server_mark(levels)

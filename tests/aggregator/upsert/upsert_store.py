@@ -107,6 +107,12 @@ class Store:
         if sum(entry in it.has for it in self.servers.values()) >= QUORUM:
             self.acknowledged.add(entry)
 
+    def drop(self, server: str, last: int) -> None:
+        """Drops the ends up to a tick on a server, which fetches none of them any more."""
+        found = self.servers[server]
+        found.has.update(it for it in self.log if it.kind == "ends" and it.tick <= last)
+        found.ends = {tick: rows for tick, rows in found.ends.items() if tick > last}
+
     def lacking(self, server: str) -> list[Entry]:
         """Returns the inserts that a server does not have."""
         return [each for each in self.log if each not in self.servers[server].has]

@@ -16,6 +16,7 @@ from aggregator.upsert import fold as folding
 from aggregator.upsert import visibility
 from aggregator.upsert.fold import Folded
 from aggregator.upsert.recovery import Found, StateAction, TickAction, TickName
+from aggregator.upsert.settling import OpenRows
 from aggregator.upsert.tick import Lane, Tick, tick_of
 from aggregator.upsert.tick_codec import decode, encode
 from aggregator.upsert.tick_cut import LaneLog, tick_zero
@@ -24,12 +25,12 @@ from aggregator.upsert.visibility import ReplicaCount, SettlePoint
 from replicator.kafka.client.loss import Loss
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.aggregator.upsert.upsert_rules import RETENTION_HOURS, Rules, States
-from tests.aggregator.upsert.upsert_store import QUORUM, SERVERS, Entry, Store, StoredRow
+from tests.aggregator.upsert.upsert_store import QUORUM, SERVERS, Entry, Server, Store, StoredRow
 
 GENERATION = 1
 CLUSTERS = ("west", "east")
 STEP_MS = 2 * 3_600_000
-"""Time for which a coordinator goes on at once; ages of records are multiples of it."""
+"""Ages of records are multiples of it."""
 DAY_SECONDS = 4 * 3600
 """Length of the days by which blocks become parts."""
 LATENESS = (0, 1, 2, 4, 5, 7, 9, 11, 13, 16)
@@ -87,6 +88,7 @@ class World:
     """All of a table, with what happened to it.
 
     Args:
+        step_ms: time for which a coordinator goes on at once.
         accepted: losses that an operator accepted, by lane.
         ticks: as they were committed, by number: the oracle's.
         ends: of each tick that was folded: the same whenever it is done again.
@@ -94,6 +96,7 @@ class World:
 
     rules: Rules = field(default_factory=Rules)
     clock_ms: int = 100 * 86_400_000
+    step_ms: int = STEP_MS
     logs: dict[Lane, Log] = field(default_factory=dict)
     answering: set[str] = field(default_factory=lambda: set(CLUSTERS))
     accepted: dict[int, Loss] = field(default_factory=dict)
@@ -107,6 +110,8 @@ class World:
     zombies: list[Steps] = field(default_factory=list)
     settlers: list[Steps] = field(default_factory=list)
     ends: dict[int, Sequence[RowEnd]] = field(default_factory=dict)
+    away: str = ""
+    """Server that gets nothing, and settles nothing."""
 
     def __post_init__(self) -> None:
         self.add_partition(0)
@@ -157,7 +162,7 @@ class World:
 
     def coordinate(self, steps: int, pick: int) -> None:
         """Lets the coordinator go on for some steps, or starts one."""
-        self.clock_ms += STEP_MS
+        self.clock_ms += self.step_ms
         if self.coordinator is None:
             self.coordinator = begun(coordinator(self))
         for step in range(1 + steps % 16):
@@ -199,12 +204,24 @@ class World:
     def replicate(self, server: int, count: int, which: int) -> None:
         """Brings a server some of the inserts that it does not have, in any order."""
         name = SERVERS[server % len(SERVERS)]
-        for _ in range(1 + count % 8):
+        for _ in range(0 if name == self.away else 1 + count % 8):
             if lacking := self.store.lacking(name):
                 self.store.bring(lacking[which % len(lacking)], name, which)
 
+    def send_away(self, server: int) -> None:
+        """A server goes away, or is there again."""
+        self.away = "" if self.away else SERVERS[server % len(SERVERS)]
+
+    def present(self, pick: int) -> list[str]:
+        """Returns the servers that answer, in an order that a number chooses."""
+        order = SERVERS[pick % len(SERVERS) :] + SERVERS[: pick % len(SERVERS)]
+        return [each for each in order if each != self.away]
+
     def replace_server(self, server: int) -> None:
-        self.store.replace(SERVERS[server % len(SERVERS)])
+        """Replaces a server, while another one has all ends."""
+        name = SERVERS[server % len(SERVERS)]
+        if any(self.settled(it) >= self.store.horizon for it in SERVERS if it != name):
+            self.store.replace(name)
 
     def change_checkpoint(self, how: int) -> None:
         """Deletes the checkpoint, or replaces it by an older or an alien one, and restarts."""
@@ -216,25 +233,41 @@ class World:
         elif self.checkpoints:
             self.checkpoint = (TickName(GENERATION + 1, self.store.claimed), {})
 
+    def next_horizon(self) -> int:
+        """Returns the horizon that the history allows."""
+        store = self.store
+        if not store.claimed:
+            return 0
+        points = [SettlePoint(each, self.ticks[each].time_ms) for each in store.points]
+        now_ms = self.ticks[store.claimed].time_ms
+        return visibility.next_horizon(points, now_ms, HISTORY_SECONDS, before=store.horizon)
+
     def raise_horizon(self) -> None:
         """Publishes the horizon that the history allows."""
-        store = self.store
-        if store.claimed:
-            points = [SettlePoint(each, self.ticks[each].time_ms) for each in store.points]
-            now_ms = self.ticks[store.claimed].time_ms
-            before = store.horizon
-            found = visibility.next_horizon(points, now_ms, HISTORY_SECONDS, before=before)
-            if found > before:
-                for name in SERVERS:
-                    store.put(Entry("horizon", found), name)
+        found = self.next_horizon()
+        if found > self.store.horizon:
+            for name in SERVERS:
+                self.store.put(Entry("horizon", found), name)
 
     def drop(self, server: int) -> None:
-        """Drops the ends that no query needs, on one server."""
+        """Drops the ends before the horizon, on one server."""
         store = self.store
-        found = store.servers[SERVERS[server % len(SERVERS)]]
-        points = {name: store.points_of(name, self.rules) for name in SERVERS}
-        last = self.rules.last_dropped(store.horizon, points)
-        found.ends = {tick: rows for tick, rows in found.ends.items() if tick > last}
+        last = self.rules.last_dropped(store.horizon, self.next_horizon(), store.points)
+        store.drop(SERVERS[server % len(SERVERS)], last)
+
+    def follow(self, server: int, which: int) -> None:
+        """Has the parts of a server become those of another one, as far as it has their rows."""
+        name = SERVERS[server % len(SERVERS)]
+        others = [each for each in self.present(0) if each != name and self.settled(each) > 0]
+        if others and name != self.away:
+            source = self.store.servers[others[which % len(others)]]
+            until = {each.version.row_id: each.until for each in source.rows}
+            for each in self.store.servers[name].rows:
+                each.until = min(each.until, until.get(each.version.row_id, each.until))
+
+    def settled(self, server: str) -> int:
+        """Returns the newest settle point that a server has."""
+        return max(self.store.points_of(server, self.rules), default=0)
 
     def drop_days(self, server: int) -> None:
         """Drops the days that no permitted mark shows, on one server."""
@@ -309,7 +342,8 @@ class World:
         for mark in range(horizon, max(marks.values()) + 1):
             expected = self.newest(mark)
             for server in SERVERS:
-                if mark <= marks[server]:
+                settled = self.rules.settled_at(mark, self.store.points_of(server, self.rules))
+                if mark <= marks[server] and self.rules.may_answer(settled, horizon):
                     shown = self.shown(server, mark)
                     assert shown == expected, (
                         f"server {server} at tick {mark} shows {shown}, brute force {expected}; "
@@ -318,7 +352,7 @@ class World:
 
     def rest(self) -> None:
         """Lets all of it come to rest: each record is taken once, or its loss is named."""
-        self.answering = set(CLUSTERS)
+        self.answering, self.away = set(CLUSTERS), ""
         self.coordinator, self.zombies, self.settlers = None, [], []
         for _ in range(200):
             self.coordinate(0, 0)
@@ -424,7 +458,7 @@ def _coordinated(world: World, epoch: int) -> Steps:
 
 def _bootstrapped(world: World) -> Generator[None, int, States]:
     mark = world.store.claimed
-    while not (able := [it for it in SERVERS if world.mark_of(it) >= mark]):
+    while not (able := [it for it in world.present(0) if is_usable(world, it, mark)]):
         yield
     pick = yield
     server = able[pick % len(able)]
@@ -438,6 +472,13 @@ def _bootstrapped(world: World) -> Generator[None, int, States]:
     states = folding.bootstrapped(world.rules.facts(rows, lambda each: id(each) in seen))
     save(world, mark, states)
     return states
+
+
+def is_usable(world: World, server: str, mark: int) -> bool:
+    """Returns True if a bootstrap at a mark reads from a server."""
+    settled = world.rules.settled_at(mark, world.store.points_of(server, world.rules))
+    is_there = world.mark_of(server) >= mark
+    return is_there and world.rules.may_bootstrap(settled, world.store.horizon)
 
 
 def _done(world: World, tick: Tick, states: States) -> Generator[None, int, States]:
@@ -481,9 +522,10 @@ def _rows(world: World, tick: Tick) -> Steps:
 def _insert(world: World, entry: Entry) -> Steps:
     """Inserts with a quorum: any server, then any other one."""
     pick = yield
-    world.store.put(entry, SERVERS[pick % len(SERVERS)])
-    pick += 1 + (yield) % 2
-    world.store.put(entry, SERVERS[pick % len(SERVERS)])
+    first = world.present(pick)[0]
+    world.store.put(entry, first)
+    pick = yield
+    world.store.put(entry, next(each for each in world.present(pick) if each != first))
 
 
 def save(world: World, number: int, states: States) -> None:
@@ -520,26 +562,47 @@ def settler(world: World) -> Steps:
     ready: list[str] = []
     while len(ready) < QUORUM:
         pick = yield
-        order = SERVERS[pick % len(SERVERS) :] + SERVERS[: pick % len(SERVERS)]
+        order = world.present(pick)
         numbers = {name: store.servers[name].number for name in order}
-        after = {name: max(store.points_of(name, rules), default=0) for name in order}
-        if max(after.values()) >= point:
+        after = {name: world.settled(name) for name in order}
+        if min(after.values()) >= point:
             return
-        for name in order:
-            _mutate(world, name, min(after.values()), point)
+        counting = [name for name in order if rules.can_count(after[name], store.horizon)]
+        for name in counting:
+            _mutate(world, name, min(after[each] for each in counting), point)
             yield
         counts = {}
-        for name in order:
+        for name in counting:
             server = store.servers[name]
             ended = server.ended(after[name], point, visibility.is_behind)
             still = [it for it in server.rows if it.until > point and it.version.row_id in ended]
-            level = world.mark_of(name) if server.number == numbers[name] else 0
+            is_same = server.number == numbers[name]
+            has_ends = rules.can_count(after[name], store.horizon)
+            level = world.mark_of(name) if is_same and has_ends else 0
             counts[name] = ReplicaCount(level, len(still))
+            yield
+        ready = rules.settled_servers(point, counts)
+        for name in [each for each in order if each not in counting and ready]:
+            both = (name, ready[0])
+            is_same = all(store.servers[each].number == numbers[each] for each in both)
+            if is_same and world.mark_of(name) >= point:
+                wanted = open_rows(store.servers[ready[0]], point)
+                counts[name] = rules.compared(point, open_rows(store.servers[name], point), wanted)
             yield
         ready = rules.settled_servers(point, counts)
     yield from _insert(
         world, Entry("settled", point, tuple((name, numbers[name]) for name in ready))
     )
+
+
+def open_rows(server: Server, point: int) -> OpenRows:
+    """Returns the rows of a server that are open at a settle point."""
+    ids = [
+        each.version.row_id
+        for each in server.rows
+        if each.until > point and tick_of(each.version.row_id) <= point
+    ]
+    return OpenRows(len(ids), hash(tuple(sorted(ids))))
 
 
 def _mutate(world: World, name: str, former: int, point: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from aggregator.verifier.claim_history import Claim, compared_claims
+from aggregator.verifier.claim_history import Claim, compared_claims, unbroken_from
 from tests.aggregator.verifier.ticks import tick
 
 TICK = tick(4, (30, 40))
@@ -58,3 +58,17 @@ def test_a_table_without_a_memory_of_blocks_may_have_a_claim_twice():
 def test_a_table_without_claims_has_its_first_tick_under_way():
     it = compared_claims([], 1, replace(TICK, number=1), 1, has_memory=True)
     assert not (it.missing or it.texts)
+
+
+def test_claims_before_the_horizon_may_be_gone_and_none_behind_it():
+    found = [claim(2), claim(4)]
+    assert compared_claims(found, 2, TICK, 4, has_memory=True, horizon=4).missing == []
+    assert compared_claims(found, 2, TICK, 4, has_memory=True, horizon=3).missing == [3]
+
+
+def test_ticks_are_compared_from_the_first_that_has_all_claims_behind_it_and_one_before():
+    assert unbroken_from([1, 5, 6, 7, 8], first=1, horizon=7) == 6
+    assert unbroken_from([4, 5, 6, 7, 8], first=6, horizon=7) == 6
+    assert unbroken_from([1, 2, 3, 4], first=1, horizon=3) == 1
+    assert unbroken_from([8, 9], first=9, horizon=7) == 9, "a claim is lacking, and speaks"
+    assert unbroken_from([1, 2, 4], first=2, horizon=0) == 2

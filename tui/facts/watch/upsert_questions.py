@@ -333,7 +333,7 @@ def read_server(client: Client, database: str, table: UpsertTable, generation: i
             table.history_seconds,
             before=max((each.tick for each in horizons), default=0),
         ),
-        is_whole=sight.has_rows and sight.has_updates,
+        is_whole=sight.has_rows and sight.has_updates and sight.has_ticks,
         unsettled=unsettled,
         rows=stored,
         bytes=size,
