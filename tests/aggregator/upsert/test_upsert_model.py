@@ -59,7 +59,7 @@ def play(rules: Rules, seed: int, often: Mapping[str, float]) -> World:
 
 def away_beyond_the_horizon(rules: Rules) -> World:
     """Plays a history in which a server returns whose ends are gone."""
-    world = World(rules, step_ms=STEP_MS // 4)  # All days are seen until the end.
+    world = World(rules, step_ms=STEP_MS // 4)
 
     def tick(key: int, order: int) -> None:
         world.produce(0, key, order, 1)
@@ -76,7 +76,7 @@ def away_beyond_the_horizon(rules: Rules) -> World:
             world.settle(0, 15, 0)
         world.check()
 
-    tick(0, 1)
+    tick(0, 0)
     settle()
     assert all(world.settled(each) for each in SERVERS)
     world.send_away(2)
@@ -84,6 +84,7 @@ def away_beyond_the_horizon(rules: Rules) -> World:
         tick(0, 0)
         settle()
     world.raise_horizon()
+    world.step_ms = 0  # All days are seen until the end.
     for server in range(3):
         world.drop(server)
         world.check()
