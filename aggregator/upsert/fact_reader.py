@@ -4,8 +4,8 @@ store, as tasks of Spark."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -17,7 +17,6 @@ from aggregator.upsert.stored_rows import StoreAway
 from aggregator.upsert.tick import Tick
 from aggregator.upsert.tick_posting import TickPosting, UnknownTick
 from replicator.config.topology import Appliance
-from replicator.kafka.client.loss import Loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,6 @@ class UpsertFactReader:
         feed, table: names.
         tasks_max: tasks of a tick, and of a bootstrap.
         plan: of the bootstrap with which a new checkpoint begins; None: it begins at tick 0.
-        accepted: losses within ticks that an operator accepted, by lane.
     """
 
     appliance: Appliance
@@ -44,7 +42,6 @@ class UpsertFactReader:
     table: str
     tasks_max: int
     plan: BootstrapPlan | None = None
-    accepted: Mapping[int, Loss] = field(default_factory=dict)
     patience_seconds: float = PATIENCE_SECONDS
 
     def tick_tasks(self, posting: TickPosting, tick: Tick) -> Sequence[RowTask]:
@@ -57,7 +54,6 @@ class UpsertFactReader:
             blocks=(),
             is_claimed=tick.number <= posting.claimed,
             is_new=posting.is_new and tick.number == posting.newest,
-            accepted=self.accepted,
             patience_seconds=self.patience_seconds,
         )
         return row_tasks(task, self.tasks_max)
@@ -93,7 +89,6 @@ class UpsertFactReader:
             tick=tick,
             blocks=tuple(range(tick.blocks)),
             is_claimed=True,
-            accepted=self.accepted,
             patience_seconds=self.patience_seconds,
         )
         return notes_by_lane(

@@ -33,10 +33,11 @@ from aggregator.upsert.cluster_logs import ClusterLogs
 from aggregator.upsert.fact_reader import UpsertFactReader
 from aggregator.upsert.facts import LaneNote
 from aggregator.upsert.key_coordinator import StateSize, TickResult
+from aggregator.upsert.range_reader import LostRange, lost_range, with_gap
 from aggregator.upsert.recovery import Found, Recovery, StateAction, TickAction, TickName, recovery
 from aggregator.upsert.settle_schedule import ServerLook, SettleSchedule
 from aggregator.upsert.table_orders import TableOrders
-from aggregator.upsert.tick import Lane, Tick
+from aggregator.upsert.tick import Lane, Stop, Tick
 from aggregator.upsert.tick_clock import ClockDiffers, TickClock
 from aggregator.upsert.tick_cut import CutSettings, LaneLog, cut, tick_zero
 from aggregator.upsert.tick_posting import TickPosting, TickPostingFile
@@ -47,6 +48,7 @@ from aggregator.upsert.version import EndKind
 from replicator.config.upsert_table import UpsertTable
 from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.kafka.client.fenced_committer import Effects, FencedCommitter
+from replicator.kafka.client.loss import Loss
 from replicator.kafka.client.progress_expiry import read_expiry
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import RotateTable
@@ -163,6 +165,8 @@ class TableKeeper:
     """Numbers of ends of the ticks that are not settled, as far as this process claimed them."""
     _is_rotating: bool = field(init=False, default=False)
     """The next query begins with the state that the store has."""
+    _lost: LostRange | None = field(init=False, default=None)
+    """Loss that ended the last attempt of a tick; it is committed with the tick."""
 
     def __post_init__(self) -> None:
         self.report = UpsertReport(feed=self.parts.feed, table=self.parts.table.name)
@@ -197,6 +201,7 @@ class TableKeeper:
                     )
                     self._is_rotating = True
                     continue
+                self._lost = lost_range(str(first))
                 self.tell(error_text(first))
                 log.error(
                     "event=upsert-failed feed=%s table=%s again_in_seconds=%.1f: %s",
@@ -242,6 +247,8 @@ class TableKeeper:
         )
         if decided.action is TickAction.STOP:
             raise ContradictoryProgress(decided.reason)
+        if cut_last and decided.action is TickAction.REDO:
+            cut_last = await self._with_gaps(holder, cut_last)
         rotate = parts.orders.due(RotateTable, parts.order_log(), time.time_ns() // 1_000_000)
         checkpoint = await run_in_thread(checkpoint_for, parts.checkpoints, identity, decided)
         self._is_rotating = False
@@ -256,6 +263,37 @@ class TableKeeper:
         posting = TickPosting(generation, claimed, claimed, (cut_last,) if cut_last else ())
         run = KeeperRun(self, holder, ticks, posting, claim)
         await run.keep(checkpoint.checkpoint)
+
+    async def _with_gaps(self, holder: FencedCommitter, tick: Tick) -> Tick:
+        """Returns a tick that is to be done again, with what its last attempt found to be lost and
+        what an operator has accepted of it, once that is committed."""
+        parts = self.parts
+        found = tick if self._lost is None else with_gap(tick, self._lost)
+        now_ms = time.time_ns() // 1_000_000
+        accepted = parts.orders.accepted(found.gaps, parts.order_log(), now_ms)
+        found = replace(found, gaps=tuple(with_acceptance(found.gaps, accepted)))
+        if found != tick:
+            await parts.tick_store.commit(holder, found)
+        self._lost = None
+        left = {each.lane: each.loss for each in found.gaps if not each.is_accepted}
+        command = f"sluice upsert accept-loss --feed {parts.feed} --table {parts.table.name}"
+        where = (
+            f"within tick {found.number}, which was cut: the table stands still until `{command}`"
+        )
+        self.tell_losses({found.lanes[lane]: f"{it}, {where}" for lane, it in left.items()})
+        return found
+
+
+def with_acceptance(gaps: Sequence[Stop], accepted: Mapping[int, Loss]) -> list[Stop]:
+    """Returns gaps, those that an operator has accepted as such.
+
+    Args:
+        accepted: losses by lane.
+    """
+    return [
+        each._replace(is_accepted=True) if accepted.get(each.lane) == each.loss else each
+        for each in gaps
+    ]
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from aiokafka.errors import KafkaError
@@ -20,7 +20,7 @@ from aiokafka.errors import KafkaError
 from aggregator.formats.record_fields import split
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.upsert.row_facts import LaneRecords
-from aggregator.upsert.tick import Lane, Tick
+from aggregator.upsert.tick import Lane, Stop, Tick
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.committed_records import committed_records
 from replicator.kafka.client.brokers import Unreachable
@@ -115,6 +115,55 @@ def spans_of(tick: Tick, first: int, last: int) -> list[LaneSpan]:
     return spans
 
 
+def without_gaps(spans: Iterable[LaneSpan], gaps: Iterable[Stop]) -> list[LaneSpan]:
+    """Returns spans without the offsets of gaps that an operator accepted.
+
+    They are left out even where the log has such offsets again, so that each attempt of a tick
+    reads the same records.
+    """
+    left = list(spans)
+    for lane, loss, is_accepted in gaps:
+        if is_accepted:
+            left = [part for each in left for part in _cut_out(each, lane, loss)]
+    return left
+
+
+def _cut_out(span: LaneSpan, lane: int, loss: Loss) -> list[LaneSpan]:
+    if span.number != lane:
+        return [span]
+    before = span._replace(end=min(span.end, loss.begin))
+    behind = span._replace(begin=span.end if loss.end is None else max(span.begin, loss.end))
+    return [each for each in (before, behind) if each.begin < each.end]
+
+
+def with_gap(tick: Tick, lost: LostRange) -> Tick:
+    """Returns a tick with a loss among its gaps; the tick itself if it is among them, or concerns
+    none of its ranges.
+
+    The range is as wide as the kind allows, since tasks find parts of it: a log's start never goes
+    back, and of a topic that is gone nothing can be read.
+    """
+    for number, (lane, taken) in enumerate(zip(tick.lanes, tick.ranges, strict=True)):
+        is_lane = (lane.cluster, lane.topic, lane.partition) == lost[:3]
+        if not is_lane or not taken.begin <= lost.loss.begin < taken.end:
+            continue
+        is_from_begin = lost.loss.kind in (
+            LossKind.RETENTION_PASSED,
+            LossKind.SOURCE_DELETED,
+            LossKind.SOURCE_RECREATED,
+        )
+        begin = taken.begin if is_from_begin else lost.loss.begin
+        end = taken.end if lost.loss.end is None else min(lost.loss.end, taken.end)
+        if lost.loss.kind in (LossKind.SOURCE_DELETED, LossKind.SOURCE_RECREATED):
+            end = taken.end
+        found = Stop(number, replace(lost.loss, begin=begin, end=end))
+        others = [each for each in tick.gaps if each.is_accepted or each.lane != number]
+        if found._replace(is_accepted=True) in others:
+            return tick
+        return replace(tick, gaps=(*others, found))
+    return tick
+
+
 @dataclass(eq=False)
 class _Reading:
     """Reading of one span.
@@ -150,13 +199,6 @@ class _Reading:
         least, largest = FETCH_BYTES
         expected = least + round(1.1 * self.bytes_each * (self.span.end - self.position))
         return max(min(expected, largest), self.fetch_bytes)
-
-    def is_accepted(self, accepted: Mapping[int, Loss]) -> bool:
-        """Returns True if an operator accepted the loss that the last answer speaks of."""
-        known = accepted.get(self.span.number)
-        if known is None or self.doubt is None or known.kind is not self.doubt.kind:
-            return False
-        return known.begin <= self.position and (known.end is None or self.position < known.end)
 
     def take(self, row: Sequence[Any], *, is_filled: bool) -> bool:
         """Takes in a partition's part of an answer without an error; returns True for progress.
@@ -216,13 +258,10 @@ class RangeReader:
     Args:
         clusters: by name; open.
         patience_seconds: time without progress after which it gives up.
-        accepted: losses that an operator accepted, by lane: their offsets are passed over once they
-            are found to be lost.
     """
 
     clusters: Mapping[str, Cluster]
     patience_seconds: float = PATIENCE_SECONDS
-    accepted: Mapping[int, Loss] = field(default_factory=dict)
     buffered_bytes_max: int = BUFFERED_BYTES_MAX
 
     async def read(self, spans: Iterable[LaneSpan]) -> AsyncIterator[LaneRecords]:
@@ -243,8 +282,7 @@ class RangeReader:
             if first.is_done:
                 del readings[0]
                 continue
-            is_moving = await self._fetched(self._wanted(readings))
-            if is_moving | self._pass_over(readings):
+            if await self._fetched(self._wanted(readings)):
                 backoff.reset()
                 moved_at = time.monotonic()
                 continue
@@ -328,23 +366,9 @@ class RangeReader:
                 return  # the offsets may be those of another topic
             if position < start:
                 # A log's start never goes back.
-                lost = Loss(LossKind.RETENTION_PASSED, position, min(start, span.end))
-                reading.doubt = lost
-                if not reading.is_accepted(self.accepted):
-                    raise RangeLost(span.lane, lost)
-                return
+                raise RangeLost(span.lane, Loss(LossKind.RETENTION_PASSED, position, start))
             if end < span.end:
                 reading.doubt = Loss(LossKind.SOURCE_TRUNCATED, min(position, end), span.end)
-
-    def _pass_over(self, readings: Sequence[_Reading]) -> bool:
-        """Passes over losses that an operator accepted; returns True if there was one."""
-        is_moving = False
-        for each in readings:
-            if not each.is_done and each.is_accepted(self.accepted):
-                end = self.accepted[each.span.number].end
-                each.position = each.span.end if end is None else min(end, each.span.end)
-                each.doubt, is_moving = None, True
-        return is_moving
 
     def _look_at_topics(self, wanted: Sequence[_Reading]) -> None:
         """Notes the topics that are gone, or are others by now. Raises Forbidden."""

@@ -15,7 +15,6 @@ from collections.abc import (
     Callable,
     Coroutine,
     Iterator,
-    Mapping,
     Sequence,
 )
 from contextlib import suppress
@@ -45,6 +44,7 @@ from aggregator.upsert.range_reader import (
     RangeLost,
     RangeReader,
     spans_of,
+    without_gaps,
 )
 from aggregator.upsert.row_block import RowBlock, RowBlockName, Sending, check_rows_table
 from aggregator.upsert.row_facts import LaneRecords, RowReading, TickRows
@@ -57,7 +57,6 @@ from replicator.config.topology import Appliance
 from replicator.config.upsert_table import UpsertTable
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster
-from replicator.kafka.client.loss import Loss
 from replicator.runtime.backoff import Backoff
 from replicator.runtime.run_in_thread import run_in_thread
 
@@ -87,7 +86,6 @@ class RowTask:
         is_claimed: all rows of the tick are in the store; nothing is written.
         is_new: no process has begun with the tick before, so that no block is looked for (decision
             0106).
-        accepted: losses within the tick that an operator accepted, by lane.
         patience_seconds: time without an answer of brokers after which the task fails.
     """
 
@@ -98,7 +96,6 @@ class RowTask:
     blocks: tuple[int, ...]
     is_claimed: bool = False
     is_new: bool = False
-    accepted: Mapping[int, Loss] = field(default_factory=dict)
     patience_seconds: float = PATIENCE_SECONDS
     refused_seconds: float = REFUSED_SECONDS
     part_bytes: int = PART_BYTES
@@ -228,6 +225,7 @@ class RowWorker:
     async def _block(self, task: RowTask, block: int) -> AsyncIterator[pa.RecordBatch]:
         tick, ids = task.tick, task.tick.block_row_ids(block)
         spans = _spans(tick, ids)
+        left = without_gaps(spans, tick.gaps)
         reading = await self._reading(tick)
         earlier, moment = None, None
         if task.is_new:
@@ -237,9 +235,9 @@ class RowWorker:
         silent = {each.number for each in spans}
         known = [np.empty(0, np.int64)]
         clusters = await self._opened(task, spans)
-        reader = RangeReader(clusters, task.patience_seconds, task.accepted)
+        reader = RangeReader(clusters, task.patience_seconds)
         try:
-            async for part in parts_of(reader.read(spans), task.part_bytes):
+            async for part in parts_of(reader.read(left), task.part_bytes):
                 rows, reading = await self._rows(part, reading)
                 if task.is_claimed:
                     notes = [msgspec.structs.replace(note, rows=0) for note in rows.notes]
@@ -256,11 +254,11 @@ class RowWorker:
                 raise
             # The rows are all there. Dead letters of the range are gone with it.
         if earlier is not None:
-            left = earlier.without(np.concatenate(known))
-            if len(left) and not task.is_claimed:
-                left = await self._settled(task, ids, left)
-            if len(left):
-                facts, counts = left.facts(reading)
+            others = earlier.without(np.concatenate(known))
+            if len(others) and not task.is_claimed:
+                others = await self._settled(task, ids, others)
+            if len(others):
+                facts, counts = others.facts(reading)
                 silent -= {note.lane for note in counts}
                 yield facts
                 yield note_batch(tick.number, counts)

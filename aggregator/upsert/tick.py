@@ -74,6 +74,8 @@ class Tick:
             j * block_rows up to, and without, (j + 1) * block_rows.
         stops: of lanes, by number. Kept in the tick, as a log that was cut may have grown over the
             place when it is looked at again.
+        gaps: losses within the ranges, found once the tick was cut. Accepted ones are read no more,
+            whatever their log has by then: rows of theirs are those that the store has.
     """
 
     generation: int
@@ -84,6 +86,7 @@ class Tick:
     rows_per_record: int = 1
     block_rows: int = BLOCK_ROWS
     stops: tuple[Stop, ...] = ()
+    gaps: tuple[Stop, ...] = ()
 
     @property
     def ends(self) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import base64
 import binascii
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -20,6 +20,8 @@ from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 VERSION = 1
+VERSION_WITH_GAPS = 2
+"""Version of ticks with gaps. A release that knows none would read what was given up."""
 PART_BYTES_MAX = 3900
 """Limit of a part; the broker's offset.metadata.max.bytes is 4096 by default."""
 PARTS_MAX = 64
@@ -54,12 +56,13 @@ def encode(tick: Tick, transactional_id: str) -> list[OffsetAndMetadata]:
     pieces = [text[at : at + room] for at in range(0, len(text), room)]
     if room < 1 or len(pieces) > PARTS_MAX:
         raise ValueError(f"a tick of {len(tick.lanes)} lanes does not fit into {PARTS_MAX} parts")
+    version = VERSION_WITH_GAPS if tick.gaps else VERSION
     whole = {"of": len(pieces), "crc": zlib.crc32(text.encode()), "id": transactional_id}
     return [
         OffsetAndMetadata(
             tick.number,
             json.dumps(
-                {"v": VERSION, "part": number, **whole, "data": piece}, separators=(",", ":")
+                {"v": version, "part": number, **whole, "data": piece}, separators=(",", ":")
             ),
         )
         for number, piece in enumerate(pieces)
@@ -124,8 +127,10 @@ def decode(parts: Mapping[int, OffsetAndMetadata]) -> Tick:
 def _part(commit: OffsetAndMetadata, number: int | None = None) -> _Part:
     try:
         fields = json.loads(commit.metadata)
-        if fields["v"] != VERSION:
-            raise ValueError(f"version {fields['v']}, this release reads {VERSION}")
+        if fields["v"] not in (VERSION, VERSION_WITH_GAPS):
+            raise ValueError(
+                f"version {fields['v']}, this release reads {VERSION} and {VERSION_WITH_GAPS}"
+            )
         found = _Part(
             _int(fields["part"]),
             _int(fields["of"]),
@@ -153,7 +158,7 @@ def _json(tick: Tick) -> bytes:
         [topics.setdefault((each.cluster, each.topic, each.topic_id), len(topics)), each.partition]
         for each in tick.lanes
     ]
-    fields = {
+    fields: dict[str, Any] = {
         "generation": tick.generation,
         "time_ms": tick.time_ms,
         "rows_per_record": tick.rows_per_record,
@@ -161,12 +166,18 @@ def _json(tick: Tick) -> bytes:
         "topics": [[cluster, topic, topic_id.hex] for cluster, topic, topic_id in topics],
         "lanes": lanes,
         "ranges": [[each.begin, each.end - each.begin] for each in tick.ranges],
-        "stops": [
-            [lane, loss.kind.name, loss.begin, loss.end, loss.detail, is_accepted]
-            for lane, loss, is_accepted in tick.stops
-        ],
+        "stops": _stops(tick.stops),
     }
+    if tick.gaps:
+        fields["gaps"] = _stops(tick.gaps)
     return json.dumps(fields, separators=(",", ":")).encode()
+
+
+def _stops(stops: Iterable[Stop]) -> list[list[Any]]:
+    return [
+        [lane, loss.kind.name, loss.begin, loss.end, loss.detail, is_accepted]
+        for lane, loss, is_accepted in stops
+    ]
 
 
 def _fields(text: str) -> Any:
@@ -199,12 +210,13 @@ def _tick(number: int, fields: Mapping[str, Any]) -> Tick:
         rows_per_record=_natural(fields["rows_per_record"]),
         block_rows=_natural(fields["block_rows"]),
         stops=tuple(_stop(*each) for each in fields["stops"]),
+        gaps=tuple(_stop(*each) for each in fields.get("gaps", ())),
     )
     if not 0 <= number <= TICK_MAX:
         raise ValueError(f"ticks are numbered up to {TICK_MAX}")
     if len(tick.lanes) != len(tick.ranges) or len(set(tick.lanes)) != len(tick.lanes):
         raise ValueError(f"{len(tick.ranges)} ranges of {len(set(tick.lanes))} different lanes")
-    if any(each.lane >= len(tick.lanes) for each in tick.stops):
+    if any(each.lane >= len(tick.lanes) for each in (*tick.stops, *tick.gaps)):
         raise ValueError("a lane is stopped that the tick does not have")
     if not tick.rows_per_record or not tick.block_rows or tick.row_numbers > ROWS_MAX:
         raise ValueError(f"{tick.row_numbers} rows, in blocks of {tick.block_rows}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from aggregator.upsert.tick import Lane, Tick
@@ -91,9 +91,14 @@ def tick_findings(before: Tick, after: Tick) -> Iterator[Finding]:
     yield from turned_back("time", before.time_ms, after.time_ms)
     yield from _lanes(before, after)
     if after.number == before.number:
-        if after != before:
+        if replace(after, gaps=before.gaps) != before:
             text = f"tick {after.number} was cut twice: its rows may be those of two ranges"
             yield Finding(Kind.OVERLAP, text)
+        for gap in after.gaps:
+            if gap.is_accepted and gap not in before.gaps:
+                lane = f"lane {gap.lane} ({_named(after.lanes[gap.lane])})"
+                text = f"{lane}: an operator accepted a loss within tick {after.number}: {gap.loss}"
+                yield Finding(Kind.LOSS, text, Weight.ACCEPTED)
         return
     if after.number < before.number:
         yield from turned_back("tick", before.number, after.number)

@@ -124,7 +124,7 @@ def accept_loss(context: FeedContext, segments: Sequence[int], yes: bool) -> int
     shown = tick or Tick(0, 0, 0)
     stops = [
         stop
-        for stop in shown.stops
+        for stop in (*shown.stops, *shown.gaps)
         if not stop.is_accepted and (not segments or stop.lane in segments)
     ]
     if yes and stops:
@@ -137,8 +137,8 @@ def accept_loss(context: FeedContext, segments: Sequence[int], yes: bool) -> int
 
 def losses_of(tick: Tick, lanes: Sequence[int]) -> Iterator[SegmentLoss]:
     """Yields the losses of some lanes of a tick."""
-    for stop in tick.stops:
-        if stop.lane in lanes:
+    for stop in (*tick.stops, *tick.gaps):
+        if stop.lane in lanes and not stop.is_accepted:
             lane = tick.lanes[stop.lane]
             yield SegmentLoss(
                 segment=stop.lane,

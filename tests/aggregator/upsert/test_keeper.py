@@ -12,10 +12,12 @@ from aggregator.upsert.keeper import (
     claim_of,
     first_of,
     held_by,
+    with_acceptance,
 )
 from aggregator.upsert.recovery import Recovery, StateAction, TickAction
-from aggregator.upsert.tick import Lane, LaneRange, Tick
+from aggregator.upsert.tick import Lane, LaneRange, Stop, Tick
 from replicator.kafka.client.cluster import Fenced
+from replicator.kafka.client.loss import Loss, LossKind
 
 LANE = Lane("west aggregate", "orders", UUID(int=1), 0)
 TICK = Tick(1, 7, 5_000, (LANE,), (LaneRange(10, 15),))
@@ -30,6 +32,13 @@ def decided(state: StateAction, action: TickAction = TickAction.CUT) -> Recovery
 def test_a_claim_has_the_vector_of_its_tick_and_the_sums_of_its_lanes():
     claim = claim_of(TICK, NOTES, 2)
     assert claim == TickRow(1, 7, What.CLAIM, 5_000, (15,), rows=3, events=2, expired=1, letters=1)
+
+
+def test_only_the_gap_that_was_shown_is_accepted():
+    first, later = (Loss(LossKind.RETENTION_PASSED, 10, end) for end in (12, 14))
+    gaps = [Stop(0, first), Stop(1, first)]
+    assert with_acceptance(gaps, {0: first}) == [Stop(0, first, True), Stop(1, first)]
+    assert with_acceptance(gaps, {0: later}) == gaps
 
 
 def test_a_state_that_fits_is_continued_and_any_other_begins_in_a_folder_of_its_own(tmp_path):

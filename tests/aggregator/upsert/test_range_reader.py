@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aggregator.upsert.range_reader import (
+    LostRange,
     RangeAway,
     RangeLost,
     RangeReader,
     lost_range,
     spans_of,
+    with_gap,
+    without_gaps,
 )
-from aggregator.upsert.tick import Lane
+from aggregator.upsert.tick import Lane, Stop
 from replicator.kafka.client.cluster import Forbidden
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Code
@@ -167,31 +173,59 @@ async def test_a_batch_that_cannot_be_read_is_a_loss_and_what_stands_before_it_i
     assert offsets(await read([span(0, 0, 0, 1)], cluster)) == [(0, 0)]
 
 
-async def test_a_loss_that_an_operator_accepted_is_passed_over_and_no_other_one():
-    cluster = brokers(orders0=Log.of(batch(5), batch(6, 7), stable=8, start=5))
-    gone = Loss(LossKind.RETENTION_PASSED, 2, 5)
-    assert offsets(await read([span(0, 0, 2, 8)], cluster, accepted={0: gone})) == [
-        (0, 5),
-        (0, 6),
-        (0, 7),
-    ]
-    for other in (Loss(LossKind.RETENTION_PASSED, 2, 4), Loss(LossKind.SOURCE_CORRUPT, 2, 5)):
-        with pytest.raises(RangeLost):
-            await read([span(0, 0, 2, 8)], cluster, accepted={0: other})
-    with pytest.raises(RangeLost):
-        await read([span(1, 0, 2, 8)], cluster, accepted={0: gone})
+def lost(kind, begin, end, partition=0) -> LostRange:
+    return LostRange("west regional", "orders", partition, Loss(kind, begin, end))
 
 
-@pytest.mark.parametrize("kind", [LossKind.SOURCE_TRUNCATED, LossKind.SOURCE_RECREATED])
-async def test_a_loss_up_to_the_end_is_passed_over_once_it_is_found(kind):
-    cluster = brokers(orders0=Log.of(batch(0, 1), stable=2), orders1=Log.of(batch(0), stable=1))
-    if kind is LossKind.SOURCE_RECREATED:
-        cluster.logs.pop((ORDERS, 0))
-        cluster.names = {"orders": UUID(int=9)}
-        cluster.logs[UUID(int=9), 0] = Log.of(batch(0), stable=1)
-    expected = [(0, 0), (0, 1)] if kind is LossKind.SOURCE_TRUNCATED else []
-    found = await read([span(0, 0, 0, 4)], cluster, accepted={0: Loss(kind, 0, None)})
-    assert offsets(found) == expected
+@pytest.mark.parametrize(
+    ("found", "gap"),
+    [
+        (lost(LossKind.RETENTION_PASSED, 14, 17), (10, 17)),
+        (lost(LossKind.RETENTION_PASSED, 14, 40), (10, 20)),
+        (lost(LossKind.SOURCE_DELETED, 14, 16), (10, 20)),
+        (lost(LossKind.SOURCE_TRUNCATED, 14, 20), (14, 20)),
+        (lost(LossKind.SOURCE_CORRUPT, 14, None), (14, 20)),
+    ],
+)
+def test_a_loss_within_a_tick_is_named_as_wide_as_its_kind_allows(found, gap):
+    (stop,) = with_gap(tick_of((10, 20), (0, 5)), found).gaps
+    assert (stop.lane, stop.loss.begin, stop.loss.end, stop.is_accepted) == (0, *gap, False)
+
+
+def test_a_loss_of_another_tick_changes_nothing():
+    tick = tick_of((10, 20), (0, 5))
+    assert with_gap(tick, lost(LossKind.RETENTION_PASSED, 20, 30)) == tick
+    assert with_gap(tick, lost(LossKind.RETENTION_PASSED, 14, 17, partition=7)) == tick
+
+
+def test_an_accepted_gap_stays_and_a_later_loss_is_named_beside_it():
+    tick = with_gap(tick_of((10, 20)), lost(LossKind.RETENTION_PASSED, 10, 13))
+    wider = with_gap(tick, lost(LossKind.RETENTION_PASSED, 10, 15))
+    assert [each.loss.end for each in wider.gaps] == [15], "nobody accepted the first"
+    accepted = replace(tick, gaps=(tick.gaps[0]._replace(is_accepted=True),))
+    assert with_gap(accepted, lost(LossKind.RETENTION_PASSED, 10, 13)) == accepted
+    later = with_gap(accepted, lost(LossKind.RETENTION_PASSED, 13, 15))
+    assert [(each.loss.end, each.is_accepted) for each in later.gaps] == [(13, True), (15, False)]
+
+
+async def test_an_accepted_gap_is_not_read_even_if_its_log_has_other_records_by_then():
+    cluster = brokers(orders0=Log.of(*(batch(at) for at in range(8)), stable=8))
+    gap = Stop(0, Loss(LossKind.SOURCE_TRUNCATED, 3, 6))
+    spans = [span(0, 0, 2, 8)]
+    assert without_gaps(spans, [gap]) == spans, "not accepted"
+    left = without_gaps(spans, [gap._replace(is_accepted=True)])
+    assert offsets(await read(left, cluster)) == [(0, 2), (0, 6), (0, 7)]
+
+
+@given(st.integers(0, 9), st.integers(1, 9), st.integers(0, 12), st.none() | st.integers(0, 12))
+def test_spans_without_a_gap_have_each_other_offset_once(begin, length, lost_begin, more):
+    end = None if more is None else lost_begin + more
+    spans = [span(0, 0, begin, begin + length), span(1, 1, 0, 3)]
+    gap = Stop(0, Loss(LossKind.SOURCE_CORRUPT, lost_begin, end), is_accepted=True)
+    found = [(it.number, at) for it in without_gaps(spans, [gap]) for at in range(it.begin, it.end)]
+    lost_offsets = range(lost_begin, 99 if end is None else end)
+    whole = [(it.number, at) for it in spans for at in range(it.begin, it.end)]
+    assert found == [(lane, at) for lane, at in whole if lane or at not in lost_offsets]
 
 
 async def test_aborted_records_are_left_out():

@@ -64,6 +64,32 @@ def test_a_tick_is_read_as_it_was_written(lanes):
     assert [id_of(each) for each in parts] == [ID] * len(parts)
 
 
+def test_losses_within_a_tick_are_kept_in_a_form_that_older_releases_refuse():
+    loss = Loss(LossKind.RETENTION_PASSED, 5, 9)
+    tick = replace(tick_of_lanes(600), gaps=(Stop(1, loss, True), Stop(1, loss), Stop(2, loss)))
+    assert decode(by_number(encode(tick, ID))) == tick
+    assert {json.loads(each.metadata)["v"] for each in encode(tick, ID)} == {2}
+    assert {json.loads(each.metadata)["v"] for each in encode(tick_of_lanes(600), ID)} == {1}
+
+
+OLDER, NEWER = tick_of_lanes(700, 6), tick_of_lanes(600, 7)
+TORN = [by_number(encode(each, ID)) for each in (OLDER, NEWER)]
+
+
+@given(st.lists(st.sampled_from((None, 0, 1)), min_size=8, max_size=8))
+def test_a_torn_set_of_parts_is_one_of_its_ticks_or_an_error(taken):
+    """Each part is missing, or that of the older or of the newer tick."""
+    parts = {
+        at: TORN[tick][at] for at, tick in enumerate(taken) if tick is not None and at in TORN[tick]
+    }
+    for tick, whole in zip((OLDER, NEWER), TORN, strict=True):
+        if whole.items() <= parts.items():
+            assert decode(parts) == tick
+            return
+    with pytest.raises(UnreadableTick, match="missing|is of tick|not of one commit"):
+        decode(parts)
+
+
 def test_a_thousand_lanes_take_a_few_parts():
     assert 1 < len(encode(tick_of_lanes(1000), ID)) <= 6
 
@@ -123,7 +149,7 @@ def test_a_changed_part_is_noticed():
         (OffsetAndMetadata(5, ""), "part 0 of tick 5 cannot be read"),
         (OffsetAndMetadata(5, "null"), "part 0 of tick 5 cannot be read"),
         (OffsetAndMetadata(5, "{}"), "part 0 of tick 5 cannot be read"),
-        (changed(encode(tick_of_lanes(1), ID)[0], v=2), "version 2, this release reads 1"),
+        (changed(encode(tick_of_lanes(1), ID)[0], v=3), "version 3, this release reads 1 and 2"),
         (changed(encode(tick_of_lanes(1), ID)[0], part=1), "it says that it is part 1"),
         (changed(encode(tick_of_lanes(1), ID)[0], of=0), "part of 0"),
         (changed(encode(tick_of_lanes(1), ID)[0], of=True), "no integer"),

@@ -124,3 +124,14 @@ def test_a_tick_of_another_transactional_id_is_a_matter_of_custody():
 def test_a_tick_that_lacks_parts_or_sense_is_unreadable(metadata):
     with pytest.raises(UnreadableRecord):
         RULES.decode(1, metadata)
+
+
+def test_a_tick_that_is_committed_again_with_an_accepted_loss_is_told_and_was_not_cut_twice():
+    gap = Stop(0, Loss(LossKind.RETENTION_PASSED, 0, 4))
+    plain, shown = tick(3, (0, 9)), tick(3, (0, 9), gaps=(gap,))
+    given_up = tick(3, (0, 9), gaps=(gap._replace(is_accepted=True),))
+    assert list(tick_findings(plain, shown)) == []
+    (told,) = tick_findings(shown, given_up)
+    assert (told.kind, told.weight) == (Kind.LOSS, Weight.ACCEPTED)
+    (twice,) = tick_findings(plain, tick(3, (0, 8)))
+    assert twice.kind is Kind.OVERLAP
