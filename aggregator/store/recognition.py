@@ -34,9 +34,9 @@ RUNNING = """
 SELECT count() FROM system.processes
 WHERE query_id = %(name)s OR startsWith(query_id, concat(%(name)s, '-rest-'))
 """
-REPLICA = """
-SELECT inserts_in_queue, log_pointer, log_max_index, is_session_expired, zookeeper_path
-FROM system.replicas WHERE database = %(database)s AND table = %(table)s
+QUEUE = "inserts_in_queue, log_pointer, log_max_index, is_session_expired, zookeeper_path"
+REPLICA = f"""
+SELECT {QUEUE} FROM system.replicas WHERE database = %(database)s AND table = %(table)s
 """
 ENTRIES = "SELECT count() FROM system.zookeeper WHERE path = %(path)s"
 REPLICA_PATH = """
@@ -256,9 +256,18 @@ def is_complete(client: Client, database: str, table: str) -> bool:
     That a part is committed stands in a log in ZooKeeper, which each replica copies into its queue.
     """
     found = client.execute(REPLICA, {"database": database, "table": table})
-    if not found:
-        return True  # not replicated
-    [(inserts_in_queue, pointer, last, is_expired, path)] = found
+    return has_all(client, *found[0]) if found else True  # not replicated
+
+
+def has_all(
+    client: Client,
+    inserts_in_queue: int,
+    pointer: int,
+    last: int,
+    is_expired: int,
+    path: str,
+) -> bool:
+    """Returns True if nothing that was committed is left to fetch, by a row of QUEUE."""
     if inserts_in_queue or is_expired:
         return False
     if pointer == last == 0:

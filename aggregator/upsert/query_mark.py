@@ -55,12 +55,14 @@ class TableTicks(NamedTuple):
         newest: the newest tick that was claimed; tick 0 of a table without any.
         oldest: the oldest one that may be read.
         horizon: ends up to it may be gone.
+        settled: newest settle point of the server, up to the mark that is asked for; tick 0: none.
     """
 
     generation: int
     newest: TickTime
     oldest: TickTime
     horizon: int
+    settled: TickTime = TickTime(0, 0)
 
 
 NEVER = TickTime(0, 0)

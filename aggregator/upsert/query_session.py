@@ -9,16 +9,16 @@ of the table that has it. Parts whose quorum is open are of ticks that are not c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from clickhouse_driver import Client
 
 from aggregator.store.identifier import quoted
-from aggregator.store.recognition import is_complete
+from aggregator.store.recognition import QUEUE, has_all
 from aggregator.store.replica import WHOLE_ANSWERS
-from aggregator.upsert.query_mark import NEVER, TableTicks, TickTime, oldest_mark
+from aggregator.upsert.query_mark import FRESH, NEVER, At, TableTicks, TickTime, oldest_mark
 from aggregator.upsert.row_ends import read_ends
 from aggregator.upsert.table_names import TIME, rows_table, ticks_table, updates_table
 from aggregator.upsert.version import RowEnd
@@ -27,35 +27,46 @@ CONSISTENT = "select_sequential_consistency"
 READONLY = "readonly"
 WANTED = {**WHOLE_ANSWERS, "extremes": 0, CONSISTENT: 0}
 """Settings of each query. Extremes would come as two more rows."""
-SETTINGS = "SELECT name, value FROM system.settings WHERE name IN %(names)s"
-ENGINES = "SELECT name, engine FROM system.tables WHERE database = %(database)s AND name IN %(of)s"
-REPLICAS = """
-SELECT table, replica_name FROM system.replicas
+BEGIN = """
+SELECT 'setting', name, value FROM system.settings WHERE name IN %(names)s
+UNION ALL
+SELECT 'engine', name, engine FROM system.tables WHERE database = %(database)s AND name IN %(of)s
+"""
+REPLICAS = f"""
+SELECT table, replica_name, {QUEUE} FROM system.replicas
 WHERE database = %(database)s AND table IN %(of)s
 """
-NEWEST = """
-SELECT generation, max(tick), max(time_ms) FROM {table} WHERE what = 'claim'
-GROUP BY generation ORDER BY generation DESC LIMIT 1
+SETTLED_GENERATION = "(SELECT max(generation) FROM {table} WHERE what = 'settled')"
+NEWEST = f"""
+SELECT generation, tick, time_ms FROM {{table}}
+WHERE what = 'claim' AND generation >= {SETTLED_GENERATION}
+AND (generation > {SETTLED_GENERATION} OR tick >= (
+    SELECT max(tick) FROM {{table}} WHERE what = 'settled' AND generation = {SETTLED_GENERATION}
+)) ORDER BY generation DESC, tick DESC LIMIT 1
 """
-HORIZON = """
-SELECT max(tick), max(time_ms) FROM {table}
-WHERE what = 'horizon' AND generation = %(generation)s
-"""
+"""The newest claim. There are thirty times as many claims as settle points; of the claims only
+those behind the newest settle point are read, by the sorting key."""
 CLAIM_OF = """
 SELECT tick, time_ms FROM {table} WHERE what = 'claim' AND generation = %(generation)s
-AND time_ms <= %(time_ms)s ORDER BY tick DESC LIMIT 1
+AND tick >= %(first)s AND time_ms <= %(time_ms)s ORDER BY tick DESC LIMIT 1
+"""
+POINTS = """
+SELECT count(), maxIf(tick, what = 'horizon'), maxIf(time_ms, what = 'horizon'),
+maxIf(tick, what = 'settled' AND time_ms <= %(limit)s),
+maxIf(time_ms, what = 'settled' AND time_ms <= %(limit)s)
+FROM {table} WHERE what IN ('settled', 'horizon') AND generation = %(generation)s
 """
 SETTLED = """
-SELECT tick, time_ms FROM {table} WHERE what = 'settled' AND generation = %(generation)s
-AND tick <= %(tick)s AND time_ms <= %(time_ms)s{of_server}
-ORDER BY tick DESC LIMIT 1
+SELECT max(tick), max(time_ms) FROM {table}
+WHERE what = 'settled' AND generation = %(generation)s AND tick >= %(first)s
+AND tick <= %(tick)s AND time_ms <= %(time_ms)s AND has(servers, %(server)s)
 """
 TIME_OF = """
-SELECT max(time_ms) FROM {table} WHERE generation = %(generation)s AND tick = %(tick)s
+SELECT max(time_ms) FROM {table}
+WHERE what = 'claim' AND generation = %(generation)s AND tick = %(tick)s
 """
 # Nothing is read where the parts' times show that there is none.
 ROWS_BEFORE = f"SELECT 1 FROM {{table}} WHERE {TIME} < toDateTime(%(since_s)s) LIMIT 1"
-OF_SERVER = " AND has(servers, %(server)s)"
 TIME_MAX = (1 << 63) - 1
 
 
@@ -116,46 +127,72 @@ class QuerySession:
 
     Args:
         server: its address, for messages.
-        names: of the server as a replica, by table; other tables are not replicated.
+        engines: of the tables that keep upsert tables.
     """
 
     client: Client
     database: str
     server: str
     settings: Mapping[str, object]
-    names: dict[str, str]
+    engines: Mapping[str, str]
 
     @classmethod
-    def begin(cls, client: Client, database: str, server: str) -> QuerySession:
-        """Begins a session on a connection. Raises RightsMissing."""
-        names = (*WANTED, READONLY)
-        found = dict(client.execute(SETTINGS, {"names": names}))
-        return cls(client, database, server, session_settings(found), {})
+    def begin(
+        cls, client: Client, database: str, server: str, tables: Sequence[str]
+    ) -> QuerySession:
+        """Begins a session on a connection. Raises RightsMissing.
 
-    def ticks(self, table: str, history_seconds: float) -> TableTicks:
+        Args:
+            tables: upsert tables that it may ask for.
+        """
+        kept = tuple(name for table in tables for name in _kept(table))
+        wanted = {"names": (*WANTED, READONLY), "database": database, "of": kept}
+        rows = client.execute(BEGIN, wanted)
+        settings, engines = (
+            {name: value for kind, name, value in rows if kind == wanted_kind}
+            for wanted_kind in ("setting", "engine")
+        )
+        return cls(client, database, server, session_settings(settings), engines)
+
+    def ticks(self, table: str, history_seconds: float, at: At = FRESH) -> TableTicks:
         """Returns the ticks of a table that the server holds whole.
+
+        Args:
+            at: up to it the newest settle point is looked for.
 
         Raises:
             ServerUnfit: it lacks parts of the table, or the table.
             RightsMissing: the user cannot see whether it lacks some.
         """
-        kept = self._checked(table)
+        for name in _kept(table):
+            if name not in self.engines:
+                text = f"has no table {name}, or hides it: `sluice upsert create` makes it"
+                raise ServerUnfit(text, lasts=True)
         found = self._ask(NEWEST, table)
         generation, tick, time_ms = found[0] if found else (1, 0, 0)
         # The claim was read first: its rows and ends were committed before.
-        for name in kept:
-            if not is_complete(self.client, self.database, name):
-                raise ServerUnfit(f"lacks parts of {name}: it is behind, or without ZooKeeper")
-        # The horizon is read last: whatever was dropped by now is before it.
-        horizon = TickTime(*self._ask(HORIZON, table, generation=generation)[0])
-        newest = TickTime(tick, time_ms)
+        server = self._require_whole(table)
         limit = max(0, time_ms - round(history_seconds * 1000))
-        before = self._settled(table, generation, tick, limit)
-        return TableTicks(generation, newest, oldest_mark(newest, horizon, before), horizon.tick)
+        [(count, *points)] = self._ask(POINTS, table, generation=generation, limit=limit)
+        if count and not tick:
+            # It had parts with settle points before those with the claims.
+            raise ServerUnfit(f"lacked claims of {table} when they were read")
+        horizon, before = TickTime(*points[:2]), TickTime(*points[2:])
+        newest = TickTime(tick, time_ms)
+        oldest = oldest_mark(newest, horizon, before)
+        settled = (
+            self._settled(table, generation, server, at, tick, before.tick) if count else NEVER
+        )
+        return TableTicks(generation, newest, oldest, horizon.tick, settled)
 
-    def claim_of(self, table: str, generation: int, time_ms: int) -> TickTime:
-        """Returns the newest claimed tick that is not later than a time."""
-        found = self._ask(CLAIM_OF, table, generation=generation, time_ms=max(0, time_ms))
+    def claim_of(self, table: str, ticks: TableTicks, time_ms: int) -> TickTime:
+        """Returns the newest claimed tick that is not later than a time.
+
+        Args:
+            ticks: with the newest settle point up to that time, which is claimed.
+        """
+        wanted = {"generation": ticks.generation, "time_ms": max(0, time_ms)}
+        found = self._ask(CLAIM_OF, table, **wanted, first=ticks.settled.tick)
         return TickTime(*found[0]) if found else NEVER
 
     def time_of(self, table: str, generation: int, tick: int) -> int:
@@ -171,23 +208,27 @@ class QuerySession:
         name = quoted(self.database, rows_table(table)).replace("%", "%%")
         return bool(self.client.execute(ROWS_BEFORE.format(table=name), {"since_s": since_s}))
 
-    def settled(self, table: str, generation: int, tick: int) -> TickTime:
-        """Returns the newest settle point of this server up to a tick; tick 0 without any."""
-        server = self.names.get(rows_table(table), "")
-        return self._settled(table, generation, tick, server=server)
-
     def _settled(
-        self,
-        table: str,
-        generation: int,
-        tick: int,
-        time_ms: int = TIME_MAX,
-        server: str | None = None,
+        self, table: str, generation: int, server: str, at: At, newest: int, before: int
     ) -> TickTime:
-        query = SETTLED.replace("{of_server}", "" if server is None else OF_SERVER)
-        wanted = {"tick": tick, "time_ms": time_ms, "server": server}
-        found = self._ask(query, table, generation=generation, **wanted)
-        return TickTime(*found[0]) if found else NEVER
+        """Returns the newest settle point of the server up to a mark; tick 0 without any.
+
+        Args:
+            server: its name as a replica.
+            before: settle point that is older than the history. One of the server is seldom older,
+                so that names of servers are read from there on first.
+        """
+        wanted: dict[str, object] = {
+            "generation": generation,
+            "server": server,
+            "tick": newest if at.tick is None else min(max(0, at.tick), newest),
+            "time_ms": TIME_MAX if at.time_ms is None else max(0, at.time_ms),
+        }
+        for first in (before, 0) if before else (0,):
+            [found] = self._ask(SETTLED, table, **wanted, first=first)
+            if found[0]:
+                return TickTime(*found)
+        return NEVER
 
     def rows(self, sql: str) -> tuple[list[Column], Iterator[tuple[Any, ...]]]:
         """Runs a query; returns its columns, and its rows as they come."""
@@ -203,25 +244,36 @@ class QuerySession:
         """Yields the ends of a table's rows (see read_ends)."""
         return read_ends(self.client, self.database, table, after=after, up_to=up_to, lanes=lanes)
 
-    def _checked(self, table: str) -> tuple[str, ...]:
-        """Returns the tables that keep an upsert table, which are there and can be judged."""
-        kept = (rows_table(table), updates_table(table), ticks_table(table))
-        wanted = {"database": self.database, "of": kept}
-        engines = dict(self.client.execute(ENGINES, wanted))
-        names = dict(self.client.execute(REPLICAS, wanted))
+    def _require_whole(self, table: str) -> str:
+        """Returns the server's name as a replica; empty for one that is not replicated.
+
+        Raises:
+            ServerUnfit: it lacks parts of a table that keeps the upsert table.
+            RightsMissing: the user cannot see whether it lacks some.
+        """
+        kept = _kept(table)
+        found = self.client.execute(REPLICAS, {"database": self.database, "of": kept})
+        replicas = {name: (server, queue) for name, server, *queue in found}
         for name in kept:
-            if name not in engines:
-                text = f"has no table {name}, or hides it: `sluice upsert create` makes it"
-                raise ServerUnfit(text, lasts=True)
-            if engines[name].startswith("Replicated") and name not in names:
+            if name in replicas:
+                if not has_all(self.client, *replicas[name][1]):
+                    raise ServerUnfit(f"lacks parts of {name}: it is behind, or without ZooKeeper")
+            elif self.engines[name].startswith("Replicated"):
                 raise RightsMissing(
                     f"the user does not see {name} in system.replicas, so that nobody can tell "
                     "whether the server is complete: grant SELECT on system.replicas"
                 )
-        self.names.update(names)
-        return kept
+        return replicas[kept[0]][0] if kept[0] in replicas else ""
 
     def _ask(self, query: str, table: str, **values: object) -> list[tuple[Any, ...]]:
         name = quoted(self.database, ticks_table(table)).replace("%", "%%")
-        rows: list[tuple[Any, ...]] = self.client.execute(query.format(table=name), values or None)
+        # A profile that changes answers changes these, too.
+        settings = dict(self.settings)
+        text = query.replace("{table}", name)
+        rows: list[tuple[Any, ...]] = self.client.execute(text, values or None, settings=settings)
         return rows
+
+
+def _kept(table: str) -> tuple[str, str, str]:
+    """Returns the tables that keep an upsert table."""
+    return rows_table(table), updates_table(table), ticks_table(table)

@@ -4,14 +4,17 @@
     with reader.query("SELECT avg(delay) FROM flight_status") as answer:
         for row in answer: ...
 
-A query runs with its user's own credentials of ClickHouse, and only reads. It runs on the first
-server that holds its tables whole; one that does not is asked again by the next query, so it
-returns by itself.
+A query runs with its user's own credentials of ClickHouse, and only reads. Queries begin with one
+server after another; a server that failed, or lacked parts, is asked last for some seconds, and
+returns by itself. A Reader does not go back in time: what it has shown of a table, each later query
+shows as well, whichever server answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import random
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,9 +24,9 @@ import pyarrow as pa
 from clickhouse_driver.errors import Error, ServerException
 
 from aggregator.upsert.answer_columns import answer_schema, record_batches
-from aggregator.upsert.query_mark import FRESH, At, TickTime, mark_at, tick_at
+from aggregator.upsert.query_mark import FRESH, NEVER, At, TableTicks, TickTime, mark_at, tick_at
 from aggregator.upsert.query_rewrite import rewritten
-from aggregator.upsert.query_session import Column, QuerySession, ServerUnfit
+from aggregator.upsert.query_session import Column, QuerySession, RightsMissing, ServerUnfit
 from aggregator.upsert.seen_rows import ReadMark, UpsertNames
 from aggregator.upsert.sql_text import QueryRefused
 from aggregator.upsert.user_query import UserQuery
@@ -38,6 +41,7 @@ from replicator.runtime.clock import monotonic, sleep
 from replicator.runtime.store_errors import StoreUnreachable
 
 if TYPE_CHECKING:
+    from aggregator.upsert.upsert_metrics import RefusedQueries
     from replicator.config.topology import Appliance
 
 T = TypeVar("T")
@@ -45,9 +49,17 @@ DRIVER_ERRORS = (Error, OSError, EOFError)
 CONNECT_SECONDS_MAX = 5.0
 PAUSE_SECONDS = 0.05
 """Pause before all servers are asked again, if none is complete."""
+AVOID_SECONDS = 5.0
+"""Time for which a server that failed, or was unfit, is asked after all others."""
 LACKS_QUORUM_PART = 289
 """Error of a server that lacks the last part of a quorum."""
 LOGIN = frozenset([192, 193, 194, 516])
+REFUSALS: Mapping[type[Exception], str] = {
+    QueryRefused: "query",
+    MarkRefused: "mark",
+    RightsMissing: "rights",
+}
+"""Words of the metric of refused queries."""
 
 
 class QueryFailed(Exception):
@@ -83,6 +95,18 @@ class ShownMark:
     mark: ReadMark
     generation: int
     newest: TickTime
+
+
+class Shown(NamedTuple):
+    """Ticks of a table that a Reader has shown: the greatest are kept.
+
+    Args:
+        newest: generation and tick of the newest claim.
+        settled: generation and tick of the newest settle point that was read at.
+    """
+
+    newest: tuple[int, int] = (0, 0)
+    settled: tuple[int, int] = (0, 0)
 
 
 @dataclass(slots=True)
@@ -131,12 +155,15 @@ class Answer:
 
 
 class Reader:
-    """Reader of upsert tables. All calls block; each query has a connection of its own.
+    """Reader of upsert tables. All calls block; each query has a connection of its own, and threads
+    may share a Reader.
 
     Args:
         places: where the tables are.
         user, password: of ClickHouse, the reader's own.
         timeout_seconds: until a server is complete, and for each wait for data of an answer.
+        turn: number of the server that the first query asks first; None: any.
+        refused: counts the queries that are refused.
     """
 
     def __init__(
@@ -148,6 +175,8 @@ class Reader:
         timeout_seconds: float = 30.0,
         clock: Callable[[], float] = monotonic,
         pause: Callable[[float], None] = sleep,
+        turn: int | None = None,
+        refused: RefusedQueries | None = None,
     ) -> None:
         self._places = places
         self._user = user
@@ -155,6 +184,12 @@ class Reader:
         self._timeout_seconds = timeout_seconds
         self._clock = clock
         self._pause = pause
+        self._refused = refused
+        self._lock = threading.Lock()
+        self._turn = random.randrange(1 << 16) if turn is None else turn
+        self._avoided: dict[ClickHouseAddress, float] = {}
+        """Servers that failed, with the time until which they are asked last."""
+        self._shown: dict[tuple[str, str], Shown] = {}
 
     @classmethod
     def of(
@@ -165,6 +200,7 @@ class Reader:
         user: str = "default",
         password: str = "",
         timeout_seconds: float = 30.0,
+        refused: RefusedQueries | None = None,
     ) -> Reader:
         """Returns a reader of the upsert tables of a configuration.
 
@@ -173,7 +209,13 @@ class Reader:
         """
         feeds = appliance.feeds.values() if feed is None else [appliance.feed(feed)]
         places = [place for each in feeds for place in places_of(each)]
-        return cls(places, user=user, password=password, timeout_seconds=timeout_seconds)
+        return cls(
+            places,
+            user=user,
+            password=password,
+            timeout_seconds=timeout_seconds,
+            refused=refused,
+        )
 
     def query(self, sql: str, at: At = FRESH, *, all_versions: bool = False) -> Answer:
         """Runs a SELECT over upsert tables at a mark; returns once its first rows are there.
@@ -188,7 +230,14 @@ class Reader:
             StoreUnreachable: no server answers, or none is complete.
             QueryFailed: the server refuses the query.
         """
-        place, query = self._placed(sql, is_all_versions=all_versions)
+        with self._counting():
+            place, query = self._placed(sql, is_all_versions=all_versions)
+        with self._counting(place.feed, ",".join(query.tables)):
+            return self._answer(place, query, at, all_versions=all_versions)
+
+    def _answer(
+        self, place: UpsertPlace, query: UserQuery, at: At, *, all_versions: bool
+    ) -> Answer:
         if at.tick is not None and len(query.tables) > 1:
             raise MarkRefused(
                 f"a tick is of one table, and the query reads {', '.join(query.tables)}: name a "
@@ -202,10 +251,11 @@ class Reader:
             }
             text = rewritten(query, {table: shown.mark for table, shown in marks.items()})
             columns, rows = session.rows(text)
+            self._remember(place, marks, is_settled=at.is_settled)
             close = session.client.disconnect
             return Answer(session.server, marks, text, columns, rows, close)
 
-        return self._on_a_server(place, run)
+        return self._on_a_server(place, query.tables, run)
 
     def events(self, table: str, since_tick: int, lanes: Sequence[int] = ()) -> Iterator[RowEnd]:
         """Yields the ends of a table's rows after a tick, in the order of ticks and rows.
@@ -222,7 +272,7 @@ class Reader:
             raise QueryRefused(self._no_place([table], places))
 
         def run(session: QuerySession) -> tuple[QuerySession, Iterator[RowEnd]]:
-            ticks = session.ticks(table, places[0].history_seconds[table])
+            ticks = self._ticks(session, places[0], table, FRESH)
             if since_tick < ticks.oldest.tick:
                 raise MarkRefused(
                     f"{table}: ends after tick {since_tick} are not all kept; the oldest tick to "
@@ -232,12 +282,22 @@ class Reader:
             ends = session.ends(table, after=since_tick, up_to=newest, lanes=tuple(lanes))
             return session, ends
 
-        session, ends = self._on_a_server(places[0], run)
+        session, ends = self._on_a_server(places[0], (table,), run)
         try:
             with _named(session.server):
                 yield from ends
         finally:
             session.client.disconnect()
+
+    @contextmanager
+    def _counting(self, feed: str = "", tables: str = "") -> Iterator[None]:
+        """Counts a query that is refused within."""
+        try:
+            yield
+        except (QueryRefused, MarkRefused, RightsMissing) as error:
+            if self._refused is not None:
+                self._refused.add(feed, tables, REFUSALS[type(error)])
+            raise
 
     # -- places
 
@@ -273,12 +333,10 @@ class Reader:
         *,
         is_all_versions: bool,
     ) -> ShownMark:
-        ticks = session.ticks(table, place.history_seconds[table])
-        found = TickTime(0, 0)
-        if at.time_ms is not None:
-            found = session.claim_of(table, ticks.generation, at.time_ms)
+        ticks = self._ticks(session, place, table, at)
+        found = NEVER if at.time_ms is None else session.claim_of(table, ticks, at.time_ms)
         tick = tick_at(at, table, ticks, found)
-        settled, settled_ms = session.settled(table, ticks.generation, tick)
+        settled, settled_ms = ticks.settled
         if not has_ends(settled, ticks.horizon):
             raise ServerUnfit(
                 f"has {table} settled up to tick {settled}, and the ends up to {ticks.horizon} may "
@@ -287,6 +345,9 @@ class Reader:
         if at.is_settled:
             if tick and not settled:
                 raise ServerUnfit(f"has no settle point of {table} yet", lasts=True)
+            shown = self._shown.get((place.feed, table), Shown()).settled
+            if (ticks.generation, settled) < shown:
+                raise ServerUnfit(f"has {table} settled up to tick {settled}, and not {shown[1]}")
             tick, time_ms = settled, settled_ms
         elif at.tick is not None:
             time_ms = session.time_of(table, ticks.generation, tick)
@@ -298,9 +359,33 @@ class Reader:
         mark = mark_at(at, tick, settled, ticks, is_all_versions=is_all_versions, since_s=since_s)
         return ShownMark(mark, ticks.generation, ticks.newest)
 
+    def _ticks(self, session: QuerySession, place: UpsertPlace, table: str, at: At) -> TableTicks:
+        """Returns the ticks of a table. Raises ServerUnfit for fewer than were shown before."""
+        ticks = session.ticks(table, place.history_seconds[table], at)
+        shown = self._shown.get((place.feed, table), Shown()).newest
+        if (ticks.generation, ticks.newest.tick) < shown:
+            raise ServerUnfit(
+                f"has {table} up to tick {ticks.newest.tick}, and {shown[1]} was shown before"
+            )
+        return ticks
+
+    def _remember(
+        self, place: UpsertPlace, marks: Mapping[str, ShownMark], *, is_settled: bool
+    ) -> None:
+        with self._lock:
+            for table, each in marks.items():
+                before = self._shown.get((place.feed, table), Shown())
+                settled = (each.generation, each.mark.tick) if is_settled else before.settled
+                self._shown[place.feed, table] = Shown(
+                    max(before.newest, (each.generation, each.newest.tick)),
+                    max(before.settled, settled),
+                )
+
     # -- servers
 
-    def _on_a_server(self, place: UpsertPlace, run: Callable[[QuerySession], T]) -> T:
+    def _on_a_server(
+        self, place: UpsertPlace, tables: Sequence[str], run: Callable[[QuerySession], T]
+    ) -> T:
         """Runs something on the first server that is complete.
 
         Raises StoreUnreachable if there is none within the time.
@@ -309,22 +394,37 @@ class Reader:
         while True:
             failures: list[str] = []
             is_waiting = False
-            for address in place.servers:
+            for address in self._next_servers(place.servers):
                 try:
-                    return self._on(place, address, run)
+                    answer = self._on(place, address, tables, run)
                 except ServerUnfit as unfit:
                     failures.append(f"{address} {unfit}")
                     is_waiting |= not unfit.lasts
                 except StoreUnreachable as error:
                     failures.append(str(error))
+                else:
+                    self._avoided.pop(address, None)
+                    return answer
+                self._avoided[address] = self._clock() + AVOID_SECONDS
             if not is_waiting or self._clock() >= until:
                 raise StoreUnreachable(
-                    f"no server can show {', '.join(place.tables)}: {'; '.join(failures)}"
+                    f"no server can show {', '.join(tables)}: {'; '.join(failures)}"
                 )
             self._pause(PAUSE_SECONDS)
 
+    def _next_servers(self, servers: Sequence[ClickHouseAddress]) -> list[ClickHouseAddress]:
+        """Returns the servers in the order in which the next query asks them."""
+        with self._lock:
+            turn, self._turn = self._turn, self._turn + 1
+        now = self._clock()
+        return in_turn(servers, turn, {at for at, until in [*self._avoided.items()] if now < until})
+
     def _on(
-        self, place: UpsertPlace, address: ClickHouseAddress, run: Callable[[QuerySession], T]
+        self,
+        place: UpsertPlace,
+        address: ClickHouseAddress,
+        tables: Sequence[str],
+        run: Callable[[QuerySession], T],
     ) -> T:
         own = replace(address, user=self._user, database=place.database)
         setup = ClientSetup("--user", "--password-file", "SELECT")
@@ -339,7 +439,7 @@ class Reader:
         connect = min(CONNECT_SECONDS_MAX, self._timeout_seconds)
         client = server.client(connect_timeout=connect, client_name="sluice sql")
         try:
-            return run(QuerySession.begin(client, place.database, str(own)))
+            return run(QuerySession.begin(client, place.database, str(own), tables))
         except BaseException as error:
             client.disconnect()
             if isinstance(error, ServerException):
@@ -350,6 +450,16 @@ class Reader:
             if isinstance(error, DRIVER_ERRORS):
                 raise StoreUnreachable(f"ClickHouse at {own}: {problem(error, setup)}") from error
             raise
+
+
+def in_turn(
+    servers: Sequence[ClickHouseAddress], turn: int, avoided: Collection[ClickHouseAddress]
+) -> list[ClickHouseAddress]:
+    """Returns servers in the order in which a query asks them: from its own one on, those that are
+    avoided last. Pure."""
+    first = turn % len(servers)
+    in_order = [*servers[first:], *servers[:first]]
+    return sorted(in_order, key=lambda each: each in avoided)
 
 
 def places_of(feed: object) -> Iterator[UpsertPlace]:

@@ -208,7 +208,8 @@ class UpsertCollector(Collector):
 class RefusedQueries(Collector):
     """Counter of the queries that a process refused, by table and reason.
 
-    A Reader's process registers it: queries pass by the daemon.
+    The process of a Reader makes it, gives it to the Reader and registers it: queries pass by the
+    daemon.
     """
 
     def __init__(self) -> None:
@@ -218,7 +219,9 @@ class RefusedQueries(Collector):
         """Counts one query.
 
         Args:
-            reason: a word, such as "horizon" for a mark that is older than the history.
+            feed, table: empty while they are not known; several tables are joined by commas.
+            reason: "query" for one that cannot be read at a mark, "mark" for a mark that is too old
+                or not there yet, "rights" for a user who cannot be sure of an answer.
         """
         place = feed, table, reason
         self._counts[place] = self._counts.get(place, 0) + 1

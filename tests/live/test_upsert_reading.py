@@ -11,6 +11,7 @@ import pytest
 from clickhouse_driver.errors import ServerException
 from hypothesis import HealthCheck, given, settings
 
+from aggregator.upsert.query_mark import FRESH as AT_NEWEST
 from aggregator.upsert.query_mark import SETTLED as AT_POINT
 from aggregator.upsert.query_mark import At
 from aggregator.upsert.query_rewrite import rewritten
@@ -20,6 +21,7 @@ from aggregator.upsert.user_query import UserQuery
 from aggregator.upsert.visibility import MarkRefused
 from deploy.lab.clickhouse import READER, ClickHouseServer
 from deploy.lab.credentials import PASSWORD
+from deploy.lab.wait import until
 from replicator.config.clickhouse_address import ClickHouseAddress
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.aggregator.upsert.constructs import CONSTRUCTS, Construct
@@ -239,3 +241,70 @@ def test_a_server_that_lacks_a_part_gets_no_queries_and_returns_by_itself(
         assert len(list(answer)) == len(HISTORY.seen(AT_SETTLED).flights)
     with pytest.raises(StoreUnreachable, match="has no settle point of flights yet"):
         patient.query(sql, AT_POINT)
+
+
+def test_a_reader_asks_one_server_after_another_and_never_goes_back_in_time(
+    replicated_database: ReplicatedDatabase,
+) -> None:
+    replicas, name = replicated_database.replicas, replicated_database.name
+    servers = replicas[0], replicas[1]
+    for each in servers:
+        with each.client(name) as client:
+            for statement in HISTORY.statements(name):  # each has tables of its own
+                client.execute(statement)
+    ours = reader(*servers, database=name, turn=0)
+
+    def asked(at: At = AT_NEWEST) -> tuple[int, int, int]:
+        with ours.query("SELECT flight FROM flights", at) as answer:
+            shown = answer.marks["flights"]
+            return int(str(servers[1].port) in answer.server), shown.newest.tick, shown.mark.tick
+
+    assert [asked()[0] for _ in range(4)] == [0, 1, 0, 1]
+    for what, tick in (("claim", 13), ("settled", 13)):
+        with servers[0].client(name) as client:
+            client.execute(
+                "INSERT INTO flights__ticks (generation, tick, what, time_ms, servers) "
+                f"SELECT 1, {tick}, '{what}', 13000, ['']"
+            )
+        assert asked() == (0, 13, 13)
+        assert [asked(AT_POINT)[0] for _ in range(2)] == [0, 0]
+        # The other one lacks the tick, and is passed over although it is its turn.
+        assert [asked() for _ in range(2)] == [(0, 13, 13)] * 2
+        assert asked(At(tick=13)) == (0, 13, 13)
+    with servers[1].client(name) as client:
+        client.execute(
+            "INSERT INTO flights__ticks (generation, tick, what, time_ms) "
+            "SELECT 1, 13, 'claim', 13000"
+        )
+    # It has all that was shown now: it returns by itself.
+    until(lambda: asked()[0] == 1, 30.0)
+
+
+def test_the_newest_claim_is_found_behind_the_settle_points_of_the_newest_generation(
+    server: ClickHouseServer,
+) -> None:
+    name = "upsert_reading_generations"
+    with server.client() as client:
+        client.execute(f"CREATE DATABASE {name}")
+        try:
+            for statement in HISTORY.statements(name):
+                client.execute(statement)
+            client.execute(
+                f"INSERT INTO {name}.flights__ticks (generation, tick, what, time_ms) "
+                "SELECT 2, 3, 'claim', 3000"
+            )
+            with reader(server, database=name).query("SELECT 1 FROM flights") as answer:
+                shown = answer.marks["flights"]
+            assert (shown.generation, shown.newest.tick, shown.mark.settled) == (2, 3, 0)
+            client.execute(f"TRUNCATE TABLE {name}.flights__ticks")
+            # No tick yet: no row, and no error.
+            with reader(server, database=name).query("SELECT 1 FROM flights") as answer:
+                assert list(answer) == []
+            client.execute(
+                f"INSERT INTO {name}.flights__ticks (generation, tick, what, time_ms) "
+                "SELECT 1, 8, 'settled', 8000"
+            )
+            with pytest.raises(StoreUnreachable, match="lacked claims of flights"):
+                reader(server, database=name, timeout_seconds=0.2).query("SELECT 1 FROM flights")
+        finally:
+            client.execute(f"DROP DATABASE {name}")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from aggregator.upsert.query_mark import At
-from aggregator.upsert.reader import Reader, UpsertPlace, places_of
+from aggregator.upsert.reader import Reader, UpsertPlace, in_turn, places_of
 from aggregator.upsert.seen_rows import UpsertNames
 from aggregator.upsert.sql_text import QueryRefused
+from aggregator.upsert.upsert_metrics import REFUSED, RefusedQueries
 from aggregator.upsert.visibility import MarkRefused
 from replicator.config.clickhouse_address import ClickHouseAddress
 from replicator.config.feed_settings import ClickHouseFeed
@@ -63,8 +64,33 @@ def test_events_are_of_a_table_that_there_is() -> None:
 
 
 def test_a_server_that_is_not_there_is_named_with_the_users_name() -> None:
-    with pytest.raises(StoreUnreachable, match="no server can show flights, routes: ClickHouse at"):
+    with pytest.raises(StoreUnreachable, match="no server can show flights: ClickHouse at"):
         READER.query("SELECT a FROM flights")
+
+
+def test_queries_begin_with_one_server_after_another_and_ask_those_that_failed_last() -> None:
+    one, two, three = (
+        ClickHouseAddress.parse(f"clickhouse://loader@127.0.0.1:{port}") for port in (1, 2, 3)
+    )
+    servers = one, two, three
+    assert [in_turn(servers, turn, ())[0] for turn in range(4)] == [one, two, three, one]
+    assert in_turn(servers, 1, {two}) == [three, one, two]
+    assert in_turn(servers, 1, set(servers)) == [two, three, one]
+
+
+def test_refused_queries_are_counted_by_reason_where_a_process_asks_for_it() -> None:
+    refused = RefusedQueries()
+    reader = Reader([place("one", "flights", "routes")], refused=refused)
+    with pytest.raises(QueryRefused):
+        reader.query("SELECT a FROM airports")
+    with pytest.raises(MarkRefused):
+        reader.query("SELECT 1 FROM flights CROSS JOIN routes", At(tick=7))
+    [family] = refused.collect()
+    assert {tuple(sorted(each.labels.items())) for each in family.samples} == {
+        (("feed", ""), ("reason", "query"), ("table", "")),
+        (("feed", "one"), ("reason", "mark"), ("table", "flights,routes")),
+    }
+    assert family.name == REFUSED
 
 
 def test_the_tables_of_a_feed_are_in_the_places_of_their_shards() -> None:
