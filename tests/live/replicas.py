@@ -89,6 +89,15 @@ class ReplicatedDatabase:
             self.order(replica, f"SYSTEM START FETCHES {table}")
         self.insert(replicas[0], table, wake)
 
+    def holders(self, table: str) -> list[int]:
+        """Returns the replicas that have the block of an insert which waits for its quorum."""
+        path = "SELECT zookeeper_path FROM system.replicas WHERE table = '{}' AND database = '{}'"
+        quorum = f"{self.ask(0, path.format(table, self.name))}/quorum"
+        query = f"SELECT value FROM system.zookeeper WHERE path = '{quorum}' AND name = 'status'"
+        with self.client() as client:
+            found = client.execute(query)
+        return [int(each) for (text,) in found for each in text.split("\nreplicas:\n")[1].split()]
+
     def order(self, replica: int, query: str) -> None:
         """Executes a query that answers nothing."""
         with self.client(replica) as client:

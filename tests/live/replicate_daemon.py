@@ -31,6 +31,7 @@ class ReplicateDaemon:
 
     Args:
         subcommand: another daemon that runs on Spark.
+        program: runs `sluice`, in Python.
     """
 
     def __init__(
@@ -41,9 +42,10 @@ class ReplicateDaemon:
         master: str,
         conf: Sequence[str] = (),
         subcommand: str = "replicate",
+        program: str = PROGRAM,
     ) -> None:
         self.log = config.parent / f"daemon-{number}.log"
-        command = [sys.executable, "-c", PROGRAM, subcommand]
+        command = [sys.executable, "-c", program, subcommand]
         command += ["--config", str(config), "--region", region, "--master", master]
         command += [word for setting in conf for word in ("--conf", setting)]
         with self.log.open("w") as log:
@@ -211,14 +213,18 @@ def region(
 
 
 @contextmanager
-def aggregate_runs(config: Path) -> Iterator[Callable[[], ReplicateDaemon]]:
+def aggregate_runs(config: Path) -> Iterator[Callable[..., ReplicateDaemon]]:
     """Yields `start()`, which begins another run of `sluice aggregate` in the region east; all runs
-    are killed in the end."""
+    are killed in the end. `start(program="...")` runs `sluice` by another program in Python."""
     started: list[ReplicateDaemon] = []
 
-    def start() -> ReplicateDaemon:
+    def start(program: str = PROGRAM) -> ReplicateDaemon:
         started.append(
-            ReplicateDaemon(config, "east", len(started), "local[2,8]", subcommand="aggregate")
+            ReplicateDaemon(
+                *(config, "east", len(started), "local[2,8]"),
+                subcommand="aggregate",
+                program=program,
+            )
         )
         return started[-1]
 

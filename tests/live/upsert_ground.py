@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import random
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,12 @@ from typing import Any
 from confluent_kafka import OFFSET_END, TopicPartition
 from confluent_kafka.admin import NewPartitions, NewTopic
 
+from aggregator.upsert.query_mark import FRESH, At
+from aggregator.upsert.reader import Reader, places_of
 from aggregator.upsert.row_task import store_of
+from aggregator.upsert.seen_rows import ReadMark
 from aggregator.upsert.table_creation import create_tables
-from deploy.lab.credentials import PASSWORD
+from deploy.lab.credentials import PASSWORD, USERNAME
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import TrafficRecord, send
@@ -24,10 +27,13 @@ from deploy.lab.wait import until
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.names import dead_letter_topic
 from replicator.config.topology import load
+from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.feed_ground import committed
 from tests.live.replicas import ReplicatedDatabase
 
 VISIBLE_SECONDS = 90.0
+STARTED_SECONDS = 180.0
+"""Time in which a daemon starts, and makes its first tick visible, on busy cores."""
 COLUMNS = {"id": "UInt64", "name": "String", "version": "UInt64", "gone": "UInt8"}
 
 Row = tuple[int, str, int]
@@ -39,6 +45,7 @@ class UpsertGround:
     Args:
         settings: further lines of the table's settings.
         aggregator: lines of the table [aggregator].
+        feed_settings: further lines of the feed's settings.
     """
 
     def __init__(
@@ -52,6 +59,7 @@ class UpsertGround:
         quorum: int = 2,
         settings: str = "",
         aggregator: str = "",
+        feed_settings: str = "",
     ) -> None:
         self.cluster, self.database, self.partitions = cluster, database, partitions
         self._records: dict[tuple[int, int], dict[str, Any]] = {}
@@ -75,6 +83,7 @@ refresh_seconds = 1.0
 region = "east"
 clusters = ["east aggregate"]
 retry_seconds = 0.02
+{feed_settings}
 [[feeds.{self.feed}.shards]]
 topics = ["{self.topic}"]
 database = "{database.name}"
@@ -119,14 +128,21 @@ tick_seconds = 0.5
             for message in committed(self.cluster, dead_letter_topic(self.feed))
         ]
 
-    def wanted(self) -> dict[int, Row]:
-        """Returns the newest row of each key, by brute force over what the log has had."""
+    def wanted(self, ends: Sequence[int] | None = None) -> dict[int, Row]:
+        """Returns the newest row of each key, by brute force over what the log has had.
+
+        Args:
+            ends: of the partitions, if only the records below them are taken.
+        """
         for message in committed(self.cluster, self.topic):
             with suppress(ValueError):  # a dead letter
                 place = message.partition() or 0, message.offset() or 0
                 self._records[place] = json.loads(message.value() or b"")
         newest: dict[int, tuple[tuple[int, int, int], dict[str, Any]]] = {}
         for place, row in self._records.items():
+            partition, offset = place
+            if ends is not None and (partition >= len(ends) or offset >= ends[partition]):
+                continue
             order = row["version"], *place
             if row["id"] not in newest or newest[row["id"]][0] < order:
                 newest[row["id"]] = order, row
@@ -153,10 +169,43 @@ tick_seconds = 0.5
             query = f"SELECT id, name, version FROM {self.table} ORDER BY id, version, name"
             return client.execute(query)
 
-    def assert_exact(self) -> None:
-        """Waits until the view of each replica shows the rows of brute force, each once."""
+    def seen(self, replica: int, at: At = FRESH) -> tuple[list[Row], ReadMark]:
+        """Returns the rows that a query sees on a replica, by id, and the mark that it was read at.
+
+        Raises StoreUnreachable: the replica has not all that was committed.
+        """
+        (place,) = places_of(load(self.config).feed(self.feed))
+        only = place._replace(servers=place.servers[replica : replica + 1])
+        reader = Reader([only], user=USERNAME, password=PASSWORD, timeout_seconds=10.0)
+        with reader.query(f"SELECT id, name, version FROM {self.table}", at) as answer:
+            return sorted(answer), answer.marks[self.table].mark
+
+    def assert_seen(self, *replicas: int) -> None:
+        """Waits until a fresh query on each of some replicas sees the rows of brute force."""
         wanted = sorted(self.wanted().values())
-        for replica in range(len(self.database.replicas)):
+        for replica in replicas:
+            until(lambda at=replica: self._is_seen(at, wanted), STARTED_SECONDS, 0.2)
+            assert self.seen(replica)[0] == wanted, f"replica {replica}"
+
+    def _is_seen(self, replica: int, wanted: list[Row]) -> bool:
+        with suppress(StoreUnreachable):
+            return self.seen(replica)[0] == wanted
+        return False
+
+    def ends_by_tick(self, replica: int = 0) -> dict[int, list[int]]:
+        """Returns the ends of each claimed tick by partition, for a topic that has not grown."""
+        query = f"SELECT tick, ends FROM {self.table}__ticks WHERE what = 'claim'"
+        with self.database.client(replica) as client:
+            return dict(client.execute(query))
+
+    def assert_exact(self, replicas: Sequence[int] | None = None) -> None:
+        """Waits until the view of each replica shows the rows of brute force, each once.
+
+        Args:
+            replicas: numbers of those that run; None: all.
+        """
+        wanted = sorted(self.wanted().values())
+        for replica in range(len(self.database.replicas)) if replicas is None else replicas:
             until(lambda at=replica: self.shown(at) == wanted, VISIBLE_SECONDS, 0.5)
             assert self.shown(replica) == wanted
 
