@@ -317,6 +317,12 @@ class KeeperRun:
     """Set while the newest posted tick is claimed."""
     _cut_at: float = field(init=False, default=0.0)
     _loop: asyncio.AbstractEventLoop = field(init=False)
+    _producer: EffectProducer = field(init=False)
+    """Producer of all ticks of the holder: with the sequences of another one, brokers would take
+    letters for repeats of earlier ones, and leave them out."""
+
+    def __post_init__(self) -> None:
+        self._producer = EffectProducer(self._parts.home)
 
     @property
     def _parts(self) -> KeeperParts:
@@ -480,7 +486,7 @@ class KeeperRun:
             # Another process claimed the tick, and had not cut the next one.
             notes = await run_in_thread(self._parts.facts.notes_of, tick)
         letters = await self._parts.letters_of(tick, notes)
-        return EffectProducer(self._parts.home).effects(self.holder, letters)
+        return self._producer.effects(self.holder, letters)
 
 
 def claim_of(tick: Tick, notes: Sequence[LaneNote], events: int) -> TickRow:
