@@ -36,7 +36,7 @@ import numpy as np
 from aggregator.upsert.bootstrap import BootstrapPlan, read_facts, slice_query, slices_of
 from aggregator.upsert.seen_rows import ReadMark
 from aggregator.upsert.settling import open_condition, update_statement
-from aggregator.upsert.table_names import TIME, rows_table, updates_table
+from aggregator.upsert.table_names import rows_table, updates_table
 from aggregator.upsert.tick import Lane
 from aggregator.upsert.upsert_schema import ROWS_PARTITION
 from bench.ground import DIRECTORY, say
