@@ -22,8 +22,9 @@ QUERY_CONF = {
     "spark.scheduler.mode": "FAIR",
     # A query's task learns whether it is the first attempt only within one attempt of its stage.
     "spark.stage.maxConsecutiveAttempts": "1",
-    "spark.driver.memory": "1g",
-    "spark.executor.memory": "1g",
+    # A tick of 500 000 records holds half a GiB; several tables may catch up at once.
+    "spark.driver.memory": "2g",
+    "spark.executor.memory": "2g",
 }
 """Settings of an application with streaming queries, beside QUERY_TASKS."""
 _LOCAL = re.compile(r"local(?:\[(\*|\d+)(,\d+)?\])?")
