@@ -63,6 +63,9 @@ PAUSE_SECONDS = (1.0, 30.0)
 ORDERS_SECONDS = 1.0
 """Pause between two looks at the orders about a table."""
 HOUR_MS = 3_600_000
+REST_SECONDS = 60.0
+"""Age of the newest tick at which a table at rest gets an empty one: it can be read as of a time a
+minute ago, and what is older than the retention goes."""
 IDLE_SECONDS = 5.0
 """Longest wait for something new in the logs, before they are looked at all the same."""
 STOP_SECONDS = 5.0
@@ -402,7 +405,7 @@ class KeeperRun:
             self._parts.changed.clear()
             # Dead letters of a tick go with the next one, whether that takes records or not.
             has_letters = self.claim is not None and self.claim.letters > 0
-            is_old = self._age_seconds() >= expiry.renewal_seconds
+            is_old = self._age_seconds() >= min(REST_SECONDS, expiry.renewal_seconds)
             now_ms = await self._time_ms()
             tick = self._next(now_ms, is_refresh_due=is_old or has_letters)
             if tick is not None:
