@@ -66,10 +66,11 @@ soak: setup ## Kill and pause everything for hours, and count the records afterw
 	$(BIN)/python -m bench.feed_campaign
 
 .PHONY: bench
-bench: setup ## Measure Sluice and its rivals: mirroring, failover, ClickHouse, objects
+bench: setup ## Measure Sluice and its rivals: mirroring, failover, ClickHouse, upsert tables, objects
 	$(BIN)/python -m bench
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-cache-dir -r bench/requirements.txt
 	$(BIN)/python -m bench.feeds
+	$(BIN)/python -m bench.upsert
 	$(BIN)/python -m bench.rivals
 	$(BIN)/python -m bench.object_feeds
 

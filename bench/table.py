@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bench import feed_table, object_table
+from bench import feed_table, object_table, upsert_table
 from bench.results import FILE
 from bench.table_cells import Row, Rows, Tables, against, latency_table, met, number, ratio
 
@@ -35,7 +35,7 @@ def main() -> None:
     """Writes all tables."""
     if not FILE.exists():
         sys.exit(f"{FILE} is not there: run `make bench` first")
-    for each in (TABLES, feed_table.TABLES, object_table.TABLES):
+    for each in (TABLES, feed_table.TABLES, object_table.TABLES, upsert_table.TABLES):
         each.write()
 
 

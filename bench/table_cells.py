@@ -11,8 +11,13 @@ from typing import Any
 README = Path(__file__).parent / "README.md"
 
 Row = Mapping[str, Any]
-Rows = Mapping[tuple[str, str], Row]
-"""Results by case and system."""
+Rows = Mapping[tuple[str, ...], Row]
+"""Results by what tells them apart: case and system, mostly."""
+
+
+def case_and_system(row: Row) -> tuple[str, ...]:
+    """Returns the case and the system of a result."""
+    return row["case"], row["system"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +27,13 @@ class Tables:
     Args:
         name: in the marks.
         parts: each writes the lines of one part.
+        identity: tells a result from all others.
     """
 
     file: Path
     name: str
     parts: Sequence[Callable[[Rows], Iterator[str]]]
+    identity: Callable[[Row], tuple[str, ...]] = case_and_system
 
     def write(self) -> None:
         """Puts the tables between their two marks, once there are results."""
@@ -38,7 +45,7 @@ class Tables:
 
     def text(self, found: Mapping[str, Any]) -> str:
         """Returns the parts, the systems that were left out, and the machine."""
-        rows = {(row["case"], row["system"]): row for row in found["results"]}
+        rows = {self.identity(row): row for row in found["results"]}
         texts = ["\n".join(part(rows)) for part in self.parts]
         texts += ["\n".join(left_out(found["runs"])), machine_line(found["machine"], found["runs"])]
         return "\n\n".join(text for text in texts if text) + "\n"
