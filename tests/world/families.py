@@ -63,6 +63,9 @@ from tests.world.sinks.scene import KILLS as SINK_KILLS
 from tests.world.sinks.scene import LETTERS as SINK_LETTERS
 from tests.world.sinks.scene import RESTS as SINK_RESTS
 from tests.world.sinks.scene import Course as SinkCourse
+from tests.world.upserts import history as upsert_history
+from tests.world.upserts import mutations as of_upserts
+from tests.world.upserts.scene import Course as UpsertCourse
 
 
 class Result(Protocol):
@@ -78,7 +81,7 @@ class Result(Protocol):
     def log(self) -> list[str]: ...
 
 
-C = TypeVar("C", Course, GroupCourse, SinkCourse, ObjectCourse, ClaimCourse)
+C = TypeVar("C", Course, GroupCourse, SinkCourse, ObjectCourse, ClaimCourse, UpsertCourse)
 F = TypeVar("F", SinkCourse, ObjectCourse)
 
 
@@ -155,6 +158,18 @@ def _claims(course: ClaimCourse) -> Family:
         return claim_history.play(asked.seed, asked.shortened(course), parts, asked.replay)
 
     return Family(play, dict.fromkeys(mutations, of_claims.RULE), course.seconds)
+
+
+def _upserts(course: UpsertCourse) -> Family:
+    mutations = {it.name: it for it in of_upserts.MUTATIONS}
+
+    def play(asked: HistoryRequest) -> Result:
+        if asked.mutation and asked.mutation not in _taken_out:
+            mutations[asked.mutation].take_out()
+            _taken_out.add(asked.mutation)
+        return upsert_history.play(asked.seed, asked.shortened(course), asked.replay)
+
+    return Family(play, {it.name: it.rule for it in mutations.values()}, course.seconds)
 
 
 def _feed(
@@ -246,5 +261,6 @@ FAMILIES: Mapping[str, Family] = {
     "object_letters": _objects(of_objects.LETTERS, of_objects.OF_LETTERS),
     "object_cuts": _objects(log_mutations.CUT, log_mutations.OF_CUT),
     "object_recreations": _objects(log_mutations.RECREATED, log_mutations.OF_RECREATED),
+    "upserts": _upserts(UpsertCourse()),
     "object_truncations": _objects(loss_mutations.FEW_KINDS, loss_mutations.MUTATIONS),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from clickhouse_driver.errors import NetworkError, SocketTimeoutError
@@ -140,14 +141,34 @@ class WorldClient:
         self.connection = WorldConnection(self)
 
     def execute(
-        self, query: str, parameters: Mapping[str, Any] | None = None, *, columnar: bool = False
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        columnar: bool = False,
+        settings: Mapping[str, Any] = MappingProxyType({}),
     ) -> Any:
         with self.disconnect_on_error(query, {}):
             line = self.line
             assert line is not None
-            line.send(partial(self._server.select, line, query, parameters or {}))
+            line.send(partial(self._server.select, line, query, parameters or {}, settings))
             rows = self._receive()
         return by_columns(rows) if columnar else rows
+
+    def execute_iter(
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        settings: Mapping[str, Any] = MappingProxyType({}),
+        chunk_size: int = 1,
+    ) -> Iterator[Any]:
+        """Yields rows, or lists of so many rows, as the driver does."""
+        rows = self.execute(query, parameters, settings=settings)
+        if chunk_size == 1:
+            yield from rows
+        else:
+            yield from (rows[at : at + chunk_size] for at in range(0, len(rows), chunk_size))
 
     @contextmanager
     def disconnect_on_error(self, _: str, settings: Mapping[str, Any]) -> Iterator[None]:

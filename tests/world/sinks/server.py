@@ -12,6 +12,7 @@ import random
 from collections.abc import Coroutine, Mapping
 from contextvars import Context
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from clickhouse_driver.errors import ServerException
@@ -204,12 +205,24 @@ class Server:
 
     # -- questions
 
-    async def select(self, line: Line, query: str, parameters: Mapping[str, Any]) -> None:
+    async def select(
+        self,
+        line: Line,
+        query: str,
+        parameters: Mapping[str, Any],
+        settings: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         await self.step()
         try:
-            line.answer(answered(self, query, parameters))
+            line.answer(self.answered(query, parameters, settings))
         except ServerException as error:
             line.answer(error)
+
+    def answered(
+        self, query: str, parameters: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> list[tuple[Any, ...]]:
+        """Returns the answer to a query. Raises ServerException."""
+        return answered(self, query, parameters)
 
     async def hello(self, line: Line) -> None:
         await self.step(0.0, 0.0005)
@@ -258,11 +271,19 @@ class Server:
         if table.is_full:
             raise ServerException("Too many parts (300). Merges are slower than inserts", 252)
         block_id = asked.settings.get(TOKEN) or hashlib.sha256(data).hexdigest()
-        part = Part(self.keeper.new_name(), block_id, rows_of(asked.table, data))
-        await self._commit(table, part, int(asked.settings.get("insert_quorum", 0)))
         timeout_ms = asked.settings.get("insert_quorum_timeout", 0)
-        await self._await_quorum(table, part, timeout_ms / 1000)
+        for part in self.parts_of(asked.table, block_id, data):
+            await self._commit(table, part, int(asked.settings.get("insert_quorum", 0)))
+            await self._await_quorum(table, part, timeout_ms / 1000)
         return "end of stream"
+
+    def parts_of(self, table: str, block_id: str, data: bytes) -> list[Part]:
+        """Returns the parts that an insert makes, in the order in which they are committed.
+
+        Args:
+            block_id: token or hash of the whole block.
+        """
+        return [Part(self.keeper.new_name(), block_id, rows_of(table, data))]
 
     async def _commit(self, table: KeptTable, part: Part, quorum: int) -> None:
         await self._ask_keeper()
