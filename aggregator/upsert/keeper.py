@@ -450,6 +450,7 @@ class KeeperRun:
 
     def _next(self, now_ms: int, *, is_refresh_due: bool) -> Tick | None:
         """Returns the next tick, and tells of lanes that lost records."""
+        orders, order_log = self._parts.orders, self._parts.order_log()
         answering = [each for each in self._parts.logs if each.is_answering]
         logs: dict[Lane, LaneLog | None] = {}
         for each in answering:
@@ -457,11 +458,11 @@ class KeeperRun:
         before = self.posting.ticks[-1] if self.posting.ticks else tick_zero(self.ticks.generation)
         found = cut(
             before,
-            logs,
+            orders.unfrozen(logs, order_log, now_ms),
             [str(each.name) for each in answering],
             now_ms,
             self._parts.cut_settings,
-            accepted=self._parts.orders.accepted(before.stops, self._parts.order_log(), now_ms),
+            accepted=orders.accepted(before.stops, order_log, now_ms),
             is_refresh_due=is_refresh_due and bool(self.posting.ticks),
         )
         lanes = found.tick.lanes if found.tick else before.lanes

@@ -34,13 +34,7 @@ KEEPER_DURATION = "10m"
 
 
 def check_scope(feed: Feed, scope: Scope) -> None:
-    """Checks that the feed has what the scope names. Raises OrderRefused."""
-    if scope.cluster is not None and scope.cluster not in feed.clusters:
-        raise OrderRefused(
-            f"feed {feed.name} does not read {scope.cluster}; it reads {', '.join(feed.clusters)}"
-        )
-    if scope.partition is not None and scope.topic is None:
-        raise OrderRefused("a partition is one of a topic: name the topic")
+    """Checks that loaders load what the scope names. Raises OrderRefused."""
     table = feed.upsert_table(scope.topic) if scope.topic is not None else None
     if table is not None:
         raise OrderRefused(
@@ -48,8 +42,23 @@ def check_scope(feed: Feed, scope: Scope) -> None:
             "see `sluice upsert`"
         )
     check_table(feed, scope.table)
-    if scope.topic is not None and not feed.takes(scope.topic):
-        raise OrderRefused(f"no shard of feed {feed.name} has the topic {scope.topic}")
+    _check_names(feed, scope)
+
+
+def _check_names(feed: Feed, scope: Scope) -> None:
+    """Checks that the feed reads what the scope names. Raises OrderRefused."""
+    if scope.cluster is not None and scope.cluster not in feed.clusters:
+        raise OrderRefused(
+            f"feed {feed.name} does not read {scope.cluster}; it reads {', '.join(feed.clusters)}"
+        )
+    if scope.partition is not None and scope.topic is None:
+        raise OrderRefused("a partition is one of a topic: name the topic")
+    topic = scope.topic
+    if topic is not None and not feed.takes(topic) and feed.upsert_table(topic) is None:
+        raise OrderRefused(f"no shard of feed {feed.name} has the topic {topic}")
+    for each in feed.upsert_tables:
+        if scope.table != each.name and scope.table in each.store_names:
+            raise OrderRefused(f"{scope.table} is part of the upsert table {each.name}: name that")
 
 
 def check_table(feed: Feed, table: str | None) -> None:
@@ -61,8 +70,9 @@ def check_table(feed: Feed, table: str | None) -> None:
 
 
 def freeze(orders: RegionOrders, feed: Feed, scope: Scope, terms: Terms) -> OrderChange:
-    """Stops reading. Raises OrderRefused for a scope that the feed does not have."""
-    check_scope(feed, scope)
+    """Stops reading, for upsert tables too. Raises OrderRefused for a scope that the feed does not
+    have."""
+    _check_names(feed, scope)
     scope = _with_folder(feed, scope)
     fields = orders.fields(feed, terms)
     return orders.publish(
@@ -83,7 +93,7 @@ def resume(orders: RegionOrders, feed: Feed, scope: Scope) -> OrderChange:
 
     Raises OrderRefused for a part of what one freeze stops as a whole.
     """
-    check_scope(feed, scope)
+    _check_names(feed, scope)
     active = orders.active(Freeze, [feed])
     if scope.table not in {each.table for each in active}:
         scope = _with_folder(feed, scope)

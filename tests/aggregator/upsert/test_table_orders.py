@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from aggregator.upsert.table_orders import TableOrders
-from aggregator.upsert.tick import Stop
+from aggregator.upsert.tick import Lane, Stop
+from aggregator.upsert.tick_cut import LaneLog
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import (
     AcceptLaneLosses,
+    Freeze,
     RotateTable,
     SettleTable,
     key_of,
@@ -18,7 +22,7 @@ SETTLE = SettleTable.model_validate(SAID)
 ROTATE = RotateTable.model_validate(SAID)
 
 
-def log_of(*orders: SettleTable | RotateTable | AcceptLaneLosses) -> OrderLog:
+def log_of(*orders: SettleTable | RotateTable | AcceptLaneLosses | Freeze) -> OrderLog:
     return OrderLog({key_of(each): each for each in orders})
 
 
@@ -60,3 +64,24 @@ def test_a_loss_is_accepted_as_it_was_shown_and_no_later_one() -> None:
     assert orders.accepted([Stop(0, loss, is_accepted=True)], log, 10) == {}
     assert orders.accepted([Stop(0, loss)], log, 100) == {}, "the order has ended"
     assert TableOrders("flights", "other").accepted([Stop(0, loss)], log, 10) == {}
+
+
+def test_a_tick_takes_nothing_from_what_is_frozen() -> None:
+    west, east = (Lane(f"{name} aggregate", "status", UUID(int=1), 0) for name in ("west", "east"))
+    logs = {west: LaneLog(0, 5), east: None}
+    orders = TableOrders("flights", "status")
+
+    def after(**fields: object) -> list[bool]:
+        order = Freeze.model_validate(
+            {"route": "flights", "at_ms": 5, "who": "ann@ops", "until_ms": 100} | fields
+        )
+        now = orders.unfrozen(logs, log_of(order), 10)
+        assert orders.unfrozen(logs, log_of(order), 100) == logs, "the order has ended"
+        return [now[west] is None, now[east] is None]
+
+    assert after() == [True, True]
+    assert after(cluster="west aggregate") == [True, True]
+    assert after(cluster="east aggregate") == [False, True]
+    assert after(table="status") == after(topic="status") == [True, True]
+    assert after(table="other") == after(topic="other") == after(route="lake") == [False, True]
+    assert orders.unfrozen(logs, log_of(), 10) == logs

@@ -16,7 +16,7 @@ from tests.replicator.config.any_feed import ANY_FEED, ANY_UPSERT_TABLE
 from tests.tui.balance_records import NOW_MS
 from tests.tui.recording_client import RecordingClient, orders_of
 from tui.facts.feed_scope import PendingBlock, Scope
-from tui.orders.feed_orders import freeze, refresh_schema, resume, skip_replay
+from tui.orders.feed_orders import check_scope, freeze, refresh_schema, resume, skip_replay
 from tui.orders.order_checks import OrderRefused
 from tui.orders.region_orders import Terms
 
@@ -65,8 +65,7 @@ def test_a_freeze_is_written_with_what_it_names():
         (Scope(partition=1), "name the topic"),
         (Scope(topic="sales"), "no shard of feed flights has the topic sales"),
         (Scope(topic="sluice.balance"), "no shard"),
-        (Scope(table="status__rows"), "status__rows is an upsert table, which no loader loads"),
-        (Scope(topic="status"), "status is a topic of the upsert table status, which no loader"),
+        (Scope(table="status__rows"), "status__rows is part of the upsert table status"),
     ],
 )
 def test_a_scope_that_the_feed_does_not_have_is_refused(action, scope, text):
@@ -74,6 +73,14 @@ def test_a_scope_that_the_feed_does_not_have_is_refused(action, scope, text):
     with pytest.raises(OrderRefused, match=text):
         action(orders_of(client), FEED, scope)
     assert client.writes == 0
+
+
+@pytest.mark.parametrize("scope", [Scope(topic="status"), Scope(table="status")])
+def test_an_upsert_table_can_be_frozen_and_has_no_loader(scope):
+    (order,) = freeze(orders_of(RecordingClient()), FEED, scope, TERMS).written
+    assert isinstance(order, Freeze) and (order.topic, order.table) == (scope.topic, scope.table)
+    with pytest.raises(OrderRefused, match="which no loader loads"):
+        check_scope(FEED, scope)
 
 
 FREEZES = {
