@@ -13,14 +13,18 @@ own logs in it say which tick it holds.
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from aggregator.upsert.recovery import Recovery, StateAction, TickAction, TickName
 from aggregator.upsert.tick_source import BOOTSTRAP, GENERATION, TICK
 from replicator.runtime.private_files import private_folder, write_private
+
+log = logging.getLogger(__name__)
 
 IDENTITY = "sluice.json"
 FORM = 1
@@ -170,3 +174,37 @@ def _size(file: Path) -> int:
         return file.stat().st_size if file.is_file() else 0
     except FileNotFoundError:
         return 0
+
+
+def held_by(checkpoint: Checkpoint | None, identity: Identity) -> TickName | None:
+    """Returns the tick whose state a checkpoint holds; None if it cannot be continued."""
+    if checkpoint is None:
+        return None
+    try:
+        found = checkpoint.committed(identity)
+    except CheckpointUnreadable as error:
+        log.warning("event=upsert-checkpoint-left %s", error)
+        return None
+    return TickName(found.generation, found.tick) if found else None
+
+
+class ChosenCheckpoint(NamedTuple):
+    """Checkpoint that a query continues, or a new one, which begins with a bootstrap."""
+
+    checkpoint: Checkpoint
+    is_new: bool
+
+
+def checkpoint_for(
+    checkpoints: Checkpoints, identity: Identity, decided: Recovery
+) -> ChosenCheckpoint:
+    """Returns the checkpoint of the next query. Raises OSError."""
+    newest = checkpoints.newest()
+    # The tick to be folded again has to be the one that the ledger has.
+    lacks_tick = decided.state is StateAction.FOLD_AGAIN and decided.action is TickAction.REDO
+    if newest is not None and decided.state is not StateAction.BOOTSTRAP and not lacks_tick:
+        return ChosenCheckpoint(newest, is_new=False)
+    following = checkpoints.following()
+    following.begin(identity)
+    checkpoints.remove_before(following)
+    return ChosenCheckpoint(following, is_new=True)

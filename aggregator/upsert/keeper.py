@@ -20,31 +20,35 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
-
-import pyarrow.compute as pc
+from typing import Protocol
 
 from aggregator.loader.intent_effects import EffectProducer
 from aggregator.loader.produced import Produced
 from aggregator.upsert.bootstrap import BootstrapPlan
-from aggregator.upsert.checkpoint import Checkpoint, Checkpoints, CheckpointUnreadable, Identity
+from aggregator.upsert.checkpoint import (
+    Checkpoint,
+    Checkpoints,
+    Identity,
+    checkpoint_for,
+    held_by,
+)
 from aggregator.upsert.claims import TickRow, TickTable, What
 from aggregator.upsert.cluster_logs import ClusterLogs
 from aggregator.upsert.fact_reader import UpsertFactReader
 from aggregator.upsert.facts import LaneNote
+from aggregator.upsert.keeper_report import after_claim, with_look
 from aggregator.upsert.key_coordinator import StateSize, TickResult
 from aggregator.upsert.range_reader import LostRange, lost_range, with_gap
-from aggregator.upsert.recovery import Found, Recovery, StateAction, TickAction, TickName, recovery
-from aggregator.upsert.settle_schedule import ServerLook, SettleSchedule
+from aggregator.upsert.recovery import Found, StateAction, TickAction, TickName, recovery
+from aggregator.upsert.settle_schedule import SettleSchedule
 from aggregator.upsert.table_orders import TableOrders
 from aggregator.upsert.tick import Lane, Stop, Tick
 from aggregator.upsert.tick_clock import ClockDiffers, TickClock
 from aggregator.upsert.tick_cut import CutSettings, LaneLog, cut, tick_zero
 from aggregator.upsert.tick_posting import TickPosting, TickPostingFile
 from aggregator.upsert.tick_store import TickStore
-from aggregator.upsert.upsert_metrics import ServerFigures, UpsertReport
+from aggregator.upsert.upsert_metrics import UpsertReport
 from aggregator.upsert.upsert_schema import FIRST_GENERATION
-from aggregator.upsert.version import EndKind
 from replicator.config.upsert_table import UpsertTable
 from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.kafka.client.fenced_committer import Effects, FencedCommitter
@@ -510,88 +514,6 @@ def claim_of(tick: Tick, notes: Sequence[LaneNote], events: int) -> TickRow:
         expired=sum(note.expired for note in notes),
         letters=sum(len(note.letters) for note in notes),
     )
-
-
-def after_claim(
-    report: UpsertReport, tick: Tick, claim: TickRow, result: TickResult, tick_seconds: float
-) -> UpsertReport:
-    """Returns a report after another tick was claimed."""
-    counts = pc.value_counts(result.ends["kind"]).to_pylist()
-    kinds = {str(each["values"]): int(each["counts"]) for each in counts}
-    return replace(
-        report,
-        tick=claim.tick,
-        tick_ms=claim.time_ms,
-        tick_seconds=tick_seconds,
-        tick_offsets=tick.offsets,
-        lanes=len(tick.lanes),
-        ticks=report.ticks + 1,
-        rows=report.rows + claim.rows,
-        expired=report.expired + claim.expired,
-        letters=report.letters + claim.letters,
-        events={kind: report.events.get(kind, 0) + kinds.get(str(kind), 0) for kind in EndKind},
-    )
-
-
-def with_look(
-    report: UpsertReport, look: ServerLook, events_by_tick: dict[int, int]
-) -> UpsertReport:
-    """Returns a report with what the servers showed.
-
-    Args:
-        events_by_tick: ends of ticks; those of settled ticks are removed.
-    """
-    settled = look.settled.tick if look.settled else 0
-    for tick in [each for each in events_by_tick if each <= settled]:
-        del events_by_tick[tick]
-    is_known = report.tick is not None and settled + len(events_by_tick) >= report.tick
-    return replace(
-        report,
-        settled=settled or None,
-        settled_ms=look.settled.time_ms if look.settled else None,
-        horizon=look.horizon.tick if look.horizon else None,
-        horizon_ms=look.horizon.time_ms if look.horizon else None,
-        unsettled_events=sum(events_by_tick.values()) if is_known else None,
-        dead_rows=look.dead_rows,
-        servers={
-            address: ServerFigures(look.mark_ms.get(address), address in look.mark.left_out)
-            for address in sorted({*look.mark_ms, *look.mark.left_out})
-        },
-    )
-
-
-def held_by(checkpoint: Checkpoint | None, identity: Identity) -> TickName | None:
-    """Returns the tick whose state a checkpoint holds; None if it cannot be continued."""
-    if checkpoint is None:
-        return None
-    try:
-        found = checkpoint.committed(identity)
-    except CheckpointUnreadable as error:
-        log.warning("event=upsert-checkpoint-left %s", error)
-        return None
-    return TickName(found.generation, found.tick) if found else None
-
-
-class ChosenCheckpoint(NamedTuple):
-    """Checkpoint that a query continues, or a new one, which begins with a bootstrap."""
-
-    checkpoint: Checkpoint
-    is_new: bool
-
-
-def checkpoint_for(
-    checkpoints: Checkpoints, identity: Identity, decided: Recovery
-) -> ChosenCheckpoint:
-    """Returns the checkpoint of the next query. Raises OSError."""
-    newest = checkpoints.newest()
-    # The tick to be folded again has to be the one that the ledger has.
-    lacks_tick = decided.state is StateAction.FOLD_AGAIN and decided.action is TickAction.REDO
-    if newest is not None and decided.state is not StateAction.BOOTSTRAP and not lacks_tick:
-        return ChosenCheckpoint(newest, is_new=False)
-    following = checkpoints.following()
-    following.begin(identity)
-    checkpoints.remove_before(following)
-    return ChosenCheckpoint(following, is_new=True)
 
 
 def first_of(error: BaseException) -> BaseException:

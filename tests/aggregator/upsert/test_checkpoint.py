@@ -12,7 +12,10 @@ from aggregator.upsert.checkpoint import (
     CheckpointUnreadable,
     Committed,
     Identity,
+    checkpoint_for,
+    held_by,
 )
+from aggregator.upsert.recovery import Recovery, StateAction, TickAction
 
 OWN = Identity("flights", "flight_status", generation=3, parts=2)
 
@@ -98,3 +101,34 @@ def test_the_size_of_a_checkpoint_is_that_of_its_files(tmp_path):
     before = found.size_bytes()
     (found.folder / "offsets" / "0").write_bytes(b"x" * 100)
     assert found.size_bytes() == before + 100
+
+
+def decided(state: StateAction, action: TickAction = TickAction.CUT) -> Recovery:
+    return Recovery(action, 7, state, "")
+
+
+def test_a_state_that_fits_is_continued_and_any_other_begins_in_a_folder_of_its_own(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    first = checkpoint_for(checkpoints, OWN, decided(StateAction.BOOTSTRAP))
+    assert first.is_new and first.checkpoint.identity() == OWN
+    kept = checkpoint_for(checkpoints, OWN, decided(StateAction.KEEP))
+    assert not kept.is_new and kept.checkpoint == first.checkpoint
+    again = checkpoint_for(checkpoints, OWN, decided(StateAction.FOLD_AGAIN))
+    assert not again.is_new
+    second = checkpoint_for(checkpoints, OWN, decided(StateAction.BOOTSTRAP))
+    assert second.is_new and not first.checkpoint.folder.exists()
+
+
+def test_a_tick_that_the_ledger_has_no_more_is_not_folded_again(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    checkpoint_for(checkpoints, OWN, decided(StateAction.BOOTSTRAP))
+    found = checkpoint_for(checkpoints, OWN, decided(StateAction.FOLD_AGAIN, TickAction.REDO))
+    assert found.is_new
+
+
+def test_a_checkpoint_of_another_table_holds_nothing(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "1")
+    checkpoint.begin(OWN)
+    assert held_by(checkpoint, replace(OWN, table="others")) is None
+    assert held_by(checkpoint, OWN) is None, "no batch is committed yet"
+    assert held_by(None, OWN) is None

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from aggregator.upsert.checkpoint import Checkpoint, Checkpoints, Identity
+from aggregator.upsert.checkpoint import Identity
 from aggregator.upsert.claims import TickRow, What
 from aggregator.upsert.facts import LaneNote
 from aggregator.upsert.keeper import (
-    checkpoint_for,
     claim_of,
     first_of,
-    held_by,
     with_acceptance,
 )
-from aggregator.upsert.recovery import Recovery, StateAction, TickAction
 from aggregator.upsert.tick import Lane, LaneRange, Stop, Tick
 from replicator.kafka.client.cluster import Fenced
 from replicator.kafka.client.loss import Loss, LossKind
@@ -23,10 +20,6 @@ LANE = Lane("west aggregate", "orders", UUID(int=1), 0)
 TICK = Tick(1, 7, 5_000, (LANE,), (LaneRange(10, 15),))
 NOTES = (LaneNote(0, rows=3, expired=1, letters=((12, "no document"),)),)
 IDENTITY = Identity("flights", "orders", 1, 4)
-
-
-def decided(state: StateAction, action: TickAction = TickAction.CUT) -> Recovery:
-    return Recovery(action, 7, state, "")
 
 
 def test_a_claim_has_the_vector_of_its_tick_and_the_sums_of_its_lanes():
@@ -39,33 +32,6 @@ def test_only_the_gap_that_was_shown_is_accepted():
     gaps = [Stop(0, first), Stop(1, first)]
     assert with_acceptance(gaps, {0: first}) == [Stop(0, first, True), Stop(1, first)]
     assert with_acceptance(gaps, {0: later}) == gaps
-
-
-def test_a_state_that_fits_is_continued_and_any_other_begins_in_a_folder_of_its_own(tmp_path):
-    checkpoints = Checkpoints(tmp_path)
-    first = checkpoint_for(checkpoints, IDENTITY, decided(StateAction.BOOTSTRAP))
-    assert first.is_new and first.checkpoint.identity() == IDENTITY
-    kept = checkpoint_for(checkpoints, IDENTITY, decided(StateAction.KEEP))
-    assert not kept.is_new and kept.checkpoint == first.checkpoint
-    again = checkpoint_for(checkpoints, IDENTITY, decided(StateAction.FOLD_AGAIN))
-    assert not again.is_new
-    second = checkpoint_for(checkpoints, IDENTITY, decided(StateAction.BOOTSTRAP))
-    assert second.is_new and not first.checkpoint.folder.exists()
-
-
-def test_a_tick_that_the_ledger_has_no_more_is_not_folded_again(tmp_path):
-    checkpoints = Checkpoints(tmp_path)
-    checkpoint_for(checkpoints, IDENTITY, decided(StateAction.BOOTSTRAP))
-    found = checkpoint_for(checkpoints, IDENTITY, decided(StateAction.FOLD_AGAIN, TickAction.REDO))
-    assert found.is_new
-
-
-def test_a_checkpoint_of_another_table_holds_nothing(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "1")
-    checkpoint.begin(IDENTITY)
-    assert held_by(checkpoint, Identity("flights", "others", 1, 4)) is None
-    assert held_by(checkpoint, IDENTITY) is None, "no batch is committed yet"
-    assert held_by(None, IDENTITY) is None
 
 
 def test_a_fence_comes_before_all_other_errors():

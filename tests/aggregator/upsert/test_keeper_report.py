@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from aggregator.upsert.claims import TickRow, What
-from aggregator.upsert.keeper import after_claim, with_look
+from aggregator.upsert.keeper_report import after_claim, with_look
 from aggregator.upsert.key_coordinator import TickResult
 from aggregator.upsert.mark import TableMark
 from aggregator.upsert.row_ends import ends_table

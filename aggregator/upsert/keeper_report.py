@@ -1,0 +1,62 @@
+"""Keeper report: figures of an upsert table after a claim, and after a look at the servers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow.compute as pc
+
+from aggregator.upsert.claims import TickRow
+from aggregator.upsert.key_coordinator import TickResult
+from aggregator.upsert.settle_schedule import ServerLook
+from aggregator.upsert.tick import Tick
+from aggregator.upsert.upsert_metrics import ServerFigures, UpsertReport
+from aggregator.upsert.version import EndKind
+
+
+def after_claim(
+    report: UpsertReport, tick: Tick, claim: TickRow, result: TickResult, tick_seconds: float
+) -> UpsertReport:
+    """Returns a report after another tick was claimed."""
+    counts = pc.value_counts(result.ends["kind"]).to_pylist()
+    kinds = {str(each["values"]): int(each["counts"]) for each in counts}
+    return replace(
+        report,
+        tick=claim.tick,
+        tick_ms=claim.time_ms,
+        tick_seconds=tick_seconds,
+        tick_offsets=tick.offsets,
+        lanes=len(tick.lanes),
+        ticks=report.ticks + 1,
+        rows=report.rows + claim.rows,
+        expired=report.expired + claim.expired,
+        letters=report.letters + claim.letters,
+        events={kind: report.events.get(kind, 0) + kinds.get(str(kind), 0) for kind in EndKind},
+    )
+
+
+def with_look(
+    report: UpsertReport, look: ServerLook, events_by_tick: dict[int, int]
+) -> UpsertReport:
+    """Returns a report with what the servers showed.
+
+    Args:
+        events_by_tick: ends of ticks; those of settled ticks are removed.
+    """
+    settled = look.settled.tick if look.settled else 0
+    for tick in [each for each in events_by_tick if each <= settled]:
+        del events_by_tick[tick]
+    is_known = report.tick is not None and settled + len(events_by_tick) >= report.tick
+    return replace(
+        report,
+        settled=settled or None,
+        settled_ms=look.settled.time_ms if look.settled else None,
+        horizon=look.horizon.tick if look.horizon else None,
+        horizon_ms=look.horizon.time_ms if look.horizon else None,
+        unsettled_events=sum(events_by_tick.values()) if is_known else None,
+        dead_rows=look.dead_rows,
+        servers={
+            address: ServerFigures(look.mark_ms.get(address), address in look.mark.left_out)
+            for address in sorted({*look.mark_ms, *look.mark.left_out})
+        },
+    )
