@@ -65,6 +65,14 @@ TIME_OF = """
 SELECT max(time_ms) FROM {table}
 WHERE what = 'claim' AND generation = %(generation)s AND tick = %(tick)s
 """
+UNCOMMITTED = """
+SELECT count() FROM system.parts
+WHERE database = %(database)s AND table = %(table)s AND active AND name NOT IN (
+    SELECT name FROM system.zookeeper WHERE path = %(path)s
+)
+"""
+"""Parts of inserts whose commit got no answer, and was not made. The server shows them until it has
+looked for them in ZooKeeper, minutes later, and the rows of the repeated insert beside them."""
 # Nothing is read where the parts' times show that there is none.
 ROWS_BEFORE = f"SELECT 1 FROM {{table}} WHERE {TIME} < toDateTime(%(since_s)s) LIMIT 1"
 TIME_MAX = (1 << 63) - 1
@@ -248,7 +256,8 @@ class QuerySession:
         """Returns the server's name as a replica; empty for one that is not replicated.
 
         Raises:
-            ServerUnfit: it lacks parts of a table that keeps the upsert table.
+            ServerUnfit: it lacks parts of a table that keeps the upsert table, or shows rows that
+                were not committed.
             RightsMissing: the user cannot see whether it lacks some.
         """
         kept = _kept(table)
@@ -263,7 +272,17 @@ class QuerySession:
                     f"the user does not see {name} in system.replicas, so that nobody can tell "
                     "whether the server is complete: grant SELECT on system.replicas"
                 )
-        return replicas[kept[0]][0] if kept[0] in replicas else ""
+        if kept[0] not in replicas:
+            return ""
+        server, (*_, path) = replicas[kept[0]]
+        wanted = {
+            "database": self.database,
+            "table": kept[0],
+            "path": f"{path}/replicas/{server}/parts",
+        }
+        if self.client.execute(UNCOMMITTED, wanted) != [(0,)]:
+            raise ServerUnfit(f"shows parts of {kept[0]} that may never be committed")
+        return server
 
     def _ask(self, query: str, table: str, **values: object) -> list[tuple[Any, ...]]:
         name = quoted(self.database, ticks_table(table)).replace("%", "%%")

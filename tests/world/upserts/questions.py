@@ -366,6 +366,16 @@ def _session_replicas(server: UpsertServer, parameters: Parameters) -> Answer:
     ]
 
 
+def uncommitted(server: UpsertServer, table: str) -> int:
+    """Returns how many parts of a table a server shows that ZooKeeper does not know."""
+    known = server.keeper.holders
+    return sum(server.name not in known.get(it, ()) for it in server.parts[table])
+
+
+def _uncommitted(server: UpsertServer, parameters: Parameters) -> Answer:
+    return [(uncommitted(server, parameters["table"]),)]
+
+
 def _schemas(server: UpsertServer, parameters: Parameters) -> Answer:
     clauses = f"{of_sinks.ENGINE}('/table', 'r')"
     return [
@@ -414,6 +424,7 @@ ANSWERS: Mapping[str, Callable[[Any, Parameters], Answer]] = {
     settling.TO_DO: lambda server, _: [(max(server.parts_to_do(), default=0),)],
     settling.PARTITIONS: _partitions,
     query_session.BEGIN: _session,
+    query_session.UNCOMMITTED: _uncommitted,
     query_session.REPLICAS: _session_replicas,
     schema_reader.TABLES: _schemas,
     recognition.REPLICA: of_sinks.ANSWERS[recognition.REPLICA],
