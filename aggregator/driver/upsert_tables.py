@@ -33,7 +33,7 @@ from aggregator.upsert.settle_schedule import SettleSchedule
 from aggregator.upsert.settling import Settler
 from aggregator.upsert.table_orders import TableOrders
 from aggregator.upsert.tick import Lane, Tick
-from aggregator.upsert.tick_clock import TickClock
+from aggregator.upsert.tick_clock import TickClock, differs_seconds_max
 from aggregator.upsert.tick_cut import CutSettings
 from aggregator.upsert.tick_posting import TickPostingFile
 from aggregator.upsert.tick_store import TickStore
@@ -213,7 +213,9 @@ class UpsertTables:
                 rows_per_record=ROWS_PER_RECORD if feed.format == "row_batches" else 1,
                 block_rows=table.block_rows,
             ),
-            clock=TickClock(store, table.future_seconds_max),
+            clock=TickClock(
+                store, differs_seconds_max(table.future_seconds_max, table.retention_hours)
+            ),
             checkpoints=Checkpoints(appliance.aggregator.upsert_dir / name),
             posting=posting,
             facts=facts,

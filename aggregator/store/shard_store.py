@@ -47,7 +47,10 @@ TRIAL_SECONDS = 5.0
 SILENT_SECONDS = 60.0
 """Time for which a replica that did not answer is not asked for its tables, unless it matters."""
 LEADS = """
-SELECT is_leader FROM system.replicas WHERE database = %(database)s AND table = %(table)s
+SELECT count(), countIf(startsWith(engine, 'Replicated') AND name NOT IN (
+    SELECT table FROM system.replicas WHERE database = %(database)s AND is_leader
+)) = 0
+FROM system.tables WHERE database = %(database)s AND name = %(table)s
 """
 MOST = """
 SELECT max(parts) FROM (
@@ -357,8 +360,8 @@ class ShardStore:
         of = {"database": self.database, "table": table}
 
         def led(it: Connected) -> tuple[T] | None:
-            found = it.client.execute(LEADS, of)
-            return (ask(it),) if all(leads for (leads,) in found) else None
+            [(has_table, is_leader)] = it.client.execute(LEADS, of)
+            return (ask(it),) if has_table and is_leader else None
 
         why: NotStored | None = None
         for replica in self.in_turn():

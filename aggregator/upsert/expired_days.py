@@ -8,10 +8,11 @@ marks begin with the horizon. So a day before that of the horizon is dropped as 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from aggregator.store.identifier import quoted
 from aggregator.store.replica import Connected
-from aggregator.store.shard_store import ShardStore
+from aggregator.store.shard_store import NotStored, ShardStore
 from aggregator.upsert.table_names import rows_table
 from aggregator.upsert.visibility import day_of, shown_since_s
 
@@ -44,16 +45,28 @@ def drop_expired_days(
         table: name of the upsert table.
         horizon_time_ms: of the tick of the published horizon (Tick.time_ms).
 
-    Raises NotStored if the leader does not answer or refuses.
+    Raises NotStored if the leader does not answer, or refuses a day: one that is too large holds up
+    no other.
     """
     of = {"database": store.database, "table": rows_table(table)}
     name = quoted(store.database, rows_table(table))
 
-    def drop(it: Connected) -> tuple[int, ...]:
+    def found(it: Connected) -> list[int]:
         days = [int(day) for (day,) in it.client.execute(PARTITIONS, of)]
-        expired = expired_days(days, horizon_time_ms, retention_hours)
-        for day in expired:
-            it.client.execute(f"ALTER TABLE {name} DROP PARTITION {day}")
-        return tuple(expired)
+        return expired_days(days, horizon_time_ms, retention_hours)
 
-    return store.answer_of_leader(rows_table(table), drop)
+    def drop(it: Connected, day: int) -> None:
+        it.client.execute(f"ALTER TABLE {name} DROP PARTITION {day}")
+
+    dropped: list[int] = []
+    errors: list[NotStored] = []
+    for day in store.answer_of_leader(rows_table(table), found):
+        try:
+            store.answer_of_leader(rows_table(table), partial(drop, day=day))
+        except NotStored as error:
+            errors.append(error)
+        else:
+            dropped.append(day)
+    if errors:
+        raise errors[0]
+    return tuple(dropped)

@@ -18,12 +18,13 @@ to a horizon whose quorum has answered to itself (decision 0115).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from aggregator.store.identifier import quoted
 from aggregator.store.recognition import is_complete
 from aggregator.store.replica import Connected
-from aggregator.store.shard_store import ShardStore
+from aggregator.store.shard_store import NotStored, ShardStore
 from aggregator.upsert.bootstrap import BIRTHS
 from aggregator.upsert.claims import TickRow, TickTable, What
 from aggregator.upsert.expired_days import drop_expired_days
@@ -141,8 +142,9 @@ class Horizon:
         self._look_at = now_seconds + LOOK_SECONDS
         if self.published is not None and not self.is_gone:
             if now_seconds - self._published_at >= self.wait_seconds:
-                self._let_go(ticks, claim, self.published)
+                # What a server refuses is tried again with the next horizon.
                 self.is_gone = True
+                self._let_go(ticks, claim, self.published)
             return
         found = self._found(ticks, claim)
         if found is None or found == self.published:
@@ -163,15 +165,30 @@ class Horizon:
         return before
 
     def _let_go(self, ticks: TickTable, claim: TickRow, horizon: TickRow) -> None:
-        """Lets go of what no query at the horizon, or behind it, reads."""
-        self._drop_ends(horizon.tick)
+        """Lets go of what no query at the horizon, or behind it, reads.
+
+        Raises NotStored once all was tried.
+        """
+        errors: list[NotStored] = []
+        for step in (
+            partial(self._drop_ends, horizon.tick),
+            partial(self._drop_days, horizon.time_ms),
+            partial(self._prune, ticks, claim, horizon.tick),
+        ):
+            try:
+                step()
+            except NotStored as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def _drop_days(self, time_ms: int) -> None:
         drop_expired_days(
             self.store,
             self.table,
-            horizon_time_ms=horizon.time_ms,
+            horizon_time_ms=time_ms,
             retention_hours=self.retention_hours,
         )
-        self._prune(ticks, claim, horizon.tick)
 
     # -- ends
 

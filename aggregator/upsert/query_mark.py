@@ -126,7 +126,8 @@ def mark_at(
         since_s: see ReadMark.
     """
     known = ticks.newest.tick if at.is_earlier and not is_all_versions else tick
-    return ReadMark(tick, settled, known, is_all_versions, since_s)
+    told_after = ticks.horizon if is_all_versions else 0
+    return ReadMark(tick, settled, known, is_all_versions, since_s, told_after)
 
 
 def iso(time_ms: int) -> str:

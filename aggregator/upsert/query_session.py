@@ -23,9 +23,8 @@ from aggregator.upsert.row_ends import read_ends
 from aggregator.upsert.table_names import TIME, rows_table, ticks_table, updates_table
 from aggregator.upsert.version import RowEnd
 
-CONSISTENT = "select_sequential_consistency"
 READONLY = "readonly"
-WANTED = {**WHOLE_ANSWERS, "extremes": 0, CONSISTENT: 0}
+WANTED = {**WHOLE_ANSWERS, "extremes": 0}
 """Settings of each query. Extremes would come as two more rows."""
 BEGIN = """
 SELECT 'setting', name, value FROM system.settings WHERE name IN %(names)s
@@ -214,7 +213,10 @@ class QuerySession:
         more: ticks up to the mark are there whole, and admitted none that is older than their own.
         """
         name = quoted(self.database, rows_table(table)).replace("%", "%%")
-        return bool(self.client.execute(ROWS_BEFORE.format(table=name), {"since_s": since_s}))
+        found = self.client.execute(
+            ROWS_BEFORE.format(table=name), {"since_s": since_s}, settings=dict(self.settings)
+        )
+        return bool(found)
 
     def _settled(
         self, table: str, generation: int, server: str, at: At, newest: int, before: int
@@ -250,7 +252,15 @@ class QuerySession:
         self, table: str, *, after: int, up_to: int, lanes: tuple[int, ...]
     ) -> Iterator[RowEnd]:
         """Yields the ends of a table's rows (see read_ends)."""
-        return read_ends(self.client, self.database, table, after=after, up_to=up_to, lanes=lanes)
+        return read_ends(
+            self.client,
+            self.database,
+            table,
+            after=after,
+            up_to=up_to,
+            lanes=lanes,
+            settings=self.settings,
+        )
 
     def _require_whole(self, table: str) -> str:
         """Returns the server's name as a replica; empty for one that is not replicated.
@@ -274,7 +284,8 @@ class QuerySession:
                 )
         if kept[0] not in replicas:
             return ""
-        server, (*_, path) = replicas[kept[0]]
+        server: str = replicas[kept[0]][0]
+        path = replicas[kept[0]][1][-1]
         wanted = {
             "database": self.database,
             "table": kept[0],

@@ -7,7 +7,8 @@ once: a table that has a block twice keeps one row of two, and readers leave out
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -93,6 +94,7 @@ def read_ends(
     after: int,
     up_to: int,
     lanes: Sequence[int] = (),
+    settings: Mapping[str, object] = MappingProxyType({}),
 ) -> Iterator[RowEnd]:
     """Yields the ends of the ticks after one, up to another, by tick and row id, as they come.
 
@@ -101,6 +103,7 @@ def read_ends(
 
     Args:
         lanes: of the rows that ended; empty: all.
+        settings: of ClickHouse, for the query.
     """
     query = READ.format(
         table=quoted(database, updates_table(table)).replace("%", "%%"),
@@ -109,7 +112,7 @@ def read_ends(
     wanted = {"after": after, "up_to": up_to, "lanes": tuple(lanes)}
     last = None
     for row_id, lane, offset, kind, tick, by_row_id, key in client.execute_iter(
-        query, wanted, settings={"strings_as_bytes": True}, chunk_size=1
+        query, wanted, settings={**settings, "strings_as_bytes": True}, chunk_size=1
     ):
         end = RowEnd(
             row_id,

@@ -58,6 +58,8 @@ class ReadMark(NamedTuple):
         settled: newest settle point at or before `tick`.
         known: tick up to which ends are told, in $validUntil; `tick` or later.
         is_all_versions: rows that ended by `tick` are seen as well, with what ended them.
+        told_after: tick behind which ends of versions are told: those up to the horizon are gone,
+            on one server after another.
         since_s: Unix time before which rows are not seen (shown_since_s of the tick); 0: the server
             has none that are so old.
     """
@@ -67,6 +69,7 @@ class ReadMark(NamedTuple):
     known: int
     is_all_versions: bool = False
     since_s: int = 0
+    told_after: int = 0
 
 
 def seen(table: str, mark: ReadMark, of: str = "", of_key: str = "") -> str:
@@ -135,7 +138,7 @@ def rows_at(
         items.append(f"{text or ends[column]} AS {quoted(name)}")
     source = rows_table(names.table)
     if is_joined:
-        first = 0 if mark.is_all_versions else mark.tick
+        first = mark.told_after if mark.is_all_versions else mark.tick
         source += (
             f" ANY LEFT JOIN (SELECT {ENDS}.row_id AS {ROW_ID}, {ENDS}.tick AS _end_tick, "
             f"toString({ENDS}.kind) AS _end_kind, {ENDS}.by_row_id AS _end_by "

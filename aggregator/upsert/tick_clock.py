@@ -7,19 +7,28 @@ would have the table forget a month, for good. So a clock that no server agrees 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from aggregator.store.replica import Connected
 from aggregator.store.shard_store import NotStored, ShardStore
-from replicator.runtime.clock import monotonic
+from replicator.runtime.clock import monotonic, unix_seconds
 
 COMPARE_SECONDS = 60.0
 """Pause before a server is asked for its time again; until then the time goes on by our steady
 clock, which no one sets."""
 SERVER_TIME = "SELECT toInt64(toUnixTimestamp(now()))"
+
+
+RETENTION_PART = 20
+"""The clock may differ by as much of the retention as one of so many parts."""
+
+
+def differs_seconds_max(future_seconds_max: float, retention_hours: float) -> float:
+    """Returns the difference of clocks that is let pass, in seconds: it makes no dead letter of a
+    record that has the store's time, and takes little of the retention."""
+    return min(future_seconds_max, retention_hours * 3600 / RETENTION_PART)
 
 
 class ClockDiffers(Exception):
@@ -61,7 +70,7 @@ def difference_text(times: list[ServerTime], host_seconds: float, at_seconds: fl
         for server, ahead in found
     )
     return (
-        f"the clock of this host is {told}, more than future_seconds_max: by such a clock records "
+        f"the clock of this host is {told}, more than is let pass: by such a clock records "
         "would be left out as too old, or too far in the future. No tick is cut until they agree: "
         "set the clock that is wrong"
     )
@@ -73,14 +82,13 @@ class TickClock:
 
     Args:
         store: whose servers are asked.
-        differs_seconds_max: difference that is let pass: future_seconds_max, as a lesser one makes
-            no dead letter of a record that has the store's time.
+        differs_seconds_max: difference that is let pass.
         wall, steady: Unix time of this host, and a clock that no one sets; in seconds.
     """
 
     store: ShardStore
     differs_seconds_max: float
-    wall: Callable[[], float] = time.time
+    wall: Callable[[], float] = unix_seconds
     steady: Callable[[], float] = monotonic
     _agreed: ServerTime | None = field(init=False, default=None)
 

@@ -14,6 +14,11 @@ def monotonic() -> float:
     return time.monotonic()
 
 
+def unix_seconds() -> float:
+    """Returns the Unix time, by the clock of this host."""
+    return time.time()
+
+
 def sleep(seconds: float) -> None:
     """Sleeps for some seconds."""
     time.sleep(seconds)

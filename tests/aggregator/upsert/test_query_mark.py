@@ -40,7 +40,9 @@ def test_an_earlier_mark_tells_ends_up_to_the_newest_tick() -> None:
 
 def test_all_versions_of_an_earlier_mark_are_those_that_were_known_then() -> None:
     at = At(tick=50)
-    assert mark_at(at, 50, 45, TICKS, is_all_versions=True) == ReadMark(50, 45, 50, True)
+    assert mark_at(at, 50, 45, TICKS, is_all_versions=True) == ReadMark(
+        50, 45, 50, True, told_after=30
+    )
 
 
 def test_a_mark_says_since_when_rows_are_seen():

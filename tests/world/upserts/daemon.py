@@ -7,7 +7,6 @@ state there.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -18,7 +17,6 @@ from aggregator.driver import upsert_tables
 from aggregator.driver.upsert_tables import UpsertTables
 from aggregator.upsert import fact_reader, row_task, server_levels, settling
 from aggregator.upsert.cluster_logs import ClusterLogs
-from aggregator.upsert.keeper import KeeperParts
 from replicator.config.topology import Appliance
 from replicator.notices.conditions import Conditions
 from replicator.orders.order_log import OrderLog
@@ -43,11 +41,6 @@ class Tables(UpsertTables):
     """
 
     clusters: Mapping[str, KafkaCluster]
-
-    def _parts(self, *args: Any) -> KeeperParts:
-        parts = super()._parts(*args)
-        parts.clock.wall = lambda: time.time()  # its default was taken down before the world began
-        return parts
 
     def _logs(self, name: Any, feed: Any, table: Any, changed: Any) -> ClusterLogs:
         admin = WorldAdmin(name, self.appliance.cluster(name), self.clusters[name])

@@ -348,7 +348,7 @@ def _made(server: UpsertServer, parameters: Parameters) -> Answer:
 
 
 def _session(server: UpsertServer, parameters: Parameters) -> Answer:
-    settings = {query_session.READONLY: "0", query_session.CONSISTENT: "0"}
+    settings = {query_session.READONLY: "0", "select_sequential_consistency": "0"}
     engines = [it.name for it in server.tables if it.name in parameters["of"]]
     return [
         *(("setting", name, value) for name, value in settings.items()),
