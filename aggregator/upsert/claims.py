@@ -3,7 +3,7 @@
 claim    rows and ends of the tick are in the store: the tick may be read.
 settled  ends up to the tick are in the column _until of the servers that the row names.
 horizon  nothing before the tick may be read any more; ends up to it may be gone (horizon.py).
-void     the tick was taken back. Nothing writes this yet; readers leave such claims out.
+void     the tick was taken back. Nothing writes or reads this yet.
 """
 
 from __future__ import annotations
