@@ -18,11 +18,9 @@ from replicator.runtime.clock import monotonic, unix_seconds
 COMPARE_SECONDS = 60.0
 """Pause before a server is asked for its time again; until then the time goes on by our steady
 clock, which no one sets."""
-SERVER_TIME = "SELECT toInt64(toUnixTimestamp(now()))"
-
-
 RETENTION_PART = 20
-"""The clock may differ by as much of the retention as one of so many parts."""
+"""The clock may differ by one of so many parts of the retention."""
+SERVER_TIME = "SELECT toInt64(toUnixTimestamp(now()))"
 
 
 def differs_seconds_max(future_seconds_max: float, retention_hours: float) -> float:
