@@ -14,16 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from aggregator.formats.decoders import decoder_of
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.store.replica import Replica
 from aggregator.store.shard_store import DRIVER_ERRORS, NotStored, ShardStore, StoreTimeouts
-from aggregator.tables.column_type import column_type
-from aggregator.tables.decoded import Decoded, Ints
 from aggregator.tables.table_schema import TableSchema
 from aggregator.upsert.row_facts import order_since, user_schema
 from aggregator.upsert.table_names import rows_table, ticks_table, updates_table
@@ -32,32 +25,27 @@ from aggregator.upsert.tick_codec import UnreadableTick
 from aggregator.upsert.tick_store import TickStore
 from aggregator.upsert.upsert_schema import TICKS_PER_PARTITION
 from aggregator.upsert.version import RowEnd, Version
-from aggregator.upsert.visibility import DAY_S, shown_since_s
+from aggregator.upsert.visibility import shown_since_s
 from aggregator.verifier.claim_history import Claim, compared_claims, unbroken_from
 from aggregator.verifier.key_histories import Until, compared_ends, expected_ends, wrong_untils
+from aggregator.verifier.lane_records import LaneRecords
 from aggregator.verifier.plain_records import reader_of
 from aggregator.verifier.row_check import EXAMPLES_MAX, RowCount, RowResult
 from aggregator.verifier.row_values import RowValues
 from aggregator.verifier.table_rows import LogRange, TopicInTable, wait_complete
-from aggregator.verifier.tick_rows import LaneLog, LoggedRow, StoredRow, Ticks, compared_rows
+from aggregator.verifier.tick_rows import LaneLog, StoredRow, Ticks, compared_rows
 from aggregator.verifier.tick_rules import TickEntry
-from aggregator.verifier.topic_probe import is_compacted
-from aggregator.verifier.topic_records import NotRead, TopicRecords
 from aggregator.verifier.upsert_rows import IDS_MAX, UpsertRows, derivations
-from replicator.batches.batch import BrokenBatch
 from replicator.clickhouse.errors import reason
-from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.topology import Appliance
 from replicator.config.upsert_table import UpsertTable
-from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.brokers import Unreachable
-from replicator.kafka.client.cluster import Answered, Cluster
+from replicator.kafka.client.cluster import Answered
 from replicator.runtime.run_in_thread import run_in_thread
 
 BATCH_ROWS = 200_000
 """Rows of consecutive ticks that are compared at a time."""
-NO_TIME_S = (1 << 63) - 1
 T = TypeVar("T")
 
 
@@ -128,7 +116,6 @@ class UpsertCheck:
         since_ms: int,
         timeout_seconds: float,
     ) -> None:
-        self._appliance = appliance
         self._feed = feed
         self._table = table
         self._home = feed.home_of(table)
@@ -137,7 +124,10 @@ class UpsertCheck:
         self._since_ms = since_ms
         self._timeout_seconds = timeout_seconds
         self._servers: list[_Server] = []
-        self._clusters: dict[str, Cluster] = {}
+        lanes = self._tick.lanes
+        self._records = LaneRecords(
+            appliance, feed, table, lanes, self._doubt_rows, timeout_seconds
+        )
         self._problems: list[str] = []
         self._ended: dict[int, int] = {}
         timeouts = StoreTimeouts(insert=timeout_seconds)
@@ -167,8 +157,7 @@ class UpsertCheck:
             self._problems.append(f"{self._home}: no answer within {self._timeout_seconds:g} s")
             self._doubt("a server did not answer")
         finally:
-            for cluster in self._clusters.values():
-                await cluster.close()
+            await self._records.close()
             await run_in_thread(self._store.close)
 
     async def _compare(self, schema: TableSchema, *, has_memory: bool) -> None:
@@ -248,7 +237,7 @@ class UpsertCheck:
 
     async def _newest_tick(self) -> int:
         """Returns the number of the tick that is committed now."""
-        cluster = await self._cluster(self._home)
+        cluster = await self._records.cluster(self._home)
         store = TickStore(cluster, self._feed.name, self._table.name)
         try:
             async with asyncio.timeout(self._timeout_seconds):
@@ -283,7 +272,7 @@ class UpsertCheck:
     # -- rows and ends
 
     async def _compare_batch(self, batch: _Batch, schema: TableSchema, *, has_memory: bool) -> None:
-        await self._read_logs(batch, schema)
+        batch.logs, batch.slices = await self._records.read(batch.ticks, schema)
         found = await self._each(lambda _, it: it.rows(batch.first, batch.last))
         rows: dict[int, StoredRow] = {}
         ids = {
@@ -455,70 +444,7 @@ class UpsertCheck:
                 count.changed += number
                 count.example(f"changed: {number} rows before tick {first} {text}, such as {least}")
 
-    # -- records
-
-    async def _read_logs(self, batch: _Batch, schema: TableSchema) -> None:
-        """Reads the records of all lanes. The rows of a lane that cannot be read are counted only,
-        which is a doubt."""
-        decode, own = decoder_of(self._feed), user_schema(schema, self._table.name)
-        for number, lane in enumerate(self._tick.lanes):
-            begin, end = batch.ticks.bounds(number)
-            if begin >= end:
-                continue
-            where = f"{lane.cluster} {lane.topic}-{lane.partition}"
-            try:
-                cluster = await self._cluster(ClusterName(lane.cluster))
-                topic = cluster.topic(lane.topic)
-                if topic is None or topic.id != lane.topic_id:
-                    self._doubt_rows(f"{where}: its log is gone; its rows are only counted")
-                    continue
-                start = await cluster.log_start(lane.topic, lane.partition)
-                if 0 < begin < start:
-                    text = f"{where}: {start - begin} offsets are gone from the log"
-                    self._doubt_rows(f"{text}; their rows are only counted")
-                begin = max(begin, start)
-                records = TopicRecords(cluster, self._timeout_seconds)
-                slices = records.slices(lane.topic, lane.partition, begin, end)
-                parts = [each async for each in slices]
-            except (NotRead, BrokenBatch, Answered, Unreachable, TimeoutError) as error:
-                self._doubt_rows(f"{where}: {error}")
-                continue
-            is_compact = await run_in_thread(self._is_compacted, lane.cluster, lane.topic)
-            values, rows = self._split(parts)
-            decoded = await run_in_thread(decode, values, own) if values else Decoded()
-            offsets, numbers = decoded.offset.tolist(), decoded.row.tolist()
-            stamps, times_s = decoded.timestamp_ms.tolist(), times_of(decoded, self._table)
-            for offset, at, stamp, time_s in zip(
-                offsets, numbers, stamps, times_s.tolist(), strict=True
-            ):
-                rows[offset, at] = LoggedRow(stamp, time_s)
-            batch.logs[number] = LaneLog(begin, rows, len(decoded.dead), is_compact)
-            batch.slices[number] = values
-
-    def _split(
-        self, parts: Sequence[RecordSlice]
-    ) -> tuple[list[RecordSlice], dict[tuple[int, int], LoggedRow]]:
-        """Returns the records that have values, and the rows of those whose empty values delete
-        their keys."""
-        values, rows = [], {}
-        for part in parts:
-            is_empty = part.value_end <= part.value_begin
-            if self._table.empty_value_deletes and is_empty.any():
-                bare = part.at(np.flatnonzero(is_empty))
-                for offset, stamp in zip(
-                    bare.offset.tolist(), bare.timestamp_ms.tolist(), strict=True
-                ):
-                    rows[offset, 0] = LoggedRow(stamp, stamp // 1000, is_bare=True)
-                part = part.at(np.flatnonzero(~is_empty))
-            if len(part):
-                values.append(part)
-        return values, rows
-
-    def _is_compacted(self, cluster: str, topic: str) -> bool:
-        name = ClusterName(cluster)
-        return is_compacted(
-            Admin(name, self._appliance.cluster(name), self._timeout_seconds), topic
-        )
+    # -- values
 
     def _compare_values(
         self, server: _Server, it: UpsertRows, batch: _Batch, schema: TableSchema
@@ -578,18 +504,6 @@ class UpsertCheck:
             )
             return ask(server, rows)
 
-    async def _cluster(self, name: ClusterName) -> Cluster:
-        """Returns a cluster that knows the topics of all its lanes. Raises Unreachable, Answered,
-        TimeoutError."""
-        if name not in self._clusters:
-            settings = self._appliance.cluster(name)
-            cluster = Cluster(name, settings, client_id="sluice-verify")
-            self._clusters[name] = cluster
-            topics = {each.topic for each in self._tick.lanes if each.cluster == name}
-            async with asyncio.timeout(self._timeout_seconds):
-                await cluster.open(sorted(topics))
-        return self._clusters[name]
-
     def _doubt(self, text: str) -> None:
         for server in self._servers:
             server.doubt(text)
@@ -597,21 +511,6 @@ class UpsertCheck:
     def _doubt_rows(self, text: str) -> None:
         for server in self._servers:
             server.rows.doubt(text)
-
-
-def times_of(decoded: Decoded, table: UpsertTable) -> Ints:
-    """Returns the time of each row by which its retention goes, in Unix seconds; the greatest
-    number where there is none."""
-    newest = table.newest_column
-    if newest is None or not table.newest_is_time:
-        return decoded.timestamp_ms // 1000
-    kind, values = column_type(table.columns[newest]), decoded.columns.get(newest)
-    if values is None:
-        return np.full(len(decoded), NO_TIME_S, np.int64)
-    ticks = np.asarray(pc.fill_null(values.cast(pa.int64()), NO_TIME_S))
-    if kind.base in ("Date", "Date32"):
-        return np.where(ticks == NO_TIME_S, ticks, ticks * DAY_S)
-    return np.where(ticks == NO_TIME_S, ticks, ticks // 10**kind.scale)
 
 
 def _batches(claims: Mapping[int, Claim], first: int, tick: Tick) -> Iterator[_Batch]:

@@ -16,16 +16,16 @@ from aggregator.upsert import fold as folding
 from aggregator.upsert import visibility
 from aggregator.upsert.fold import Folded
 from aggregator.upsert.recovery import Found, StateAction, TickAction, TickName
-from aggregator.upsert.settling import OpenRows
 from aggregator.upsert.tick import Lane, Tick, tick_of
 from aggregator.upsert.tick_codec import decode, encode
 from aggregator.upsert.tick_cut import LaneLog, tick_zero
 from aggregator.upsert.version import RowEnd, Version
-from aggregator.upsert.visibility import ReplicaCount, SettlePoint
+from aggregator.upsert.visibility import SettlePoint
 from replicator.kafka.client.loss import Loss
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.aggregator.upsert.upsert_rules import RETENTION_HOURS, Rules, States
-from tests.aggregator.upsert.upsert_store import QUORUM, SERVERS, Entry, Server, Store, StoredRow
+from tests.aggregator.upsert.upsert_settler import Steps, insert, settler
+from tests.aggregator.upsert.upsert_store import SERVERS, Entry, Store, StoredRow
 
 GENERATION = 1
 CLUSTERS = ("west", "east")
@@ -38,9 +38,6 @@ LATENESS = (0, 1, 2, 4, 5, 7, 9, 11, 13, 16)
 HISTORY_SECONDS = 10 * 3600.0
 LANES_MAX = 7
 ID = "sluice.upsert.feed.table"
-
-Steps = Generator[None, int, None]
-"""Work that stops before each effect. It is sent a number that chooses among servers."""
 
 
 class Fenced(Exception):
@@ -380,7 +377,7 @@ class World:
         )
 
 
-# -- coordinators and settlers
+# -- coordinators
 
 
 def begun(steps: Steps) -> Steps:
@@ -490,9 +487,9 @@ def _done(world: World, tick: Tick, states: States) -> Generator[None, int, Stat
         if step == "rows":
             yield from _rows(world, tick)
         elif step == "ends":
-            yield from _insert(world, Entry("ends", tick.number, tuple(folded.ends)))
+            yield from insert(world, Entry("ends", tick.number, tuple(folded.ends)))
         else:
-            yield from _insert(world, Entry("claim", tick.number))
+            yield from insert(world, Entry("claim", tick.number))
     after = states | folded.states
     yield
     save(world, tick.number, after)
@@ -516,16 +513,7 @@ def _rows(world: World, tick: Tick) -> Steps:
         for day in sorted({version.order // DAY_SECONDS for _, version in mine}):
             part = tuple(each for each in mine if each[1].order // DAY_SECONDS == day)
             lanes = frozenset(version.lane for _, version in part)
-            yield from _insert(world, Entry("rows", tick.number, part, lanes))
-
-
-def _insert(world: World, entry: Entry) -> Steps:
-    """Inserts with a quorum: any server, then any other one."""
-    pick = yield
-    first = world.present(pick)[0]
-    world.store.put(entry, first)
-    pick = yield
-    world.store.put(entry, next(each for each in world.present(pick) if each != first))
+            yield from insert(world, Entry("rows", tick.number, part, lanes))
 
 
 def save(world: World, number: int, states: States) -> None:
@@ -551,64 +539,3 @@ def records_of(world: World, tick: Tick) -> list[tuple[bytes, Version]]:
                 version = Version(record.order, lane, offset, row, row_id, record.is_delete)
                 found.append((key, version))
     return found
-
-
-def settler(world: World) -> Steps:
-    """Settles up to the newest claimed tick, and publishes it with the servers that have it."""
-    rules, store = world.rules, world.store
-    point = store.claimed
-    yield
-    counts: dict[str, ReplicaCount] = {}
-    ready: list[str] = []
-    while len(ready) < QUORUM:
-        pick = yield
-        order = world.present(pick)
-        numbers = {name: store.servers[name].number for name in order}
-        after = {name: world.settled(name) for name in order}
-        if min(after.values()) >= point:
-            return
-        counting = [name for name in order if rules.can_count(after[name], store.horizon)]
-        for name in counting:
-            _mutate(world, name, min(after[each] for each in counting), point)
-            yield
-        counts = {}
-        for name in counting:
-            server = store.servers[name]
-            ended = server.ended(after[name], point, visibility.is_behind)
-            still = [it for it in server.rows if it.until > point and it.version.row_id in ended]
-            is_same = server.number == numbers[name]
-            has_ends = rules.can_count(after[name], store.horizon)
-            level = world.mark_of(name) if is_same and has_ends else 0
-            counts[name] = ReplicaCount(level, len(still))
-            yield
-        ready = rules.settled_servers(point, counts)
-        for name in [each for each in order if each not in counting and ready]:
-            both = (name, ready[0])
-            is_same = all(store.servers[each].number == numbers[each] for each in both)
-            if is_same and world.mark_of(name) >= point:
-                wanted = open_rows(store.servers[ready[0]], point)
-                counts[name] = rules.compared(point, open_rows(store.servers[name], point), wanted)
-            yield
-        ready = rules.settled_servers(point, counts)
-    yield from _insert(
-        world, Entry("settled", point, tuple((name, numbers[name]) for name in ready))
-    )
-
-
-def open_rows(server: Server, point: int) -> OpenRows:
-    """Returns the rows of a server that are open at a settle point."""
-    ids = [
-        each.version.row_id
-        for each in server.rows
-        if each.until > point and tick_of(each.version.row_id) <= point
-    ]
-    return OpenRows(len(ids), hash(tuple(sorted(ids))))
-
-
-def _mutate(world: World, name: str, former: int, point: int) -> None:
-    """Runs the mutation on a server, which looks for the ended rows itself."""
-    server, rules = world.store.servers[name], world.rules
-    ended = server.ended(former, point, visibility.is_behind)
-    for each in server.rows:
-        if each.version.row_id in ended and rules.is_settled_by(each.until, point):
-            each.until = rules.settled_until(each.until, point)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from aggregator.tables.decoded import Decoded
-from aggregator.verifier.upsert_check import NO_TIME_S, times_of
+from aggregator.verifier.lane_records import NO_TIME_S, times_of
 from replicator.config.upsert_table import UpsertTable
 
 
