@@ -114,7 +114,7 @@ class Horizon:
         wait_seconds: see WAIT_SECONDS.
         pruned_min: see PRUNED_MIN.
         published: that this process has published; None before the first.
-        is_gone: what lies before that has gone.
+        is_gone: what lies before that was dropped, as far as the servers did it.
     """
 
     store: ShardStore
