@@ -130,6 +130,11 @@ def ignore_times(*_):
     """Mutation: ignores the timestamps that the target answers."""
 
 
+IN_ONE_BATCH = Shape(linger_ms=10_000)
+"""Sends all records at once at the flush: a repeat is a duplicate to the broker only if it begins
+and ends where a batch of the log does."""
+
+
 def believe(pipeline):
     """Lets a pipeline believe that no batch lands below acknowledged records."""
     acknowledge = pipeline.acknowledge
@@ -159,9 +164,9 @@ def test_a_partition_taken_again_goes_on_behind_its_last_sequence(make_stage, ta
     )
     believes = taken_out in ("sequence and offset of the answer", "all of the answer")
     hand = stage.hand(0, makers=makers, adapt=believe if believes else None).start()
-    hand.until_landed(stage.place, stage.send(500))
+    hand.until_landed(stage.place, stage.send(500, IN_ONE_BATCH))
     hand.call(hand.session.committer.release(hand.session.reassignment.free_id))
-    stage.send(500)
+    stage.send(500, IN_ONE_BATCH)
     hand.take_again(stage.place)
     # The answer to a duplicate has the offset and the largest timestamp of the batch in the log.
     found_by = {"sequence": "target lost", "sequence and offset of the answer": "other timestamps"}
