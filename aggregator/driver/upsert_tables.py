@@ -45,6 +45,7 @@ from replicator.config.topology import Appliance
 from replicator.config.upsert_table import UpsertTable
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Cluster, Fenced
+from replicator.kafka.client.epoch_regress import EpochRegress
 from replicator.notices.condition import Kind, Subject
 from replicator.notices.conditions import Conditions
 from replicator.orders.order_log import OrderLog
@@ -125,7 +126,8 @@ class UpsertTables:
                 is_ours = await self._keep_once(keeper, about)
                 await asyncio.sleep(AGAIN_SECONDS if is_ours else 0.0)
         finally:
-            await parts.home.close()
+            for cluster in (parts.home, *(each.cluster for each in parts.logs)):
+                await cluster.close()
 
     async def _keep_once(self, keeper: TableKeeper, about: Subject) -> bool:
         """Keeps a table until it is fenced, or its clusters can be watched no more. Returns False
@@ -206,7 +208,10 @@ class UpsertTables:
             ticks_of=lambda generation: TickTable(
                 store, inserts, feed=feed.name, table=table.name, generation=generation
             ),
-            logs=[self._logs(each, feed, table, changed) for each in feed.clusters],
+            logs=[
+                self._logs(each, self._client(each, f"sluice-upsert-{name}"), feed, table, changed)
+                for each in feed.clusters
+            ],
             changed=changed,
             cut_settings=CutSettings(
                 records_max=table.tick_records_max,
@@ -263,11 +268,18 @@ class UpsertTables:
         )
 
     def _logs(
-        self, name: ClusterName, feed: ClickHouseFeed, table: UpsertTable, changed: asyncio.Event
+        self,
+        name: ClusterName,
+        cluster: Cluster,
+        feed: ClickHouseFeed,
+        table: UpsertTable,
+        changed: asyncio.Event,
     ) -> ClusterLogs:
         return ClusterLogs(
             name,
             WITHOUT_CONFIGS(name, self.appliance.cluster(name)),
+            cluster,
+            EpochRegress(cluster),
             partial(feed.keeps, table),
             look_seconds=table.tick_seconds / LOOKS_PER_TICK,
             refresh_seconds=self.appliance.aggregator.refresh_seconds,

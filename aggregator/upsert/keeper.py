@@ -411,7 +411,9 @@ class KeeperRun:
             has_letters = self.claim is not None and self.claim.letters > 0
             is_old = self._age_seconds() >= min(REST_SECONDS, expiry.renewal_seconds)
             now_ms = await self._time_ms()
-            tick = self._next(now_ms, is_refresh_due=is_old or has_letters)
+            answering = [each for each in self._parts.logs if each.is_answering]
+            logs = {str(each.name): await each.behind(self._newest) for each in answering}
+            tick = self._next(logs, now_ms, is_refresh_due=is_old or has_letters)
             if tick is not None:
                 await self._post(tick)
                 continue
@@ -452,18 +454,30 @@ class KeeperRun:
         ago."""
         return time.monotonic() - self._cut_at if self._cut_at else math.inf
 
-    def _next(self, now_ms: int, *, is_refresh_due: bool) -> Tick | None:
-        """Returns the next tick, and tells of lanes that lost records."""
+    @property
+    def _newest(self) -> Tick:
+        """The newest tick; what stands for one before the first."""
+        return self.posting.ticks[-1] if self.posting.ticks else tick_zero(self.ticks.generation)
+
+    def _next(
+        self,
+        found_logs: Mapping[str, Mapping[Lane, LaneLog | None]],
+        now_ms: int,
+        *,
+        is_refresh_due: bool,
+    ) -> Tick | None:
+        """Returns the next tick, and tells of lanes that lost records.
+
+        Args:
+            found_logs: of the clusters that answer, by name.
+        """
         orders, order_log = self._parts.orders, self._parts.order_log()
-        answering = [each for each in self._parts.logs if each.is_answering]
-        logs: dict[Lane, LaneLog | None] = {}
-        for each in answering:
-            logs.update(each.logs)
-        before = self.posting.ticks[-1] if self.posting.ticks else tick_zero(self.ticks.generation)
+        logs = {lane: log for some in found_logs.values() for lane, log in some.items()}
+        before = self._newest
         found = cut(
             before,
             orders.unfrozen(logs, order_log, now_ms),
-            [str(each.name) for each in answering],
+            found_logs,
             now_ms,
             self._parts.cut_settings,
             accepted=orders.accepted(before.stops, order_log, now_ms),

@@ -27,8 +27,8 @@ async def letters_of(
 ) -> AsyncIterator[list[Produced]]:
     """Yields the dead letters of a tick, by lane and offset.
 
-    A record that retention or compaction has taken since becomes a letter without key and value: a
-    tick that is claimed stops at nothing.
+    A record that is not in its log any more becomes a letter without key and value: a tick that is
+    claimed stops at nothing.
 
     Args:
         feed, table: names.
@@ -41,7 +41,7 @@ async def letters_of(
             continue
         lane = tick.lanes[note.lane]
         place = TopicPartition(lane.topic, lane.partition)
-        span = LaneSpan(note.lane, lane, min(left), max(left) + 1)
+        span = LaneSpan(note.lane, lane, min(left), max(left) + 1, tick.epoch(note.lane))
         try:
             async for part in reader.read([span]):
                 offsets = part.records.offset

@@ -38,6 +38,7 @@ BUFFERED_BYTES_MAX = 64 << 20
 RESPONSE_BYTES_MAX = 8 << 20
 OPENED_BYTES_MAX = 32 << 20
 """Bytes to which the batches of one answer may open, roughly."""
+CUT_DETAIL = "and written anew"
 FETCH_BYTES = (16 << 10, 4 << 20)
 """Least and largest size of a fetch from a partition."""
 RECORD_BYTES_GUESS = 256
@@ -49,12 +50,14 @@ class LaneSpan(NamedTuple):
 
     Args:
         number: of the lane.
+        epoch: leader epoch of the end (see Tick); -1: not known.
     """
 
     number: int
     lane: Lane
     begin: int
     end: int
+    epoch: int = -1
 
 
 class RangeLost(Exception):
@@ -111,7 +114,7 @@ def spans_of(tick: Tick, first: int, last: int) -> list[LaneSpan]:
         begin, end = (max(at - before, 0) + each.begin for at in (first, last))
         before += each.end - each.begin
         if (end := min(end, each.end)) > begin:
-            spans.append(LaneSpan(number, lane, begin, end))
+            spans.append(LaneSpan(number, lane, begin, end, tick.epoch(number)))
     return spans
 
 
@@ -141,20 +144,23 @@ def with_gap(tick: Tick, lost: LostRange) -> Tick:
     none of its ranges.
 
     The range is as wide as the kind allows, since tasks find parts of it: a log's start never goes
-    back, and of a topic that is gone nothing can be read.
+    back, a log that was cut has none of the records behind the cut, and of a topic that is gone
+    nothing can be read.
     """
     for number, (lane, taken) in enumerate(zip(tick.lanes, tick.ranges, strict=True)):
         is_lane = (lane.cluster, lane.topic, lane.partition) == lost[:3]
-        if not is_lane or not taken.begin <= lost.loss.begin < taken.end:
+        is_cut = lost.loss.kind is LossKind.SOURCE_TRUNCATED
+        begin = max(lost.loss.begin, taken.begin) if is_cut else lost.loss.begin
+        if not is_lane or not taken.begin <= begin < taken.end:
             continue
         is_from_begin = lost.loss.kind in (
             LossKind.RETENTION_PASSED,
             LossKind.SOURCE_DELETED,
             LossKind.SOURCE_RECREATED,
         )
-        begin = taken.begin if is_from_begin else lost.loss.begin
+        begin = taken.begin if is_from_begin else begin
         end = taken.end if lost.loss.end is None else min(lost.loss.end, taken.end)
-        if lost.loss.kind in (LossKind.SOURCE_DELETED, LossKind.SOURCE_RECREATED):
+        if is_cut or lost.loss.kind in (LossKind.SOURCE_DELETED, LossKind.SOURCE_RECREATED):
             end = taken.end
         found = Stop(number, replace(lost.loss, begin=begin, end=end))
         others = [each for each in tick.gaps if each.is_accepted or each.lane != number]
@@ -175,6 +181,7 @@ class _Reading:
             empty answer.
         empty: empty answers in a row.
         doubt: loss that the last answer speaks of.
+        is_cut: the last answer has records that were written in place of those of the span.
     """
 
     span: LaneSpan
@@ -184,6 +191,7 @@ class _Reading:
     is_alone: bool = False
     empty: int = 0
     doubt: Loss | None = None
+    is_cut: bool = False
     records: list[RecordSlice] = field(default_factory=list)
 
     @property
@@ -217,6 +225,11 @@ class _Reading:
             opened_bytes_max=OPENED_BYTES_MAX,
             end=span.end,
         )
+        if found.leader_epoch > span.epoch >= 0:
+            # Epochs only grow along a log: all records below the end are of that epoch at most.
+            self.is_cut = True
+            self.doubt = Loss(LossKind.SOURCE_TRUNCATED, before, span.end, CUT_DETAIL)
+            return False
         trouble = found.trouble
         if found.next_offset > before:
             try:
@@ -343,7 +356,31 @@ class RangeReader:
                     await self._failed(cluster, reading, row[1])
                 elif reading is not None:
                     is_moving |= reading.take(row, is_filled=is_filled)
+                    if reading.is_cut:
+                        await self._find_cut(cluster, reading)
         return is_moving
+
+    async def _find_cut(self, cluster: Cluster, reading: _Reading) -> None:
+        """Asks where a log was cut. Raises RangeLost, Forbidden."""
+        span, reading.is_cut = reading.span, False
+        cut = await self._epoch_end(cluster, span)
+        if cut < span.end:
+            loss = Loss(LossKind.SOURCE_TRUNCATED, cut, span.end, CUT_DETAIL)
+            raise RangeLost(span.lane, loss)
+
+    async def _epoch_end(self, cluster: Cluster, span: LaneSpan) -> int:
+        """Returns the end of a span's epoch in its log of today, or of the span, whichever comes
+        first. Raises Forbidden."""
+        if span.epoch < 0:
+            return span.end
+        try:
+            async with asyncio.timeout(self.patience_seconds):
+                found = await cluster.epoch_end(span.lane.topic, span.lane.partition, span.epoch)
+        except Forbidden:
+            raise
+        except (Answered, TimeoutError):
+            return span.end
+        return min(found, span.end) if found >= 0 else span.end
 
     async def _failed(self, cluster: Cluster, reading: _Reading, code: int) -> None:
         """Takes in an error of a partition. Raises RangeLost, Forbidden."""
@@ -368,7 +405,8 @@ class RangeReader:
                 # A log's start never goes back.
                 raise RangeLost(span.lane, Loss(LossKind.RETENTION_PASSED, position, start))
             if end < span.end:
-                reading.doubt = Loss(LossKind.SOURCE_TRUNCATED, min(position, end), span.end)
+                begin = min(position, end, await self._epoch_end(cluster, span))
+                reading.doubt = Loss(LossKind.SOURCE_TRUNCATED, begin, span.end)
 
     def _look_at_topics(self, wanted: Sequence[_Reading]) -> None:
         """Notes the topics that are gone, or are others by now. Raises Forbidden."""

@@ -76,6 +76,9 @@ class Tick:
             place when it is looked at again.
         gaps: losses within the ranges, found once the tick was cut. Accepted ones are read no more,
             whatever their log has by then: rows of theirs are those that the store has.
+        epochs: of each lane, the leader epoch in which the log had all offsets before the end of
+            the range (-1: not known); empty if none is known. A log that was cut below that end has
+            records of newer epochs there.
     """
 
     generation: int
@@ -87,6 +90,7 @@ class Tick:
     block_rows: int = BLOCK_ROWS
     stops: tuple[Stop, ...] = ()
     gaps: tuple[Stop, ...] = ()
+    epochs: tuple[int, ...] = ()
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -107,6 +111,10 @@ class Tick:
     def offsets(self) -> int:
         """Number of offsets that the tick takes; some may hold no record."""
         return sum(each.end - each.begin for each in self.ranges)
+
+    def epoch(self, lane: int) -> int:
+        """Returns the leader epoch of a lane's end; -1 if it is not known."""
+        return self.epochs[lane] if self.epochs else -1
 
     def first_row_id(self, lane: int) -> int:
         """Returns the id of the first row of a lane's range."""

@@ -22,6 +22,9 @@ from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 VERSION = 1
 VERSION_WITH_GAPS = 2
 """Version of ticks with gaps. A release that knows none would read what was given up."""
+VERSION_WITH_EPOCHS = 3
+"""Version of ticks with leader epochs. A release that knows none would read what was written in
+place of the tick's records."""
 PART_BYTES_MAX = 3900
 """Limit of a part; the broker's offset.metadata.max.bytes is 4096 by default."""
 PARTS_MAX = 64
@@ -57,6 +60,8 @@ def encode(tick: Tick, transactional_id: str) -> list[OffsetAndMetadata]:
     if room < 1 or len(pieces) > PARTS_MAX:
         raise ValueError(f"a tick of {len(tick.lanes)} lanes does not fit into {PARTS_MAX} parts")
     version = VERSION_WITH_GAPS if tick.gaps else VERSION
+    if tick.epochs:
+        version = VERSION_WITH_EPOCHS
     whole = {"of": len(pieces), "crc": zlib.crc32(text.encode()), "id": transactional_id}
     return [
         OffsetAndMetadata(
@@ -127,9 +132,9 @@ def decode(parts: Mapping[int, OffsetAndMetadata]) -> Tick:
 def _part(commit: OffsetAndMetadata, number: int | None = None) -> _Part:
     try:
         fields = json.loads(commit.metadata)
-        if fields["v"] not in (VERSION, VERSION_WITH_GAPS):
+        if fields["v"] not in (VERSION, VERSION_WITH_GAPS, VERSION_WITH_EPOCHS):
             raise ValueError(
-                f"version {fields['v']}, this release reads {VERSION} and {VERSION_WITH_GAPS}"
+                f"version {fields['v']}, this release reads {VERSION} to {VERSION_WITH_EPOCHS}"
             )
         found = _Part(
             _int(fields["part"]),
@@ -170,6 +175,8 @@ def _json(tick: Tick) -> bytes:
     }
     if tick.gaps:
         fields["gaps"] = _stops(tick.gaps)
+    if tick.epochs:
+        fields["epochs"] = tick.epochs
     return json.dumps(fields, separators=(",", ":")).encode()
 
 
@@ -211,11 +218,14 @@ def _tick(number: int, fields: Mapping[str, Any]) -> Tick:
         block_rows=_natural(fields["block_rows"]),
         stops=tuple(_stop(*each) for each in fields["stops"]),
         gaps=tuple(_stop(*each) for each in fields.get("gaps", ())),
+        epochs=tuple(_epoch(each) for each in fields.get("epochs", ())),
     )
     if not 0 <= number <= TICK_MAX:
         raise ValueError(f"ticks are numbered up to {TICK_MAX}")
     if len(tick.lanes) != len(tick.ranges) or len(set(tick.lanes)) != len(tick.lanes):
         raise ValueError(f"{len(tick.ranges)} ranges of {len(set(tick.lanes))} different lanes")
+    if tick.epochs and len(tick.epochs) != len(tick.lanes):
+        raise ValueError(f"{len(tick.epochs)} leader epochs of {len(tick.lanes)} lanes")
     if any(each.lane >= len(tick.lanes) for each in (*tick.stops, *tick.gaps)):
         raise ValueError("a lane is stopped that the tick does not have")
     if not tick.rows_per_record or not tick.block_rows or tick.row_numbers > ROWS_MAX:
@@ -238,6 +248,12 @@ def _int(value: Any) -> int:
 def _natural(value: Any) -> int:
     if _int(value) < 0:
         raise ValueError(f"{value} is below 0")
+    return int(value)
+
+
+def _epoch(value: Any) -> int:
+    if _int(value) < -1:
+        raise ValueError(f"{value} is no leader epoch")
     return int(value)
 
 

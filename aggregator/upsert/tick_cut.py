@@ -7,14 +7,14 @@ an operator accepts it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
 from aggregator.upsert.tick import BLOCK_ROWS, ROWS_MAX, TICK_MAX, Lane, LaneRange, Stop, Tick
 from replicator.config.settings import BLOCK_ROWS_MAX
-from replicator.kafka.client.loss import Loss, LossKind
+from replicator.kafka.client.loss import LogView, Loss, LossKind, source_loss
 
 RECORDS_MAX = 500_000
 """Most offsets of a tick by default."""
@@ -29,10 +29,17 @@ class LaneLog(NamedTuple):
         start: first offset that retention has left.
         end: offset before which all records may be read; of a partition with transactions the last
             stable offset.
+        epoch: leader epoch in which the end was told; -1: not known.
+        epoch_end: end, in this log, of the leader epoch that the tick before names for the lane; -1
+            where that is the epoch of today, or the leader does not know it.
+        went_back: loss of a lane whose leaders have gone back to older epochs.
     """
 
     start: int
     end: int
+    epoch: int = -1
+    epoch_end: int = -1
+    went_back: Loss | None = None
 
 
 Logs = Mapping[Lane, LaneLog | None]
@@ -117,7 +124,8 @@ def cut(
         clock_ms: Unix time.
         accepted: losses that an operator accepted, by lane, as the stops of `before` name them.
             Where the log goes on, so does the lane: behind what retention deleted, or where a log
-            was cut and is written anew.
+            was cut and is written anew. A lane that goes back takes nothing in the first tick, so
+            that the ends of claims show where.
         is_refresh_due: return a tick even if it takes nothing, as its committed offsets expire.
     """
     if before.number >= TICK_MAX:
@@ -129,17 +137,23 @@ def cut(
     was_stopped = {each.lane: each for each in before.stops}
     stops = []
     backlogs = []
+    epochs = [*(before.epoch(number) for number in range(len(before.lanes))), *(-1 for _ in new)]
     for number, lane in enumerate(lanes):
         begins[number], stop = _continued(
             was_stopped.get(number), accepted.get(number), begins[number], lane in logs
         )
         loss = None if stop else _loss(lane, begins[number], logs, answering)
-        if loss is not None:
+        if loss is not None and _is_given_up(loss, number, before.gaps):
+            begins[number] = loss.begin
+        elif loss is not None:
             stop = Stop(number, loss)
         if stop is not None:
             stops.append(stop)
-        log = logs.get(lane)
-        backlogs.append(log.end - begins[number] if log and stop is None else 0)
+        log = logs.get(lane) if stop is None else None
+        if log is not None:
+            epochs[number] = log.epoch
+        goes_back = number < len(before.ranges) and begins[number] < before.ranges[number].end
+        backlogs.append(log.end - begins[number] if log and not goes_back else 0)
     shares = fair_shares(backlogs, settings.offsets_max, first=before.number)
     losses = {each.lane: each.loss for each in stops if not each.is_accepted}
     # A lane joins without a record too: what its log loses from then on is named.
@@ -155,6 +169,7 @@ def cut(
         settings.rows_per_record,
         settings.block_numbers,
         tuple(stops),
+        epochs=tuple(epochs) if max(epochs, default=-1) >= 0 else (),
     )
     return Cut(tick, losses, sum(backlogs) - sum(shares))
 
@@ -214,11 +229,20 @@ def _loss(lane: Lane, begin: int, logs: Logs, answering: Collection[str]) -> Los
     log = logs[lane]
     if log is None:
         return None
-    if begin < log.start:
-        return Loss(LossKind.RETENTION_PASSED, begin, log.start)
-    if log.end < begin:
-        return Loss(LossKind.SOURCE_TRUNCATED, log.end, begin)
-    return None
+    view = LogView(start=log.start, end=log.end, epoch_end=log.epoch_end)
+    return log.went_back or source_loss(begin, view)
+
+
+def _is_given_up(loss: Loss, lane: int, gaps: Iterable[Stop]) -> bool:
+    """Returns True for the loss of a log that was cut within the tick before, where an operator has
+    accepted it already."""
+    return loss.kind is LossKind.SOURCE_TRUNCATED and any(
+        each.is_accepted
+        and each.lane == lane
+        and each.loss.kind is loss.kind
+        and each.loss.begin <= loss.begin
+        for each in gaps
+    )
 
 
 def _gone(lane: Lane, begin: int, logs: Logs) -> Loss:

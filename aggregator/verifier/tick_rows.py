@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
-from aggregator.upsert.tick import ROW_BITS, Lane, tick_of
+from aggregator.upsert.tick import ROW_BITS, Lane, Stop, tick_of
 from aggregator.verifier.claim_history import Claim
+from replicator.kafka.client.loss import LossKind
 
 
 class StoredRow(NamedTuple):
@@ -63,6 +65,7 @@ class RowDifference:
         missing: number of the rows that are neither there nor accounted for.
         candidates: places of the records without rows, some of which may be expired or dead
             letters: lane, offset, number in the record.
+        uncompared: number of the rows of offsets that had records of two logs.
         right: rows that are where they have to be, by id.
         texts: reasons.
     """
@@ -72,6 +75,7 @@ class RowDifference:
     doubled: list[int] = field(default_factory=list)
     changed: list[int] = field(default_factory=list)
     compacted: int = 0
+    uncompared: int = 0
     candidates: list[tuple[int, int, int]] = field(default_factory=list)
     right: dict[int, StoredRow] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
@@ -84,11 +88,19 @@ class Ticks:
         claims: of the ticks, and of the one before them if there is one.
         first: the first of the ticks.
         lanes: all lanes of the table, by number.
+        cuts: see cut_offsets.
     """
 
-    def __init__(self, claims: Sequence[Claim], first: int, lanes: Sequence[Lane]) -> None:
+    def __init__(
+        self,
+        claims: Sequence[Claim],
+        first: int,
+        lanes: Sequence[Lane],
+        cuts: Mapping[int, range] = MappingProxyType({}),
+    ) -> None:
         self.claims = {each.tick: each for each in claims}
         self.first = first
+        self.cuts = cuts
         self.lane_of = {
             (each.cluster, each.topic, each.partition): number for number, each in enumerate(lanes)
         }
@@ -113,11 +125,41 @@ class Ticks:
         spans = (self.end(tick, each) - self.begin(tick, each) for each in range(lane))
         return sum(spans) * rows_per_record
 
+    def is_cut(self, lane: int, offset: int) -> bool:
+        """Returns True for an offset that had records of two logs."""
+        return offset in self.cuts.get(lane, ())
+
     def bounds(self, lane: int) -> tuple[int, int]:
         """Returns the offsets of a lane that the ticks take."""
         own = [each for each in self.claims if each >= self.first]
         begins = [self.begin(each, lane) for each in own]
         return min(begins, default=0), max((self.end(each, lane) for each in own), default=0)
+
+
+def cut_offsets(claims: Mapping[int, Claim], stops: Iterable[Stop]) -> dict[int, range]:
+    """Returns the offsets of lanes at which logs were cut, by lane: they had records of a log of
+    before, and may have others since. Rows of both stay.
+
+    Args:
+        claims: by tick. The ends of a lane that goes on at a cut fall.
+        stops: of the newest tick.
+    """
+    found: dict[int, range] = {}
+
+    def add(lane: int, begin: int, end: int) -> None:
+        known = found.get(lane, range(begin, end))
+        found[lane] = range(min(begin, known.start), max(end, known.stop))
+
+    for tick, claim in claims.items():
+        before = claims.get(tick - 1)
+        ends = zip(before.ends, claim.ends, strict=False) if before else ()
+        for lane, (old, new) in enumerate(ends):
+            if new < old:
+                add(lane, new, old)
+    for lane, loss, _ in stops:
+        if loss.kind is LossKind.SOURCE_TRUNCATED and loss.end is not None:
+            add(lane, loss.begin, loss.end)
+    return found
 
 
 def compared_rows(
@@ -145,6 +187,9 @@ def compared_rows(
         place = lane, row.offset, row.row
         if row.row_id in result.right:
             result.doubled.append(row.row_id)
+        elif ticks.is_cut(lane, row.offset):
+            result.uncompared += 1
+            result.right[row.row_id] = row
         elif place in places:
             result.surplus.append(row.row_id)
             result.texts.append(f"row {_named(row)} has two ids: {places[place]} and {row.row_id}")
@@ -155,7 +200,9 @@ def compared_rows(
         result.candidates += [
             (lane, *it)
             for it, logged in log.rows.items()
-            if (lane, *it) not in places and logged.time_s >= dropped_before_s
+            if (lane, *it) not in places
+            and logged.time_s >= dropped_before_s
+            and not ticks.is_cut(lane, it[0])
         ]
     for (lane, offset, number), row_id in places.items():
         of_lane = logs.get(lane)

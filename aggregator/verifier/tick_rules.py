@@ -120,7 +120,7 @@ def _lanes(before: Tick, after: Tick) -> Iterator[Finding]:
 
 def _ranges(before: Tick, after: Tick) -> Iterator[Finding]:
     """Yields what is wrong with the ranges: each begins where the one before ended, or behind a
-    loss that was accepted."""
+    loss that was accepted, perhaps within the tick before."""
     old_stops = {each.lane: each for each in before.stops}
     new_stops = {each.lane: each for each in after.stops}
     # Behind ticks that were not seen, a log may have been cut and the loss accepted.
@@ -140,6 +140,8 @@ def _ranges(before: Tick, after: Tick) -> Iterator[Finding]:
         if was and not stop and new.begin == _goes_on_at(was.loss):
             text = f"{lane}: an operator accepted a loss: {was.loss}"
             yield Finding(Kind.LOSS, text, Weight.ACCEPTED)
+        elif new.begin < old.end and _is_given_up(new.begin, number, before):
+            continue
         elif new.begin > old.end:
             text = f"{lane}: no tick took these offsets"
             yield Finding(Kind.GAP, text, begin=old.end, end=new.begin)
@@ -147,6 +149,18 @@ def _ranges(before: Tick, after: Tick) -> Iterator[Finding]:
             kind = Kind.BACKWARD if new.end <= old.begin else Kind.OVERLAP
             text = f"{lane}: an earlier tick took these offsets"
             yield Finding(kind, text, weight, new.begin, min(new.end, old.end))
+
+
+def _is_given_up(begin: int, lane: int, tick: Tick) -> bool:
+    """Returns True if the log of a lane was cut within a tick, no further back than an offset, and
+    an operator has accepted that."""
+    return any(
+        each.is_accepted
+        and each.lane == lane
+        and each.loss.kind is LossKind.SOURCE_TRUNCATED
+        and each.loss.begin <= begin
+        for each in tick.gaps
+    )
 
 
 def _goes_on_at(loss: Loss) -> int:

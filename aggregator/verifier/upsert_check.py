@@ -33,7 +33,13 @@ from aggregator.verifier.plain_records import reader_of
 from aggregator.verifier.row_check import EXAMPLES_MAX, RowCount, RowResult
 from aggregator.verifier.row_values import RowValues
 from aggregator.verifier.table_rows import LogRange, TopicInTable, wait_complete
-from aggregator.verifier.tick_rows import LaneLog, StoredRow, Ticks, compared_rows
+from aggregator.verifier.tick_rows import (
+    LaneLog,
+    StoredRow,
+    Ticks,
+    compared_rows,
+    cut_offsets,
+)
 from aggregator.verifier.tick_rules import TickEntry
 from aggregator.verifier.upsert_rows import IDS_MAX, UpsertRows, derivations
 from replicator.clickhouse.errors import reason
@@ -344,6 +350,8 @@ class UpsertCheck:
             count.example(text)
         if of.compacted:
             count.doubt(f"{of.compacted} rows of records that may be compacted away")
+        if of.uncompared:
+            count.doubt(f"{of.uncompared} rows of offsets at which a log was cut: only counted")
         deletes: list[Until] = []
         for row_id, row in of.right.items():
             if row.is_delete:
@@ -455,7 +463,11 @@ class UpsertCheck:
         for number, slices in batch.slices.items():
             lane, log = self._tick.lanes[number], batch.logs[number]
             values = RowValues(own, reader_of(self._feed))
-            expected = {place for place, row in log.rows.items() if not row.is_bare}
+            expected = {
+                (offset, at)
+                for (offset, at), row in log.rows.items()
+                if not row.is_bare and not batch.ticks.is_cut(number, offset)
+            }
             rows = TopicInTable(it.client, it.database, stored, lane.cluster, lane.topic)
             for part in slices:
                 bounds = LogRange(int(part.offset[0]), int(part.offset[-1]) + 1)
@@ -515,22 +527,25 @@ class UpsertCheck:
 
 def _batches(claims: Mapping[int, Claim], first: int, tick: Tick) -> Iterator[_Batch]:
     """Yields consecutive ticks whose claims are there, with that of the tick before them."""
+    cuts = cut_offsets(claims, tick.stops)
     some: list[int] = []
     for number in sorted(each for each in claims if each >= first):
         if number > 1 and number - 1 not in claims:
             continue
         is_next = not some or number == some[-1] + 1
         if some and (not is_next or sum(claims[it].rows for it in some) >= BATCH_ROWS):
-            yield _batch(claims, some, tick)
+            yield _batch(claims, some, tick, cuts)
             some = []
         some.append(number)
     if some:
-        yield _batch(claims, some, tick)
+        yield _batch(claims, some, tick, cuts)
 
 
-def _batch(claims: Mapping[int, Claim], some: Sequence[int], tick: Tick) -> _Batch:
+def _batch(
+    claims: Mapping[int, Claim], some: Sequence[int], tick: Tick, cuts: Mapping[int, range]
+) -> _Batch:
     of = [claims[each] for each in (some[0] - 1, *some) if each in claims]
-    return _Batch(Ticks(of, some[0], tick.lanes), some[0], some[-1])
+    return _Batch(Ticks(of, some[0], tick.lanes, cuts), some[0], some[-1])
 
 
 def _version(row: StoredRow, lanes: Mapping[tuple[str, str, int], int]) -> Version:

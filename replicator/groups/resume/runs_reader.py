@@ -151,5 +151,5 @@ class AggregateLogs(AdminConnection):
         for each, answer in answers.items():
             if isinstance(answer, AdminError):
                 raise answer
-            found[TopicPartition(each.topic, each.partition)] = answer
+            found[TopicPartition(each.topic, each.partition)] = answer.offset
         return found

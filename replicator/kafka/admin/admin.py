@@ -28,7 +28,7 @@ from confluent_kafka.admin import (
 
 from balancer.topic_partition import TopicPartition
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.admin.admin_connection import AdminConnection
+from replicator.kafka.admin.admin_connection import AdminConnection, LogOffset
 from replicator.kafka.admin.admin_error import (
     AdminError,
     AdminUnreachable,
@@ -169,6 +169,16 @@ class Admin(AdminConnection):
             spec = OffsetSpec.for_timestamp(which)
         else:
             spec = OffsetSpec.earliest() if which == "earliest" else OffsetSpec.latest()
+        return {place: told.offset for place, told in self._told(partitions, spec).items()}
+
+    def ends(self, partitions: Collection[tuple[str, int]]) -> dict[TopicPartition, LogOffset]:
+        """Returns the end of what read_committed consumers may read of each partition, with the
+        leader epoch in which it was told; partitions without an answer are left out."""
+        return self._told(partitions, OffsetSpec.latest()) if partitions else {}
+
+    def _told(
+        self, partitions: Collection[tuple[str, int]], spec: OffsetSpec
+    ) -> dict[TopicPartition, LogOffset]:
         answers = self.list_offsets(
             {KafkaTopicPartition(topic, number): spec for topic, number in partitions},
             IsolationLevel.READ_COMMITTED,
@@ -176,7 +186,7 @@ class Admin(AdminConnection):
         return {
             TopicPartition(each.topic, each.partition): answer
             for each, answer in answers.items()
-            if isinstance(answer, int)
+            if isinstance(answer, LogOffset)
         }
 
     def _all_names(self, client: AdminClient) -> list[str]:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -26,6 +26,17 @@ Result = TypeVar("Result")
 
 SOCKET_TIMEOUT_MS = (10, 300_000)
 """Least and largest socket.timeout.ms that librdkafka takes."""
+
+
+class LogOffset(NamedTuple):
+    """Offset in a partition's log.
+
+    Args:
+        leader_epoch: in which the leader told it, if it is the end; -1: not told.
+    """
+
+    offset: int
+    leader_epoch: int
 
 
 def socket_timeout_ms(timeout_seconds: float) -> int:
@@ -102,7 +113,7 @@ class AdminConnection:
 
     def list_offsets(
         self, asked: Mapping[TopicPartition, OffsetSpec], isolation: IsolationLevel
-    ) -> dict[TopicPartition, int | AdminError]:
+    ) -> dict[TopicPartition, LogOffset | AdminError]:
         """Returns each partition's answer to ListOffsets, which may be a refusal.
 
         Each partition may ask for another kind of offset.
@@ -121,15 +132,17 @@ class AdminConnection:
         client: AdminClient,
         asked: Mapping[TopicPartition, OffsetSpec],
         isolation: IsolationLevel,
-    ) -> dict[TopicPartition, int | AdminError]:
+    ) -> dict[TopicPartition, LogOffset | AdminError]:
         answers = client.list_offsets(
             dict(asked), isolation_level=isolation, request_timeout=self.timeout_seconds
         )
-        found: dict[TopicPartition, int | AdminError] = {}
+        found: dict[TopicPartition, LogOffset | AdminError] = {}
         for place, answer in answers.items():
             try:
                 doing = f"offsets of {place.topic}-{place.partition}"
-                found[place] = int(self.wait(answer, doing).offset)
+                told = self.wait(answer, doing)
+                epoch = -1 if told.leader_epoch is None else int(told.leader_epoch)
+                found[place] = LogOffset(int(told.offset), epoch)
             except (UnknownTopic, Refused) as error:
                 found[place] = error
         return found

@@ -194,6 +194,7 @@ class Cluster(Brokers):
         request: Any,
         codes: Callable[[Any], Iterable[int]],
         *,
+        never: frozenset[int] = frozenset(),
         question: str = "",
         purpose: str = "control",
     ) -> Any:
@@ -216,7 +217,7 @@ class Cluster(Brokers):
             stale = True
 
         return await self.ask(
-            find, request, codes, forget=forget, question=question, purpose=purpose
+            find, request, codes, forget=forget, never=never, question=question, purpose=purpose
         )
 
     async def ask_coordinator(
@@ -267,11 +268,24 @@ class Cluster(Brokers):
         response = await self.ask_leader(topic, partition, request, _partition_codes)
         return int(response.topics[0][1][0][3])
 
-    async def epoch_end(self, topic: str, partition: int, leader_epoch: int) -> int:
-        """Returns a leader epoch's end offset in today's log (KIP-320); -1 for an unknown epoch."""
-        request = LeaderEpochRequest(topic, partition, leader_epoch)
+    async def epoch_end(
+        self, topic: str, partition: int, leader_epoch: int, *, of_leader: int = -1
+    ) -> int:
+        """Returns a leader epoch's end offset in today's log (KIP-320); -1 for an unknown epoch.
+
+        Args:
+            of_leader: leader epoch of the log that is meant (-1: any). One of before is waited for.
+
+        Raises:
+            Answered: with code 74 when there is a newer leader.
+        """
+        request = LeaderEpochRequest(topic, partition, leader_epoch, current_leader_epoch=of_leader)
         response = await self.ask_leader(
-            topic, partition, request, lambda r: [row[0] for _, rows in r.topics for row in rows]
+            topic,
+            partition,
+            request,
+            lambda r: [row[0] for _, rows in r.topics for row in rows],
+            never=frozenset({Code.FENCED_LEADER_EPOCH}),
         )
         return int(response.topics[0][1][0][3])
 

@@ -18,20 +18,29 @@ from tests.replicator.batches.source_batches import Record, encoded
 ORDERS, RETURNS = UUID(int=1), UUID(int=2)
 
 
-def batch(*offsets: int, base: int | None = None, end: int | None = None, bytes_each=10) -> bytes:
+def batch(
+    *offsets: int, base: int | None = None, end: int | None = None, bytes_each=10, epoch=0
+) -> bytes:
     """Returns a batch; base and end are wider than its offsets after a compaction."""
     records = [Record(at, 1000 + at, b"key", b"v" * bytes_each) for at in offsets]
-    return encoded(records, base_offset=base, next_offset=end)
+    data = bytearray(encoded(records, base_offset=base, next_offset=end))
+    struct.pack_into(">i", data, 12, epoch)
+    return bytes(data)
 
 
 @dataclass
 class Log:
-    """Log of a partition: batches by their first offset."""
+    """Log of a partition: batches by their first offset.
+
+    Args:
+        epoch_end: end of all older leader epochs; -1: the leader does not know them.
+    """
 
     batches: list[tuple[int, int, bytes]]
     start: int = 0
     stable: int = 0
     aborted: list[tuple[int, int]] = field(default_factory=list)
+    epoch_end: int = -1
 
     @classmethod
     def of(cls, *batches: bytes, stable: int, **options) -> Log:
@@ -86,6 +95,9 @@ class PlayedBrokers:
     async def log_end(self, topic, partition):
         return self.logs[self.names[topic], partition].stable
 
+    async def epoch_end(self, topic, partition, epoch):
+        return self.logs[self.names[topic], partition].epoch_end
+
     async def send(self, node, request: FetchRequest, purpose):
         if node in self.nodes_away:
             raise OSError("connection refused")
@@ -126,6 +138,8 @@ def brokers(name="west regional", **logs: Log) -> PlayedBrokers:
     return PlayedBrokers(name, by_place, ids)
 
 
-def span(number, partition, begin, end, *, topic="orders", cluster="west regional") -> LaneSpan:
+def span(
+    number, partition, begin, end, *, topic="orders", cluster="west regional", epoch=-1
+) -> LaneSpan:
     topic_id = ORDERS if topic == "orders" else RETURNS
-    return LaneSpan(number, Lane(cluster, topic, topic_id, partition), begin, end)
+    return LaneSpan(number, Lane(cluster, topic, topic_id, partition), begin, end, epoch)

@@ -18,7 +18,7 @@ LANES = tuple(Lane("west regional", "orders", ORDERS, number) for number in rang
 
 
 async def letters(notes, **logs):
-    tick = Tick(1, 7, 0, LANES, (LaneRange(0, 10), LaneRange(0, 10)))
+    tick = Tick(1, 7, 0, LANES, (LaneRange(0, 10), LaneRange(0, 10)), epochs=(5, 5))
     cluster: Any = brokers(**logs)
     reader = RangeReader({cluster.name: cluster}, patience_seconds=0.2)
     return [
@@ -52,3 +52,9 @@ async def test_the_letter_of_a_record_that_is_gone_has_its_place_and_reason():
         (GONE.encode() in dict(each.headers)["sluice.reason"]) is (each.value is None)
         for each in found
     )
+
+
+async def test_a_record_in_the_place_of_a_lost_one_is_no_dead_letter():
+    regrown = Log.of(batch(*range(4), epoch=5), batch(*range(4, 10), epoch=6), stable=10)
+    found = await letters([LaneNote(0, letters=((2, "bad"), (5, "worse")))], orders0=regrown)
+    assert [each.value is None for each in found] == [True, True]

@@ -49,6 +49,8 @@ def test_some_records_of_a_tick_are_spans_of_its_lanes():
         (2, 100, 101),
     ]
     assert spans_of(tick, 9, 20) == []
+    tick = replace(tick, epochs=(3, 4, 5))
+    assert [each.epoch for each in spans_of(tick, 0, 9)] == [3, 5]
 
 
 async def test_spans_of_several_clusters_come_in_their_order_and_no_offset_beside_them():
@@ -141,6 +143,39 @@ async def test_a_log_that_was_cut_is_a_loss_and_not_a_short_range():
     assert (loss.kind, loss.begin, loss.end) == (LossKind.SOURCE_TRUNCATED, 2, 4)
 
 
+REGROWN = [batch(0, 1, epoch=5), batch(2, epoch=5), batch(3, epoch=6), batch(4, 5, epoch=6)]
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0, 5), (3, 5), (4, 5)])
+async def test_a_log_that_was_cut_and_written_anew_within_a_tick_is_a_loss_at_once(begin, end):
+    cluster = brokers(orders0=Log.of(*REGROWN, stable=6, epoch_end=3))
+    with pytest.raises(RangeLost, match="truncated.*and written anew") as raised:
+        await read([span(0, 0, begin, end, epoch=5)], cluster, patience_seconds=60)
+    loss = raised.value.loss
+    assert (loss.kind, loss.begin, loss.end) == (LossKind.SOURCE_TRUNCATED, 3, 5)
+
+
+async def test_records_of_newer_leaders_behind_a_span_and_in_it_are_told_apart():
+    cluster = brokers(orders0=Log.of(*REGROWN, stable=6, epoch_end=3))
+    assert offsets(await read([span(0, 0, 1, 3, epoch=5)], cluster)) == [(0, 1), (0, 2)]
+    assert len(offsets(await read([span(0, 0, 0, 6, epoch=6)], cluster))) == 6
+    assert len(offsets(await read([span(0, 0, 0, 6)], cluster))) == 6, "the epoch is not known"
+
+
+async def test_no_record_of_another_log_is_read_where_the_leader_does_not_tell_the_cut():
+    cluster = brokers(orders0=Log.of(*REGROWN, stable=6))
+    with pytest.raises(RangeLost) as raised:
+        await read([span(0, 0, 1, 5, epoch=5)], cluster)
+    assert (raised.value.loss.begin, raised.value.loss.end) == (1, 5)
+
+
+async def test_a_log_that_has_grown_less_than_it_was_cut_is_named_from_the_cut_on():
+    cluster = brokers(orders0=Log.of(*REGROWN, stable=6, epoch_end=3))
+    with pytest.raises(RangeLost) as raised:
+        await read([span(0, 0, 8, 9, epoch=5)], cluster)
+    assert (raised.value.loss.begin, raised.value.loss.end) == (3, 9)
+
+
 async def test_a_topic_that_was_made_again_or_deleted_is_a_loss():
     cluster = brokers()
     cluster.names = {"orders": UUID(int=9)}
@@ -183,7 +218,8 @@ def lost(kind, begin, end, partition=0) -> LostRange:
         (lost(LossKind.RETENTION_PASSED, 14, 17), (10, 17)),
         (lost(LossKind.RETENTION_PASSED, 14, 40), (10, 20)),
         (lost(LossKind.SOURCE_DELETED, 14, 16), (10, 20)),
-        (lost(LossKind.SOURCE_TRUNCATED, 14, 20), (14, 20)),
+        (lost(LossKind.SOURCE_TRUNCATED, 14, 16), (14, 20)),
+        (lost(LossKind.SOURCE_TRUNCATED, 3, 16), (10, 20)),
         (lost(LossKind.SOURCE_CORRUPT, 14, None), (14, 20)),
     ],
 )

@@ -64,12 +64,14 @@ def test_a_tick_is_read_as_it_was_written(lanes):
     assert [id_of(each) for each in parts] == [ID] * len(parts)
 
 
-def test_losses_within_a_tick_are_kept_in_a_form_that_older_releases_refuse():
+def test_losses_and_epochs_are_kept_in_forms_that_older_releases_refuse():
     loss = Loss(LossKind.RETENTION_PASSED, 5, 9)
     tick = replace(tick_of_lanes(600), gaps=(Stop(1, loss, True), Stop(1, loss), Stop(2, loss)))
     assert decode(by_number(encode(tick, ID))) == tick
     assert {json.loads(each.metadata)["v"] for each in encode(tick, ID)} == {2}
     assert {json.loads(each.metadata)["v"] for each in encode(tick_of_lanes(600), ID)} == {1}
+    epochs = replace(tick, epochs=tuple(range(-1, 599)))
+    assert {json.loads(each.metadata)["v"] for each in encode(epochs, ID)} == {3}
 
 
 OLDER, NEWER = tick_of_lanes(700, 6), tick_of_lanes(600, 7)
@@ -103,10 +105,18 @@ names = st.text(max_size=8)
 lanes = st.builds(Lane, names, names, st.uuids(), st.integers(0, 1 << 31))
 
 
-@given(st.lists(st.tuples(lanes, st.integers(0, 1 << 62), st.integers(0, 9)), max_size=20))
-def test_any_names_and_offsets_are_read_as_written(drawn):
+@given(
+    st.lists(st.tuples(lanes, st.integers(0, 1 << 62), st.integers(0, 9)), max_size=20),
+    st.none() | st.lists(st.integers(-1, (1 << 31) - 1), min_size=20, max_size=20),
+    st.booleans(),
+)
+def test_any_names_offsets_and_epochs_are_read_as_written(drawn, epochs, has_gap):
     unique = {lane: LaneRange(begin, begin + more) for lane, begin, more in drawn}
     tick = Tick(1, 1, 0, tuple(unique), tuple(unique.values()), block_rows=BLOCK_ROWS)
+    if epochs is not None:
+        tick = replace(tick, epochs=tuple(epochs[: len(unique)]))
+    if has_gap and unique:
+        tick = replace(tick, gaps=(Stop(0, Loss(LossKind.SOURCE_TRUNCATED, 0, 5)),))
     assert decode(by_number(encode(tick, "id ü"))) == tick
 
 
@@ -149,7 +159,7 @@ def test_a_changed_part_is_noticed():
         (OffsetAndMetadata(5, ""), "part 0 of tick 5 cannot be read"),
         (OffsetAndMetadata(5, "null"), "part 0 of tick 5 cannot be read"),
         (OffsetAndMetadata(5, "{}"), "part 0 of tick 5 cannot be read"),
-        (changed(encode(tick_of_lanes(1), ID)[0], v=3), "version 3, this release reads 1 and 2"),
+        (changed(encode(tick_of_lanes(1), ID)[0], v=4), "version 4, this release reads 1 to 3"),
         (changed(encode(tick_of_lanes(1), ID)[0], part=1), "it says that it is part 1"),
         (changed(encode(tick_of_lanes(1), ID)[0], of=0), "part of 0"),
         (changed(encode(tick_of_lanes(1), ID)[0], of=True), "no integer"),
@@ -200,6 +210,9 @@ def test_the_stored_form_of_version_1_stays_readable():
         ({"stops": [[2, "SOURCE_DELETED", 0, None, "", False]]}, "does not have"),
         ({"stops": [[1, "NEW_KIND", 0, None, "", False]]}, "NEW_KIND"),
         ({"generation": 1.5}, "1.5 is no integer"),
+        ({"epochs": [3]}, "1 leader epochs of 2 lanes"),
+        ({"epochs": [3, -2]}, "-2 is no leader epoch"),
+        ({"epochs": [3, True]}, "no integer"),
     ],
 )
 def test_contents_that_contradict_themselves_are_unreadable(fields, reason):

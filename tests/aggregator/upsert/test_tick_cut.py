@@ -33,7 +33,7 @@ def lane(partition=0, *, cluster=WEST, topic="orders", topic_id=OLD_ID):
 
 
 def next_cut(before, logs, **options):
-    """Returns the cut behind a tick; logs are given as (start, end)."""
+    """Returns the cut behind a tick; logs are given as the fields of LaneLog."""
     shown = {each: LaneLog(*log) if log else None for each, log in logs.items()}
     found = {"answering": BOTH, "clock_ms": 0, "settings": CutSettings()} | options
     return cut(before, shown, **found)
@@ -183,7 +183,8 @@ def test_an_accepted_retention_loss_goes_on_at_the_start_of_the_log_as_it_was_se
 def test_an_accepted_cut_goes_on_with_what_was_written_anew():
     two = next_tick(first({A: (0, 5)}), {A: (0, 3)})
     three = next_tick(two, {A: (0, 9)}, accepted={0: CUT.loss})
-    assert (three.stops, three.ranges) == ((), (LaneRange(3, 9),))
+    assert (three.stops, three.ranges) == ((), (LaneRange(3, 3),)), "its claim has the end 3"
+    assert next_tick(three, {A: (0, 9)}).ranges == (LaneRange(3, 9),)
 
 
 @pytest.mark.parametrize(("logs", "stop"), [({}, DELETED), ({ANEW: (0, 0)}, RECREATED)])
@@ -203,6 +204,125 @@ def test_another_loss_than_the_accepted_one_stays():
 def test_a_topic_that_a_cluster_did_not_show_for_a_while_goes_on():
     two = next_tick(first({A: (0, 5)}), {})
     assert next_tick(two, {A: (0, 7)}).ranges == (LaneRange(5, 7),)
+
+
+# -- leader epochs
+
+REGROWN = Stop(0, Loss(LossKind.SOURCE_TRUNCATED, 3, 5, "and written anew"))
+
+
+def test_a_tick_has_the_leader_epochs_in_which_its_ends_were_told():
+    one = first({A: (0, 5, 7), B: (0, 5)})
+    assert one.epochs == (7, -1)
+    two = next_tick(one, {A: None, B: (0, 9, 2), lane(2): (0, 0, 1)})
+    assert two.epochs == (7, 2, 1), "what takes nothing keeps its epoch"
+    assert next_tick(two, {A: (0, 5, 8, 5)}, is_refresh_due=True).epochs == (8, 2, 1)
+    assert first({A: (0, 5)}).epochs == (), "no epoch is known"
+
+
+def test_a_log_that_was_cut_and_has_grown_over_the_end_stops_its_lane():
+    one = first({A: (0, 5, 7), B: (0, 5, 7)})
+    logs = {A: (0, 9, 8, 3), B: (0, 9, 8, 5)}
+    two = next_tick(one, logs)
+    assert two.stops == (REGROWN,)
+    assert two.ranges == (LaneRange(5, 5), LaneRange(5, 9))
+    assert two.epochs == (7, 8), "the end of a lane that is stopped is that of its former log"
+    accepted = {0: REGROWN.loss}
+    three = next_tick(two, {A: (0, 9, 8, 3), B: None}, accepted=accepted)
+    assert (three.ranges[0], three.epochs) == (LaneRange(3, 3), (8, 8))
+    assert next_tick(three, {A: (0, 9, 8), B: None}).ranges[0] == LaneRange(3, 9)
+    # It was cut once more, before the operator had accepted the first cut.
+    again = next_tick(two, {A: (0, 9, 9, 2), B: None}, accepted=accepted)
+    assert again.stops[0].loss == replace(REGROWN.loss, begin=2, end=3)
+
+
+def test_what_was_given_up_within_a_tick_is_not_to_be_accepted_again():
+    one = first({A: (0, 5, 7)})
+    gap = Stop(0, replace(REGROWN.loss, begin=2), is_accepted=True)
+    logs = {A: (0, 9, 8, 3)}
+    two = next_tick(replace(one, gaps=(gap,)), logs)
+    assert (two.stops, two.ranges) == ((), (LaneRange(3, 3),))
+    for other in (
+        gap._replace(is_accepted=False),
+        gap._replace(lane=1),
+        gap._replace(loss=replace(gap.loss, begin=4)),
+        gap._replace(loss=replace(gap.loss, kind=LossKind.SOURCE_CORRUPT)),
+    ):
+        assert next_tick(replace(one, gaps=(other,)), logs).stops == (REGROWN,)
+
+
+def test_behind_what_retention_deleted_the_epoch_of_before_says_nothing():
+    two = next_tick(first({A: (0, 5, 7)}), {A: (8, 9, 8, 8)})
+    assert two.stops == (PASSED,)
+    assert next_tick(two, {A: (8, 9, 8)}, accepted={0: PASSED.loss}).ranges == (LaneRange(8, 9),)
+
+
+def test_a_cluster_that_went_back_to_older_epochs_stops_its_lane_until_that_is_accepted():
+    back = Loss(LossKind.SOURCE_WENT_BACK, 4, 5)
+    one = first({A: (0, 5, 7)})
+    two = next_tick(one, {A: (0, 9, 3, -1, back)})
+    assert (two.stops, two.epochs) == ((Stop(0, back),), (7,))
+    three = next_tick(two, {A: (0, 9, 3)}, accepted={0: back})
+    assert (three.stops, three.ranges, three.epochs) == ((), (LaneRange(4, 4),), (3,))
+
+
+class PlayedLog:
+    """Log of a partition under leaders that follow each other, with records that are told apart."""
+
+    def __init__(self):
+        self.records, self.begun, self.written = [], [(0, 0)], 0
+
+    @property
+    def epoch(self):
+        return self.begun[-1][0]
+
+    def append(self, count):
+        self.records += range(self.written, self.written + count)
+        self.written += count
+
+    def elect(self, kept):
+        """Has another leader, whose log ends at `kept` at most."""
+        epoch = self.epoch + 1
+        del self.records[kept:]
+        self.begun = [it for it in self.begun if it[1] < len(self.records)]
+        self.begun.append((epoch, len(self.records)))
+
+    def seen_from(self, tick):
+        """Returns the log as ClusterLogs.behind shows it."""
+        epoch = tick.epoch(0) if tick.lanes else -1
+        ends = [begin for began, begin in self.begun if began > epoch >= 0]
+        return LaneLog(0, len(self.records), self.epoch, min(ends, default=-1))
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 6), st.none() | st.integers(0, 20), st.booleans()), max_size=12
+    ),
+    st.integers(1, 9),
+)
+def test_each_record_that_a_log_has_in_the_end_is_taken_once_whatever_leaders_have_cut(
+    history, most
+):
+    """Each record that was taken of a log of before is in a loss that was accepted."""
+    log, before, taken, given_up = PlayedLog(), tick_zero(1), [], set()
+    settings = CutSettings(records_max=most)
+    for count, kept, is_looked_at in [*history, *[(0, None, True)] * 60]:
+        if kept is not None:
+            log.elect(kept)
+        log.append(count)
+        if not is_looked_at:
+            continue
+        accepted = {each.lane: each.loss for each in before.stops}
+        for loss in accepted.values():
+            given_up |= set(range(loss.begin, loss.end))
+        shown = {A: log.seen_from(before)}
+        tick = cut(before, shown, BOTH, 0, settings, accepted=accepted).tick
+        if tick is not None:
+            before = tick
+            taken += [(at, log.records[at]) for at in range(*tick.ranges[0])]
+    whole = set(enumerate(log.records))
+    assert sorted(each for each in taken if each in whole) == sorted(whole)
+    assert {at for at, _ in set(taken) - whole} <= given_up
 
 
 # -- how much a tick takes

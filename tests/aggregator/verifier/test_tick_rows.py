@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from aggregator.upsert.tick import OPEN, ROW_BITS
+from aggregator.upsert.tick import OPEN, ROW_BITS, Stop
 from aggregator.verifier.claim_history import Claim
-from aggregator.verifier.tick_rows import LaneLog, LoggedRow, StoredRow, Ticks, compared_rows
+from aggregator.verifier.tick_rows import (
+    LaneLog,
+    LoggedRow,
+    StoredRow,
+    Ticks,
+    compared_rows,
+    cut_offsets,
+)
+from replicator.kafka.client.loss import Loss, LossKind
 from tests.aggregator.verifier.ticks import lane
 
 PLACES = [("west regional", "departures", each) for each in range(3)]
@@ -161,3 +169,28 @@ def test_an_empty_value_has_to_be_a_delete():
     assert difference(ROWS, logs)[0] == {"changed": [ROWS[3].row_id]}
     rows = [each._replace(is_delete=each is ROWS[3]) for each in ROWS]
     assert difference(rows, logs)[0] == {}
+
+
+def test_rows_of_a_log_that_was_cut_stay_beside_those_that_were_written_anew():
+    claims = [claim(1, 5, rows=5), claim(2, 3, rows=0), claim(3, 6, rows=3)]
+    former = [row(1, each, 0, each, order=each + 100 * (each > 2)) for each in range(5)]
+    anew = [row(3, each, 0, 3 + each) for each in range(3)]
+    cuts = cut_offsets({each.tick: each for each in claims}, ())
+    assert cuts == {0: range(3, 5)}
+    logs = {0: log(*range(6))}
+    found, it = difference([*former, *anew], logs, Ticks(claims, 1, LANES, cuts))
+    assert (found, it.uncompared) == ({}, 4)
+    assert difference([*former, *anew], logs, Ticks(claims, 1, LANES))[0] != {}
+    ticks = Ticks(claims, 1, LANES, cuts)
+    assert difference([*former, *anew[:-1]], logs, ticks)[0] == {"missing": 1}
+    assert difference([*former[:-1], *anew], logs, ticks)[0] == {"missing": 1}, "a claim counts it"
+
+
+def test_where_a_lane_is_stopped_at_a_cut_its_rows_are_not_compared_with_what_was_written_anew():
+    stops = [
+        Stop(0, Loss(LossKind.SOURCE_TRUNCATED, 3, 5)),
+        Stop(1, Loss(LossKind.RETENTION_PASSED, 3, 5)),
+    ]
+    assert cut_offsets({}, stops) == {0: range(3, 5)}
+    claims = {each.tick: each for each in (claim(1, 9, rows=9), claim(2, 4, rows=0))}
+    assert cut_offsets(claims, stops) == {0: range(3, 9)}

@@ -135,3 +135,12 @@ def test_a_tick_that_is_committed_again_with_an_accepted_loss_is_told_and_was_no
     assert (told.kind, told.weight) == (Kind.LOSS, Weight.ACCEPTED)
     (twice,) = tick_findings(plain, tick(3, (0, 8)))
     assert twice.kind is Kind.OVERLAP
+
+
+def test_a_lane_goes_back_to_where_its_log_was_cut_within_an_accepted_tick():
+    gap = Stop(0, CUT, is_accepted=True)
+    before, after = tick(4, (0, 10)), tick(5, (8, 8))
+    assert found(replace(before, gaps=(gap,)), after) == [], "told with its acceptance"
+    for other in (gap._replace(is_accepted=False), gap._replace(loss=replace(CUT, begin=9))):
+        assert found(replace(before, gaps=(other,)), after) != []
+    assert found(replace(before, gaps=(gap._replace(loss=PASSED),)), after) != []

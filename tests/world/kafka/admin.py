@@ -14,6 +14,7 @@ from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
 from replicator.config.topology import KafkaCluster as Settings
 from replicator.kafka.admin.admin import Admin, Outcome, describe
+from replicator.kafka.admin.admin_connection import LogOffset
 from replicator.kafka.admin.admin_error import AdminUnreachable, Refused
 from replicator.kafka.admin.topic import Configs, Topic
 from replicator.kafka.admin.topic_changes import Action, Alter, Create
@@ -65,6 +66,14 @@ class WorldAdmin(Admin):
             if offset is not None:
                 found[TopicPartition(topic, number)] = offset
         return found
+
+    def ends(self, partitions: Collection[tuple[str, int]]) -> dict[TopicPartition, LogOffset]:
+        found = self.offsets(partitions, "latest")
+        return {
+            place: LogOffset(offset, partition.decided.epoch)
+            for place, offset in found.items()
+            if (partition := self._world.partition(*place)) is not None
+        }
 
     def _offset(
         self, partition: Partition, which: Literal["earliest", "latest"] | int

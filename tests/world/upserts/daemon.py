@@ -18,6 +18,7 @@ from aggregator.driver.upsert_tables import UpsertTables
 from aggregator.upsert import fact_reader, row_task, server_levels, settling
 from aggregator.upsert.cluster_logs import ClusterLogs
 from replicator.config.topology import Appliance
+from replicator.kafka.client.epoch_regress import EpochRegress
 from replicator.notices.conditions import Conditions
 from replicator.orders.order_log import OrderLog
 from tests.world.blocking import in_thread, pause, wait
@@ -42,10 +43,11 @@ class Tables(UpsertTables):
 
     clusters: Mapping[str, KafkaCluster]
 
-    def _logs(self, name: Any, feed: Any, table: Any, changed: Any) -> ClusterLogs:
+    def _logs(self, name: Any, cluster: Any, feed: Any, table: Any, changed: Any) -> ClusterLogs:
         admin = WorldAdmin(name, self.appliance.cluster(name), self.clusters[name])
+        takes, regress = partial(feed.keeps, table), EpochRegress(cluster)
         return ClusterLogs(
-            name, admin, partial(feed.keeps, table), LOOK_SECONDS, REFRESH_SECONDS, changed
+            name, admin, cluster, regress, takes, LOOK_SECONDS, REFRESH_SECONDS, changed
         )
 
     def _wait(self, seconds: float) -> None:

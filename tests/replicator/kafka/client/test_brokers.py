@@ -12,8 +12,10 @@ from aiokafka.protocol.coordination import FindCoordinatorRequest
 from replicator.config.security import Security
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.brokers import OpenConnection
-from replicator.kafka.client.cluster import GROUP, Cluster
+from replicator.kafka.client.cluster import GROUP, Answered, Cluster
 from replicator.kafka.client.cluster_metadata import Leader
+from replicator.kafka.protocol.error_codes import Code
+from replicator.kafka.protocol.leader_epoch import LeaderEpochRequest, LeaderEpochStruct
 from replicator.kafka.protocol.metadata import MetadataRequest
 
 SETTINGS = KafkaCluster(bootstrap=("h:1",))
@@ -147,3 +149,24 @@ async def test_a_throttled_connection_is_sent_nothing_until_the_broker_reads_it_
     assert len(sent["read"]) == 1 and len(sent["control"]) == 2
     await again
     assert sent["read"][1] - sent["read"][0] >= 0.2
+
+
+async def test_an_epoch_s_end_in_the_log_of_one_leader_is_told_by_no_leader_before_or_behind_it():
+    codes = [Code.UNKNOWN_LEADER_EPOCH, Code.NONE, Code.FENCED_LEADER_EPOCH]
+    asked = []
+
+    def answer(request):
+        if not isinstance(request, LeaderEpochRequest):
+            return named(1, topics=(leads(6, node=1),))
+        asked.extend(request.build(LeaderEpochStruct).topics)
+        code = codes.pop(0)
+        return SimpleNamespace(topics=[("t", [(code, 0, 5, -1 if code else 60)])])
+
+    async def opened(host, port, **options):
+        return StubConnection(answer)
+
+    cluster = known(SETTINGS, opened, named(1, topics=(leads(6, node=1),)))
+    assert await cluster.epoch_end("t", 0, 5, of_leader=6) == 60
+    assert asked == [("t", [(0, 6, 5)])] * 2, "one that does not know of its election is waited for"
+    with pytest.raises(Answered, match="FENCED_LEADER_EPOCH"):
+        await cluster.epoch_end("t", 0, 5, of_leader=6)
