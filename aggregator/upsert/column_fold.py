@@ -48,6 +48,7 @@ ENDS = pa.schema(
 Packed = NDArray[np.void]
 """Packed facts."""
 
+_WHOLE = np.dtype((np.void, PACKED.itemsize))
 _SIGN = np.uint64(1 << 63)
 _KINDS = (EndKind.SUPERSEDED, EndKind.LATE, EndKind.DELETED)
 _SUPERSEDED, _LATE, _DELETED = range(len(_KINDS))
@@ -111,9 +112,18 @@ def from_bytes(content: bytes) -> Packed:
 
 def sorted_facts(packed: Packed) -> Packed:
     """Returns facts in order of their keys, and the versions of a key from old to new."""
-    order = np.argsort(_as_bytes(packed), kind="stable")
-    found: Packed = packed[order]
-    return found
+    # Whole facts compare slowly. Behind the sort by the begin of the keys, numbers of 64 bits, only
+    # facts of a key are left to be put in order.
+    rows = packed.view(np.uint8).reshape(len(packed), PACKED.itemsize)
+    begins = np.ascontiguousarray(rows[:, :8]).view(">u8").ravel().astype(np.uint64)
+    found = picked(packed, np.argsort(begins))
+    return picked(found, np.argsort(_as_bytes(found), kind="stable"))
+
+
+def picked(packed: Packed, at: NDArray[np.bool_ | np.intp]) -> Packed:
+    """Returns some facts, by a mask or by their places: numpy moves whole facts in a fifth of the
+    time that it takes for their fields."""
+    return packed.view(_WHOLE)[at].view(PACKED)
 
 
 def are_best(facts: Packed) -> NDArray[np.bool_]:
@@ -157,7 +167,7 @@ def top_of(keys: pa.Array, versions: pa.Array) -> Top:
     every = sorted_facts(every)
     last = np.flatnonzero(are_best(every))
     has_second = np.diff(last, prepend=-1) > 1
-    return Top(every[last], every[last - has_second], has_second)
+    return Top(picked(every, last), picked(every, last - has_second), has_second)
 
 
 def ends(tick: int, facts: Packed, top: Top, since_order: int = ORDER_MIN) -> pa.Table:
@@ -173,28 +183,28 @@ def ends(tick: int, facts: Packed, top: Top, since_order: int = ORDER_MIN) -> pa
         ValueError: the state is not that of the keys of the facts.
     """
     best_at = np.flatnonzero(are_best(facts))
-    best = facts[best_at]
+    best = picked(facts, best_at)
     if not np.array_equal(best["key"], top.newest["key"]):
         raise ValueError(f"the state of {len(top.newest)} keys answers {len(best)} keys")
     won = _as_bytes(best) == _as_bytes(top.newest)
     if (has_old := won & top.has_second).any():
-        twice = _as_bytes(top.second[has_old]) == _as_bytes(best[has_old])
+        twice = _as_bytes(picked(top.second, has_old)) == _as_bytes(picked(best, has_old))
         if twice.any():
             raise FoldedTwice(f"tick {tick} was in the state of {twice.sum()} of its keys already")
     # Losers of the tick, by the best of their key.
     is_loser = ~are_best(facts)
-    by = best[np.searchsorted(best_at, np.flatnonzero(is_loser))]
-    late, old = best[~won], has_old & (top.second["order"] >= _flipped(since_order))
+    by = picked(best, np.searchsorted(best_at, np.flatnonzero(is_loser)))
+    late, old = picked(best, ~won), has_old & (top.second["order"] >= _flipped(since_order))
     # The old row ends, not the new one.
-    old_rows, old_by = top.second[old], best[old]
-    ended = joined([facts[is_loser], late, old_rows])
-    ending = joined([by, top.newest[~won], old_by])
+    old_rows, old_by = picked(top.second, old), picked(best, old)
+    ended = joined([picked(facts, is_loser), late, old_rows])
+    ending = joined([by, picked(top.newest, ~won), old_by])
     kinds = np.concatenate([_by_winner(by), np.full(len(late), _LATE), _by_winner(old_by)])
     # A delete was never visible.
     rows = ended["is_delete"] == 0
-    ended, ending, kinds = ended[rows], ending[rows], kinds[rows]
-    order = np.argsort(ended["row_id"].astype(np.uint64), kind="stable")
-    ended, ending, kinds = ended[order], ending[order], kinds[order]
+    at = np.flatnonzero(rows)
+    at = at[np.argsort(ended["row_id"].astype(np.uint64)[at], kind="stable")]
+    ended, ending, kinds = picked(ended, at), picked(ending, at), kinds[at]
     names = pa.array([kind.value for kind in _KINDS])
     return pa.table(
         {
@@ -212,8 +222,9 @@ def ends(tick: int, facts: Packed, top: Top, since_order: int = ORDER_MIN) -> pa
 
 def joined(parts: Sequence[Packed]) -> Packed:
     """Returns all facts of some arrays."""
-    # Concatenated as they are, numbers would be turned into the machine's byte order.
-    return from_bytes(b"".join(each.tobytes() for each in parts))
+    # Concatenated field by field, numbers would be turned into the byte order of the machine.
+    wholes = [np.empty(0, _WHOLE), *(each.view(_WHOLE) for each in parts)]
+    return np.concatenate(wholes).view(PACKED)
 
 
 def _flipped(order: int) -> np.uint64:

@@ -42,6 +42,7 @@ from aggregator.upsert.column_fold import (
     fixed_bytes,
     from_bytes,
     joined,
+    picked,
     sorted_facts,
     top_of,
 )
@@ -364,7 +365,7 @@ def reduced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     if is_bootstrap or not (contents or notes):
         return
     facts = sorted_facts(joined([from_bytes(each) for each in contents]))
-    yield _versions(facts[are_best(facts)])
+    yield _versions(picked(facts, are_best(facts)))
     context = TaskContext.get()
     part = context.partitionId() if context else 0
     yield _reduced(

@@ -23,7 +23,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
-from aggregator.upsert.column_fold import pack
+from aggregator.upsert.column_fold import pack, picked
 from aggregator.upsert.facts import KEY_BYTES
 from aggregator.upsert.tick_posting import (
     FactReader,
@@ -184,7 +184,7 @@ def spark_rows(facts: pa.RecordBatch, partition: FactPartition) -> Iterator[pa.R
     packed = pack(facts.filter(pc.invert(is_note)))
     parts = parts_of(packed["key"], partition.parts)
     order = np.argsort(parts, kind="stable")
-    packed, counts = packed[order], np.bincount(parts, minlength=partition.parts)
+    packed, counts = picked(packed, order), np.bincount(parts, minlength=partition.parts)
     contents = [each.tobytes() for each in np.split(packed, np.cumsum(counts)[:-1])]
     found: list[tuple[int, bytes | None, bytes | None]] = [
         (part, content, None) for part, content in enumerate(contents) if content
