@@ -183,6 +183,7 @@ def test_log_ends_are_read_and_what_is_unknown_is_left_out(
     admin = admin_of(regional)
     partitions = {(name, 0), (name, 1), (name, 7), ("nowhere", 0)}
     assert admin.offsets(partitions, "latest") == {(name, 0): 0, (name, 1): 5}
+    assert admin.ends(partitions) == {(name, 0): (0, 0), (name, 1): (5, 0)}, "in leader epoch 0"
     assert admin.offsets(partitions, "earliest") == {(name, 0): 0, (name, 1): 0}
 
 

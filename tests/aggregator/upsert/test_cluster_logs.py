@@ -136,11 +136,10 @@ async def test_a_new_leader_is_asked_once_how_far_it_has_the_log_of_the_one_befo
     for _ in range(3):
         assert await logs.behind(tick()) == {LANE: SEEN._replace(epoch_end=60)}
     assert source.asked == [(7, 8)]
-    source.ends[6] = 50
-    assert await logs.behind(tick(epoch=6)) == {LANE: SEEN._replace(epoch_end=50)}
     logs.logs = {LANE: SEEN._replace(epoch=9)}
-    source.ends[7] = 55
+    source.ends = {7: 55, 6: 50}
     assert (await logs.behind(tick()))[LANE].epoch_end == 55, "yet another leader"
+    assert (await logs.behind(tick(epoch=6)))[LANE].epoch_end == 50
 
 
 async def test_a_lane_whose_leader_does_not_tell_takes_nothing(logs, source):
