@@ -45,6 +45,12 @@ SELECT replica_path FROM system.replicas WHERE database = %(database)s AND table
 KNOWN_PARTS = """
 SELECT name FROM system.zookeeper WHERE path = %(path)s AND name IN %(parts)s
 """
+UNCOMMITTED = """
+SELECT count() FROM system.parts
+WHERE database = %(database)s AND table = %(table)s AND active AND name NOT IN (
+    SELECT name FROM system.zookeeper WHERE path = %(path)s
+)
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,9 +195,7 @@ def replica_sight(
     # Completeness first: rows are read from parts that the answer is about. ZooKeeper last: it
     # knows a part before the part's rows are shown.
     complete = is_complete(client, database, name.table)
-    found = client.execute(REPLICA_PATH, {"database": database, "table": name.table})
-    # Without a path, the table is not replicated.
-    path = found[0][0] if found else ""
+    path = replica_path(client, database, name.table)
     since = moment if moment and path and _is_known(client, path, moment) else None
     parts = _rows_by_part(client, database, name, path, since)
     committed = _committed(client, path, parts) if parts and path else parts
@@ -242,6 +246,26 @@ def _committed(client: Client, path: str, parts: Collection[str]) -> Collection[
     """
     known = client.execute(KNOWN_PARTS, {"path": f"{path}/parts", "parts": tuple(parts)})
     return {name for (name,) in known}
+
+
+def has_uncommitted(client: Client, database: str, table: str, path: str) -> bool:
+    """Returns True if a server shows parts of inserts whose commit got no answer, and was not made.
+
+    It shows them until it has looked for them in ZooKeeper, minutes later, and the rows of the
+    repeated insert beside them.
+
+    Args:
+        path: of the replica in ZooKeeper.
+    """
+    asked = {"database": database, "table": table, "path": f"{path}/parts"}
+    return bool(client.execute(UNCOMMITTED, asked) != [(0,)])
+
+
+def replica_path(client: Client, database: str, table: str) -> str:
+    """Returns the path of the server's replica in ZooKeeper, whose last part is the replica's name;
+    empty for a table that is not replicated."""
+    found = client.execute(REPLICA_PATH, {"database": database, "table": table})
+    return str(found[0][0]) if found else ""
 
 
 def is_running(client: Client, name: NamedBlock) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from clickhouse_driver import Client
 
 from aggregator.store.identifier import quoted
-from aggregator.store.recognition import QUEUE, has_all
+from aggregator.store.recognition import QUEUE, has_all, has_uncommitted
 from aggregator.store.replica import WHOLE_ANSWERS
 from aggregator.upsert.query_mark import FRESH, NEVER, At, TableTicks, TickTime, oldest_mark
 from aggregator.upsert.row_ends import read_ends
@@ -64,14 +64,6 @@ TIME_OF = """
 SELECT max(time_ms) FROM {table}
 WHERE what = 'claim' AND generation = %(generation)s AND tick = %(tick)s
 """
-UNCOMMITTED = """
-SELECT count() FROM system.parts
-WHERE database = %(database)s AND table = %(table)s AND active AND name NOT IN (
-    SELECT name FROM system.zookeeper WHERE path = %(path)s
-)
-"""
-"""Parts of inserts whose commit got no answer, and was not made. The server shows them until it has
-looked for them in ZooKeeper, minutes later, and the rows of the repeated insert beside them."""
 # Nothing is read where the parts' times show that there is none.
 ROWS_BEFORE = f"SELECT 1 FROM {{table}} WHERE {TIME} < toDateTime(%(since_s)s) LIMIT 1"
 TIME_MAX = (1 << 63) - 1
@@ -285,13 +277,8 @@ class QuerySession:
         if kept[0] not in replicas:
             return ""
         server: str = replicas[kept[0]][0]
-        path = replicas[kept[0]][1][-1]
-        wanted = {
-            "database": self.database,
-            "table": kept[0],
-            "path": f"{path}/replicas/{server}/parts",
-        }
-        if self.client.execute(UNCOMMITTED, wanted) != [(0,)]:
+        path = f"{replicas[kept[0]][1][-1]}/replicas/{server}"
+        if has_uncommitted(self.client, self.database, kept[0], path):
             raise ServerUnfit(f"shows parts of {kept[0]} that may never be committed")
         return server
 

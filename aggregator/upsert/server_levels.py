@@ -18,16 +18,13 @@ from typing import NamedTuple
 
 from clickhouse_driver import Client
 
-from aggregator.store.recognition import is_complete
+from aggregator.store.recognition import has_uncommitted, is_complete, replica_path
 from aggregator.store.replica import Replica
 from aggregator.store.shard_store import NotStored, ShardStore
 from aggregator.upsert.mark import Claimed, Level, TableMark, table_mark
 from aggregator.upsert.table_names import rows_table, ticks_table, updates_table
 from replicator.runtime.clock import monotonic, sleep
 
-NAME = """
-SELECT replica_name FROM system.replicas WHERE database = %(database)s AND table = %(table)s
-"""
 MADE = """
 SELECT uptime(), max(toInt64(toUnixTimestamp(metadata_modification_time))), count()
 FROM system.tables WHERE database = %(database)s AND name IN %(tables)s
@@ -48,7 +45,7 @@ class ServerSight(NamedTuple):
         uptime_seconds: of the server; less than before means that it was started again.
         made_s: time at which its tables were made or altered last.
         has_rows, has_updates, has_ticks: the server had every part of the table when the look
-            began.
+            began, and shows no rows of inserts that were not committed.
     """
 
     server: str
@@ -62,16 +59,17 @@ class ServerSight(NamedTuple):
 def read_sight(client: Client, database: str, table: str) -> ServerSight:
     """Looks at a server. Raises the errors of the driver and of the socket."""
     rows, updates = rows_table(table), updates_table(table)
-    names = client.execute(NAME, {"database": database, "table": rows})
+    path = replica_path(client, database, rows)
     [(uptime, made, count)] = client.execute(
         MADE, {"database": database, "tables": (rows, updates)}
     )
     is_there = count == 2
+    has_rows = is_there and is_complete(client, database, rows)
     return ServerSight(
-        names[0][0] if names else "",
+        path.rpartition("/")[2],
         uptime,
         made,
-        is_there and is_complete(client, database, rows),
+        has_rows and not (path and has_uncommitted(client, database, rows, path)),
         is_there and is_complete(client, database, updates),
         is_complete(client, database, ticks_table(table)),
     )

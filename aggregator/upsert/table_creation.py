@@ -7,12 +7,15 @@ that ended half-way is ended by the next one.
 
 from __future__ import annotations
 
+import secrets
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from clickhouse_driver import Client
 
 from aggregator.store.identifier import quoted
+from aggregator.store.recognition import replica_path
 from aggregator.store.replica import Connected, Replica
 from aggregator.store.schema_reader import as_text, read_tables
 from aggregator.store.shard_store import DRIVER_ERRORS, ShardStore
@@ -36,6 +39,7 @@ SORTING = "SELECT name, sorting_key FROM system.tables WHERE database = %(databa
 SETTINGS = "SELECT name FROM system.merge_tree_settings"
 MACROS = "SELECT macro, substitution FROM system.macros"
 KEEPER = "SELECT count() FROM system.zookeeper WHERE path = '/'"
+NODES = "SELECT name FROM system.zookeeper WHERE path = %(path)s"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,12 +60,15 @@ class TableCreation:
         present: (server, table or view) that were there, as they have to be.
         mistakes: differences; nothing was made if there are any.
         failures: servers that did not answer, or refused a statement.
+        abandoned: replicas that ZooKeeper has, and no server of the shard; looked for if all
+            servers answer.
     """
 
     made: list[tuple[str, str]] = field(default_factory=list)
     present: list[tuple[str, str]] = field(default_factory=list)
     mistakes: list[ServerFinding] = field(default_factory=list)
     failures: list[ServerFinding] = field(default_factory=list)
+    abandoned: list[ServerFinding] = field(default_factory=list)
 
     @property
     def is_whole(self) -> bool:
@@ -74,11 +81,13 @@ class ServerLook:
 
     Args:
         types: of the columns of each wanted table, as the server writes them.
+        name: of its replica of the table of rows; empty without one.
     """
 
     traits: ServerTraits
     found: Mapping[str, FoundTable]
     types: Mapping[str, Mapping[str, str]]
+    name: str
 
 
 def create_tables(store: ShardStore, table: TableRules, *, is_dry: bool = False) -> TableCreation:
@@ -101,16 +110,26 @@ def create_tables(store: ShardStore, table: TableRules, *, is_dry: bool = False)
     result.mistakes.sort()
     for replica, look in looks.items():
         _make(replica, store.database, table, wanted, look, result, is_dry=is_dry)
+    if not result.failures:
+        try:
+            result.abandoned += _abandoned(store, wanted)
+        except DRIVER_ERRORS as error:
+            text = _reason(error, store.database)
+            result.failures.append(ServerFinding(str(store.replicas[0]), "", text))
     return result
 
 
 def read_traits(client: Client) -> ServerTraits:
-    """Returns the traits of a server. Raises the errors of the driver and of the socket."""
+    """Returns the traits of a server. Raises the errors of the driver and of the socket.
+
+    Each call gives another name of a replica. Settle points name replicas, and tables that are made
+    anew have nothing of what was counted in those before them (decision 0103).
+    """
     settings = frozenset(name for (name,) in client.execute(SETTINGS))
     macros = dict(client.execute(MACROS))
+    is_replica = {"shard", "replica"} <= macros.keys() and _has_keeper(client)
     return ServerTraits(
-        macros["replica"] if {"shard", "replica"} <= macros.keys() and _has_keeper(client) else "",
-        settings,
+        f"{macros['replica']}-{secrets.token_hex(4)}" if is_replica else "", settings
     )
 
 
@@ -145,7 +164,16 @@ def _look(it: Connected, database: str, wanted: tuple[StoreTable, ...]) -> Serve
         for name, each in facts.items()
     }
     types = {each.name: canonical_types(it.client, each.columns) for each in wanted}
-    return ServerLook(read_traits(it.client), found, types)
+    name = replica_name(it.client, database, wanted[0].name)
+    return ServerLook(read_traits(it.client), found, types, name)
+
+
+def replica_name(client: Client, database: str, table: str) -> str:
+    """Returns the name of the server's replica of a table; empty for one that is not replicated.
+
+    Raises the errors of the driver.
+    """
+    return replica_path(client, database, table).rpartition("/")[2]
 
 
 def canonical_types(client: Client, columns: Mapping[str, str]) -> dict[str, str]:
@@ -204,7 +232,7 @@ def _make(
     result.present += [(server, each.name) for each in wanted if each.name in look.found]
     view = look.found.get(table.name)
     is_view_made = view is None or not is_current(
-        view, table, look.types[wanted[0].name], look.traits
+        view, table, look.types[wanted[0].name], look.name
     )
     if not is_view_made:
         result.present.append((server, table.name))
@@ -221,21 +249,43 @@ def _make(
             if is_view_made:
                 # A view holds no rows. A query that finds none meanwhile fails, and is repeated.
                 it.client.execute(f"DROP TABLE IF EXISTS {quoted(database, name)}")
-                select = settled_view(database, table, look.traits)
+                of = replica_name(it.client, database, wanted[0].name)
+                select = settled_view(database, table, of)
                 it.client.execute(f"CREATE VIEW {quoted(database, name)} AS {select}")
                 result.made.append((server, name))
     except DRIVER_ERRORS as error:
         result.failures.append(ServerFinding(server, name, _reason(error, database)))
 
 
+def _abandoned(store: ShardStore, wanted: tuple[StoreTable, ...]) -> Iterator[ServerFinding]:
+    """Yields replicas in ZooKeeper that are none of the servers', and that no server holds.
+
+    They are of tables that were lost with their disk: DROP TABLE takes its own away. Mutations that
+    are done stay in ZooKeeper while such a one is there, and an ALTER waits for it.
+
+    Raises the errors of the driver.
+    """
+    names: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for replica in store.replicas:
+        with replica.connected() as it:
+            for each in wanted:
+                folder, _, name = replica_path(it.client, store.database, each.name).rpartition("/")
+                names[each.name, folder].add(name)
+    with store.replicas[0].connected() as it:
+        for (table, folder), own in names.items():
+            nodes = it.client.execute(NODES, {"path": folder}) if folder else []
+            for name in sorted(each for (each,) in nodes if each not in own):
+                path = f"{folder}/{name}"
+                if ("is_active",) not in it.client.execute(NODES, {"path": path}):
+                    text = (
+                        f"has in ZooKeeper a replica {name} that no server holds: if its disk is "
+                        f"lost, remove {path} there (`rmr` in zkCli.sh)"
+                    )
+                    yield ServerFinding(str(store.replicas[0]), table, text)
+
+
 def _reason(error: Exception, database: str) -> str:
-    code = code_of(error)
     text = reason_of(error).partition("\n")[0] or "does not answer"
-    if code == 81:
+    if code_of(error) == 81:
         return f"{text}; CREATE DATABASE {quoted(database)} there"
-    if code == 253:
-        return (
-            f"{text}; an earlier table left its node in ZooKeeper: remove that, or let the server "
-            "have another replica macro"
-        )
     return text

@@ -96,7 +96,14 @@ class ReplicatedDatabase:
         query = f"SELECT value FROM system.zookeeper WHERE path = '{quorum}' AND name = 'status'"
         with self.client() as client:
             found = client.execute(query)
-        return [int(each) for (text,) in found for each in text.split("\nreplicas:\n")[1].split()]
+        return [
+            number_of(each) for (text,) in found for each in text.split("\nreplicas:\n")[1].split()
+        ]
+
+    def replica_name(self, replica: int, table: str) -> str:
+        """Returns the name that a replica has among those of a table."""
+        query = "SELECT replica_name FROM system.replicas WHERE database = '{}' AND table = '{}'"
+        return str(self.ask(replica, query.format(self.name, table)))
 
     def order(self, replica: int, query: str) -> None:
         """Executes a query that answers nothing."""
@@ -135,6 +142,11 @@ class ReplicatedDatabase:
             for table in tables:
                 client.execute(f"SYSTEM SYNC REPLICA {self.name}.{table}")
             return client.execute(query)[0][0]
+
+
+def number_of(name: str) -> int:
+    """Returns the number of the replica that has a name."""
+    return int(name.partition("-")[0])
 
 
 @contextmanager

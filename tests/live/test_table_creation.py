@@ -7,6 +7,7 @@ import pytest
 from aggregator.upsert.table_creation import create_tables
 from deploy.lab.credentials import USERNAME
 from replicator.config.upsert_table import UpsertTable
+from tests.live.replicas import number_of
 from tests.live.stored import store_of
 from tests.replicator.config.test_topology import SOUND
 from tui.commands.exit_codes import ExitCode
@@ -64,6 +65,30 @@ def test_tables_and_view_are_made_on_each_replica_and_made_again_where_they_are_
     replicated_database.order(1, "DROP TABLE accounts")
     assert made(create_tables(store, ACCOUNTS)) == ["accounts"]
     assert replicated_database.on_each("SELECT count() FROM accounts", "accounts__rows") == [0] * 3
+    names = [replicated_database.replica_name(at, "accounts__rows") for at in range(3)]
+    replicated_database.order(1, "DROP TABLE accounts__rows")
+    # Its view names the replica.
+    assert made(create_tables(store, ACCOUNTS)) == ["accounts__rows", "accounts"]
+    assert replicated_database.replica_name(1, "accounts__rows") not in names
+    assert [number_of(each) for each in names] == [0, 1, 2]
+
+
+def test_a_replica_that_zookeeper_has_and_no_server_is_named(store, replicated_database):
+    creation = create_tables(store, ACCOUNTS)
+    assert creation.is_whole and not creation.abandoned
+    lost, path = "lost__updates", "/sluice/tables/1/{}/accounts__updates"
+    path = path.format(replicated_database.name)
+    like = "SELECT create_table_query FROM system.tables WHERE name = 'accounts__updates' "
+    statement = replicated_database.ask(0, f"{like} AND database = currentDatabase()")
+    own = replicated_database.replica_name(0, "accounts__updates")
+    made_before = statement.replace(own, "0-before").replace(".accounts__updates ", f".{lost} ")
+    replicated_database.order(0, made_before)
+    assert not create_tables(store, ACCOUNTS).abandoned, "it is held by a server"
+    replicated_database.order(0, f"DETACH TABLE {lost}")
+    [found] = create_tables(store, ACCOUNTS, is_dry=True).abandoned
+    assert found.table == "accounts__updates" and f"{path}/replicas/0-before" in found.text
+    replicated_database.order(0, made_before.replace("CREATE", "ATTACH", 1))
+    replicated_database.order(0, f"DROP TABLE {lost}")
 
 
 def test_all_differences_of_all_tables_are_named_and_nothing_is_made(store, replicated_database):

@@ -113,10 +113,10 @@ class Kept:
             self.claims.append(claim)
 
     def settle(self) -> None:
-        servers = self.ground.database.on_each(
-            f"SELECT replica_name FROM system.replicas WHERE table = '{TABLE}__rows' "
-            "AND database = currentDatabase()"
-        )
+        database = self.ground.database
+        servers = [
+            database.replica_name(each, f"{TABLE}__rows") for each in range(len(database.replicas))
+        ]
         plan = settle_plan(
             [], self.claims[-1], servers, seconds_since_last=60.0, settle_seconds=1.0
         )

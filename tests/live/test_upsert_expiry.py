@@ -58,7 +58,8 @@ class Calls:
         assert self.database.insert(0, "calls__rows", [whole], insert_quorum=2) == codes.ACKED
         claim = TickRow(1, tick, What.CLAIM, self.time_ms(tick), (number + 1,), 1)
         self.ticks.publish(claim)
-        settled = claim._replace(what=What.SETTLED, ends=(), rows=0, servers=("0", "1", "2"))
+        servers = tuple(self.database.replica_name(each, "calls__rows") for each in range(3))
+        settled = claim._replace(what=What.SETTLED, ends=(), rows=0, servers=servers)
         self.ticks.publish(settled)
 
     def time_ms(self, tick: int) -> int:

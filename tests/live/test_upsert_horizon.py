@@ -25,7 +25,7 @@ from deploy.lab.wait import until
 from replicator.config.clickhouse_address import ClickHouseAddress
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.replicas import ReplicatedDatabase
-from tests.live.test_upsert_store import LANE, TABLE, Kept, kept_in, wait
+from tests.live.test_upsert_store import LANE, TABLE, Kept, kept_in, numbers, wait
 
 pytestmark = pytest.mark.stores
 
@@ -66,7 +66,7 @@ def plan_now(kept: Kept) -> SettlePlan:
     plan = settle_plan(
         kept.ticks.settle_points(),
         kept.ticks.newest(What.CLAIM),
-        ["0", "1", "2"],
+        kept.servers,
         seconds_since_last=1.0,
         settle_seconds=1.0,
         horizon=horizon.tick if horizon else 0,
@@ -75,8 +75,8 @@ def plan_now(kept: Kept) -> SettlePlan:
     return plan
 
 
-def settled(kept: Kept) -> tuple[str, ...]:
-    return kept.settler().settle(plan_now(kept), timeout_seconds=10.0).servers
+def settled(kept: Kept) -> list[int]:
+    return numbers(kept.settler().settle(plan_now(kept), timeout_seconds=10.0))
 
 
 def answer(kept: Kept, replica: int, at: At | None = None) -> list[tuple[int, int]]:
@@ -133,14 +133,14 @@ def add_ticks(kept: Kept, count: int, replica: int = 0) -> None:
 
 def test_a_server_that_was_away_beyond_the_horizon_answers_once_its_rows_are_the_others(kept):
     kept.add_tick([(key, 1, False) for key in range(3)], days=3)
-    assert settled(kept) == ("0", "1", "2")
+    assert settled(kept) == [0, 1, 2]
     first_point = kept.tick
     for table in ("accounts__rows", "accounts__updates", "accounts__ticks"):
         kept.catch_up(2, table)
     with away(kept, 2) as fetches:
         for _ in range(3):
             add_ticks(kept, 3)
-            assert settled(kept) == ("0", "1")
+            assert settled(kept) == [0, 1]
         add_ticks(kept, 3)
         assert kept.database.ask(0, PARTITIONS) == ["0", "1"]
         horizon = let_go(kept).published.tick
@@ -154,14 +154,14 @@ def test_a_server_that_was_away_beyond_the_horizon_answers_once_its_rows_are_the
         # It has all parts. Rows that ended meanwhile are open, and nothing there tells so.
         query = OPEN.format(mark=horizon, end=(horizon + 1) << 32)
         assert kept.database.ask(2, query) > kept.database.ask(0, query)
-        assert settled(kept) == ("0", "1")
+        assert settled(kept) == [0, 1]
         assert usable(kept, 0) == usable(kept, 1) == kept.tick
         assert usable(kept, 2) is None
         assert kept.bootstrapped() == {key: state[:1] for key, state in kept.states.items()}
         with pytest.raises(StoreUnreachable, match="may be gone"):
             answer(kept, 2)
         assert answer(kept, 0) == kept.expected(kept.tick)
-    assert until(lambda: settled(kept) == ("0", "1", "2"), 30)
+    assert until(lambda: settled(kept) == [0, 1, 2], 30)
     kept.catch_up(2)
     add_ticks(kept, 2)
     for replica in range(3):
@@ -177,17 +177,17 @@ def test_a_server_that_was_down_or_is_new_beyond_the_horizon_returns_by_itself(
     kept = kept_in(ReplicatedDatabase(own_replicas, "default"), tmp_path)
     kept.tick = TICKS_PER_PARTITION - 6
     add_ticks(kept, 3)
-    assert settled(kept) == ("0", "1", "2")
+    assert settled(kept) == [0, 1, 2]
     own_replicas[2].kill()
     for _ in range(3):
         add_ticks(kept, 3)
-        assert until(lambda: settled(kept) == ("0", "1"), 30)
+        assert until(lambda: settled(kept) == [0, 1], 30)
     add_ticks(kept, 3)
     let_go(kept)
     own_replicas[2].start()
     own_replicas[2].wait_ready()
     kept.database.wait_writable()
-    assert until(lambda: settled(kept) == ("0", "1", "2"), 60)
+    assert until(lambda: settled(kept) == [0, 1, 2], 60)
     kept.catch_up(2)
     assert answer(kept, 2) == kept.expected(kept.tick)
     kept.close()
@@ -198,7 +198,7 @@ def test_ends_before_the_horizon_go_and_all_that_may_be_read_stays(kept):
     kept.add_tick([(key, 1, False) for key in range(3)], days=3)
     for _ in range(4):
         add_ticks(kept, 3)
-        assert settled(kept) == ("0", "1", "2")
+        assert settled(kept) == [0, 1, 2]
         points.append(kept.tick)
     add_ticks(kept, 1)
     before = kept.ticks.claims(TICKS_PER_PARTITION - 5, kept.tick)

@@ -31,7 +31,7 @@ from aggregator.upsert.version import RowEnd, Version
 from deploy.lab.wait import until
 from replicator.config.upsert_table import UpsertTable
 from tests.live import clickhouse_codes as codes
-from tests.live.replicas import ReplicatedDatabase
+from tests.live.replicas import ReplicatedDatabase, number_of
 from tests.live.stored import store_of
 
 pytestmark = pytest.mark.stores
@@ -73,6 +73,11 @@ class Kept:
     ends: dict[int, list[RowEnd]] = field(default_factory=dict)
     tick: int = 0
     others: list[ShardStore] = field(default_factory=list)
+    servers: list[str] = field(default_factory=list)
+    """Names of the replicas, by their numbers."""
+
+    def __post_init__(self) -> None:
+        self.servers = [self.database.replica_name(each, "accounts__rows") for each in range(3)]
 
     def settler(self, waiting=wait, unfinished_max: int = 20) -> Settler:
         return Settler(
@@ -135,7 +140,7 @@ class Kept:
         plan = settle_plan(
             self.ticks.settle_points(),
             claim,
-            ["0", "1", "2"],
+            self.servers,
             seconds_since_last=1.0,
             settle_seconds=1.0,
         )
@@ -156,7 +161,7 @@ class Kept:
 
     def seen(self, replica: int, mark: int) -> list[tuple[int, int]]:
         """Returns what a query sees at a mark on a replica, by the settle points that it has."""
-        settled = settle_point(self.ticks.settle_points(), mark, str(replica))
+        settled = settle_point(self.ticks.settle_points(), mark, self.servers[replica])
         query = VISIBLE.format(born=(mark + 1) << ROW_BITS, mark=mark, settled=settled)
         with self.database.client(replica) as client:
             return client.execute(query)
@@ -192,7 +197,12 @@ class Kept:
         return {key: state[:1] for key, state in bootstrapped(rows).items()}
 
     def shown_by_view(self, replica: int) -> int:
-        return settle_point(self.ticks.settle_points(), self.tick, str(replica))
+        return settle_point(self.ticks.settle_points(), self.tick, self.servers[replica])
+
+
+def numbers(settled: Settled) -> list[int]:
+    """Returns the numbers of the replicas that have the settle point."""
+    return [number_of(each) for each in settled.servers]
 
 
 def kept_in(database: ReplicatedDatabase, directory) -> Kept:
@@ -254,7 +264,7 @@ def test_a_last_part_that_mutations_leave_out_is_settled_all_the_same(kept):
     assert until(lambda: kept.database.ask(0, unsettled) == 1, 20)
     settled = kept.settle()
     assert settled.pushed == 1
-    assert settled.is_published and settled.servers == ("0", "1", "2")
+    assert settled.is_published and numbers(settled) == [0, 1, 2]
     assert [kept.database.ask(replica, unsettled) for replica in range(3)] == [0, 0, 0]
     assert kept.view(1) == kept.expected(2)
     mark = ReadMark(tick=2, settled=2, known=2, is_all_versions=True)
@@ -298,7 +308,7 @@ def test_a_server_that_lacks_ends_is_behind_although_it_answers_and_returns_by_i
         assert kept.database.ask(2, ends, select_sequential_consistency=1) == 1
         assert look() == (2, 3)
         settled = kept.settle()
-        assert settled.is_published and settled.servers == ("0", "1")
+        assert settled.is_published and numbers(settled) == [0, 1]
         assert [kept.shown_by_view(replica) for replica in range(3)] == [4, 4, 2]
         assert [kept.view(replica) for replica in range(3)] == [
             kept.expected(4), kept.expected(4), kept.expected(2)
@@ -308,8 +318,34 @@ def test_a_server_that_lacks_ends_is_behind_although_it_answers_and_returns_by_i
             look()
         assert look() == (7, 2)
     assert until(lambda: look() == (7, 3), 20)
-    assert kept.settle().servers == ("0", "1", "2")
+    assert numbers(kept.settle()) == [0, 1, 2]
     assert kept.view(2) == kept.expected(7)
+
+
+def test_tables_that_are_made_anew_on_a_server_show_nothing_until_they_are_counted(kept):
+    """They begin with the parts of another replica, which need not have what theirs had."""
+    kept.add_tick([(key, 1, False) for key in range(3)], days=3)
+    assert numbers(kept.settle()) == [0, 1, 2]
+    for table in ("accounts__rows", "accounts__updates"):
+        kept.catch_up(0, table)
+    kept.database.order(0, "SYSTEM STOP MERGES accounts__rows")
+    kept.add_tick([(key, 2, False) for key in range(3)], replica=1, days=3)
+    assert numbers(kept.settle(timeout_seconds=10.0)) == [1, 2]
+    # ZooKeeper names the first replica first: its parts, without their ends, are asked for.
+    kept.database.order(1, "SYSTEM STOP REPLICATED SENDS accounts__rows")
+    for name in ("accounts", "accounts__rows", "accounts__updates", "accounts__ticks"):
+        kept.database.order(2, f"DROP TABLE {name}")
+    assert create_tables(kept.store, TABLE).is_whole
+    kept.database.order(2, "SYSTEM STOP MERGES accounts__rows")
+    rows = "SELECT count() FROM accounts__rows"
+    assert until(lambda: kept.database.ask(2, rows) > 0, 30)
+    assert kept.view(2) == []
+    kept.database.order(1, "SYSTEM START REPLICATED SENDS accounts__rows")
+    for replica in (0, 2):
+        kept.database.order(replica, "SYSTEM START MERGES accounts__rows")
+    kept.servers[2] = kept.database.replica_name(2, "accounts__rows")
+    assert until(lambda: numbers(kept.settle()) == [0, 1, 2], 30)
+    assert [kept.view(replica) for replica in range(3)] == [kept.expected(2)] * 3
 
 
 def test_ends_and_claims_that_are_sent_again_to_another_server_are_there_once(kept, tmp_path):
@@ -342,17 +378,17 @@ def test_a_server_that_is_killed_or_hangs_holds_nothing_up_and_is_settled_once_i
         wait(seconds)
 
     settled = kept.settle(kept.settler(kills), timeout_seconds=30.0)
-    assert settled.is_published and {"1", "2"} <= set(settled.servers)
+    assert settled.is_published and {1, 2} <= set(numbers(settled))
     own_replicas[0].start()
     own_replicas[0].wait_ready()
     kept.database.wait_writable()
     kept.add_tick([(1, 3, False)], replica=1)
-    assert until(lambda: kept.settle(timeout_seconds=30.0).servers == ("0", "1", "2"), 30)
+    assert until(lambda: numbers(kept.settle(timeout_seconds=30.0)) == [0, 1, 2], 30)
     for replica in range(3):
         assert kept.view(replica) == kept.expected(3)
     own_replicas[1].pause()
     kept.add_tick([(1, 4, False)], replica=0)
-    assert kept.settle(timeout_seconds=20.0).servers == ("0", "2")
+    assert numbers(kept.settle(timeout_seconds=20.0)) == [0, 2]
     own_replicas[1].resume()
     kept.close()
 

@@ -45,7 +45,8 @@ def create(
     a failure, or for a new replica. Nothing of an upsert table is made while a table that is there
     differs; all differences are shown at once, each with its mend. Views are made anew where they
     differ. Nothing is ever dropped but a view. Exits with 4 when there are differences, and with 3
-    when a server did not answer or refused a statement.
+    when a server did not answer or refused a statement. Replicas that ZooKeeper still has of a disk
+    that was lost are named; remove them there.
     """
     from replicator.config.topology import load
     from tui.facts.feed_scope import selected_feeds
@@ -100,6 +101,7 @@ def created_values(found: Creations) -> dict[str, Any]:
                 "present": _placed(each.present),
                 "mistakes": [_finding(one.server, one.table, one.text) for one in each.mistakes],
                 "failures": [_finding(one.server, one.table, one.text) for one in each.failures],
+                "abandoned": [_finding(one.server, one.table, one.text) for one in each.abandoned],
             }
             for feed, name, each in found
         ],
@@ -127,10 +129,12 @@ def created_text(found: Creations) -> str:
         for _, _, each in found
         for one in each.failures
     ]
+    abandoned = [f"{one.table} {one.text}" for _, _, each in found for one in each.abandoned]
     parts = [
         table(HEADS, rows) if rows else "",
         table(MISTAKE_HEADS, mistakes) if mistakes else "",
         joined(failures) if failures else "",
+        joined(abandoned) if abandoned else "",
     ]
     return "\n\n".join(filter(None, parts))
 

@@ -106,6 +106,8 @@ def store_findings(
             yield Finding(
                 each.server, f"the tables of {table.name} cannot be looked at: {each.text}"
             )
+    for each in look.abandoned:
+        yield Finding(f"{database}.{each.table}", each.text, is_mistake=False)
     is_known = {(each.server, each.table) for each in look.mistakes} | set(look.present)
     is_unseen = {each.server for each in (*look.failures, *look.mistakes) if not each.table}
     names = (*(each.name for each in store_tables(table)), table.name)

@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
-from aggregator.upsert.server_levels import HeldTicks, ServerLevels, ServerSight
+from typing import Any
+
+import pytest
+
+from aggregator.store import recognition
+from aggregator.upsert import server_levels
+from aggregator.upsert.server_levels import HeldTicks, ServerLevels, ServerSight, read_sight
 
 WHOLE = ServerSight("r", 100, 50, has_rows=True, has_updates=True)
 BEHIND = WHOLE._replace(has_rows=False, has_updates=False)
 SILENT = "connection refused"
+
+
+class AnsweringClient:
+    """Client of a server that has copied and fetched all entries of its tables' logs.
+
+    Args:
+        uncommitted: parts of the table of rows that ZooKeeper does not know.
+    """
+
+    def __init__(self, uncommitted: int) -> None:
+        self._answers: dict[str, list[tuple[Any, ...]]] = {
+            recognition.REPLICA_PATH: [("/t__rows/replicas/r-0a",)],
+            recognition.REPLICA: [(0, 8, 7, 0, "/t__rows")],
+            recognition.UNCOMMITTED: [(uncommitted,)],
+            server_levels.MADE: [(100, 50, 2)],
+        }
+
+    def execute(self, query: str, _: object) -> list[tuple[Any, ...]]:
+        return self._answers[query]
+
+
+@pytest.mark.parametrize("uncommitted", [0, 1])
+def test_a_server_that_shows_rows_of_a_failed_commit_gets_no_settle_point(uncommitted):
+    sight = read_sight(AnsweringClient(uncommitted), "air", "t")  # type: ignore[arg-type]
+    assert sight == ServerSight("r-0a", 100, 50, not uncommitted, True)
 
 
 def levels(mark: int = 0) -> ServerLevels:

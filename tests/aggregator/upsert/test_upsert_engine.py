@@ -70,7 +70,8 @@ def stored() -> Iterator[tuple[list[tuple[int, Version]], dict[bytes, KeyState]]
     traits = ServerTraits("", settings)
     for table in store_tables(TABLE):
         execute(table.create(BANK, traits))
-    execute(f"CREATE VIEW {BANK}.accounts AS {settled_view(BANK, TABLE, traits)}")
+    view = settled_view(BANK, TABLE, "")
+    execute(f"CREATE VIEW {BANK}.accounts AS {view}")
     dice = random.Random(39)
     records: list[tuple[int, Version]] = []
     states: dict[bytes, KeyState] = {}

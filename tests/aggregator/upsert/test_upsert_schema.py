@@ -46,9 +46,7 @@ def wrong(table: FoundTable, wanted=ROWS, traits=OLD) -> list[str]:
 def test_replicas_share_a_table_and_keep_the_blocks_of_a_long_outage():
     statement = ROWS.create("shop", OLD)
     assert statement.startswith("CREATE TABLE IF NOT EXISTS `shop`.`accounts__rows` (`id` UInt64, ")
-    assert "ReplicatedMergeTree('/sluice/tables/{shard}/shop/accounts__rows', '{replica}')" in (
-        statement
-    )
+    assert "ReplicatedMergeTree('/sluice/tables/{shard}/shop/accounts__rows', 'r1')" in (statement)
     assert "PARTITION BY toYYYYMMDD(_time, 'UTC') ORDER BY (`id`, `_row_id`)" in statement
     assert statement.endswith("SETTINGS replicated_deduplication_window = 10000")
 
@@ -72,11 +70,11 @@ def test_repeated_ends_collapse_and_are_read_by_tick():
 def test_names_that_mean_something_in_sql_are_quoted():
     table = ACCOUNTS.model_copy(update={"name": "order"})
     assert "`select`.`order__rows`" in store_tables(table)[0].create("select", OLD)
-    assert "FROM `select`.`order__rows`" in settled_view("select", table, OLD)
+    assert "FROM `select`.`order__rows`" in settled_view("select", table, "r1")
 
 
 def test_the_view_of_a_server_knows_only_settle_points_at_which_it_was_complete():
-    view = settled_view("shop", ACCOUNTS, OLD)
+    view = settled_view("shop", ACCOUNTS, "r1")
     assert view.startswith("SELECT `id`, `balance`, `at` FROM `shop`.`accounts__rows`")
     assert view.count("what = 'settled' AND generation = 1 AND has(servers, 'r1')") == 3
 
@@ -132,11 +130,11 @@ def test_a_table_in_the_place_of_the_view_is_a_difference():
 
 def test_a_view_of_other_columns_or_another_server_is_made_again():
     columns = tuple(Column(name, kind) for name, kind in ACCOUNTS.columns.items())
-    view = FoundTable("View", columns, statement=settled_view("shop", ACCOUNTS, OLD))
-    assert is_current(view, ACCOUNTS, ACCOUNTS.columns, OLD)
-    assert not is_current(view, ACCOUNTS, ACCOUNTS.columns, OLD._replace(replica="r2"))
+    view = FoundTable("View", columns, statement=settled_view("shop", ACCOUNTS, "r1"))
+    assert is_current(view, ACCOUNTS, ACCOUNTS.columns, "r1")
+    assert not is_current(view, ACCOUNTS, ACCOUNTS.columns, "r2")
     shorter = ACCOUNTS.model_copy(update={"retention_hours": 24.0})
-    assert not is_current(view, shorter, ACCOUNTS.columns, OLD)
+    assert not is_current(view, shorter, ACCOUNTS.columns, "r1")
     older = view.statement[: view.statement.rindex(" AND _time")]
-    assert not is_current(view._replace(statement=older), ACCOUNTS, ACCOUNTS.columns, OLD)
-    assert not is_current(view._replace(columns=columns[:2]), ACCOUNTS, ACCOUNTS.columns, OLD)
+    assert not is_current(view._replace(statement=older), ACCOUNTS, ACCOUNTS.columns, "r1")
+    assert not is_current(view._replace(columns=columns[:2]), ACCOUNTS, ACCOUNTS.columns, "r1")

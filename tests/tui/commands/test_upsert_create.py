@@ -18,6 +18,7 @@ from tui.program import run
 WHOLE = TableCreation(
     made=[("one", "orders__ticks"), ("one", "orders")],
     present=[("one", "orders__rows"), ("one", "orders__updates"), ("two", "orders__rows")],
+    abandoned=[ServerFinding("one", "orders__rows", "has in ZooKeeper a replica r1-0a")],
 )
 WRONG = TableCreation(
     mistakes=[ServerFinding("two", "orders__rows", "lacks the column at: ALTER TABLE ...")],
@@ -26,10 +27,11 @@ WRONG = TableCreation(
 
 
 def test_tables_that_were_made_stand_beside_those_that_were_there() -> None:
-    head, first, second = created_text([("shop", "orders", WHOLE)]).splitlines()
+    head, first, second, *below = created_text([("shop", "orders", WHOLE)]).splitlines()
     assert head.split() == ["FEED", "TABLE", "SERVER", "MADE", "THERE", "ALREADY"]
     assert "orders__ticks, orders" in first and "orders__rows, orders__updates" in first
     assert second.split() == ["shop", "orders", "two", "-", "orders__rows"]
+    assert below == ["", "orders__rows has in ZooKeeper a replica r1-0a"]
 
 
 def test_differences_and_silent_servers_stand_below() -> None:
@@ -57,6 +59,7 @@ def test_programs_get_all_of_it() -> None:
                     }
                 ],
                 "failures": [{"server": "three", "table": None, "text": "does not answer"}],
+                "abandoned": [],
             }
         ],
     }

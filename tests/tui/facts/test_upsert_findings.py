@@ -106,6 +106,17 @@ def test_tables_that_a_server_has_as_the_settings_say_are_no_finding() -> None:
     assert of_store(TableCreation(present=present)) == []
 
 
+def test_a_replica_that_no_server_holds_is_named_and_is_no_mistake() -> None:
+    present = [(server, name) for server in ("one", "two") for name in NAMES]
+    abandoned = [ServerFinding("one", "status__rows", "has in ZooKeeper a replica r1-0a")]
+    [found] = of_store(TableCreation(present=present, abandoned=abandoned))
+    assert (found.where, found.text, found.is_mistake) == (
+        "air.status__rows",
+        "has in ZooKeeper a replica r1-0a",
+        False,
+    )
+
+
 def test_tables_that_a_server_lacks_are_named_with_the_mend() -> None:
     present = [("one", name) for name in NAMES] + [("two", "status__rows")]
     (found,) = of_store(TableCreation(present=present))

@@ -146,11 +146,11 @@ def _entries(server: Server, parameters: Parameters) -> Answer:
 def _replica_path(server: Server, parameters: Parameters) -> Answer:
     if server.lacks_tables:
         return []
-    return [(f"/{parameters['table']}/replicas/{server.name}",)]
+    return [(f"/{parameters['table']}/replicas/{server.replica_name}",)]
 
 
 def _known_parts(server: Server, parameters: Parameters) -> Answer:
-    table = _table_at(server, parameters, f"/replicas/{server.name}{PARTS}")
+    table = _table_at(server, parameters, f"/replicas/{server.replica_name}{PARTS}")
     known = (it.name for it in table.log if server.name in server.keeper.holders[it])
     return [(name,) for name in known if name in parameters["parts"]]
 
@@ -162,7 +162,7 @@ def _table_at(server: Server, parameters: Parameters, below: str) -> KeptTable:
 
 
 def _old_parts(server: Server, parameters: Parameters) -> Answer:
-    table = _table_at(server, parameters, f"/replicas/{server.name}{PARTS}")
+    table = _table_at(server, parameters, f"/replicas/{server.replica_name}{PARTS}")
     since, zxid = server.keeper.known_since, parameters["zxid"]
     parts = server.parts[table.name]
     old = [it for it in parts if since.get((server.name, it), zxid + 1) <= zxid]

@@ -66,6 +66,8 @@ class Server:
         has_token: bool = False,
     ) -> None:
         self.name, self.keeper, self.loop, self.dice = name, keeper, loop, dice
+        self.replica_name = name
+        """Name that ZooKeeper has of it."""
         self.settings = frozenset(ASKED) - (frozenset() if has_token else {TOKEN})
         self.is_up = self.is_stopped = False
         self.has_session = False

@@ -23,7 +23,6 @@ from aggregator.upsert.visibility import MarkRefused, row_id_end
 from replicator.config.feed_settings import ClickHouseFeed
 from tests.world.checks.wrong import Wrong
 from tests.world.sinks.keeper import Observer, Part
-from tests.world.upserts.questions import uncommitted
 from tests.world.upserts.server import UpsertKeeper, UpsertServer, what_of
 from tests.world.upserts.stored import ROWS, TABLE, TICKS, UPDATES
 from tests.world.upserts.truth import SeenRow, Truth
@@ -185,16 +184,11 @@ class UpsertChecks(Observer):
         return mark.tick, sorted(rows)  # type: ignore[arg-type]
 
     def _check_view(self, server: UpsertServer) -> None:
-        """Checks what the view of a server shows, as upsert_schema.settled_view has it.
-
-        It cannot look for parts that are not committed, and shows their rows (docs/upsert.md).
-        """
-        if uncommitted(server, ROWS):
-            return
+        """Checks what the view of a server shows, as upsert_schema.settled_view has it."""
         points = [
             it.values["tick"]
             for it in server.rows(TICKS)
-            if what_of(it) == "settled" and server.name in it.values["servers"]
+            if what_of(it) == "settled" and server.replica_name in it.values["servers"]
         ]
         point = max(points, default=0)
         text = f"SELECT `id` WHERE {ROW_ID} < {row_id_end(point)} AND _until > {point}"

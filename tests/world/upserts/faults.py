@@ -89,6 +89,10 @@ FAULTS: tuple[Fault[Scene], ...] = (
     Fault("lose a session", of_sinks.lose_session, 2),  # type: ignore[arg-type]
     *(replace(each, weight=1) for each in brokers.FAULTS),
 )
-ANSWERS = (Fault("lose answers", of_sinks.lose_answers, 2),)  # type: ignore[arg-type]
-"""Dealt only where a course names it: a part whose commit got no answer is shown until the server
-removes it, and queries see the rows of its repeat beside it."""
+NAMED = (
+    Fault("lose answers", of_sinks.lose_answers, 2),  # type: ignore[arg-type]
+    Fault("rebuild a server", of_sinks.rebuild_server, 2),  # type: ignore[arg-type]
+)
+"""Dealt only where a course names them. A part whose commit got no answer is shown until the server
+removes it, and the rows of its repeat beside it. A server that is rebuilt has parts before their
+ends."""

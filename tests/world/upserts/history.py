@@ -18,7 +18,7 @@ from tests.world.replay import WHOLE, Replay, replayed
 from tests.world.sinks.letter_view import RecordPlace
 from tests.world.sinks.sink_loop import run
 from tests.world.upserts.daemon import played
-from tests.world.upserts.faults import ANSWERS, FAULTS
+from tests.world.upserts.faults import FAULTS, NAMED
 from tests.world.upserts.load import SEND_COUNT_MAX, SENDS_PER_SECOND
 from tests.world.upserts.scene import Course, Scene, UpsertLoop
 
@@ -35,7 +35,7 @@ class UpsertHistory:
         self.is_loaded = True
         only = scene.course.only
         kinds = (
-            all_of([it for it in (*FAULTS, *ANSWERS) if it.name in only], scene.dice)
+            all_of([it for it in (*FAULTS, *NAMED) if it.name in only], scene.dice)
             if only
             else some_of(FAULTS, scene.dice)
         )

@@ -338,10 +338,6 @@ def _settled(server: UpsertServer, _: str, parameters: Parameters, __: bool) -> 
 # -- the server
 
 
-def _name(server: UpsertServer, parameters: Parameters) -> Answer:
-    return [] if server.lacks_tables else [(server.name,)]
-
-
 def _made(server: UpsertServer, parameters: Parameters) -> Answer:
     uptime = int(server.loop.time() - server.started_at)
     return [(uptime, int(server.made_at), 0 if server.lacks_tables else 2)]
@@ -359,7 +355,7 @@ def _session(server: UpsertServer, parameters: Parameters) -> Answer:
 def _session_replicas(server: UpsertServer, parameters: Parameters) -> Answer:
     queue_of = of_sinks.ANSWERS[recognition.REPLICA]
     return [
-        (it.name, server.name, *queue)
+        (it.name, server.replica_name, *queue)
         for it in server.tables
         if it.name in parameters["of"]
         for queue in queue_of(server, {**parameters, "table": it.name})
@@ -417,14 +413,13 @@ BY_BEGIN: Mapping[str, Callable[[Any, str, Parameters, bool], Answer]] = {
     SEEN: _seen,
 }
 ANSWERS: Mapping[str, Callable[[Any, Parameters], Answer]] = {
-    server_levels.NAME: _name,
     server_levels.MADE: _made,
     tick_clock.SERVER_TIME: lambda server, _: [(int(EPOCH + server.loop.time()),)],
     settling.UNFINISHED: lambda server, _: [(len(server.parts_to_do()),)],
     settling.TO_DO: lambda server, _: [(max(server.parts_to_do(), default=0),)],
     settling.PARTITIONS: _partitions,
     query_session.BEGIN: _session,
-    query_session.UNCOMMITTED: _uncommitted,
+    recognition.UNCOMMITTED: _uncommitted,
     query_session.REPLICAS: _session_replicas,
     schema_reader.TABLES: _schemas,
     recognition.REPLICA: of_sinks.ANSWERS[recognition.REPLICA],

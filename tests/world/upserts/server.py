@@ -132,6 +132,7 @@ class UpsertServer(Server):
     def rebuild(self) -> bool:
         if self.keeper.can_lose(self.name):
             self.until, self.done, self.made_at = {}, {}, self.loop.time()
+            self.replica_name = f"{self.name}-{self.made_at:.3f}"
         return super().rebuild()
 
     # -- queries
