@@ -23,6 +23,7 @@ from aggregator.tables.table_schema import Column, TableSchema
 from aggregator.upsert.repeatable_insert import RepeatableInserts
 from aggregator.upsert.row_ends import encoded, ends_blocks
 from aggregator.upsert.table_names import ticks_table, updates_table
+from aggregator.upsert.tick import TICK_MAX
 from aggregator.upsert.upsert_schema import PUBLISHED, TICKS_COLUMNS
 from aggregator.upsert.visibility import settled_at
 
@@ -38,7 +39,6 @@ AND tick >= (SELECT max(tick) FROM {table} WHERE what = %(what)s AND generation 
 {by_time}) {by_time}"""
 """Condition on the newest row: of all others, only the number of the tick is read."""
 BY_TIME = "AND time_ms <= %(time_ms)s"
-TICK_MAX = (1 << 32) - 1
 CONSISTENT = {"select_sequential_consistency": 1}
 
 

@@ -2,8 +2,8 @@
 
 A server's mark is the least of its partitions' marks, and the mark of a partition the lesser of the
 ticks up to which the server has its rows and its updates (seed: LWM(table, server, partition)). A
-table's mark is the least of the servers that answer queries. A server that lags is left out, so
-that it does not hold up the others, and gets queries again once it has the table's mark.
+table's mark is the least of the servers that answer. A server that lags is left out, so that it
+does not hold up the settling of the others, and returns once it has the table's mark.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ that was committed then, and the rows and ends of the tick were committed before
 select_sequential_consistency prove less: 18.16 looks for the last quorum part only, and a server
 that took this one itself may lack the one before.
 
-A server that is not complete keeps what it had. Which servers get queries, and at which mark,
-mark.py says.
+A server that is not complete keeps what it had. Settling takes the mark (mark.py) and the servers
+that have it from here, and metrics their ages; a query looks at its server itself
+(query_session.py).
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ FROM system.tables WHERE database = %(database)s AND name IN %(tables)s
 """
 
 
-LOOK_SECONDS = 3.0
+ANSWER_SECONDS = 3.0
+"""Longest wait for a look at a server."""
 LOOKS = 3
 LOOK_PAUSE_SECONDS = 0.1
 INCOMPLETE = "fetches parts since it came, and was never seen complete"
@@ -172,7 +174,7 @@ class ServerLevels:
 
 
 def look_at_servers(
-    store: ShardStore, table: str, *, seconds: float = LOOK_SECONDS
+    store: ShardStore, table: str, *, seconds: float = ANSWER_SECONDS
 ) -> tuple[dict[str, ServerSight], dict[str, str]]:
     """Looks at all replicas of a shard at once; returns sights, and failures, by address. Blocking.
 

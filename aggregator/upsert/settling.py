@@ -1,6 +1,6 @@
 """Settling: brings the ends of rows into the rows, so that queries need not join them.
 
-1  choose   S2: the mark, as every server that gets queries has its ends. S1: the settle point
+1  choose   S2: the mark, as every server that does not lag has its ends. S1: the settle point
             before, of each server the newest that names it.
 2  push     a last part that 18.16 would leave out: see Pusher below.
 3  mutate   UPDATE _until = least(_until, S2) of the rows whose ends are in (S1, S2].
@@ -44,7 +44,7 @@ from aggregator.upsert.claims import TickRow, TickTable, What, settle_point
 from aggregator.upsert.repeatable_insert import RepeatableInserts
 from aggregator.upsert.row_ends import encoded
 from aggregator.upsert.server_levels import (
-    LOOK_SECONDS,
+    ANSWER_SECONDS,
     ServerSight,
     is_same_server,
     look_at_servers,
@@ -59,7 +59,7 @@ from aggregator.upsert.table_names import (
     updates_table,
 )
 from aggregator.upsert.tick import ROW_BITS
-from aggregator.upsert.visibility import ReplicaCount, has_ends, may_publish, row_id_end
+from aggregator.upsert.visibility import ReplicaCount, has_ends, has_settled, row_id_end
 from replicator.runtime.clock import monotonic
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ TO_DO = """
 SELECT max(parts_to_do) FROM system.mutations
 WHERE database = %(database)s AND table = %(table)s AND NOT is_done
 """
-PARTITIONS = """
+LAST_PARTS = """
 SELECT argMax(name, max_block_number) FROM system.parts
 WHERE database = %(database)s AND table = %(table)s AND active GROUP BY partition
 """
@@ -203,9 +203,7 @@ class Settled:
     def servers(self) -> tuple[str, ...]:
         """Names of the replicas that have the settle point, published or not."""
         point = self.plan.point
-        return tuple(
-            name for name in sorted(self.counts) if may_publish(point, [name], self.counts)
-        )
+        return tuple(name for name in sorted(self.counts) if has_settled(self.counts[name], point))
 
 
 class OpenRows(NamedTuple):
@@ -308,7 +306,7 @@ class Settler:
         pause = POLL_SECONDS
         while True:
             sights, result.failures = look_at_servers(
-                self._store, self._table, seconds=min(LOOK_SECONDS, seconds)
+                self._store, self._table, seconds=min(ANSWER_SECONDS, seconds)
             )
             complete = {
                 sight.server: _Server(replicas[address], sight)
@@ -406,7 +404,7 @@ class Settler:
         def ask(it: Connected) -> bool:
             of = {"database": self._store.database, "table": rows_table(self._table)}
             [(parts,)] = it.client.execute(TO_DO, of)
-            return bool((parts or 0) <= len(it.client.execute(PARTITIONS, of)))
+            return bool((parts or 0) <= len(it.client.execute(LAST_PARTS, of)))
 
         return self._answer(replica, result, ask) is not False
 
@@ -486,7 +484,7 @@ def last_parts_times(client: Client, database: str, table: str, condition: str) 
     Raises the errors of the driver and of the socket.
     """
     of = {"database": database, "table": rows_table(table)}
-    last = tuple(name for (name,) in client.execute(PARTITIONS, of))
+    last = tuple(name for (name,) in client.execute(LAST_PARTS, of))
     if not last:
         return []
     query = (

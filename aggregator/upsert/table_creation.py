@@ -76,7 +76,7 @@ class TableCreation:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerLook:
+class ServerTables:
     """Tables of a server.
 
     Args:
@@ -98,7 +98,7 @@ def create_tables(store: ShardStore, table: TableRules, *, is_dry: bool = False)
     """
     wanted = store_tables(table)
     result = TableCreation()
-    looks: dict[Replica, ServerLook] = {}
+    looks: dict[Replica, ServerTables] = {}
     for replica in store.replicas:
         try:
             with replica.connected() as it:
@@ -147,7 +147,7 @@ def _has_keeper(client: Client) -> bool:
     return True
 
 
-def _look(it: Connected, database: str, wanted: tuple[StoreTable, ...]) -> ServerLook:
+def _look(it: Connected, database: str, wanted: tuple[StoreTable, ...]) -> ServerTables:
     facts = read_tables(it.client, database, it.features)
     sorting = {
         name: as_text(key) for name, key in it.client.execute(SORTING, {"database": database})
@@ -165,7 +165,7 @@ def _look(it: Connected, database: str, wanted: tuple[StoreTable, ...]) -> Serve
     }
     types = {each.name: canonical_types(it.client, each.columns) for each in wanted}
     name = replica_name(it.client, database, wanted[0].name)
-    return ServerLook(read_traits(it.client), found, types, name)
+    return ServerTables(read_traits(it.client), found, types, name)
 
 
 def replica_name(client: Client, database: str, table: str) -> str:
@@ -197,7 +197,11 @@ def _statement(client: Client, database: str, name: str) -> str:
 
 
 def _mistakes(
-    server: str, table: TableRules, wanted: tuple[StoreTable, ...], look: ServerLook, replicas: int
+    server: str,
+    table: TableRules,
+    wanted: tuple[StoreTable, ...],
+    look: ServerTables,
+    replicas: int,
 ) -> Iterator[ServerFinding]:
     if replicas > 1 and not look.traits.replica:
         text = (
@@ -222,7 +226,7 @@ def _make(
     database: str,
     table: TableRules,
     wanted: tuple[StoreTable, ...],
-    look: ServerLook,
+    look: ServerTables,
     result: TableCreation,
     *,
     is_dry: bool,

@@ -1,15 +1,15 @@
-"""Visibility: rows that a query sees at a mark, and how their ends are settled into the rows.
+"""Visibility: bounds of the rows that a query sees at a mark, and of what has to be kept for it.
 
 A row begins with its tick, and ends with the tick of its end in the table of updates. Settling
 brings ends into the rows' column _until; a settle point S says that all ends up to tick S are there
-on every replica. A query at mark L starts from the newest settle point S <= L and reads the ends of
-the ticks behind S itself. Rows of days that are over at the time of L are not seen, so that servers
-may drop them one by one. The SQL of readers, of settling and of the bootstrap says the same.
+on the servers that it names. A query at mark L on one of them starts from its newest settle point
+S <= L and reads the ends of the ticks behind S itself. Rows of days that are over at the time of L
+are not seen, so that servers may drop them one by one. seen_rows.py has this as SQL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -70,29 +70,6 @@ def row_id_end(mark: int) -> int:
     return (mark + 1) << ROW_BITS
 
 
-def is_visible(
-    row_id: int,
-    until: int,
-    mark: int,
-    ended: Collection[int],
-    *,
-    time_s: int = 0,
-    since_s: int = 0,
-) -> bool:
-    """Returns True if a query at a mark sees a row.
-
-    A delete's _until is its own tick, so that it is never seen.
-
-    Args:
-        until: the row's _until.
-        ended: ids of the rows with an end in a tick behind the settle point, up to the mark.
-        time_s: the row's _time, in Unix seconds.
-        since_s: shown_since_s of the mark's tick.
-    """
-    is_open = until > mark and row_id not in ended
-    return row_id < row_id_end(mark) and is_open and time_s >= since_s
-
-
 def admitted_since_ms(time_ms: int, retention_hours: float) -> int:
     """Returns the event time, in Unix milliseconds, before which a tick admits no record.
 
@@ -138,34 +115,13 @@ def day_begin_s(day: int) -> int:
     return int(begin.timestamp())
 
 
-def is_behind(tick: int, settled: int, mark: int) -> bool:
-    """Returns True for an end that a query has to read itself."""
-    return settled < tick <= mark
-
-
-def settled_until(until: int, point: int) -> int:
-    """Returns the _until of a row that ended behind the former settle point, up to the new one.
-
-    The new settle point does for all of these rows: queries at marks before it use a former settle
-    point and read the end itself. _until never rises, so it does no harm if two settlings run at
-    once, or one runs again.
-    """
-    return min(until, point)
-
-
-def may_publish(point: int, replicas: Collection[str], counts: Mapping[str, ReplicaCount]) -> bool:
-    """Returns True if a settle point may be published: every replica has ended all rows.
-
-    Each replica looks for the rows that ended by itself, in the updates that it has then.
+def has_settled(count: ReplicaCount | None, point: int) -> bool:
+    """Returns True for a server that has ended all rows of the ends up to a settle point.
 
     Args:
-        replicas: all that the table has; one that does not answer holds settling up.
-        counts: by replica, made behind the mutation.
+        count: made behind the mutation; None for a server that does not answer.
     """
-    return all(
-        (count := counts.get(each)) is not None and count.level >= point and not count.open_rows
-        for each in replicas
-    )
+    return count is not None and count.level >= point and not count.open_rows
 
 
 def has_ends(settled: int, horizon: int) -> bool:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.upsert.expired_days import expired_days
-from aggregator.upsert.visibility import day_begin_s, day_of, is_visible, shown_since_s
+from aggregator.upsert.visibility import day_begin_s, day_of, shown_since_s
+from tests.aggregator.upsert.upsert_visible import is_visible
 
 DAY_S = 86_400
 HOUR_MS = 3_600_000

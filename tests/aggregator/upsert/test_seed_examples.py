@@ -13,7 +13,7 @@ from aggregator.upsert.fold import KeyState, fold
 from aggregator.upsert.mark import Level, server_mark, table_mark
 from aggregator.upsert.tick import OPEN, ROW_BITS, tick_of
 from aggregator.upsert.version import RowEnd, Version
-from aggregator.upsert.visibility import is_behind, is_visible
+from tests.aggregator.upsert.upsert_visible import is_behind, is_visible
 
 
 @dataclass

@@ -18,15 +18,17 @@ from aggregator.upsert.visibility import (
     day_begin_s,
     day_of,
     has_ends,
-    is_behind,
-    is_visible,
-    may_publish,
+    has_settled,
     next_horizon,
     remembered_since_s,
     row_id_end,
     settled_at,
-    settled_until,
     shown_since_s,
+)
+from tests.aggregator.upsert.upsert_visible import (
+    is_behind,
+    is_visible,
+    settled_until,
 )
 
 
@@ -100,18 +102,18 @@ def test_settling_never_raises_an_end():
 
 
 @pytest.mark.parametrize(
-    ("counts", "published"),
+    ("count", "is_named"),
     [
-        ({"a": ReplicaCount(7, 0), "b": ReplicaCount(9, 0)}, True),
-        ({"a": ReplicaCount(7, 0), "b": ReplicaCount(7, 1)}, False),
-        ({"a": ReplicaCount(7, 0), "b": ReplicaCount(6, 0)}, False),
-        ({"a": ReplicaCount(7, 0)}, False),
-        ({}, False),
+        (ReplicaCount(7, 0), True),
+        (ReplicaCount(9, 0), True),
+        (ReplicaCount(7, 1), False),
+        (ReplicaCount(6, 0), False),
+        (None, False),
     ],
-    ids=["all ended", "one has an open row", "one lags", "one does not answer", "none answers"],
+    ids=["all ended", "it has more", "a row is open", "it lags", "it does not answer"],
 )
-def test_a_settle_point_needs_every_replica(counts, published):
-    assert may_publish(7, ("a", "b"), counts) is published
+def test_a_settle_point_names_a_server_that_has_ended_all_rows(count, is_named):
+    assert has_settled(count, 7) is is_named
 
 
 def test_a_mark_outside_of_the_history_is_refused_naming_the_limit():

@@ -18,6 +18,7 @@ from aggregator.upsert.tick_cut import Cut, CutSettings, Logs, cut
 from aggregator.upsert.version import ORDER_MIN, Version
 from aggregator.upsert.visibility import ReplicaCount
 from replicator.kafka.client.loss import Loss
+from tests.aggregator.upsert import upsert_visible
 from tests.aggregator.upsert.upsert_store import SERVERS, Server, StoredRow
 
 SETTINGS = CutSettings(records_max=6, rows_per_record=2, block_rows=3)
@@ -75,11 +76,11 @@ class Rules:
         return found == expected
 
     def is_visible(self, row_id: int, until: int, mark: int, ended: set[int]) -> bool:
-        return visibility.is_visible(row_id, until, mark, ended)
+        return upsert_visible.is_visible(row_id, until, mark, ended)
 
     def is_shown(self, time_s: int, since_s: int) -> bool:
-        """Returns True for a row of a day that is not over (visibility.is_visible)."""
-        return visibility.is_visible(0, OPEN, 0, (), time_s=time_s, since_s=since_s)
+        """Returns True for a row of a day that is not over (upsert_visible.is_visible)."""
+        return upsert_visible.is_visible(0, OPEN, 0, (), time_s=time_s, since_s=since_s)
 
     def shown_since_s(self, time_ms: int, clock_ms: int) -> int:
         """Returns the time since which rows are seen.
@@ -109,7 +110,7 @@ class Rules:
         return order * 1000 >= visibility.admitted_since_ms(time_ms, RETENTION_HOURS)
 
     def is_behind(self, tick: int, settled: int, mark: int) -> bool:
-        return visibility.is_behind(tick, settled, mark)
+        return upsert_visible.is_behind(tick, settled, mark)
 
     def settled_at(self, mark: int, points: Iterable[int]) -> int:
         return visibility.settled_at(mark, points)
@@ -119,11 +120,11 @@ class Rules:
         return until > point
 
     def settled_until(self, until: int, point: int) -> int:
-        return visibility.settled_until(until, point)
+        return upsert_visible.settled_until(until, point)
 
     def settled_servers(self, point: int, counts: Mapping[str, ReplicaCount]) -> list[str]:
         """Returns the servers that have a settle point."""
-        return [each for each in SERVERS if visibility.may_publish(point, [each], counts)]
+        return [each for each in SERVERS if visibility.has_settled(counts.get(each), point)]
 
     def is_named(self, server: Server, name: str, number: int) -> bool:
         """Returns True if a settle point names a server."""

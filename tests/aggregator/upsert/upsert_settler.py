@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
-from aggregator.upsert import visibility
 from aggregator.upsert.settling import OpenRows
 from aggregator.upsert.tick import tick_of
 from aggregator.upsert.visibility import ReplicaCount
 from tests.aggregator.upsert.upsert_store import QUORUM, Entry, Server
+from tests.aggregator.upsert.upsert_visible import is_behind
 
 if TYPE_CHECKING:
     from tests.aggregator.upsert.upsert_world import World
@@ -48,7 +48,7 @@ def settler(world: World) -> Steps:
         counts = {}
         for name in counting:
             server = store.servers[name]
-            ended = server.ended(after[name], point, visibility.is_behind)
+            ended = server.ended(after[name], point, is_behind)
             still = [it for it in server.rows if it.until > point and it.version.row_id in ended]
             is_same = server.number == numbers[name]
             has_ends = rules.can_count(after[name], store.horizon)
@@ -82,7 +82,7 @@ def open_rows(server: Server, point: int) -> OpenRows:
 def _mutate(world: World, name: str, former: int, point: int) -> None:
     """Runs the mutation on a server, which looks for the ended rows itself."""
     server, rules = world.store.servers[name], world.rules
-    ended = server.ended(former, point, visibility.is_behind)
+    ended = server.ended(former, point, is_behind)
     for each in server.rows:
         if each.version.row_id in ended and rules.is_settled_by(each.until, point):
             each.until = rules.settled_until(each.until, point)

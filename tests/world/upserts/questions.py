@@ -417,7 +417,7 @@ ANSWERS: Mapping[str, Callable[[Any, Parameters], Answer]] = {
     tick_clock.SERVER_TIME: lambda server, _: [(int(EPOCH + server.loop.time()),)],
     settling.UNFINISHED: lambda server, _: [(len(server.parts_to_do()),)],
     settling.TO_DO: lambda server, _: [(max(server.parts_to_do(), default=0),)],
-    settling.PARTITIONS: _partitions,
+    settling.LAST_PARTS: _partitions,
     query_session.BEGIN: _session,
     recognition.UNCOMMITTED: _uncommitted,
     query_session.REPLICAS: _session_replicas,
