@@ -1,14 +1,16 @@
-"""Producer of numbered documents at an even pace."""
+"""Producer of numbered records at an even pace."""
 
 from __future__ import annotations
 
 import random
-import threading
 import time
 from array import array
+from collections.abc import Callable
+from functools import partial
 
 from confluent_kafka import Producer
 
+from bench.background import Background
 from bench.flights import document
 from bench.ground import PARTITIONS
 from deploy.lab.kafka import KafkaCluster
@@ -17,22 +19,29 @@ TICK_SECONDS = 0.002
 FLUSH_SECONDS = 60.0
 
 
-class PacedProducer:
-    """Produces documents whose ids count from 0, and notes when each was handed over.
+class PacedProducer(Background):
+    """Produces records whose numbers count from 0, and notes when each was handed over.
 
     Args:
         linger_ms: 5 is the default of librdkafka and of Kafka 4's producer.
+        value: of a record by its number; None: a document whose id it is.
     """
 
     def __init__(
-        self, kafka: KafkaCluster, topic: str, records_per_second: int, *, linger_ms: float = 5.0
+        self,
+        kafka: KafkaCluster,
+        topic: str,
+        records_per_second: int,
+        *,
+        linger_ms: float = 5.0,
+        value: Callable[[int], bytes] | None = None,
     ) -> None:
+        super().__init__()
         self.sent = 0
         self.produced_at = array("d")
-        """Time of produce() by id, by perf_counter."""
+        """Time of produce() by number, by perf_counter."""
         self._topic, self._rate = topic, records_per_second
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._value = value or partial(document, rng=random.Random(topic))
         self._producer = Producer(
             {
                 **kafka.librdkafka_options(),
@@ -45,24 +54,20 @@ class PacedProducer:
             }
         )
 
-    def start(self) -> None:
-        self._thread.start()
-
     def stop(self) -> None:
-        """Ends, and waits until the cluster has everything. Raises RuntimeError if it has not."""
-        if not self._over.is_set():
-            self._over.set()
-            self._thread.join()
+        """Ends, and waits until the cluster has everything. Raises RuntimeError if it has not, and
+        what ended the work before."""
+        if not self.over.is_set():
+            super().stop()
             if self._producer.flush(FLUSH_SECONDS):
                 raise RuntimeError("the source cluster does not take the load")
 
-    def _run(self) -> None:
-        rng = random.Random(self._topic)
+    def work(self) -> None:
         began_at = time.perf_counter()
-        while not self._over.is_set():
+        while not self.over.is_set():
             due = int((time.perf_counter() - began_at) * self._rate)
-            while self.sent < due and not self._over.is_set():
-                value = document(self.sent, rng)
+            while self.sent < due and not self.over.is_set():
+                value = self._value(self.sent)
                 try:
                     self._producer.produce(self._topic, value, partition=self.sent % PARTITIONS)
                 except BufferError:

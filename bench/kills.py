@@ -6,13 +6,11 @@ both ends: the target as read_uncommitted (the Java default) and as read_committ
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass
 
-from confluent_kafka import Producer
-
-from bench.ground import PARTITIONS, Ground, delete_topics, log_end, make_topic, say
+from bench.feed_producer import PacedProducer
+from bench.ground import Ground, delete_topics, log_end, make_topic, say
 from bench.measure import START_SECONDS_MAX, Tree
 from bench.mirror import Factory, Mirror, Order
 from deploy.lab.compare import RouteVerdict
@@ -25,7 +23,6 @@ CATCH_UP_SECONDS_MAX = 120.0
 # Without growth for this long, the target counts as final.
 QUIET_SECONDS = 12.0
 RECORD_BYTES = 200
-TICK_SECONDS = 0.01
 TOPIC = "kills"
 ROUTE = "source>target"
 
@@ -55,7 +52,14 @@ def measured(
     """Measures one system under kills. Raises NotStarted if it does not start even once."""
     make_topic(ground.source, TOPIC)
     mirror = factory(ground, Order(TOPIC, "kills"))
-    load = _Load(ground, records_per_second)
+    filling = b"." * (RECORD_BYTES - 12)
+    load = PacedProducer(
+        ground.source,
+        TOPIC,
+        records_per_second,
+        linger_ms=20,
+        value=lambda number: b"%012d" % number + filling,
+    )
     try:
         load.start()
         mirror.start()
@@ -144,51 +148,3 @@ def _counted(ground: Ground, mirror: Mirror, kills: int, peak_rss_mb: float) -> 
         reordered=max(committed.reordered, uncommitted.reordered),
         peak_rss_mb=peak_rss_mb,
     )
-
-
-class _Load:
-    """Produces unique records at an even pace."""
-
-    def __init__(self, ground: Ground, records_per_second: int) -> None:
-        self.sent = 0
-        self._rate = records_per_second
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._producer = Producer(
-            {
-                **ground.source.librdkafka_options(),
-                "acks": "all",
-                "enable.idempotence": True,
-                "compression.type": "lz4",
-                "linger.ms": 20,
-                "log_level": 3,
-                "queue.buffering.max.messages": 1_000_000,
-            }
-        )
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        if not self._over.is_set():
-            self._over.set()
-            self._thread.join()
-            if self._producer.flush(60):
-                raise RuntimeError("the source cluster does not take the load")
-
-    def _run(self) -> None:
-        filling = b"." * (RECORD_BYTES - 12)
-        began_at = time.monotonic()
-        while not self._over.is_set():
-            due = int((time.monotonic() - began_at) * self._rate)
-            while self.sent < due and not self._over.is_set():
-                try:
-                    self._producer.produce(
-                        TOPIC, b"%012d" % self.sent + filling, partition=self.sent % PARTITIONS
-                    )
-                except BufferError:
-                    self._producer.poll(0.1)
-                    continue
-                self.sent += 1
-            self._producer.poll(0)
-            time.sleep(TICK_SECONDS)

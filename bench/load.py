@@ -11,7 +11,8 @@ import itertools
 import random
 import string
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -67,45 +68,55 @@ async def send_batches(
 
     Raises RuntimeError if a batch is refused.
     """
+    batches = itertools.cycle(different)
+    requests = iter(range(rounds))
+
+    async def send(connection: Connection) -> None:
+        for _ in requests:
+            await leader.send(connection, [next(batches) for _ in range(PARTITIONS)])
+
+    async with leader_of(cluster, topic_name) as leader:
+        connections = [await leader.connect() for _ in range(CONNECTIONS)]
+        await asyncio.gather(*(send(each) for each in connections for _ in range(IN_FLIGHT)))
+        for connection in connections:
+            connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """Broker of all partitions of a topic."""
+
+    source: Cluster
+    topic: str
+    topic_id: UUID
+    node: int
+
+    async def connect(self) -> Connection:
+        return await self.source.connect(self.node)
+
+    async def send(self, connection: Connection, batches: Sequence[bytearray]) -> None:
+        """Sends a batch to each partition from the first on, as a broker accepts one of each in a
+        request. Raises RuntimeError if one is refused."""
+        each = list(enumerate(batches))
+        request = ProduceRequest({(self.topic, self.topic_id): each}, timeout_ms=30_000)
+        response = await connection.send(request)
+        refused = [row[1] for _, rows, *_ in response.responses for row in rows if row[1]]
+        if refused:
+            raise RuntimeError(f"{self.topic}: the broker refuses batches with errors {refused}")
+
+
+@asynccontextmanager
+async def leader_of(cluster: KafkaCluster, topic_name: str) -> AsyncIterator[Leader]:
+    """Yields the broker of a topic's partitions."""
     settings = topology.KafkaCluster(bootstrap=tuple(cluster.bootstrap.split(",")))
     source = Cluster("source", settings, request_timeout_ms=60_000)
     await source.open([topic_name])
     try:
         topic, leader = source.topic(topic_name), source.leader(topic_name, 0)
         assert topic is not None and leader is not None
-        batches = itertools.cycle(different)
-        # The broker accepts one batch per partition in a request.
-        requests = iter(range(rounds))
-        connections = [await source.connect(leader.node) for _ in range(CONNECTIONS)]
-        await asyncio.gather(
-            *(
-                _send(connection, topic_name, topic.id, requests, batches)
-                for connection in connections
-                for _ in range(IN_FLIGHT)
-            )
-        )
-        for connection in connections:
-            connection.close()
+        yield Leader(source, topic_name, topic.id, leader.node)
     finally:
         await source.close()
-
-
-async def _send(
-    connection: Connection,
-    topic: str,
-    topic_id: UUID,
-    requests: Iterator[int],
-    batches: Iterator[bytearray],
-) -> None:
-    for _ in requests:
-        each = [(partition, next(batches)) for partition in range(PARTITIONS)]
-        response = await connection.send(
-            ProduceRequest({(topic, topic_id): each}, timeout_ms=30_000)
-        )
-        for _, rows, *_ in response.responses:
-            refused = [row[1] for row in rows if row[1]]
-            if refused:
-                raise RuntimeError(f"{topic}: the broker refuses batches with errors {refused}")
 
 
 def _different_batches(load: Load) -> list[bytearray]:

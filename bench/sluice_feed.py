@@ -20,12 +20,13 @@ COORDINATES = "_cluster String, _topic String, _partition UInt32, _offset UInt64
 WITHOUT_INTENTS = "bench.without_intents"
 SCHEMAS = "schemas"
 STOP_SECONDS = 40.0
-CONFIGURATION = """\
+REGION = """\
 [regions.east]
 redis = "{redis}"
 regional.bootstrap = ["127.0.0.1:1"]
 aggregate.bootstrap = ["{kafka}"]
-
+"""
+FEED = """
 [feeds.{feed}]
 region = "east"
 clusters = ["east aggregate"]
@@ -37,7 +38,7 @@ block_seconds = {block_seconds}
 [[feeds.{feed}.shards]]
 topics = ["{topic}"]
 database = "default"
-replicas = [{replicas}]
+replicas = {replicas}
 password_file = "password"
 quorum = {quorum}
 """
@@ -62,17 +63,15 @@ class SluiceFeed:
         self._worker_module, self._program = worker_module, program
         self._process: Process | None = None
         load = order.load
-        addresses = [f'"{server.address()}"' for server in shard.servers]
-        self._configuration = CONFIGURATION.format(
-            redis=shard.ground.redis.url,
-            kafka=shard.ground.kafka.bootstrap,
+        region = REGION.format(redis=shard.ground.redis.url, kafka=shard.ground.kafka.bootstrap)
+        self._configuration = region + FEED.format(
             feed=f"feed{shard.number}",
             format=load.format,
             schemas=f'schemas = "{SCHEMAS}"' if load.format == "avro" else "",
             table_from="header" if load.has_header else "topic",
             block_seconds=order.seal_seconds,
             topic=load.topic,
-            replicas=", ".join(addresses),
+            replicas=json.dumps([server.address() for server in shard.servers]),
             quorum=shard.quorum,
         )
 

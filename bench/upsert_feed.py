@@ -6,9 +6,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import psutil
 
 from aggregator.upsert.reader import Reader
@@ -16,35 +19,18 @@ from aggregator.upsert.row_task import store_of
 from aggregator.upsert.table_creation import create_tables
 from bench.feed_ground import FeedShard
 from bench.measure import TREE_SECONDS, Tree
-from bench.sluice_feed import COORDINATES, MASTER, STOP_SECONDS
+from bench.sluice_feed import COORDINATES, FEED, MASTER, REGION, STOP_SECONDS
 from bench.sluice_run import OWN_PROGRAM
-from bench.upsert_load import COLUMNS
+from bench.upsert_load import COLUMNS, VERSIONS_PER_KEY
 from deploy.lab.credentials import PASSWORD, USERNAME
 from deploy.lab.process import Process
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.topology import Appliance, load
 
 APPEND, UPSERT = "append", "upsert"
+Row = dict[str, Any]
+"""Fields of an UpsertResult."""
 BLOCK_SECONDS = 2.0
-REGION = """\
-[regions.east]
-redis = "{redis}"
-regional.bootstrap = ["127.0.0.1:1"]
-aggregate.bootstrap = ["{kafka}"]
-"""
-FEED = """
-[feeds.{feed}]
-region = "east"
-clusters = ["east aggregate"]
-format = "json"
-block_seconds = {block_seconds}
-[[feeds.{feed}.shards]]
-topics = ["{topic}"]
-database = "default"
-replicas = {replicas}
-password_file = "password"
-quorum = {quorum}
-"""
 TABLE = """
 [feeds.{feed}.tables.{table}]
 semantic = "upsert"
@@ -112,6 +98,9 @@ class UpsertFeed:
             feed = self._feed(kind)
             text += FEED.format(
                 feed=feed,
+                format="json",
+                schemas="",
+                table_from="topic",
                 topic=topic,
                 replicas=address,
                 quorum=shard.quorum,
@@ -230,3 +219,27 @@ class Meter:
             sum(each.cpu_seconds() for each in self._store),
             sum(each.cpu_seconds() for each in self._brokers),
         )
+
+
+def row(case: str, system: str, query: str, shard: FeedShard, **found: object) -> Row:
+    """Returns a row of the results."""
+    with shard.client() as client:
+        version = str(client.execute("SELECT version()")[0][0])
+    engine = f"clickhouse {'.'.join(version.split('.')[:2])}"
+    names = {"case": case, "engine": engine, "system": system, "query": query}
+    return {**names, "versions_per_key": VERSIONS_PER_KEY, **found}
+
+
+@contextmanager
+def running(feed: UpsertFeed) -> Iterator[Meter]:
+    """Runs a daemon; yields the meter of its costs."""
+    feed.start()
+    try:
+        yield Meter(feed)
+    finally:
+        feed.stop()
+
+
+def percentile(values: list[float], percent: int) -> float:
+    """Returns a percentile of some seconds."""
+    return round(float(np.percentile(values, percent)), 3)

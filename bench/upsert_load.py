@@ -13,17 +13,14 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from threading import Event, Thread
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
+from bench.background import Background
 from bench.flights import AIRPORTS, CARRIERS, DOCUMENT_BYTES
 from bench.ground import PARTITIONS, make_topic, say
-from bench.load import ALPHABET, LZ4, send_batches
+from bench.load import ALPHABET, LZ4, leader_of, send_batches
 from deploy.lab.kafka import KafkaCluster
-from replicator.config.topology import KafkaCluster as KafkaSettings
-from replicator.kafka.client.cluster import Cluster
-from replicator.kafka.protocol.produce import ProduceRequest
 
 VERSIONS_PER_KEY = 3
 COLUMNS = {
@@ -124,7 +121,7 @@ def fill(cluster: KafkaCluster, load: UpsertLoad) -> None:
     say(f"loaded {load.topic}: {load.records:,} records in {time.monotonic() - began_at:.0f} s")
 
 
-class PacedBatches:
+class PacedBatches(Background):
     """Sender of a load at an even pace: batches that were built before, so that two cores are left
     to what is measured.
 
@@ -134,58 +131,32 @@ class PacedBatches:
     """
 
     def __init__(self, cluster: KafkaCluster, load: UpsertLoad, records_per_second: int) -> None:
+        super().__init__()
         self._cluster, self._load = cluster, load
         self._batches = list(load.batches())
         self._round_seconds = load.batch_records * PARTITIONS / records_per_second
-        self._over = Event()
-        self._thread = Thread(target=lambda: asyncio.run(self._send()), daemon=True)
         self.sent_at = array("d")
-        self.error: BaseException | None = None
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ends. Raises what ended it before."""
-        self._over.set()
-        self._thread.join()
-        if self.error is not None:
-            raise self.error
 
     @property
     def records(self) -> int:
         """Number of the records that were sent."""
         return len(self.sent_at) * self._load.batch_records * PARTITIONS
 
-    async def _send(self) -> None:
-        try:
-            await self._sent()
-        except BaseException as error:
-            self.error = error
+    def work(self) -> None:
+        asyncio.run(self._send())
 
-    async def _sent(self) -> None:
-        topic_name, began_at = self._load.topic, time.perf_counter()
-        settings = KafkaSettings(bootstrap=tuple(self._cluster.bootstrap.split(",")))
-        source = Cluster("source", settings, request_timeout_ms=60_000)
-        await source.open([topic_name])
-        try:
-            topic, leader = source.topic(topic_name), source.leader(topic_name, 0)
-            assert topic is not None and leader is not None
-            connection = await source.connect(leader.node)
+    async def _send(self) -> None:
+        began_at = time.perf_counter()
+        async with leader_of(self._cluster, self._load.topic) as leader:
+            connection = await leader.connect()
             batches = iter(self._batches)
-            while not self._over.is_set():
+            while not self.over.is_set():
                 due_at = began_at + len(self.sent_at) * self._round_seconds
                 await asyncio.sleep(max(0.0, due_at - time.perf_counter()))
-                each = list(enumerate(islice(batches, PARTITIONS)))
+                each = list(islice(batches, PARTITIONS))
                 if not each:
-                    return
-                request = ProduceRequest({(topic_name, topic.id): each}, timeout_ms=30_000)
+                    break
                 sent_at = time.perf_counter()
-                response = await connection.send(request)
-                refused = [row[1] for _, rows, *_ in response.responses for row in rows if row[1]]
-                if refused:
-                    raise RuntimeError(f"{topic_name}: batches are refused with {refused}")
+                await leader.send(connection, each)
                 self.sent_at.append(sent_at)
             connection.close()
-        finally:
-            await source.close()
